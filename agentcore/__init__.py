@@ -21,6 +21,7 @@ fitting                       whether a value is what its annotations say
 """
 
 from agentcore.commands import CallModel, Command, Finish, Hold, Observation, RunTools, Wait
+from agentcore.continuation_merge import Merge, merge_continuation
 from agentcore.criteria import (
     ContinuationCriteria,
     ContinuationDecision,
@@ -56,10 +57,9 @@ from agentcore.events import (
     WokeUp,
 )
 from agentcore.machine.advance import Step, Transition, advance
-from agentcore.machine.resolving import AgentErrorContextResolver
+from agentcore.machine.error_context import AgentErrorContextResolver
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State, Trigger
-from agentcore.merging import Merge, merge_continuation
 from agentcore.messages import ChatRequest, ChatResponse, Message, Role, TokenUsage, ToolCall, ToolSpec
 from agentcore.policy import Limits, Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from agentcore import breaches
+from agentcore import schema_violations
 from agentcore.policy import EnvelopeRules, Policy, RecoveryPath, Repairer, Violation
 
 
@@ -138,7 +138,7 @@ def read_envelope(text: str, schema: Mapping[str, Any], policy: Policy, *, clean
     violations = _violations(schema, payload.value, policy)
     if violations:
         fault = EnvelopeFault.SCHEMA_VIOLATION if clean else EnvelopeFault.TRUNCATION
-        words = breaches.told(schema, payload.value, violations) if policy.revision else ""
+        words = schema_violations.violations_text(schema, payload.value, violations) if policy.revision else ""
         return EnvelopeReading(fault, violations=violations, payload=payload, told=words)
     return EnvelopeReading(None, payload.value, payload=payload)
 

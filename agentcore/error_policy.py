@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol, Self
 
+from agentcore.argument_validation import WrongInput, required, shown, strict
 from agentcore.errors import ErrorType
-from agentcore.strict import WrongInput, required, shown, strict
 from agentcore.values import settle
 
 

@@ -11,8 +11,8 @@ CoreError                 nothing else is raised by this package
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agentcore.argument_validation import CoreError, WrongInput, strict
 from agentcore.reasons import NormalizedStopReason
-from agentcore.strict import CoreError, WrongInput, strict
 from agentcore.values import settle
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from agentcore.argument_validation import strict
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.messages import ChatResponse, Message, ToolSpec
-from agentcore.strict import strict
 from agentcore.values import quickly_made, replace, settle
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentcore import unclosed
-from agentcore.merging import Joining, Rule, join
+from agentcore import incomplete_text
+from agentcore.continuation_merge import Joining, Rule, join
 from agentcore.messages import BEYOND_CAP, ChatResponse, ReasonSighting
 from agentcore.reasons import CALL_WORDS, ERROR_WORDS, MALFORMED_CALL_WORDS
 from agentcore.reasons import NormalizedStopReason as Reason
@@ -168,7 +168,7 @@ def _near_cap(response: ChatResponse, cap: int) -> bool:
 def _unclosed(response: ChatResponse, cap: int, before: str, how: Joining) -> Iterator[Sign]:
     """What the answer has open at its end. What stands before calls may end anywhere."""
     for call in response.broken_tool_calls:
-        if unclosed.json_at(call.raw) is not None:
+        if incomplete_text.json_at(call.raw) is not None:
             words = f"The arguments of the call of “{call.name}” end before their JSON does."
             yield Sign("unclosed_json", words, call.raw[-_SHOWN:])
     if response.tool_calls or response.broken_tool_calls or _met_stop_sequence(response) or not response.text.strip():
@@ -196,10 +196,10 @@ def _may_open(text: str) -> bool:
 
 #: Code, where it begins, and the words; the last ones are believed only where the cap is near.
 _SHAPES: tuple[tuple[str, Callable[[str], int | None], str], ...] = (
-    ("unclosed_json", unclosed.json_at, "JSON begins"),
-    ("unclosed_fence", unclosed.fence_at, "A code block begins"),
-    ("unclosed_bracket", unclosed.bracket_at, "A bracket opens"),
-    ("unclosed_sentence", unclosed.sentence_at, "A sentence begins"),
+    ("unclosed_json", incomplete_text.json_at, "JSON begins"),
+    ("unclosed_fence", incomplete_text.fence_at, "A code block begins"),
+    ("unclosed_bracket", incomplete_text.bracket_at, "A bracket opens"),
+    ("unclosed_sentence", incomplete_text.sentence_at, "A sentence begins"),
 )
 _SURE = _SHAPES[:2]  #: believed wherever the answer ends
 

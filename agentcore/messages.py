@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from agentcore.argument_validation import required, strict
 from agentcore.errors import ProviderError
 from agentcore.reasons import NormalizedStopReason
-from agentcore.strict import required, strict
 from agentcore.values import quickly_made, settle
 
 
 class Role(StrEnum):
-    """Who speaks."""
+    """The role of a message."""
 
     SYSTEM = "system"  #: instructions; dialects put them where they belong
     USER = "user"  #: what a person, or a criterion, says

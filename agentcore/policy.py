@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from agentcore.argument_validation import strict
 from agentcore.criteria.outcome import Criterion
 from agentcore.error_policy import ErrorPolicy, ResolvesErrorContext
 from agentcore.reasons import NormalizedStopReason
-from agentcore.strict import strict
 from agentcore.values import settle
 
 

@@ -9,11 +9,11 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from agentcore.argument_validation import door
 from agentcore.errors import CoreError
 from agentcore.policy import Validator, Violation
 from agentcore.schema_cost import steps
 from agentcore.schema_size import BACKTRACKS, Sizes, check
-from agentcore.strict import door
 
 MOST_BREACHES = 20  #: that are listed of one value
 #: Steps up to which all breaches are listed: the validator makes its whole list at once, 50 µs for each breach.

@@ -13,6 +13,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from agentcore.argument_validation import unchecked
 from agentcore.commands import CallModel, Command, Observation
 from agentcore.criteria.outcome import ContinuationEvaluation, ContinuationOutcome
 from agentcore.errors import RecordingError
@@ -21,7 +22,6 @@ from agentcore.machine.advance import Transition
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatRequest, ToolSpec
 from agentcore.policy import Policy
-from agentcore.strict import unchecked
 from agentcore.values import replace
 
 #: Makes a value of JSON types; raises `RecordingError` for what cannot be read.

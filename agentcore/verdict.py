@@ -6,18 +6,18 @@ It never claims more than the recording shows.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
-from agentcore.cut_phrases import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call
-from agentcore.error_phrases import failed, plainly
-from agentcore.machine.ending import INCOMPLETE
+from agentcore.error_text import failed, plainly
+from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
-from agentcore.one_call import enough_for_one_call
+from agentcore.number_format import count, number, times
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import Raise, completion_spent, remedy_of
 from agentcore.resource import LIMIT_OF
-from agentcore.strict import door, required
+from agentcore.sufficient_max_tokens import enough_for_one_call
+from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call
 from agentcore.values import replace
-from agentcore.wording import count, number, times
 
 
 @dataclass(frozen=True, slots=True)

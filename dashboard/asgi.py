@@ -14,21 +14,21 @@ _django = get_asgi_application()
 from dashboard.accounts.websocket import AccessStack  # noqa: E402
 from dashboard.gateway.app import Gateway  # noqa: E402
 from dashboard.ingest.app import Ingest  # noqa: E402
-from dashboard.runtime.guarding.arriving import Arriving  # noqa: E402
-from dashboard.runtime.guarding.cross_origin import CrossOrigin  # noqa: E402
-from dashboard.runtime.guarding.guard import Guard  # noqa: E402
-from dashboard.runtime.guarding.guesses import MOST, Counting, Guesses  # noqa: E402
 from dashboard.runtime.health import Health  # noqa: E402
-from dashboard.runtime.processes.place import PLACE  # noqa: E402
-from dashboard.runtime.sockets import router  # noqa: E402
-from dashboard.runtime.statement_time import timed  # noqa: E402
+from dashboard.runtime.processes.process_identity import PLACE  # noqa: E402
+from dashboard.runtime.request_guard.client_identity import ClientIdentity  # noqa: E402
+from dashboard.runtime.request_guard.cross_origin import CrossOrigin  # noqa: E402
+from dashboard.runtime.request_guard.guard import Guard  # noqa: E402
+from dashboard.runtime.request_guard.guess_limits import MOST, GuessCounter, GuessLimits  # noqa: E402
+from dashboard.runtime.statement_timeout import timed  # noqa: E402
 from dashboard.runtime.static_files import with_static_files  # noqa: E402
+from dashboard.runtime.websocket_routes import router  # noqa: E402
 
 _gateway = Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED)
 _http = Health(Ingest(_gateway))
 _timed = timed(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}), "page")
 # Wrong tokens and strangers are counted in each process; its share of a limit is such that all together keep it.
 _processes = PLACE.processes if PLACE else 1
-_guarded = Counting(Guard(_timed, processes=_processes), Guesses(most=MOST // _processes))
+_guarded = GuessCounter(Guard(_timed, processes=_processes), GuessLimits(most=MOST // _processes))
 guarded = CrossOrigin(_guarded, settings.ENVIRONMENT.cors_origins)
-application = Arriving(guarded, settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)
+application = ClientIdentity(guarded, settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)

@@ -5,7 +5,7 @@ import sys
 from typing import Any, Protocol, TextIO
 
 from dashboard.client import Draft, End, Message, Record, Turn, WhatIf
-from dashboard.live.narration import Lines, answer_of
+from dashboard.live.narration import TurnNarration, answer_of
 
 
 class Output(Protocol):
@@ -37,7 +37,7 @@ class AsLines:
     """For people: streamed text, and a line for each thing that happens."""
 
     def __init__(self, out: TextIO) -> None:
-        self._lines = Lines(out)
+        self._lines = TurnNarration(out)
         self._streamed = 0  #: characters of the answer under way that were told
 
     def watching(self, turn: Turn) -> None:

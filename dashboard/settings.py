@@ -8,7 +8,7 @@ from dashboard.egress.rules import ON_ONE_MACHINE
 from dashboard.runtime.database import database_settings
 from dashboard.runtime.environment import CHECKOUT, read_environment
 from dashboard.runtime.logs import configure_structlog, logging_settings
-from dashboard.runtime.processes.place import PLACE
+from dashboard.runtime.processes.process_identity import PLACE
 from dashboard.runtime.secret_key import secret_key_of
 
 ENVIRONMENT = read_environment()
@@ -84,7 +84,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "dashboard.accounts.middleware.AccessMiddleware",
     "dashboard.audit.middleware.AuditMiddleware",
-    "dashboard.runtime.odd_requests.OddRequestMiddleware",
+    "dashboard.runtime.impossible_requests.ImpossibleRequestMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -114,7 +114,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 def _channel_layers(redis_url: str) -> dict[str, Any]:
     if not redis_url and PLACE is not None:
-        return {"default": {"BACKEND": "dashboard.runtime.processes.layer.RelayedChannelLayer"}}
+        return {"default": {"BACKEND": "dashboard.runtime.processes.channel_layer.RelayedChannelLayer"}}
     if not redis_url:
         return {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
     # Pub/sub, for the layer on lists drops who hears nothing for longer than `socket_timeout`; this one polls, so that
@@ -135,7 +135,7 @@ CHANNEL_LAYERS = _channel_layers(ENVIRONMENT.redis_url)
 CRITERIA_MODULES = ENVIRONMENT.criteria
 SILENCE_SECONDS = ENVIRONMENT.silence_seconds
 KEY_NAMES = ENVIRONMENT.key_names
-# `manage.py web` and `manage.py worker` narrow this (dashboard.runtime.starting).
+# `manage.py web` and `manage.py worker` narrow this (dashboard.runtime.startup).
 EGRESS = ENVIRONMENT.egress or ON_ONE_MACHINE
 GATEWAY_PASSES_UNSTORED = ENVIRONMENT.gateway_unstored == "pass"
 
@@ -159,7 +159,8 @@ SESSION_COOKIE_SECURE = ENVIRONMENT.https
 CSRF_COOKIE_SECURE = ENVIRONMENT.https
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ENVIRONMENT.allowed_hosts if ENVIRONMENT.https and host != "*"]
 TRUSTED_PROXIES = ENVIRONMENT.trusted_proxies
-# dashboard.runtime.guarding.arriving settles who asks and by which scheme, and redirects to https: unlike Django's
+# dashboard.runtime.request_guard.client_identity settles who asks and by which scheme, and redirects to https: unlike
+# Django's
 # middleware it stands before the gateway too, and leaves a browser on this machine alone.
 SECURE_SSL_REDIRECT = ENVIRONMENT.https and bool(TRUSTED_PROXIES)
 SECURE_REDIRECT_EXEMPT = [r""]

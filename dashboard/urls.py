@@ -9,8 +9,8 @@ from dashboard.api.api import api
 from dashboard.metrics.views import metrics
 from dashboard.runtime.health import health
 
-handler400 = "dashboard.runtime.failing.request_refused"
-handler500 = "dashboard.runtime.failing.server_failed"
+handler400 = "dashboard.runtime.error_responses.request_refused"
+handler500 = "dashboard.runtime.error_responses.server_failed"
 
 urlpatterns = [
     path("healthz", health),

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from agentcore.argument_validation import WrongInput, asks, required, shown
 from agentcore.reasons import StopReason
-from agentcore.strict import WrongInput, asks, required, shown
 from agentcore.values import draft, quickly_made, replace
 
 
@@ -218,7 +218,7 @@ def decided(outcome: ContinuationOutcome) -> ContinuationOutcome:
 
 
 def unforbidden(should_continue: bool, resolved_by: str) -> Decided:
-    """What an outcome is that nobody forbade."""
+    """The outcome where no criterion forbids."""
     return _GOES_ON if should_continue else _STOPS, should_continue, resolved_by, _COMPLETED
 
 
@@ -290,13 +290,13 @@ class ContinuationCriteria:
         return resolve(self.ask(state))
 
     def ask(self, state: Judged) -> tuple[ContinuationEvaluation, ...]:
-        """What each of them says, in their order."""
+        """The evaluation of each criterion, in order."""
         _judged(state)
         return tuple([_ask(criterion, state) for criterion in self.criteria])
 
 
 def resolve(evaluations: tuple[ContinuationEvaluation, ...]) -> ContinuationOutcome:
-    """What the evaluations add up to."""
+    """Resolve the evaluations into one outcome."""
     first: dict[ContinuationDecision, ContinuationEvaluation] = {}
     for evaluation in reversed(evaluations):
         first[evaluation.decision] = evaluation

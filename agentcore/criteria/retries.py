@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.criteria.outcome import ContinuationDecision, ContinuationEvaluation
-from agentcore.cuts import used_of
 from agentcore.envelope import EnvelopeFault
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.truncation_cause import used_of
 
 FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
 REQUEST, STOP = ContinuationDecision.REQUEST, ContinuationDecision.STOP

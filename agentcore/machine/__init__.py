@@ -4,7 +4,7 @@ Theory of operation. An event is taken in: it adds its facts to the snapshot and
 that leads. While the state is a deciding one its judge asks the criteria, changes the snapshot and names the next
 trigger; a breakpoint may hold it instead. In a waiting or terminal state the command is read off the snapshot.
 
-states                 the transition table: what may follow what; `picture` draws it
+states                 the transition table: what may follow what; `state_diagram` draws it
 snapshot               all a turn knows between two events
 intake, operating      how events enter; what an operator's changes
 accounting             tokens, text and failures of an attempt, added to the snapshot

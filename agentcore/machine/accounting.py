@@ -3,10 +3,10 @@
 from functools import cache
 from typing import Any
 
+from agentcore.continuation_merge import MIN_OVERLAP, Joining, Merge, Rule, cut, join_broken_off, seam
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot, Spent
 from agentcore.machine.states import State
-from agentcore.merging import MIN_OVERLAP, Joining, Merge, Rule, cut, join_broken_off, seam
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from agentcore.argument_validation import WrongInput, door, required, shown
 from agentcore.commands import Command, Observation
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.errors import IllegalEvent
 from agentcore.events import Event
-from agentcore.machine import ending
+from agentcore.machine import finish
 from agentcore.machine.breakpoints import Holding, approval_here, hold_here, may_hold
-from agentcore.machine.intake import take_in
+from agentcore.machine.error_context import resolved
+from agentcore.machine.event_handlers import apply_event
 from agentcore.machine.judgement import Judgement, Words
 from agentcore.machine.judges import (
     abort_partial,
@@ -25,13 +27,11 @@ from agentcore.machine.judges import (
     evaluate_stop,
     repair_pending,
 )
-from agentcore.machine.requests import command_of
-from agentcore.machine.resolving import resolved
 from agentcore.machine.snapshot import Call, Snapshot, Spent
+from agentcore.machine.state_commands import command_of
 from agentcore.machine.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, State, Trigger
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
-from agentcore.strict import WrongInput, door, required, shown
 from agentcore.values import copier, copiers, quickly_made
 
 #: One judge per deciding state.
@@ -55,8 +55,8 @@ _FRESH_CALLS = {Trigger.CONTINUE: AttemptKind.AFTER_TOOLS, Trigger.CONTINUE_REQU
 
 #: What operators see of the moves that nearly every turn makes, by the snapshot after them: `settle` makes none of it.
 _OBSERVED: Mapping[tuple[State, Trigger], Callable[[Snapshot], Observation]] = {
-    **{(call, Trigger.RESPONDED): ending.response_observed for call in CALLS},
-    (State.CONTINUE_PENDING, Trigger.UNDER_LIMITS): ending.continuation_observed,
+    **{(call, Trigger.RESPONDED): finish.response_observed for call in CALLS},
+    (State.CONTINUE_PENDING, Trigger.UNDER_LIMITS): finish.continuation_observed,
 }
 
 
@@ -75,7 +75,7 @@ class Transition:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one event came to."""
+    """The result of one event."""
 
     snapshot: Snapshot  #: what the turn knows now
     transitions: tuple[Transition, ...]  #: at least one, in order
@@ -103,10 +103,10 @@ def advance(snapshot: Snapshot, event: Event, policy: Policy) -> Step:
         if (observe := _OBSERVED.get((source, trigger))) is not None:
             observed.append(observe(after))
         if outcome is not None and source is not _ABORT_PARTIAL:
-            observed.append(ending.evaluation_observed(before, outcome))
+            observed.append(finish.evaluation_observed(before, outcome))
         before = after
     if after.state in TERMINAL and after.end is not None:
-        observed += ending.termination_observed(after, after.end.terminal_reason)
+        observed += finish.termination_observed(after, after.end.terminal_reason)
     return Step(after, tuple(transitions), command_of(after), tuple(observed))
 
 
@@ -129,7 +129,7 @@ def settle(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = Tr
 
 
 def _moves(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = True) -> Iterator[_Moved]:
-    trigger, taken, why, observed, brought = take_in(snapshot, event, policy, signs=signs)
+    trigger, taken, why, observed, brought = apply_event(snapshot, event, policy, signs=signs)
     if event.at > snapshot.at:
         brought["at"] = event.at
     after = _move(taken, trigger, brought)

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentcore.events import Breakpoint
 from agentcore.machine.budgets import budgets_of
-from agentcore.machine.pending import tools_to_approve
+from agentcore.machine.pending_tool_calls import tools_to_approve
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State, Trigger
 from agentcore.policy import Policy

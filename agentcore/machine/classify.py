@@ -1,6 +1,6 @@
 """What an answer is, judged by what it contains and then by what it calls itself (design §3.1 and §3.2)."""
 
-from agentcore import markup
+from agentcore import tool_call_markup
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import ToolResult
 from agentcore.machine.snapshot import Snapshot
@@ -68,18 +68,18 @@ def _with_written_call(snapshot: Snapshot, response: ChatResponse, revision: int
     if response.tool_calls or response.broken_tool_calls:
         return response
     bare = revision >= 4 and _is_bare_call(snapshot, response.text)
-    begins = 0 if bare else markup.left_open(response.text, later=revision >= 3)
+    begins = 0 if bare else tool_call_markup.left_open(response.text, later=revision >= 3)
     if begins is None:
         return response
     written = response.text[begins:]
-    call = ToolCall("", markup.name_in(written), raw=written, issue=CallIssue.TRUNCATED, shown_whole=False)
+    call = ToolCall("", tool_call_markup.name_in(written), raw=written, issue=CallIssue.TRUNCATED, shown_whole=False)
     return replace(response, text=response.text[:begins], broken_tool_calls=(call,), echo=None)
 
 
 def _is_bare_call(snapshot: Snapshot, text: str) -> bool:
     """Whether the answer is the beginning of a tool call in bare JSON. Where JSON was asked for, it is the answer."""
     begins = not snapshot.answer.text.strip() and snapshot.asked.envelope_schema is None
-    return begins and markup.is_cut_bare_call(text, [tool.name for tool in snapshot.asked.tools])
+    return begins and tool_call_markup.is_cut_bare_call(text, [tool.name for tool in snapshot.asked.tools])
 
 
 def _warm_up(snapshot: Snapshot) -> bool:

@@ -31,7 +31,7 @@ Words = str | Callable[[], str]
 
 
 class Judgement(NamedTuple):
-    """What a deciding state came to."""
+    """The decision of a deciding state."""
 
     trigger: Trigger  #: by which it is left
     reason: Words

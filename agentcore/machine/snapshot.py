@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from agentcore.commands import Finish
 from agentcore.criteria.outcome import ContinuationOutcome, Judged
-from agentcore.cuts import below_cap, eaten
 from agentcore.envelope import EnvelopeReading
 from agentcore.error_policy import ErrorContext, ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
@@ -14,6 +13,7 @@ from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue, ChatResponse, Message, ToolCall
 from agentcore.policy import Limits
 from agentcore.reasons import AttemptKind
+from agentcore.truncation_cause import below_cap, eaten
 from agentcore.values import quickly_made, replace
 
 _EVALUATE_STOP, _EVALUATE_CONTINUATION = State.EVALUATE_STOP, State.EVALUATE_CONTINUATION

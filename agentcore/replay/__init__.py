@@ -1,6 +1,6 @@
 """What can be done with a recording: prove it, ask it, start from the middle of it.
 
-recording  a history as a value; `stored` is its JSON, `outside` what no JSON holds
+recording  a history as a value; `recording_json` is its JSON, `external_judges` what no JSON holds
 verify     the same events must give the same transitions, evaluations and commands; where two runs part
 certainty  how sure a what-if is, and what it assumes
 what_if    the recording answers the commands of a machine under another policy
@@ -17,11 +17,11 @@ A re-run is a driver's work; what it starts from is a fork.
 """
 
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Observed, Why
-from agentcore.replay.folding import Span, fold
 from agentcore.replay.fork import fork, unforkable
-from agentcore.replay.recall import as_judged
+from agentcore.replay.record_spans import Span, fold
+from agentcore.replay.recorded_judgement import as_judged
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
-from agentcore.replay.stored import recording_from_json, recording_to_json
+from agentcore.replay.recording_json import recording_from_json, recording_to_json
 from agentcore.replay.verify import Divergence, Verification, first_divergence, verify
 from agentcore.replay.what_if import what_if
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agentcore.strict import strict
+from agentcore.argument_validation import strict
 from agentcore.values import quickly_made
 
 

@@ -1,14 +1,14 @@
 """A new turn from the middle of another: the snapshot after one of its records, with other numbers in force."""
 
+from agentcore.argument_validation import required
 from agentcore.errors import RecordingError
 from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.machine.states import CALLS, TERMINAL, State
 from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind
-from agentcore.replay.recall import as_judged
+from agentcore.replay.recorded_judgement import as_judged
 from agentcore.replay.recording import Recording
-from agentcore.strict import required
 from agentcore.values import replace
 
 #: What counts the attempts of a kind beside `attempts`.

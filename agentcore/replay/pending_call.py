@@ -7,12 +7,12 @@ from typing import NamedTuple
 from agentcore.events import Event, ModelFailed
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
-from agentcore.one_call import END_MARK
-from agentcore.replay.assuming import NEARLY, Assuming
+from agentcore.replay.answer_tape import spoken_tokens
+from agentcore.replay.assumptions import NEARLY, Assuming
 from agentcore.replay.certainty import Assumed, Certainty, Why
-from agentcore.replay.heard import Asks, Heard, alike
-from agentcore.replay.past import Past
-from agentcore.replay.tape import spoken_tokens
+from agentcore.replay.recorded_calls import Asks, Heard, alike
+from agentcore.replay.recorded_run import Past
+from agentcore.sufficient_max_tokens import END_MARK
 
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 #: Why an answer may have spent more tokens than it reported.

@@ -6,12 +6,12 @@ from enum import StrEnum
 from typing import Any
 
 from agentcore import serial
+from agentcore.argument_validation import strict
 from agentcore.events import Event
 from agentcore.machine.advance import Step
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay.certainty import Assumption, Certainty, Why
-from agentcore.strict import strict
 from agentcore.values import quickly_made, settle
 
 
@@ -64,7 +64,8 @@ class Recording:
     records: tuple[Record, ...]  #: the history, in order
     undecidable: bool = False  #: a what-if needed an answer that was never recorded
     final: Snapshot | None = None
-    #: What `agentcore.replay.past` has read out of the records, kept for the next what-if of the same recording.
+    #: What `agentcore.replay.recorded_run` has read out of the records, kept for the next what-if of the same
+    #: recording.
     kept: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
 
     #: What judged this turn and could not be stored with it, and what stands in for it, each in a sentence.

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore import serial
+from agentcore.argument_validation import door, required
 from agentcore.errors import CoreError
 from agentcore.machine.advance import Step, advance
-from agentcore.replay.recall import with_stand_ins
+from agentcore.replay.recorded_judgement import with_stand_ins
 from agentcore.replay.recording import Record, Recording
-from agentcore.strict import door, required
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a replay of a recording came to."""
+    """The result of verifying a recording."""
 
     verified: bool  #: whether all agreed
     records: int  #: how many records agreed

@@ -1,7 +1,8 @@
 """Replay that asks: the recording answers the commands of a machine under another policy; no provider is called.
 
 While every command is the one that was recorded, the recorded events are fed as they are. From the first other command
-on each call is answered by the recorded call of the same occurrence, as far as it tells (`answering`). Where a step
+on each call is answered by the recorded call of the same occurrence, as far as it tells (`recorded_answers`). Where a
+step
 takes an assumption the run goes on twice, once to each end of the assumed range: equal ends are an estimate, different
 ones are undecidable. What is imagined is bounded (`work`): beyond the bound the rest is undecidable.
 """
@@ -9,6 +10,7 @@ ones are undecidable. What is imagined is bounded (`work`): beyond the bound the
 import math
 from dataclasses import dataclass, field
 
+from agentcore.argument_validation import door, required
 from agentcore.events import (
     Event,
     ModelFailed,
@@ -20,20 +22,19 @@ from agentcore.events import (
     WokeUp,
 )
 from agentcore.machine.advance import advance, settle
-from agentcore.machine.requests import calls_to_run, same_command
 from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.state_commands import calls_to_run, same_command
 from agentcore.machine.states import CALLS, TERMINAL, State
 from agentcore.policy import Policy
-from agentcore.replay.answering import Asked
-from agentcore.replay.assuming import HIGH, LOW, NEARLY, Assuming, NeedsEnds
+from agentcore.replay.assumptions import HIGH, LOW, NEARLY, Assuming, NeedsEnds
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Why, weakest
 from agentcore.replay.fork import under
-from agentcore.replay.heard import result_for
-from agentcore.replay.past import Past
 from agentcore.replay.pending_call import SLACK, Answer, unknown
+from agentcore.replay.recorded_answers import Asked
+from agentcore.replay.recorded_calls import result_for
+from agentcore.replay.recorded_run import Past
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
-from agentcore.replay.work import Work
-from agentcore.strict import door, required
+from agentcore.replay.work_budget import Work
 from agentcore.values import replace
 
 NO_EXPERIENCE = Experience()  #: nothing is known of the model's stored calls

@@ -11,8 +11,8 @@ tree         the node the derivation is made of, and a tree as lines
 Nothing here judges anew: it reads what was recorded, and says nothing where that does not tell.
 """
 
+from agentcore.why.alternative_transitions import Road, roads_of, roads_taken_past
 from agentcore.why.derivation import Derivation, derive
-from agentcore.why.roads import Road, roads_of, roads_taken_past
 from agentcore.why.tree import Fact, Kind, Node, lines_of
 
 __all__ = [

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.machine.states import State
-from agentcore.replay.folding import Span, fold
+from agentcore.replay.record_spans import Span, fold
 from agentcore.replay.recording import Recording
 from agentcore.resource import no_retry_helps, resource_in
-from agentcore.why.case import Case, case_of
-from agentcore.why.claim import claim_of
 from agentcore.why.evidence import clauses_of, evaluations_of, inputs_of, model_input, unjudged_inputs
+from agentcore.why.max_tokens_claim import claim_of
+from agentcore.why.transition_case import Case, case_of
 from agentcore.why.tree import Fact, Kind, Node
 
 _DECIDED = {"forbid": "forbade", "allow": "allowed", "request": "asked to go on", "stop": "has nothing left to do"}

@@ -3,22 +3,22 @@ had said."""
 
 from collections.abc import Iterator
 
-from agentcore.cuts import below_cap, eaten, used_of
 from agentcore.errors import ProviderError
 from agentcore.events import CancelRequested, Interrupted, ModelFailed, ModelResponded, OperatorActed
 from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse
+from agentcore.number_format import number
 from agentcore.policy import SPEC_KEYS
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.folding import Span
+from agentcore.replay.record_spans import Span
 from agentcore.replay.recording import Recording
 from agentcore.resource import LIMIT_OF
+from agentcore.truncation_cause import below_cap, eaten, used_of
 from agentcore.values import replace
-from agentcore.why.case import Case, Json
-from agentcore.why.counted import Amount, amounts_of, limits_behind
+from agentcore.why.limit_usage import Amount, amounts_of, limits_behind
+from agentcore.why.transition_case import Case, Json
 from agentcore.why.tree import Fact, Kind, Node
-from agentcore.wording import number
 
 #: Moves that a criterion's Forbid decides.
 _FORBIDDEN = frozenset(

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from agentcore.machine.states import State, Trigger
-from agentcore.why import answers, errors, pending
-from agentcore.why.case import Case
-from agentcore.why.stand import Stand
+from agentcore.why import evaluate_error_guards, evaluate_stop_guards, pending_guards
+from agentcore.why.guard_status import Stand
+from agentcore.why.transition_case import Case
 
 
 class Guard(NamedTuple):
@@ -35,79 +35,100 @@ _BREAKPOINT = Guard("a breakpoint, an approval or an operator holds the turn her
 #: By the state that decides, in the order in which it judges.
 GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
     State.EVALUATE_STOP: {
-        Trigger.RESPONSE_ERROR: Guard("the answer carries an error, or its stream broke off", answers.error),
-        Trigger.ENVELOPE: Guard("a structured answer is wanted, and no tool is called", answers.envelope),
-        Trigger.SAFETY_BLOCKED: Guard("the model's reason is safety_blocked", answers.reason_is("safety_blocked")),
-        Trigger.CONTEXT_WINDOW_EXCEEDED: Guard(
-            "the model's reason is context_window_exceeded", answers.reason_is("context_window_exceeded")
+        Trigger.RESPONSE_ERROR: Guard(
+            "the answer carries an error, or its stream broke off", evaluate_stop_guards.error
         ),
-        Trigger.CANCELLED: Guard("the model's reason is cancelled", answers.reason_is("cancelled")),
-        Trigger.BROKEN_TOOL_CALL: Guard("a tool call in it is not whole", answers.broken),
-        Trigger.UNKNOWN_FATAL: Guard("its word is one we do not know, with nothing usable beside it", answers.unknown),
-        Trigger.MAX_TOKENS: Guard("it was cut by max_tokens, with no whole tool call to run", answers.cut),
-        Trigger.PAUSED: Guard("the provider paused it", answers.reason_is("paused")),
-        Trigger.FORBIDDEN: Guard("a criterion forbids what it asks for, or its text was cut", answers.forbidden),
-        Trigger.TOOL_CALL: Guard("it calls tools, all of them whole", answers.calls),
-        Trigger.CONTINUE_REQUESTED: Guard("a criterion asks for more after a natural end", answers.requested),
-        Trigger.END_TURN: Guard("the model ended by itself, and nothing else is to do", answers.ended),
+        Trigger.ENVELOPE: Guard("a structured answer is wanted, and no tool is called", evaluate_stop_guards.envelope),
+        Trigger.SAFETY_BLOCKED: Guard(
+            "the model's reason is safety_blocked", evaluate_stop_guards.reason_is("safety_blocked")
+        ),
+        Trigger.CONTEXT_WINDOW_EXCEEDED: Guard(
+            "the model's reason is context_window_exceeded", evaluate_stop_guards.reason_is("context_window_exceeded")
+        ),
+        Trigger.CANCELLED: Guard("the model's reason is cancelled", evaluate_stop_guards.reason_is("cancelled")),
+        Trigger.BROKEN_TOOL_CALL: Guard("a tool call in it is not whole", evaluate_stop_guards.broken),
+        Trigger.UNKNOWN_FATAL: Guard(
+            "its word is one we do not know, with nothing usable beside it", evaluate_stop_guards.unknown
+        ),
+        Trigger.MAX_TOKENS: Guard("it was cut by max_tokens, with no whole tool call to run", evaluate_stop_guards.cut),
+        Trigger.PAUSED: Guard("the provider paused it", evaluate_stop_guards.reason_is("paused")),
+        Trigger.FORBIDDEN: Guard(
+            "a criterion forbids what it asks for, or its text was cut", evaluate_stop_guards.forbidden
+        ),
+        Trigger.TOOL_CALL: Guard("it calls tools, all of them whole", evaluate_stop_guards.calls),
+        Trigger.CONTINUE_REQUESTED: Guard(
+            "a criterion asks for more after a natural end", evaluate_stop_guards.requested
+        ),
+        Trigger.END_TURN: Guard("the model ended by itself, and nothing else is to do", evaluate_stop_guards.ended),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.CONTINUE_PENDING: {
-        Trigger.RETRY_LIMIT: Guard("max_continuations is used up", pending.spent("max_continuations")),
-        Trigger.BUDGET_EXHAUSTED: Guard("the token total is used up", pending.budget),
-        Trigger.OUTPUT_CAP: Guard("max_total_output_chars is used up", pending.spent("max_total_output_chars")),
-        Trigger.REPETITION: Guard("two cut answers running added nothing new", pending.repetition),
-        Trigger.FORBIDDEN: Guard("another criterion forbids", pending.forbidden),
-        Trigger.UNDER_LIMITS: Guard("every limit has room, and no criterion forbids", pending.room),
+        Trigger.RETRY_LIMIT: Guard("max_continuations is used up", pending_guards.spent("max_continuations")),
+        Trigger.BUDGET_EXHAUSTED: Guard("the token total is used up", pending_guards.budget),
+        Trigger.OUTPUT_CAP: Guard("max_total_output_chars is used up", pending_guards.spent("max_total_output_chars")),
+        Trigger.REPETITION: Guard("two cut answers running added nothing new", pending_guards.repetition),
+        Trigger.FORBIDDEN: Guard("another criterion forbids", pending_guards.forbidden),
+        Trigger.UNDER_LIMITS: Guard("every limit has room, and no criterion forbids", pending_guards.room),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.REPAIR_PENDING: {
-        Trigger.RETRY_LIMIT: Guard("max_tool_repair_attempts is used up", pending.spent("max_tool_repair_attempts")),
-        Trigger.BUDGET_EXHAUSTED: Guard("max_total_tokens is used up", pending.spent("max_total_tokens")),
-        Trigger.FORBIDDEN: Guard("another criterion forbids", pending.forbidden),
-        Trigger.UNDER_LIMITS: Guard("a repair is left, and no criterion forbids", pending.room),
+        Trigger.RETRY_LIMIT: Guard(
+            "max_tool_repair_attempts is used up", pending_guards.spent("max_tool_repair_attempts")
+        ),
+        Trigger.BUDGET_EXHAUSTED: Guard("max_total_tokens is used up", pending_guards.spent("max_total_tokens")),
+        Trigger.FORBIDDEN: Guard("another criterion forbids", pending_guards.forbidden),
+        Trigger.UNDER_LIMITS: Guard("a repair is left, and no criterion forbids", pending_guards.room),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.EVALUATE_ENVELOPE: {
-        Trigger.COMPLETE: Guard("it ended by itself and fits its schema", pending.fault_is(None)),
-        Trigger.REFUSED: Guard("the provider refused", pending.fault_is("refusal")),
-        Trigger.EXHAUSTED: Guard("no envelope retry is left, or none could help", pending.exhausted),
-        Trigger.FORBIDDEN: Guard("another criterion forbids", pending.forbidden),
-        Trigger.TRUNCATED: Guard("it was cut, and an envelope retry is left", pending.again("truncation")),
+        Trigger.COMPLETE: Guard("it ended by itself and fits its schema", pending_guards.fault_is(None)),
+        Trigger.REFUSED: Guard("the provider refused", pending_guards.fault_is("refusal")),
+        Trigger.EXHAUSTED: Guard("no envelope retry is left, or none could help", pending_guards.exhausted),
+        Trigger.FORBIDDEN: Guard("another criterion forbids", pending_guards.forbidden),
+        Trigger.TRUNCATED: Guard("it was cut, and an envelope retry is left", pending_guards.again("truncation")),
         Trigger.SCHEMA_VIOLATION: Guard(
             "it is not what the schema asks for, and an envelope retry is left",
-            pending.again("schema-violation", "parse-error"),
+            pending_guards.again("schema-violation", "parse-error"),
         ),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.EVALUATE_ERROR: {
         Trigger.CONTEXT_WINDOW_EXCEEDED: Guard(
-            "the error says that the context is full", errors.really("context_window_exceeded")
+            "the error says that the context is full", evaluate_error_guards.really("context_window_exceeded")
         ),
-        Trigger.SAFETY_BLOCKED: Guard("the error is a refusal", errors.really("safety_blocked")),
-        Trigger.ENVELOPE: Guard("the error says that a structured answer was cut", errors.cut(structured=True)),
-        Trigger.TRUNCATED_BY_ERROR: Guard("the error says that the answer was cut", errors.cut(structured=False)),
-        Trigger.STOP: Guard("something forbids, and no part of an answer is there", errors.stops(with_text=False)),
+        Trigger.SAFETY_BLOCKED: Guard("the error is a refusal", evaluate_error_guards.really("safety_blocked")),
+        Trigger.ENVELOPE: Guard(
+            "the error says that a structured answer was cut", evaluate_error_guards.cut(structured=True)
+        ),
+        Trigger.TRUNCATED_BY_ERROR: Guard(
+            "the error says that the answer was cut", evaluate_error_guards.cut(structured=False)
+        ),
+        Trigger.STOP: Guard(
+            "something forbids, and no part of an answer is there", evaluate_error_guards.stops(with_text=False)
+        ),
         Trigger.STOP_WITH_TEXT: Guard(
-            "something forbids, and part of an answer is there", errors.stops(with_text=True)
+            "something forbids, and part of an answer is there", evaluate_error_guards.stops(with_text=True)
         ),
         Trigger.IGNORE: Guard(
-            "the error policy ignores it, and no part of an answer is there", errors.ignores(with_text=False)
+            "the error policy ignores it, and no part of an answer is there",
+            evaluate_error_guards.ignores(with_text=False),
         ),
         Trigger.IGNORE_WITH_TEXT: Guard(
-            "the error policy ignores it, and part of an answer is there", errors.ignores(with_text=True)
+            "the error policy ignores it, and part of an answer is there", evaluate_error_guards.ignores(with_text=True)
         ),
-        Trigger.RETRY: Guard("the error policy retries it, and nothing forbids", errors.retries),
+        Trigger.RETRY: Guard("the error policy retries it, and nothing forbids", evaluate_error_guards.retries),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.EVALUATE_CONTINUATION: {
-        Trigger.FORBIDDEN: Guard("a criterion forbids", pending.forbidden),
-        Trigger.STOP: Guard("nothing forbids, and nothing asks to go on", pending.idle),
-        Trigger.CONTINUE: Guard("a criterion asks to go on, and none forbids", pending.room),
+        Trigger.FORBIDDEN: Guard("a criterion forbids", pending_guards.forbidden),
+        Trigger.STOP: Guard("nothing forbids, and nothing asks to go on", pending_guards.idle),
+        Trigger.CONTINUE: Guard("a criterion asks to go on, and none forbids", pending_guards.room),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.ABORT_PARTIAL: {
-        Trigger.RETURN_PARTIAL_WITH_NOTICE: Guard("nothing holds it: what there is, is returned", pending.returned),
+        Trigger.RETURN_PARTIAL_WITH_NOTICE: Guard(
+            "nothing holds it: what there is, is returned", pending_guards.returned
+        ),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
 }

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agentcore.wording import number
+from agentcore.number_format import number
 
 
 class Kind(StrEnum):

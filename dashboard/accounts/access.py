@@ -15,7 +15,7 @@ ADMIN_LOGIN = "/admin/login/"  #: Django's; it leads to ours
 _NO_PLACE = frozenset({SIGN_IN.rstrip("/"), SIGN_OUT.rstrip("/"), ADMIN_LOGIN.rstrip("/")})
 
 
-class Door(StrEnum):
+class AccessForm(StrEnum):
     """How an address answers a caller without valid credentials."""
 
     OPEN = "open"  #: as anyone else
@@ -27,34 +27,34 @@ class Door(StrEnum):
 
 
 #: Addresses by their exact path.
-EXACT = {"/healthz": Door.OPEN, SIGN_IN: Door.SIGN_IN}
+EXACT = {"/healthz": AccessForm.OPEN, SIGN_IN: AccessForm.SIGN_IN}
 #: Addresses by prefix: the path itself without the last slash, and all below it. The first that fits counts.
 BELOW = (
-    ("/static/", Door.OPEN),
-    ("/share/", Door.SHARED),
-    ("/api/", Door.PROBLEM),
-    ("/metrics/", Door.PROBLEM),
-    ("/.well-known/", Door.PROBLEM),
-    ("/v1/traces/", Door.PROBLEM),
-    ("/v1/logs/", Door.PROBLEM),
-    ("/v1/", Door.GATEWAY),
-    ("/v1beta/", Door.GATEWAY),
+    ("/static/", AccessForm.OPEN),
+    ("/share/", AccessForm.SHARED),
+    ("/api/", AccessForm.PROBLEM),
+    ("/metrics/", AccessForm.PROBLEM),
+    ("/.well-known/", AccessForm.PROBLEM),
+    ("/v1/traces/", AccessForm.PROBLEM),
+    ("/v1/logs/", AccessForm.PROBLEM),
+    ("/v1/", AccessForm.GATEWAY),
+    ("/v1beta/", AccessForm.GATEWAY),
 )
 
 
-def door_of(path: str) -> Door:
+def access_form_of(path: str) -> AccessForm:
     """The door of a path; what the table does not name, known or not, is a page."""
     if path in EXACT:
         return EXACT[path]
-    return next((door for prefix, door in BELOW if f"{path}/".startswith(prefix)), Door.PAGE)
+    return next((door for prefix, door in BELOW if f"{path}/".startswith(prefix)), AccessForm.PAGE)
 
 
 def is_machine(path: str) -> bool:
     """Whether programs, not browsers, ask here: errors are JSON, never a page."""
-    return door_of(path) in {Door.PROBLEM, Door.GATEWAY}
+    return access_form_of(path) in {AccessForm.PROBLEM, AccessForm.GATEWAY}
 
 
-def tell_let_in(request: HttpRequest, who: str) -> None:
+def notify_admitted(request: HttpRequest, who: str) -> None:
     """Say that the request's credentials have let somebody in: further requests with them count as this caller's."""
     tell = getattr(request, "scope", {}).get(LET_IN)
     if tell is not None:

@@ -13,8 +13,17 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
-from dashboard.accounts import answers, roles, services
-from dashboard.accounts.access import ADMIN, ADMIN_LOGIN, SIGN_IN, Door, door_of, is_machine, next_url, tell_let_in
+from dashboard.accounts import error_responses, roles, services
+from dashboard.accounts.access import (
+    ADMIN,
+    ADMIN_LOGIN,
+    SIGN_IN,
+    AccessForm,
+    access_form_of,
+    is_machine,
+    next_url,
+    notify_admitted,
+)
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.forms import SignInForm
 from dashboard.accounts.selectors import SESSION_TOKEN, api_token_find, session_is_valid
@@ -43,9 +52,9 @@ class AccessMiddleware(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         """The answer to a stranger, or None: come in."""
-        door = door_of(request.path_info)
+        door = access_form_of(request.path_info)
         request.auth_token = None  # type: ignore[attr-defined]
-        if door in {Door.OPEN, Door.SHARED}:
+        if door in {AccessForm.OPEN, AccessForm.SHARED}:
             return None
         secret = bearer_of(request.headers.get("Authorization", ""))
         if secret is not None:
@@ -53,13 +62,16 @@ class AccessMiddleware(MiddlewareMixin):
         if session_is_valid(user=request.user, session=request.session):
             _tell(request, "session")
             return _forged(request, door)
-        return None if door is Door.SIGN_IN else _refuse(request, door, answers.STRANGER)
+        return None if door is AccessForm.SIGN_IN else _refuse(request, door, error_responses.STRANGER)
 
     def process_view(
         self, request: HttpRequest, _view: Callable[..., Any], _args: Any, _given: Any
     ) -> HttpResponse | None:
         """403, in words, for who came in and may not do this."""
-        if door_of(request.path_info) in {Door.OPEN, Door.SHARED, Door.SIGN_IN} or request.resolver_match is None:
+        if (
+            access_form_of(request.path_info) in {AccessForm.OPEN, AccessForm.SHARED, AccessForm.SIGN_IN}
+            or request.resolver_match is None
+        ):
             return None
         method, route = request.method, request.resolver_match.route
         if request.auth_token is not None and roles.needs_session(method, route):  # type: ignore[attr-defined]
@@ -79,16 +91,16 @@ class AccessMiddleware(MiddlewareMixin):
         if response.status_code < HTTPStatus.BAD_REQUEST or not is_page or not is_machine(request.path_info):
             return response
         detail = WORDS.get(response.status_code, BROKEN)
-        error = answers.machine_error(request, response.status_code, detail)
+        error = error_responses.machine_error(request, response.status_code, detail)
         if response.has_header("Allow"):
             error["Allow"] = response["Allow"]
         return error
 
-    def _by_token(self, request: HttpRequest, door: Door, secret: str) -> HttpResponse | None:
+    def _by_token(self, request: HttpRequest, door: AccessForm, secret: str) -> HttpResponse | None:
         now = timezone.now()
         token = api_token_find(secret, now=now)
         if token is None:
-            return _refuse(request, door, answers.WRONG_TOKEN)
+            return _refuse(request, door, error_responses.WRONG_TOKEN)
         services.api_token_used(token, now=now)
         _admit(request, token)
         _tell(request, "token")
@@ -97,7 +109,7 @@ class AccessMiddleware(MiddlewareMixin):
 
 def _tell(request: HttpRequest, kind: str) -> None:
     """A program's requests and a browser's of the same user do not wait for each other."""
-    tell_let_in(request, f"{kind} of user {request.user.pk}")
+    notify_admitted(request, f"{kind} of user {request.user.pk}")
 
 
 def _wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
@@ -112,7 +124,7 @@ def _wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpRespo
 
 def _forbid(request: HttpRequest, detail: str) -> HttpResponse:
     if is_machine(request.path_info):
-        return answers.machine_error(request, HTTPStatus.FORBIDDEN, detail)
+        return error_responses.machine_error(request, HTTPStatus.FORBIDDEN, detail)
     return render(request, "403.html", {"detail": detail}, status=HTTPStatus.FORBIDDEN)
 
 
@@ -126,15 +138,15 @@ def _admit(request: HttpRequest, token: ApiToken) -> None:
     request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
 
 
-def _forged(request: HttpRequest, door: Door) -> HttpResponse | None:
+def _forged(request: HttpRequest, door: AccessForm) -> HttpResponse | None:
     """403 for a program's address asked by session without a CSRF token; API views are exempt from Django's check."""
-    if door not in {Door.PROBLEM, Door.GATEWAY}:
+    if door not in {AccessForm.PROBLEM, AccessForm.GATEWAY}:
         return None
     reason = _CsrfReason(lambda _: HttpResponse()).process_view(request, _unexempt, (), {})
     if reason is None:
         return None
     detail = "A session needs the X-CSRFToken header here; a bearer token does not."
-    return answers.machine_error(request, HTTPStatus.FORBIDDEN, detail)
+    return error_responses.machine_error(request, HTTPStatus.FORBIDDEN, detail)
 
 
 class _CsrfReason(CsrfViewMiddleware):
@@ -148,19 +160,19 @@ def _unexempt(_: HttpRequest) -> HttpResponse:
     return HttpResponse()
 
 
-def _refuse(request: HttpRequest, door: Door, detail: str) -> HttpResponse:
-    if door in {Door.PROBLEM, Door.GATEWAY}:
-        return answers.unauthorized(request, detail)
+def _refuse(request: HttpRequest, door: AccessForm, detail: str) -> HttpResponse:
+    if door in {AccessForm.PROBLEM, AccessForm.GATEWAY}:
+        return error_responses.unauthorized(request, detail)
     if request.headers.get("HX-Request"):
         page = urlsplit(request.headers.get("HX-Current-URL", "")).path
         headers = {"HX-Redirect": _sign_in_url(page), "Cache-Control": "no-store"}
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers=headers)
-    if request.method in {"GET", "HEAD"} and detail == answers.STRANGER:
+    if request.method in {"GET", "HEAD"} and detail == error_responses.STRANGER:
         response: HttpResponse = redirect(_sign_in_url(_wanted(request)))
     else:
         context = {
             "form": SignInForm(initial={"username": services.OPERATOR}),
-            "problem": None if detail == answers.STRANGER else detail,
+            "problem": None if detail == error_responses.STRANGER else detail,
         }
         response = render(request, "accounts/sign_in.html", context, status=HTTPStatus.UNAUTHORIZED)
     response["Cache-Control"] = "no-store"

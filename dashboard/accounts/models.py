@@ -98,7 +98,7 @@ class OneTimeCode(models.Model):
 
 
 class GuessCount(models.Model):
-    """How many guesses were made at secrets in a window of time, by `guessing.Key`. Not kept for long."""
+    """How many guesses were made at secrets in a window of time, by `guess_limiter.Key`. Not kept for long."""
 
     key = models.CharField(max_length=64, primary_key=True, editable=False)
     guesses = models.PositiveIntegerField()

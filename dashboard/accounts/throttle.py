@@ -8,7 +8,7 @@ SECONDS = 60.0
 ADDRESSES = 10_000  #: more at once than this and the longest silent are forgotten
 
 
-class Failures:
+class FailureCounter:
     """Failed attempts by address over the last minute; `now` is in seconds of any monotonic clock."""
 
     def __init__(self, *, limit: int = LIMIT, seconds: float = SECONDS, addresses: int = ADDRESSES) -> None:

@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.accounts import selectors, services, signing_in
+from dashboard.accounts import authentication, selectors, services
 from dashboard.accounts.access import ADMIN, HOME, SIGN_IN, next_url
 from dashboard.accounts.forms import ApiTokenForm, SignInForm
 from dashboard.accounts.models import User
@@ -42,10 +42,10 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     code = request.GET.get("code", "") if request.method == "GET" else ""
     if not (form.is_bound or code):
         return _sign_in_page(request, wanted)
-    verdict = signing_in.judge(request, form) if form.is_bound else signing_in.judge_code(request, code)
-    if isinstance(verdict, signing_in.TooOften):
+    verdict = authentication.judge(request, form) if form.is_bound else authentication.judge_code(request, code)
+    if isinstance(verdict, authentication.TooOften):
         return _too_often(request, wanted, verdict)
-    if isinstance(verdict, signing_in.Refused):
+    if isinstance(verdict, authentication.Refused):
         status = HTTPStatus.UNAUTHORIZED if verdict.guess else HTTPStatus.BAD_REQUEST
         return _sign_in_page(request, wanted, problem=verdict.sentence, status=status)
     _open_session(request, verdict)
@@ -90,7 +90,7 @@ def password_change(request: HttpRequest) -> HttpResponse:
     if form is None:
         return _account_page(request, status=HTTPStatus.FORBIDDEN)
     user = _user(request)
-    if often := signing_in.present_password(user, form):
+    if often := authentication.present_password(user, form):
         messages.error(request, often.sentence)
         return _account_page(request, status=HTTPStatus.TOO_MANY_REQUESTS)
     if not form.is_valid():
@@ -143,7 +143,7 @@ def _user(request: HttpRequest) -> User:
     return user
 
 
-def _open_session(request: HttpRequest, verdict: signing_in.Admitted) -> None:
+def _open_session(request: HttpRequest, verdict: authentication.Admitted) -> None:
     request.session.flush()  # of a session whose token was revoked, nothing may stay
     login(request, verdict.user, backend=BACKEND)
     if verdict.token:
@@ -157,7 +157,7 @@ def _sign_in_page(request: HttpRequest, wanted: str, *, problem: str = "", statu
     return render(request, "accounts/sign_in.html", {"form": form, "next": wanted, "problem": problem}, status=status)
 
 
-def _too_often(request: HttpRequest, wanted: str, verdict: signing_in.TooOften) -> HttpResponse:
+def _too_often(request: HttpRequest, wanted: str, verdict: authentication.TooOften) -> HttpResponse:
     response = _sign_in_page(request, wanted, problem=verdict.sentence, status=HTTPStatus.TOO_MANY_REQUESTS)
     response["Retry-After"] = str(verdict.seconds)
     return response

@@ -16,7 +16,7 @@ from django.utils import timezone
 from dashboard.accounts import services
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.selectors import api_token_find, session_is_valid
-from dashboard.accounts.tickets import ticket_of, visitors
+from dashboard.accounts.session_watch import ticket_of, visitors
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import ApiToken

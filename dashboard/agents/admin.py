@@ -14,20 +14,20 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from dashboard.accounts.models import User
-from dashboard.agents import selectors, versioning
-from dashboard.agents.auditing import on_behalf
+from dashboard.agents import policy_versions, selectors
+from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.forms import TEST, AgentForm, ConnectionForm
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion
+from dashboard.agents.policy_form_base import asked_version
 from dashboard.agents.policy_forms import PolicyForm, said_by
+from dashboard.agents.policy_impact import version_warnings
 from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.agents.probes import Finding
-from dashboard.agents.reach import version_warnings
 from dashboard.agents.samples import SIMULATOR, is_simulator
-from dashboard.agents.starting import asked_version
-from dashboard.backtests.words import in_words
+from dashboard.backtests.result_text import in_words
 from dashboard.egress.keys import state_in_words
-from dashboard.live.probing import connection_probe
+from dashboard.live.probe_service import connection_probe
 
 
 class Audited(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -216,13 +216,13 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         when = {name: form.cleaned_data[name] for name in ("counts", "starts_at")}
         about: dict[str, Any] = {"by": _person(request), "why": form.cleaned_data["why"]}
         if start and form.said() == said_by(start) and attached in (None, start.backtest):
-            made = versioning.version_stand(version=start, **when, **about)
+            made = policy_versions.version_stand(version=start, **when, **about)
             called = f"ersion {start.version} of “{obj.name}”"
             words = f"V{called} {_counts(made)}." if made else f"Nothing has changed: v{called} {_stands(form)}."
             left = f" The backtest that ran is not kept with it: it {form.unattached}." if form.unattached else ""
             messages.info(request, words + left)
             return start
-        version = versioning.version_keep(
+        version = policy_versions.version_keep(
             project=obj.project, name=obj.name, said=form.said(), backtest=attached, **when, **about
         )
         counts = _counts(version.activations.first())

@@ -45,7 +45,7 @@ BUILT_IN: Mapping[str, Callable[..., Criterion]] = {"ResponseContentCheck": resp
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class ExternalCriterion:
     """A criterion from outside. It is called by its class, and what it says is held to what can be stored: what cannot
     be heard forbids."""
 
@@ -68,7 +68,7 @@ class Guest:
 
 
 @dataclass(frozen=True, slots=True)
-class Unbuilt:
+class FailedCriterion:
     """Stands where a criterion could not be built: like one that raises, it forbids, and says why."""
 
     name: str
@@ -89,18 +89,18 @@ def _text(value: Any) -> str:
 
 
 def criterion_of(spec: CriterionSpec) -> Criterion:
-    """The criterion a policy names, or an `Unbuilt` in its place."""
+    """The criterion a policy names, or an `FailedCriterion` in its place."""
     name = spec.path.rpartition(".")[2]
     try:
         built = criterion_built(spec.path, spec.kwargs)
     except ValidationError as error:
-        return Unbuilt(name, " ".join(error.messages))
-    return built if spec.path in BUILT_IN else Guest(name, built)
+        return FailedCriterion(name, " ".join(error.messages))
+    return built if spec.path in BUILT_IN else ExternalCriterion(name, built)
 
 
 def criteria_faults(policy: Policy) -> list[str]:
     """Why criteria of this policy cannot be asked, in words; empty where all can."""
-    return [criterion.why for criterion in policy.criteria if isinstance(criterion, Unbuilt)]
+    return [criterion.why for criterion in policy.criteria if isinstance(criterion, FailedCriterion)]
 
 
 def criterion_built(path: str, kwargs: Mapping[str, Any]) -> Criterion:

@@ -10,8 +10,8 @@ from django.utils.text import Truncator
 
 from agentcore.events import Otherwise
 from dashboard.agents import selectors
-from dashboard.agents.auditing import MAX_WHY
-from dashboard.agents.continuing import WAYS
+from dashboard.agents.change_tracking import MAX_WHY
+from dashboard.agents.continuation_settings import WAYS
 from dashboard.agents.json_fields import read_fields_strictly
 from dashboard.agents.models import Agent, Connection, Named
 from dashboard.turns.approvals import approvals_clean

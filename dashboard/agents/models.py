@@ -2,10 +2,10 @@
 
 Project ─┬─ Connection ── Agent        a connection's key stays in the environment; only the variable's name is stored
          └─ Policy ── PolicyVersion    a version never changes: the database refuses it (migration 0002)
-              ├─ PolicyActivation      since when which version counts, or will (`standing`)
-              └─ PolicyAttachment      where a policy counts beside the agents that name it (`standing`)
+              ├─ PolicyActivation      since when which version counts, or will (`activation_models`)
+              └─ PolicyAttachment      where a policy counts beside the agents that name it (`activation_models`)
 
-Who changed what of connections, agents and attachments is kept by the database itself (`auditing`).
+Who changed what of connections, agents and attachments is kept by the database itself (`change_tracking`).
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from dashboard.agents import policy_validation, validation
-from dashboard.agents.auditing import keep_changes
-from dashboard.agents.continuing import NOT_A_CHOICE, Continuing
+from dashboard.agents.activation_models import PolicyActivation, PolicyAttachment
+from dashboard.agents.change_tracking import keep_changes
+from dashboard.agents.continuation_settings import NOT_A_CHOICE, Continuing
 from dashboard.agents.criteria import criteria_valid
-from dashboard.agents.standing import PolicyActivation, PolicyAttachment
 from dashboard.egress.keys import key_for
 from dashboard.turns.approvals import approvals_clean
 from dashboard.turns.breakpoints import breakpoints_clean
@@ -168,7 +168,7 @@ class Policy(Named):
 
 
 class PolicyVersion(models.Model):
-    """What a policy says, once and for ever. What it leaves out it does not speak of (see `resolving`)."""
+    """What a policy says, once and for ever. What it leaves out it does not speak of (see `policy_resolution`)."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="versions")

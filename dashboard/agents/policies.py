@@ -9,9 +9,9 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.serial import policy_from_json
 from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults, criterion_of
+from dashboard.agents.json_repairer import repaired
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policy_validation import error_policy_warning
-from dashboard.agents.repairing import repaired
 from dashboard.agents.schemas import violations
 
 #: What a policy says, by the names the API, a version's columns and a draft's keys share.

@@ -59,7 +59,7 @@ def keyed(label: str, key: str) -> SafeString:
 
 
 def unkeyed(label: str) -> str:
-    """The same without the key."""
+    """A field's label without its key."""
     return label.partition(" <code")[0]
 
 

@@ -12,8 +12,8 @@ from agentcore.error_policy import PRESETS
 from agentcore.policy import EnvelopeRules, OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
-from dashboard.agents.auditing import MAX_WHY
-from dashboard.agents.evidence import evidence_fault, evidence_waits
+from dashboard.agents.backtest_gate import evidence_fault, evidence_waits
+from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.forms import belong_to_default_project
 from dashboard.agents.json_fields import StrictDecoder
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
@@ -29,11 +29,11 @@ from dashboard.agents.policy_fields import (
     limit_field,
     unkeyed,
 )
+from dashboard.agents.policy_form_base import asked_version, start_of
+from dashboard.agents.policy_impact import TOTALS, totals_too_small, unsaved
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
-from dashboard.agents.reach import TOTALS, totals_too_small, unsaved
+from dashboard.agents.policy_versions import start_clean
 from dashboard.agents.services import policy_said
-from dashboard.agents.starting import asked_version, start_of
-from dashboard.agents.versioning import start_clean
 from dashboard.backtests.models import Backtest
 
 #: Fields about the version, not of what it says.

@@ -35,7 +35,7 @@ _WITH_FLAGS = frozenset({"openai", "llama"})
 
 
 class Finding(StrEnum):
-    """What one answer shows, or all of them."""
+    """The finding of one probe, or of all together."""
 
     CONTINUES = "continues"
     ECHOES = "echoes"  #: it continues, and sends the text again first
@@ -112,7 +112,7 @@ def request_of(case: Case, model: str, settings: Mapping[str, Any], way: str | N
 
 
 def judged(case: Case, answer: ChatResponse) -> Finding:
-    """What an answer to the case shows."""
+    """The finding of one answer."""
     text = answer.text
     if _fits(case, text):
         return Finding.CONTINUES
@@ -156,7 +156,7 @@ def _kept_to_cap(answer: ChatResponse) -> bool:
 
 
 def both(findings: Iterable[Finding]) -> Finding:
-    """What the answers to all cases show together."""
+    """The findings of all cases, combined."""
     found = set(findings)
     return found.pop() if len(found) == 1 else Finding.UNKNOWN
 

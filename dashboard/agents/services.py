@@ -7,9 +7,9 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 
 from dashboard.agents import policy_validation
-from dashboard.agents.auditing import reason
+from dashboard.agents.backtest_gate import evidence_fault, evidence_waits
+from dashboard.agents.change_tracking import reason
 from dashboard.agents.criteria import criteria_clean
-from dashboard.agents.evidence import evidence_fault, evidence_waits
 from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion, Project
 from dashboard.agents.selectors import start_now
 
@@ -129,7 +129,8 @@ def policy_create(
 
     `envelope`: `{recovery: [path]}`; `finish_reasons`: normalized stop reasons; `criteria`: `{path, kwargs?}` each;
     `retention`: `{keep_raw_days?}`.
-    It counts at once, unless `activate` is false: then it is a draft. `backtest`: one that speaks for it (`evidence`).
+    It counts at once, unless `activate` is false: then it is a draft. `backtest`: one that speaks for it
+    (`backtest_gate`).
     """
     said = policy_said(
         limits={} if limits is None else limits,

@@ -10,10 +10,10 @@ from django.http import HttpRequest
 from ninja import Router, Status
 
 from dashboard.agents import models, selectors, services
-from dashboard.agents.auditing import on_behalf
-from dashboard.api import answers, bodies
+from dashboard.agents.change_tracking import on_behalf
+from dashboard.api import request_schemas, response_schemas
 from dashboard.api.callers import caller
-from dashboard.api.named import asked_for, named
+from dashboard.api.name_lookup import asked_for, named
 
 router = Router(tags=["agents"])
 AS_STORED = (
@@ -22,8 +22,8 @@ AS_STORED = (
 )  # fmt: skip
 
 
-@router.post("/agents", response={201: answers.Agent}, summary="Make an agent")
-def agent_create(request: HttpRequest, body: bodies.NewAgent) -> Status[dict[str, Any]]:
+@router.post("/agents", response={201: response_schemas.Agent}, summary="Make an agent")
+def agent_create(request: HttpRequest, body: request_schemas.NewAgent) -> Status[dict[str, Any]]:
     """`connection` and `policy` are names of what exists; `max_tokens` stays under the connection's ceiling."""
     project = selectors.project_default()
     rows: dict[str, QuerySet[Any]] = {
@@ -42,13 +42,13 @@ def agent_create(request: HttpRequest, body: bodies.NewAgent) -> Status[dict[str
         return Status(201, shown(services.agent_create(project=project, **given)))
 
 
-@router.get("/agents", response=list[answers.Agent], summary="List agents")
+@router.get("/agents", response=list[response_schemas.Agent], summary="List agents")
 def agent_list(request: HttpRequest) -> list[dict[str, Any]]:
     """All of them, by name."""
     return [shown(agent) for agent in selectors.agent_list(project=selectors.project_default())]
 
 
-@router.get("/agents/{name}", response=answers.Agent, summary="Get an agent")
+@router.get("/agents/{name}", response=response_schemas.Agent, summary="Get an agent")
 def agent_get(request: HttpRequest, name: str) -> dict[str, Any]:
     """By name or id."""
     return shown(named(selectors.agent_list(project=selectors.project_default()), name))

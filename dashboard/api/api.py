@@ -24,10 +24,10 @@ from dashboard.api import (
     turns,
     why,
 )
+from dashboard.api.body_parser import StrictParser
 from dashboard.api.callers import Caller
 from dashboard.api.openapi import ABOUT, with_events, with_problems, without_seam
 from dashboard.api.problems import answer_with_problems
-from dashboard.api.reading import StrictParser
 from dashboard.conformance import routes as conformance
 
 

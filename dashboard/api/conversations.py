@@ -10,16 +10,16 @@ from django.http import HttpRequest
 from ninja import Router, Status
 
 from dashboard.agents.selectors import agent_list, project_default
-from dashboard.api import answers, bodies
+from dashboard.api import request_schemas, response_schemas
 from dashboard.api.callers import caller
-from dashboard.api.named import asked_for
+from dashboard.api.name_lookup import asked_for
 from dashboard.conversations import selectors, services
 
 router = Router(tags=["conversations"])
 
 
-@router.post("/conversations", response={201: answers.Conversation}, summary="Begin a conversation")
-def conversation_create(request: HttpRequest, body: bodies.NewConversation) -> Status[dict[str, Any]]:
+@router.post("/conversations", response={201: response_schemas.Conversation}, summary="Begin a conversation")
+def conversation_create(request: HttpRequest, body: request_schemas.NewConversation) -> Status[dict[str, Any]]:
     """Without turns yet: send them with `conversation` to `/turns`. They run one after another, and each is told what
     was said before it."""
     agent = asked_for(agent_list(project=project_default()), body.agent, "agent")
@@ -27,7 +27,7 @@ def conversation_create(request: HttpRequest, body: bodies.NewConversation) -> S
     return Status(201, _shown(made.id))
 
 
-@router.get("/conversations", response=list[answers.Conversation], summary="List conversations")
+@router.get("/conversations", response=list[response_schemas.Conversation], summary="List conversations")
 def conversation_list(
     request: HttpRequest, agent: str | None = None, limit: int = selectors.DEFAULT_LIMIT
 ) -> list[dict[str, Any]]:
@@ -40,14 +40,16 @@ def conversation_list(
     return [selectors.as_shown(conversation) for conversation in found]
 
 
-@router.get("/conversations/{conversation_id}", response=answers.Conversation, summary="Get a conversation")
+@router.get("/conversations/{conversation_id}", response=response_schemas.Conversation, summary="Get a conversation")
 def conversation_get(request: HttpRequest, conversation_id: UUID) -> dict[str, Any]:
     """What of its budget is used, and its turns in order."""
     return _shown(conversation_id)
 
 
-@router.patch("/conversations/{conversation_id}", response=answers.Conversation, summary="Set a conversation's budget")
-def conversation_budget(request: HttpRequest, conversation_id: UUID, body: bodies.Budget) -> dict[str, Any]:
+@router.patch(
+    "/conversations/{conversation_id}", response=response_schemas.Conversation, summary="Set a conversation's budget"
+)
+def conversation_budget(request: HttpRequest, conversation_id: UUID, body: request_schemas.Budget) -> dict[str, Any]:
     """null removes it. It applies from the next turn on, and cannot be less than what is used."""
     conversation = selectors.conversation_get(conversation_id, project=project_default())
     services.budget_set(conversation=conversation, token_budget=body.token_budget)

@@ -8,7 +8,7 @@ from dashboard.api.callers import caller
 from dashboard.api.openapi import EXPORT_ANSWER, EXPORT_PARAMETERS
 from dashboard.api.streaming import key_of
 from dashboard.exports.formats import FORMATS
-from dashboard.exports.streaming import export_response
+from dashboard.exports.streaming_response import export_response
 from dashboard.turns.filters import CHOICES, TimelineFilters, unknown_filters
 
 router = Router(tags=["turns"])

@@ -11,12 +11,12 @@ from pydantic import BaseModel, Field, Strict
 
 from dashboard.accounts.selectors import token_by
 from dashboard.agents.selectors import project_default
-from dashboard.api.body import Body, Text
 from dashboard.api.callers import caller
+from dashboard.api.request_base import Body, Text
 from dashboard.gateway import services
 from dashboard.gateway.models import GatewayKey
+from dashboard.gateway.presenters import key_views
 from dashboard.gateway.selectors import keys_seen_by
-from dashboard.gateway.shown import keys_shown
 
 router = Router(tags=["keys"])
 
@@ -109,7 +109,7 @@ def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
 @router.get("/keys", response=list[Key], summary="List keys of the gateway")
 def key_list(request: HttpRequest) -> list[dict[str, Any]]:
     """Those that are not revoked, newest first: one's own, or all for who looks after them."""
-    return [shown.told() for shown in keys_shown(keys_seen_by(caller(request), project=project_default()))]
+    return [shown.told() for shown in key_views(keys_seen_by(caller(request), project=project_default()))]
 
 
 @router.post("/keys/{key_id}/revoke", response=Key, summary="Revoke a key of the gateway")
@@ -123,7 +123,7 @@ def key_revoke(request: HttpRequest, key_id: UUID) -> dict[str, Any]:
 
 
 def _told(key: GatewayKey) -> dict[str, Any]:
-    return keys_shown([key])[0].told()
+    return key_views([key])[0].told()
 
 
 def _aware(moment: datetime | None) -> datetime | None:

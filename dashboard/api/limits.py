@@ -10,11 +10,11 @@ from django.utils import timezone
 from ninja import Router
 
 from dashboard.agents.selectors import policy_list, project_default
-from dashboard.api import policy_answers
-from dashboard.api.named import named
+from dashboard.api import policy_response_schemas
+from dashboard.api.name_lookup import named
 from dashboard.api.openapi import FILTER_PARAMETERS
-from dashboard.backtests.lengths import ASKED, Estimate, estimate_of
-from dashboard.policies.overview import Fate, fates
+from dashboard.backtests.answer_lengths import ASKED, Estimate, estimate_of
+from dashboard.policies.overview import VersionStatus, version_statuses
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 
 router = Router(tags=["policies"])
@@ -22,7 +22,7 @@ router = Router(tags=["policies"])
 
 @router.get(
     "/limits/estimate",
-    response=policy_answers.Estimate,
+    response=policy_response_schemas.Estimate,
     summary="Estimate the smallest limit that suffices",
     openapi_extra={"parameters": FILTER_PARAMETERS},
 )
@@ -50,15 +50,17 @@ def _estimate(found: Estimate) -> dict[str, Any]:
 
 
 @router.get(
-    "/policies/{name}/versions", response=list[policy_answers.PolicyVersion], summary="List a policy's versions"
+    "/policies/{name}/versions",
+    response=list[policy_response_schemas.PolicyVersion],
+    summary="List a policy's versions",
 )
 def policy_versions(request: HttpRequest, name: str) -> list[dict[str, Any]]:
     """The newest first: which counts, which did, which will, which are drafts, and the backtest each was saved with."""
     policy = named(policy_list(project=project_default()), name)
-    return [_version(fate) for fate in fates(policy, now=timezone.now())]
+    return [_version(fate) for fate in version_statuses(policy, now=timezone.now())]
 
 
-def _version(fate: Fate) -> dict[str, Any]:
+def _version(fate: VersionStatus) -> dict[str, Any]:
     version = fate.version
     return {
         "version": version.version,

@@ -13,24 +13,26 @@ from pydantic import Field
 
 from agentcore.replay import fold
 from dashboard.agents.selectors import project_default
-from dashboard.api import answers
+from dashboard.api import response_schemas
 from dashboard.linting.selectors import Report, report_of
 from dashboard.turns import selectors
 from dashboard.turns.history import recording_of
-from dashboard.turns.signs import signs_of
+from dashboard.turns.lint_view import signs_of
 
 router = Router(tags=["lint"])
 Days = Annotated[int, Field(ge=1, le=366)]
 
 
-@router.get("/turns/{turn_id}/lint", response=list[answers.Sign], summary="List a turn's signs of a hidden cut")
+@router.get(
+    "/turns/{turn_id}/lint", response=list[response_schemas.Sign], summary="List a turn's signs of a hidden cut"
+)
 def turn_lint(request: HttpRequest, turn_id: UUID) -> list[dict[str, object]]:
     """What contradicts a stop reason, attempt by attempt, judged anew from the history; the word itself stays."""
     spans = fold(recording_of(selectors.turn_get(turn_id)))
     return [shown.as_json() for shown in signs_of(spans)]
 
 
-@router.get("/lint", response=answers.LintReport, summary="Count the signs of hidden cuts")
+@router.get("/lint", response=response_schemas.LintReport, summary="Count the signs of hidden cuts")
 def lint_report(request: HttpRequest, days: Days = 30) -> dict[str, Any]:
     """Of the last `days` days: by code, and by connection and model."""
     now = timezone.now()

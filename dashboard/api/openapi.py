@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.api.answers import Draft, Problem
+from dashboard.api.response_schemas import Draft, Problem
 from dashboard.exports.formats import FORMATS as FORMATS_OF_FILES
 from dashboard.turns.filters import CHOICES, FILTER_NAMES, NOT, NUMBERS, WORDS
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT

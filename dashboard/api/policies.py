@@ -13,24 +13,24 @@ from ninja import Router, Status
 
 from agentcore.policy import Limits, OnTruncation
 from dashboard.accounts.roles import CHANGE_POLICY
-from dashboard.agents import selectors, services, versioning
+from dashboard.agents import policy_versions, selectors, services
 from dashboard.agents.limit_fields import RETENTION_FIELDS
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
-from dashboard.agents.reach import Ground, version_warnings
-from dashboard.api import answers, bodies
+from dashboard.agents.policy_impact import PolicyGraph, version_warnings
+from dashboard.api import request_schemas, response_schemas
 from dashboard.api.callers import caller, require
-from dashboard.api.named import named
+from dashboard.api.name_lookup import named
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.selectors import backtest_get
-from dashboard.policies.sources import sources_of, sources_to_come
+from dashboard.policies.field_sources import sources_of, sources_to_come
 from dashboard.turns.selectors import turn_get
 
 router = Router(tags=["policies"])
 
 
-@router.post("/policies", response={201: answers.Policy}, summary="Make a policy, or its next version")
-def policy_create(request: HttpRequest, body: bodies.NewPolicy) -> Status[dict[str, Any]]:
+@router.post("/policies", response={201: response_schemas.Policy}, summary="Make a policy, or its next version")
+def policy_create(request: HttpRequest, body: request_schemas.NewPolicy) -> Status[dict[str, Any]]:
     """A policy that exists gets its next version; turns keep the version they started with."""
     project, said = selectors.project_default(), body.given()
     if selectors.policy_list(project=project).filter(name=body.name).exists():
@@ -48,14 +48,16 @@ def _backtest(wanted: UUID | None) -> Backtest | None:
 
 
 @router.post(
-    "/policies/{name}/activations", response={201: answers.Activation}, summary="Activate, roll back, schedule"
+    "/policies/{name}/activations", response={201: response_schemas.Activation}, summary="Activate, roll back, schedule"
 )
-def policy_activate(request: HttpRequest, name: str, body: bodies.Activate) -> Status[dict[str, Any]]:
+def policy_activate(request: HttpRequest, name: str, body: request_schemas.Activate) -> Status[dict[str, Any]]:
     """The version is active from now on, or from `starts_at`; running turns keep theirs."""
     policy = named(selectors.policy_list(project=selectors.project_default()), name)
     version = selectors.policy_version_get(policy=policy, version=body.version)
     starts_at = _aware(body.starts_at)
-    made = versioning.version_activate(version=version, by=caller(request), why=body.why or "", starts_at=starts_at)
+    made = policy_versions.version_activate(
+        version=version, by=caller(request), why=body.why or "", starts_at=starts_at
+    )
     told = {"policy": policy.name, "version": version.version, "starts_at": made.starts_at, "why": made.why}
     return Status(201, told | {"warnings": version_warnings(version)})
 
@@ -66,14 +68,18 @@ def _aware(moment: datetime | None) -> datetime | None:
 
 
 @router.get(
-    "/turns/{turn_id}/policy_sources", response=list[answers.PolicySource], summary="Where its numbers come from"
+    "/turns/{turn_id}/policy_sources",
+    response=list[response_schemas.PolicySource],
+    summary="Where its numbers come from",
 )
 def turn_policy_sources(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
     """Every field of the policy a turn ran under, with its source: the most specific setting, or the default."""
     return [source.told() for source in sources_of(turn_get(turn_id))]
 
 
-@router.get("/agents/{name}/policy_sources", response=list[answers.PolicySource], summary="What its next turn uses")
+@router.get(
+    "/agents/{name}/policy_sources", response=list[response_schemas.PolicySource], summary="What its next turn uses"
+)
 def agent_policy_sources(request: HttpRequest, name: str) -> list[dict[str, Any]]:
     """The same of a turn that would start now without overrides."""
     return [
@@ -82,16 +88,16 @@ def agent_policy_sources(request: HttpRequest, name: str) -> list[dict[str, Any]
     ]
 
 
-@router.get("/policies", response=list[answers.Policy], summary="List policies")
+@router.get("/policies", response=list[response_schemas.Policy], summary="List policies")
 def policy_list(request: HttpRequest) -> list[dict[str, Any]]:
     """The latest version of each, by name, and which one counts (`active`)."""
     project = selectors.project_default()
-    ground = Ground.of(project)
+    ground = PolicyGraph.of(project)
     latest = selectors.policy_version_list(project=project)
     return [shown(version, getattr(version, "counts"), ground) for version in latest]  # noqa: B009 - annotated
 
 
-@router.get("/policies/{name}", response=answers.Policy, summary="Get a policy")
+@router.get("/policies/{name}", response=response_schemas.Policy, summary="Get a policy")
 def policy_get(request: HttpRequest, name: str, version: int | None = None) -> dict[str, Any]:
     """By name or id; the latest version, which may be a draft, or the one asked for. `active` says which one counts."""
     policy = named(selectors.policy_list(project=selectors.project_default()), name)
@@ -104,7 +110,7 @@ def _counting(policy: Policy) -> int | None:
     return active.version if active else None
 
 
-def shown(version: PolicyVersion, active: int | None, ground: Ground | None = None) -> dict[str, Any]:
+def shown(version: PolicyVersion, active: int | None, ground: PolicyGraph | None = None) -> dict[str, Any]:
     """`active`: the number of the version that counts; `ground`: the project's, where it is at hand."""
     return {
         "id": version.policy_id,

@@ -21,12 +21,12 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError
 from ninja.errors import ValidationError as ShapeError
 
-from dashboard.api.reading import TOO_LARGE
-from dashboard.keeping.importing import ImportBusyError
+from dashboard.api.body_parser import TOO_LARGE
+from dashboard.keeping.import_runner import ImportBusyError
 from dashboard.live.services import TurnConflict
-from dashboard.live.streams import TooManyStreamsError
-from dashboard.runtime.failing import AWAY, RETRY_SECONDS
-from dashboard.runtime.statement_time import TOO_SLOW, was_too_slow
+from dashboard.live.stream_limits import TooManyStreamsError
+from dashboard.runtime.error_responses import AWAY, RETRY_SECONDS
+from dashboard.runtime.statement_timeout import TOO_SLOW, was_too_slow
 from dashboard.turns.selectors import BadCursorError
 
 logger = logging.getLogger(__name__)

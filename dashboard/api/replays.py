@@ -14,17 +14,17 @@ from dashboard.accounts.roles import REPLAY
 from dashboard.agents.models import Policy
 from dashboard.agents.selectors import policy_get, project_default
 from dashboard.agents.services import POLICY_CLEANERS
-from dashboard.api import bodies, replay_answers, replay_bodies
+from dashboard.api import replay_request_schemas, replay_response_schemas, request_schemas
 from dashboard.api.callers import caller, require
 from dashboard.api.problems import about, about_parts_of
 from dashboard.backtests import services as backtests
 from dashboard.backtests.selectors import backtest_get as get_backtest
 from dashboard.backtests.selectors import backtest_shown
 from dashboard.keeping.selectors import vouched_of
-from dashboard.replay import rerunning, services
-from dashboard.replay.other_words import Words, result_text
-from dashboard.replay.sweeping import turn_sweep
-from dashboard.turns import presenting, selectors
+from dashboard.replay import rerun_service, services
+from dashboard.replay.rerun_changes import RerunChanges, result_text
+from dashboard.replay.sweep_service import turn_sweep
+from dashboard.turns import api_serializers, selectors
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 from dashboard.turns.models import Turn
 
@@ -34,39 +34,41 @@ router = Router(tags=["replay"])
 @router.post(
     "/turns/{turn_id}/replay",
     response={
-        200: replay_answers.WhatIf | replay_answers.Verification | replay_answers.Sweep,
-        201: replay_answers.Rerun,
+        200: replay_response_schemas.WhatIf | replay_response_schemas.Verification | replay_response_schemas.Sweep,
+        201: replay_response_schemas.Rerun,
     },
     summary="Verify a turn, ask what if, or run it again",
 )
-def turn_replay(request: HttpRequest, turn_id: UUID, body: Body[replay_bodies.Replay]) -> Status[dict[str, Any]]:
+def turn_replay(
+    request: HttpRequest, turn_id: UUID, body: Body[replay_request_schemas.Replay]
+) -> Status[dict[str, Any]]:
     """`verify` → `{verified, divergence, missing, vouched_by}`; `what_if` → the turn as it would have been, with its
     `steps`, how certain that is and what it assumes; `rerun` → 201 and the new turn's id; `sweep` → how it would have
     ended at each value of one limit, and from where on it completes, certainly or likely."""
     turn = selectors.turn_get(turn_id)
     match body:
-        case replay_bodies.AskVerify():
-            found = presenting.verification_shown(services.turn_verify(turn=turn))
+        case replay_request_schemas.AskVerify():
+            found = api_serializers.verification_json(services.turn_verify(turn=turn))
             return Status(200, {**found, "vouched_by": vouched_of(turn).by})
-        case replay_bodies.AskWhatIf():
+        case replay_request_schemas.AskWhatIf():
             return Status(200, _what_if(turn, body.overrides.given()))
-        case replay_bodies.AskRerun():
+        case replay_request_schemas.AskRerun():
             require(request, REPLAY)
             return Status(201, _rerun(turn, body, caller(request)))
-        case replay_bodies.AskSweep():
+        case replay_request_schemas.AskSweep():
             return Status(200, _sweep(turn, body))
 
 
-def _rerun(turn: Turn, asked: replay_bodies.AskRerun, by: User) -> dict[str, Any]:
+def _rerun(turn: Turn, asked: replay_request_schemas.AskRerun, by: User) -> dict[str, Any]:
     given = asked.given()
-    words = Words(
+    words = RerunChanges(
         messages={message["place"]: message["text"] for message in given.get("messages", ())},
         results={said["call_id"]: result_text(said["result"]) for said in given.get("tool_results", ())},
         connection=given.get("connection"),
         breakpoints=given.get("breakpoints"),
     )
-    with about_parts_of("overrides", bodies.Overrides.model_fields):
-        made = rerunning.turn_rerun(
+    with about_parts_of("overrides", request_schemas.Overrides.model_fields):
+        made = rerun_service.turn_rerun(
             turn=turn,
             overrides=asked.overrides.given(),
             from_record=asked.from_record,
@@ -76,23 +78,23 @@ def _rerun(turn: Turn, asked: replay_bodies.AskRerun, by: User) -> dict[str, Any
     return {"id": made.id, "parent_id": turn.id}
 
 
-def _sweep(turn: Turn, asked: replay_bodies.AskSweep) -> dict[str, Any]:
+def _sweep(turn: Turn, asked: replay_request_schemas.AskSweep) -> dict[str, Any]:
     if asked.step < 1:
         raise ValidationError({"step": "The step must be at least 1."})
     values = range(asked.begin, asked.end + 1, asked.step)
-    with about_parts_of("overrides", bodies.Overrides.model_fields):
+    with about_parts_of("overrides", request_schemas.Overrides.model_fields):
         found = turn_sweep(turn=turn, name=asked.limit, values=values, overrides=asked.overrides.given())
     return found.shown()
 
 
 def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
-    with about_parts_of("overrides", bodies.Overrides.model_fields):
+    with about_parts_of("overrides", request_schemas.Overrides.model_fields):
         imagined = services.turn_what_if(turn=turn, overrides=overrides)
     return imagined.shown(turn)
 
 
-@router.post("/backtests", response={201: replay_answers.BacktestId}, summary="Try a policy over stored turns")
-def backtest_create(request: HttpRequest, body: replay_bodies.NewBacktest) -> Status[dict[str, Any]]:
+@router.post("/backtests", response={201: replay_response_schemas.BacktestId}, summary="Try a policy over stored turns")
+def backtest_create(request: HttpRequest, body: replay_request_schemas.NewBacktest) -> Status[dict[str, Any]]:
     """It runs in the background; which turns it is tried on is said as the timeline's filters are."""
     made = backtests.backtest_create(
         project=project_default(),
@@ -131,13 +133,15 @@ def _filter(given: dict[str, Any]) -> dict[str, Any]:
     return filters.as_dict()
 
 
-@router.get("/backtests/{backtest_id}", response=replay_answers.Backtest, summary="Get a backtest")
+@router.get("/backtests/{backtest_id}", response=replay_response_schemas.Backtest, summary="Get a backtest")
 def backtest_get(request: HttpRequest, backtest_id: UUID) -> dict[str, Any]:
     """How far it is, and how many turns would have ended otherwise, at what cost."""
     return backtest_shown(get_backtest(backtest_id))
 
 
-@router.post("/backtests/{backtest_id}/cancel", response={202: replay_answers.Backtest}, summary="Cancel a backtest")
+@router.post(
+    "/backtests/{backtest_id}/cancel", response={202: replay_response_schemas.Backtest}, summary="Cancel a backtest"
+)
 def backtest_cancel(request: HttpRequest, backtest_id: UUID) -> Status[dict[str, Any]]:
     """It ends soon; what was found until then stays. Of one that is over, nothing changes."""
     backtests.backtest_cancel(backtest=get_backtest(backtest_id))

@@ -19,16 +19,16 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse, QueryDict
 from django.urls import ResolverMatch, resolve
 
-from dashboard.accounts import answers, roles
-from dashboard.accounts.tickets import holder_of
+from dashboard.accounts import error_responses, roles
+from dashboard.accounts.session_watch import holder_of
 from dashboard.agents.strict_json import read_strictly
+from dashboard.api.body_parser import MAX_BODY, TOO_LARGE
 from dashboard.api.problems import problem
-from dashboard.api.reading import MAX_BODY, TOO_LARGE
 from dashboard.api.streaming import key_of, seq_asked
 from dashboard.audit.middleware import AuditMiddleware
-from dashboard.live.following import Follower, Message, followed
-from dashboard.live.offload import in_database
-from dashboard.live.streams import TooManyStreamsError
+from dashboard.live.db_threads import in_database
+from dashboard.live.stream_limits import TooManyStreamsError
+from dashboard.live.turn_events import Follower, Message, followed
 
 log = structlog.get_logger(__name__)
 
@@ -121,7 +121,7 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         request = ASGIRequest(scope, BytesIO(sent))
         user = holder_of(self.scope["ticket"])
         if user is None:
-            return problem(401, answers.WRONG_TOKEN)
+            return problem(401, error_responses.WRONG_TOKEN)
         request.user = user
         request.auth_token = self.scope.get("auth_token")  # type: ignore[attr-defined]
         # The door has seen that no other site's page opened the socket.

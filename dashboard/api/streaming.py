@@ -10,12 +10,12 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router
 
-from dashboard.accounts.tickets import Ticket, ticket_of, visitors
+from dashboard.accounts.session_watch import Ticket, ticket_of, visitors
 from dashboard.api.callers import caller
 from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
-from dashboard.live.following import MAX_SEQ, Follower, Message, followed
-from dashboard.live.offload import request_connection_returned
-from dashboard.live.streams import Caller, TooManyStreamsError, streams
+from dashboard.live.db_threads import request_connection_returned
+from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
+from dashboard.live.turn_events import MAX_SEQ, Follower, Message, followed
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])
@@ -51,7 +51,7 @@ def seq_asked(text: str) -> int:
 
 
 def key_of(user: Any, token: Any) -> Caller:
-    """Whose streams are counted together."""
+    """The key by which a caller's streams are counted."""
     return Caller(user.pk, None if token is None else token.pk)
 
 

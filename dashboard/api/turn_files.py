@@ -10,13 +10,13 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 from ninja.errors import HttpError
 
-from dashboard.api import answers, bodies
+from dashboard.api import request_schemas, response_schemas
 from dashboard.api.callers import caller
 from dashboard.commenting import selectors as comments
 from dashboard.commenting.services import comment_add
-from dashboard.keeping.exporting import file_text, turn_file
-from dashboard.keeping.importing import log_import_apart, turn_import_apart
-from dashboard.keeping.reading import MAX_BYTES, TOO_LARGE
+from dashboard.keeping.file_export import file_text, turn_file
+from dashboard.keeping.file_reader import MAX_BYTES, TOO_LARGE
+from dashboard.keeping.import_runner import log_import_apart, turn_import_apart
 from dashboard.keeping.selectors import vouched_of
 from dashboard.turns import selectors
 
@@ -37,7 +37,7 @@ LOG = {
 }
 
 
-@router.get("/turns/{turn_id}/export", response=answers.Object, summary="Export a turn")
+@router.get("/turns/{turn_id}/export", response=response_schemas.Object, summary="Export a turn")
 def turn_export(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """Everything of a turn that has ended, as one JSON file that imports elsewhere. 409 while it runs."""
     text = file_text(turn_file(selectors.turn_get(turn_id)))
@@ -47,7 +47,7 @@ def turn_export(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 @router.post(
     "/turns/import",
-    response={200: answers.Imported, 201: answers.Imported},
+    response={200: response_schemas.Imported, 201: response_schemas.Imported},
     summary="Import a turn",
     openapi_extra=FILE,
 )
@@ -62,7 +62,7 @@ def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[s
     return Status(201 if made.fresh else 200, said)
 
 
-@router.post("/logs/import", response=answers.LogImported, summary="Import a log", openapi_extra=LOG)
+@router.post("/logs/import", response=response_schemas.LogImported, summary="Import a log", openapi_extra=LOG)
 def log_import(request: HttpRequest, name: str = "log", dry_run: bool = False) -> dict[str, Any]:
     """A log of at most 64 MB: requests and answers in JSONL, an HTTP archive, a cassette, batch results, LiteLLM's or
     Langfuse's export, or a coding agent's transcript (docs/imports.md). `name`: the file's, as its turns show it. The
@@ -79,14 +79,14 @@ def _content(request: HttpRequest) -> bytes:
     return content
 
 
-@router.get("/turns/{turn_id}/comments", response=list[answers.Comment], summary="List a turn's comments")
+@router.get("/turns/{turn_id}/comments", response=list[response_schemas.Comment], summary="List a turn's comments")
 def turn_comments(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
     """In the order of the transitions they are about."""
     return [comments.comment_shown(comment) for comment in comments.comments_of(selectors.turn_get(turn_id))]
 
 
-@router.post("/turns/{turn_id}/comments", response={201: answers.Comment}, summary="Comment on a transition")
-def turn_comment(request: HttpRequest, turn_id: UUID, body: bodies.NewComment) -> Status[dict[str, Any]]:
+@router.post("/turns/{turn_id}/comments", response={201: response_schemas.Comment}, summary="Comment on a transition")
+def turn_comment(request: HttpRequest, turn_id: UUID, body: request_schemas.NewComment) -> Status[dict[str, Any]]:
     """`transition` is its number, from 1; 0: the turn as a whole."""
     turn = selectors.turn_get(turn_id)
     made = comment_add(turn=turn, transition=body.transition, text=body.text, author=caller(request))

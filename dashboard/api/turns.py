@@ -10,17 +10,17 @@ from django.http import HttpRequest, QueryDict
 from ninja import Query, Router, Status
 
 from dashboard.agents.selectors import agent_list, project_default
-from dashboard.api import answers, bodies
+from dashboard.api import request_schemas, response_schemas
 from dashboard.api.callers import caller
-from dashboard.api.named import asked_for
+from dashboard.api.name_lookup import asked_for
 from dashboard.api.openapi import TIMELINE_PARAMETERS
 from dashboard.api.problems import about, about_parts_of
 from dashboard.conversations.models import Conversation
 from dashboard.conversations.selectors import conversation_get
 from dashboard.live import services
-from dashboard.live.following import MAX_SEQ
 from dashboard.live.selectors import turn_now
-from dashboard.turns import presenting, selectors
+from dashboard.live.turn_events import MAX_SEQ
+from dashboard.turns import api_serializers, selectors
 from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 from dashboard.turns.history import messages_of, request_body_of
@@ -29,14 +29,14 @@ router = Router(tags=["turns"])
 PAGING = ("cursor", "limit")
 
 
-@router.post("/turns", response={201: answers.Turn}, summary="Start a turn")
-def turn_start(request: HttpRequest, body: bodies.NewTurn) -> Status[dict[str, Any]]:
+@router.post("/turns", response={201: response_schemas.Turn}, summary="Start a turn")
+def turn_start(request: HttpRequest, body: request_schemas.NewTurn) -> Status[dict[str, Any]]:
     """It runs in the background: read it again, or watch it at `/turns/{turn_id}/events`."""
     agent = asked_for(agent_list(project=project_default()), body.agent, "agent")
     asked = body.given()
     with about("breakpoints"):
         breakpoints = breakpoints_clean(asked.get("breakpoints", []), tools=agent.tools)
-    with about_parts_of("overrides", bodies.Overrides.model_fields):
+    with about_parts_of("overrides", request_schemas.Overrides.model_fields):
         turn = services.turn_start(
             agent=agent,
             input_text=body.input,
@@ -46,7 +46,7 @@ def turn_start(request: HttpRequest, body: bodies.NewTurn) -> Status[dict[str, A
             created_by=caller(request),
             conversation=_conversation(body.conversation),
         )
-    return Status(201, presenting.turn_shown(turn))
+    return Status(201, api_serializers.turn_json(turn))
 
 
 def _conversation(wanted: UUID | None) -> Conversation | None:
@@ -59,7 +59,7 @@ def _conversation(wanted: UUID | None) -> Conversation | None:
 
 @router.get(
     "/turns",
-    response=answers.TurnPage,
+    response=response_schemas.TurnPage,
     summary="Find turns",
     openapi_extra={"parameters": TIMELINE_PARAMETERS},
 )
@@ -68,7 +68,7 @@ def turn_list(request: HttpRequest) -> dict[str, Any]:
     filters, limit = asked_of(request.GET)
     cursor = request.GET.get("cursor")
     page = selectors.timeline(project=project_default(), filters=filters, cursor=cursor, limit=limit)
-    items = [presenting.turn_shown(turn) for turn in page.items]
+    items = [api_serializers.turn_json(turn) for turn in page.items]
     return {"items": items, "next": page.next, "previous": page.previous}
 
 
@@ -84,7 +84,7 @@ def asked_of(query: QueryDict) -> tuple[TimelineFilters, int]:
     return filters, int(limit)
 
 
-@router.get("/turns/{turn_id}", response=answers.TurnNow, summary="Get a turn")
+@router.get("/turns/{turn_id}", response=response_schemas.TurnNow, summary="Get a turn")
 def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     """Where it stands, and why it stopped."""
     return turn_now(selectors.turn_get(turn_id))
@@ -92,16 +92,16 @@ def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
 
 @router.get(
     "/turns/{turn_id}/attempts",
-    response=list[answers.Attempt],
+    response=list[response_schemas.Attempt],
     summary="List a turn's attempts, the calls of the model",
 )
 def turn_attempts(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
     """Each as it was sent and answered, in order."""
     turn = selectors.turn_get(turn_id)
-    raw = selectors.raw_responses_of(turn.id, most=presenting.MAX_SHOWN_RESPONSE)
+    raw = selectors.raw_responses_of(turn.id, most=api_serializers.MAX_SHOWN_RESPONSE)
     messages = messages_of(turn.id)
     return [
-        presenting.attempt_shown(
+        api_serializers.attempt_json(
             attempt,
             request_body=request_body_of(attempt, messages),
             raw_response=raw.get(attempt.index),
@@ -111,31 +111,33 @@ def turn_attempts(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
     ]
 
 
-@router.get("/turns/{turn_id}/records", response=list[answers.Record], summary="List a turn's records")
+@router.get("/turns/{turn_id}/records", response=list[response_schemas.Record], summary="List a turn's records")
 def turn_records(
     request: HttpRequest, turn_id: UUID, after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0
 ) -> list[dict[str, Any]]:
     """Its history: event, transitions, command, and what was observed. `after`: the `seq` of the last one you have."""
     records = selectors.records_of(selectors.turn_get(turn_id).id).filter(seq__gt=after)
-    return [presenting.record_shown(record) for record in records]
+    return [api_serializers.record_json(record) for record in records]
 
 
-@router.get("/turns/{turn_id}/evaluations", response=list[answers.Evaluation], summary="List a turn's evaluations")
+@router.get(
+    "/turns/{turn_id}/evaluations", response=list[response_schemas.Evaluation], summary="List a turn's evaluations"
+)
 def turn_evaluations(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
     """What the criteria said at every decision, in order."""
-    return [presenting.outcome_shown(outcome) for outcome in selectors.outcomes_of(selectors.turn_get(turn_id).id)]
+    return [api_serializers.outcome_json(outcome) for outcome in selectors.outcomes_of(selectors.turn_get(turn_id).id)]
 
 
-@router.post("/turns/{turn_id}/cancel", response={202: answers.Turn}, summary="Cancel a turn")
+@router.post("/turns/{turn_id}/cancel", response={202: response_schemas.Turn}, summary="Cancel a turn")
 def turn_cancel(request: HttpRequest, turn_id: UUID) -> Status[dict[str, Any]]:
     """The call or the tools in flight are ended soon; what had arrived is kept. 409 once the turn has ended."""
     turn = selectors.turn_get(turn_id)
     services.turn_cancel(turn=turn, by=caller(request).get_username())
-    return Status(202, presenting.turn_shown(selectors.turn_get(turn_id)))
+    return Status(202, api_serializers.turn_json(selectors.turn_get(turn_id)))
 
 
-@router.post("/turns/{turn_id}/control", response={202: answers.Turn}, summary="Hold, release or step a turn")
-def turn_control(request: HttpRequest, turn_id: UUID, body: bodies.Control) -> Status[dict[str, Any]]:
+@router.post("/turns/{turn_id}/control", response={202: response_schemas.Turn}, summary="Hold, release or step a turn")
+def turn_control(request: HttpRequest, turn_id: UUID, body: request_schemas.Control) -> Status[dict[str, Any]]:
     """With it, limits and the next request may be changed, or a tool's result given. 409 where it makes no sense."""
     turn = selectors.turn_get(turn_id)
     asked = body.given()
@@ -143,4 +145,4 @@ def turn_control(request: HttpRequest, turn_id: UUID, body: bodies.Control) -> S
         with about("breakpoints"):
             asked["breakpoints"] = breakpoints_clean(asked["breakpoints"], tools=turn.agent.tools if turn.agent else ())
     services.turn_control(turn=turn, by=caller(request).get_username(), **asked)
-    return Status(202, presenting.turn_shown(selectors.turn_get(turn_id)))
+    return Status(202, api_serializers.turn_json(selectors.turn_get(turn_id)))

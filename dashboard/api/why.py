@@ -8,16 +8,16 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Router
 
-from dashboard.api import why_schemas
-from dashboard.policies.deriving import derivation_of, roads_told, why_told
+from dashboard.api import why_response_schemas
+from dashboard.policies.stop_explanation import derivation_of, roads_told, why_told
 from dashboard.suggesting.selectors import suggestion_for
-from dashboard.suggesting.words import told as suggested
+from dashboard.suggesting.suggestion_text import told as suggested
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])
 
 
-@router.get("/turns/{turn_id}/verdict", response=why_schemas.Why, summary="Get why a turn stopped")
+@router.get("/turns/{turn_id}/verdict", response=why_response_schemas.Why, summary="Get why a turn stopped")
 def turn_verdict(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     """The sentence, and the tree it rests on: terminal state, the transition that decided, the evaluations there, the
     clauses of the policy with whose word each was, the inputs, the provider's own word. Read from the history. Beside
@@ -29,7 +29,7 @@ def turn_verdict(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
 
 @router.get(
     "/turns/{turn_id}/roads",
-    response=list[why_schemas.RoadsStep],
+    response=list[why_response_schemas.RoadsStep],
     by_alias=True,
     summary="List the roads a turn did not take",
 )

@@ -19,13 +19,13 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
-from dashboard.accounts.access import Door, door_of
+from dashboard.accounts.access import AccessForm, access_form_of
 from dashboard.accounts.roles import READING, SAFE_METHODS
-from dashboard.agents import auditing
+from dashboard.agents import change_tracking
 from dashboard.audit import services
 from dashboard.turns.ids import new_id
 
-NOT_OF_A_MEMBER = frozenset({Door.OPEN, Door.SHARED})
+NOT_OF_A_MEMBER = frozenset({AccessForm.OPEN, AccessForm.SHARED})
 TAKEN_AWAY = frozenset(route for route in READING if not route.startswith("audit"))
 
 
@@ -46,15 +46,15 @@ class AuditMiddleware(MiddlewareMixin):
         route = request.resolver_match.route if request.resolver_match else ""
         if is_recorded(request.method or "", request.path_info, route):
             request.audited = Asked(new_id(), _name(request), timezone.now())  # type: ignore[attr-defined]
-            auditing.action.set(str(request.audited.id))  # type: ignore[attr-defined]
+            change_tracking.action.set(str(request.audited.id))  # type: ignore[attr-defined]
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         asked: Asked | None = getattr(request, "audited", None)
-        auditing.action.set("")
+        change_tracking.action.set("")
         if asked is None or response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             return response
         by = asked.by or _name(request)
-        signing_in = door_of(request.path_info) is Door.SIGN_IN
+        signing_in = access_form_of(request.path_info) is AccessForm.SIGN_IN
         if by and not (signing_in and asked.by):
             _record(request, response, replace(asked, by=by))
         return response
@@ -62,10 +62,10 @@ class AuditMiddleware(MiddlewareMixin):
 
 def is_recorded(method: str, path: str, route: str) -> bool:
     """Whether a request leaves an entry."""
-    door = door_of(path)
+    door = access_form_of(path)
     if door in NOT_OF_A_MEMBER:
         return False
-    return method not in SAFE_METHODS or door is Door.SIGN_IN or route.rstrip("/") in TAKEN_AWAY
+    return method not in SAFE_METHODS or door is AccessForm.SIGN_IN or route.rstrip("/") in TAKEN_AWAY
 
 
 def _record(request: HttpRequest, response: HttpResponseBase, asked: Asked) -> None:

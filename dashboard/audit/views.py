@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from dashboard.audit import selectors
 from dashboard.audit.forms import FiltersForm
 from dashboard.audit.selectors import Filters
-from dashboard.live.offload import in_database, request_connection_returned
+from dashboard.live.db_threads import in_database, request_connection_returned
 
 PAGE = 50
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dashboard.backtests.survival import Curve, Quantile, Step
-from dashboard.turns.templatetags.shown import number
+from dashboard.turns.templatetags.formatting import number
 
 LEFT, RIGHT, TOP, FOOT, HEIGHT = 48.0, 14.0, 12.0, 26.0, 260.0
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -8,8 +8,8 @@ from uuid import UUID
 from agentcore.policy import Policy
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.policy_validation import listed
-from dashboard.backtests.judging import Draft
-from dashboard.backtests.reading import Told, batches, own_policy
+from dashboard.backtests.recording_loader import TurnRow, batches, own_policy
+from dashboard.backtests.turn_judgement import DraftPolicy
 from dashboard.replay.forms import HANDLING, NONE, TRUNCATION
 from dashboard.turns.models import Turn
 
@@ -17,7 +17,7 @@ from dashboard.turns.models import Turn
 BEYOND = {"finish_reasons": "final stop reasons", "criteria": "criteria of its own", "envelope": "local recovery"}
 
 
-def debugger_of(draft: Draft, turns: Collection[UUID]) -> dict[UUID, str]:
+def debugger_of(draft: DraftPolicy, turns: Collection[UUID]) -> dict[UUID, str]:
     """By turn, as its replay's form reads it; of one whose words are not here any more nothing is asked."""
     rows = Turn.objects.filter(id__in=turns)
     asked = batches(rows, sources=draft.stands is not None)
@@ -32,13 +32,13 @@ def beyond_in_words(said: Mapping[str, Any]) -> str:
     )
 
 
-def _query(told: Told, draft: Draft) -> str:
+def _query(told: TurnRow, draft: DraftPolicy) -> str:
     own = own_policy(told)
     tried = None if own is None else draft.for_turn(told, own)
     return "" if own is None or tried is None else urlencode(changes(tried, own))
 
 
-def overrides_of(draft: Draft, turns: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
+def overrides_of(draft: DraftPolicy, turns: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
     """By turn, what the draft says otherwise than the words it ran under, as overrides of a re-run. A turn whose words
     are not here any more is left out."""
     rows = Turn.objects.filter(id__in=turns)

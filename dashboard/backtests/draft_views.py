@@ -14,8 +14,8 @@ from dashboard.agents.policy_forms import PolicyForm
 from dashboard.agents.selectors import policy_by_id, project_default
 from dashboard.backtests.forms import OverForm
 from dashboard.backtests.models import Backtest
+from dashboard.backtests.presenters import backtest_view
 from dashboard.backtests.services import backtest_create
-from dashboard.backtests.shown import shown_of
 
 
 @require_POST
@@ -37,7 +37,7 @@ def draft(request: HttpRequest) -> HttpResponse:
             )
         except ValidationError as error:
             faults = error.messages
-    shown = shown_of(made) if made else None
+    shown = backtest_view(made) if made else None
     context = {"policy": policy, "over": over, "faults": faults, "shown": shown}
     return render(request, "backtests/_panel.html", context)
 

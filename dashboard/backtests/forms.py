@@ -14,7 +14,7 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Policy, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.selectors import policy_get, policy_list, policy_version_standing, policy_versions_active
-from dashboard.backtests.selectors import Where, turns_where, words_of_turns
+from dashboard.backtests.selectors import TurnScope, turns_where, words_of_turns
 from dashboard.backtests.services import MOST_TOKENS
 from dashboard.backtests.sweep_map import CONTINUATIONS
 from dashboard.turns.filters import TimelineFilters
@@ -95,7 +95,7 @@ class OverForm(forms.Form):
     def __init__(self, project: Project, policy: Policy | None, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data)
         known = words_of_turns(project=project)
-        where = turns_where(policy=policy) if policy else Where({})
+        where = turns_where(policy=policy) if policy else TurnScope({})
         self.own = where.filter
         self.initial = {"agent": ITS_OWN}
         own = [(ITS_OWN, f"where it counts: {where.words}")] if where.filter else []

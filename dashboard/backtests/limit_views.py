@@ -12,15 +12,15 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.selectors import policy_list, policy_version_active, project_default
+from dashboard.backtests.answer_lengths import ASKED, ENOUGH, MOST, estimate_of
 from dashboard.backtests.curve_chart import charts_of
 from dashboard.backtests.forms import CellForm
-from dashboard.backtests.lengths import ASKED, ENOUGH, MOST, estimate_of
 from dashboard.backtests.selectors import turns_asked
 from dashboard.backtests.services import limit_keep
 from dashboard.backtests.sweep_map import cell_of, experience_with, map_of, sample_of
 from dashboard.timeline.chips import chips_of
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.listing import query_of
+from dashboard.turns.timeline_page import query_of
 
 
 @require_safe

@@ -51,7 +51,7 @@ def backtest_list(*, project: Project) -> QuerySet[Backtest]:
 
 
 def backtest_shown(backtest: Backtest) -> dict[str, Any]:
-    """As the API tells it."""
+    """The backtest as the API returns it."""
     stands_for = backtest.stands_for.name if backtest.stands_for else None
     about = any(Group.stored(group).is_about for group in backtest.groups)
     unended = sum(group.get("unended", 0) for group in backtest.groups)
@@ -70,7 +70,7 @@ def words_of_turns(*, project: Project) -> dict[str, list[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class TurnScope:
     """The turns a policy counts for. `filter`: of the timeline; empty where one filter does not find them, or it counts
     nowhere. `words`: where that is."""
 
@@ -78,20 +78,20 @@ class Where:
     words: str = ""
 
 
-def turns_where(*, policy: Policy) -> Where:
+def turns_where(*, policy: Policy) -> TurnScope:
     """What the agents, models or providers that a policy counts for are found by."""
     agents = [agent.name for agent in agents_under(policy=policy)]
     places = list(PolicyAttachment.objects.filter(policy=policy).select_related("connection"))
     at_models = [place for place in places if place.connection is not None]
     providers = [place.provider for place in places if place.provider]
     found = [
-        *([Where({"agent": sorted(agents)}, _listed(agents))] if agents else []),
-        *([Where(_at_models(at_models), _listed(place.place for place in at_models))] if at_models else []),
-        *([Where({"provider": sorted(providers)}, _listed(providers))] if providers else []),
+        *([TurnScope({"agent": sorted(agents)}, _listed(agents))] if agents else []),
+        *([TurnScope(_at_models(at_models), _listed(place.place for place in at_models))] if at_models else []),
+        *([TurnScope({"provider": sorted(providers)}, _listed(providers))] if providers else []),
     ]
     everywhere = len(places) > len(at_models) + len(providers)
     if len(found) != 1 or everywhere or any(len(words) > MAX_VALUES for words in found[0].filter.values()):
-        return Where({})
+        return TurnScope({})
     return found[0]
 
 

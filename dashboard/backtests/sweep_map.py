@@ -10,9 +10,9 @@ from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, Experience, Recording
 from agentcore.values import replace
 from dashboard.agents.models import Project
-from dashboard.agents.watching import was_watched
-from dashboard.backtests.judging import tried_under
-from dashboard.backtests.reading import Told, batches, recordings
+from dashboard.agents.observe_policy import was_watched
+from dashboard.backtests.recording_loader import TurnRow, batches, recordings
+from dashboard.backtests.turn_judgement import tried_under
 from dashboard.prices.rates import rate_of
 from dashboard.prices.selectors import totals_price
 from dashboard.replay.experience import experience_of
@@ -21,16 +21,16 @@ from dashboard.turns.models import UNFINISHED
 from dashboard.turns.selectors import turns_matching
 
 SAMPLE = 100  #: turns, the newest
-MOST_WORK = 32_000  #: of one map, in steps of following a recording (`agentcore.replay.work`)
+MOST_WORK = 32_000  #: of one map, in steps of following a recording (`agentcore.replay.work_budget`)
 CONTINUATIONS = (0, 1, 2, 3, 5, 8)
 #: Of the largest max_tokens in the sample.
 SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
 #: What is known of a turn's model.
-Known = Callable[[Told], Experience]
+Known = Callable[[TurnRow], Experience]
 NO_EXPERIENCE = Experience()
 
 
-def nothing_known(_told: Told) -> Experience:
+def no_experience(_told: TurnRow) -> Experience:
     return NO_EXPERIENCE
 
 
@@ -47,10 +47,10 @@ SORTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CellOutcome:
     """One turn under one cell's limits. `word`: complete, partial (anything else that is known) or undecidable."""
 
-    told: Told
+    told: TurnRow
     word: str
     dollars: float | None
     certainty: str = Certainty.UNDECIDABLE.value
@@ -74,7 +74,7 @@ class Cell:
 
     continuations: int
     max_tokens: int
-    ended: tuple[Ended, ...]
+    ended: tuple[CellOutcome, ...]
     left_out: int = 0  #: older turns of the sample that were not evaluated, for their work
 
     @cached_property
@@ -106,7 +106,7 @@ class Cell:
         return self._share(self.certainties["estimated"])
 
     @property
-    def sorts(self) -> list[tuple[str, list[Ended]]]:
+    def sorts(self) -> list[tuple[str, list[CellOutcome]]]:
         """Its turns by what became of them, those that are not whole first; the newest of each first."""
         newest = self.ended[::-1]
         found = {words: [each for each in newest if each.sort == sort] for sort, words in SORTS.items()}
@@ -151,7 +151,7 @@ class SweepMap:
 
 def sample_of(
     *, project: Project, filters: TimelineFilters, newest: UUID | None = None
-) -> list[tuple[Told, Recording | None]]:
+) -> list[tuple[TurnRow, Recording | None]]:
     """The newest turns with a history, up to `newest`, as recordings; None for a history that cannot be read."""
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).exclude(last_seq=0)
     if newest is not None:
@@ -166,7 +166,7 @@ def experience_with(project: Project) -> Known:
     return lambda told: experience_of(project=project, provider=told.provider, model=told.model)
 
 
-def map_of(sample: Sequence[tuple[Told, Recording | None]], known: Known = nothing_known) -> SweepMap:
+def map_of(sample: Sequence[tuple[TurnRow, Recording | None]], known: Known = no_experience) -> SweepMap:
     """Every pair of limits; each recording's past is read once. The newest turns first, as far as the work allows."""
     columns = columns_of(sample)
     pairs = tuple(product(CONTINUATIONS, columns))
@@ -179,24 +179,24 @@ def map_of(sample: Sequence[tuple[Told, Recording | None]], known: Known = nothi
 
 
 def _tried(
-    sample: Sequence[tuple[Told, Recording | None]], pairs: Sequence[tuple[int, int]], known: Known
-) -> list[list[Ended]]:
+    sample: Sequence[tuple[TurnRow, Recording | None]], pairs: Sequence[tuple[int, int]], known: Known
+) -> list[list[CellOutcome]]:
     """Each turn under each of the pairs, in the order of the sample; older ones are left out where the work is spent.
     Of the last turn that is tried the pairs beyond that are undecidable."""
-    found, work = list[list[Ended]](), 0
+    found, work = list[list[CellOutcome]](), 0
     for told, recording in reversed(sample):
         if work >= MOST_WORK:
             break
-        experience, ended = known(told), list[Ended]()
+        experience, ended = known(told), list[CellOutcome]()
         for pair in pairs:
             over = work >= MOST_WORK
-            ended.append(Ended(told, "undecidable", None) if over else _ended(told, recording, *pair, experience))
+            ended.append(CellOutcome(told, "undecidable", None) if over else _ended(told, recording, *pair, experience))
             work += ended[-1].work
         found.append(ended)
     return found[::-1]
 
 
-def columns_of(sample: Sequence[tuple[Told, Recording | None]]) -> tuple[int, ...]:
+def columns_of(sample: Sequence[tuple[TurnRow, Recording | None]]) -> tuple[int, ...]:
     asked = [recording.policy.max_tokens or _asked_first(recording) for _, recording in sample if recording]
     most = max(asked, default=0)
     return tuple(dict.fromkeys(max(1, round(most * share)) for share in SHARES)) if most else ()
@@ -208,7 +208,10 @@ def _asked_first(recording: Recording) -> int:
 
 
 def cell_of(
-    sample: Sequence[tuple[Told, Recording | None]], continuations: int, max_tokens: int, known: Known = nothing_known
+    sample: Sequence[tuple[TurnRow, Recording | None]],
+    continuations: int,
+    max_tokens: int,
+    known: Known = no_experience,
 ) -> Cell:
     """The turns under one pair, the newest first as far as the work allows."""
     ended = tuple(each for (each,) in _tried(sample, [(continuations, max_tokens)], known))
@@ -216,21 +219,21 @@ def cell_of(
 
 
 def _ended(
-    told: Told, recording: Recording | None, continuations: int, max_tokens: int, experience: Experience
-) -> Ended:
+    told: TurnRow, recording: Recording | None, continuations: int, max_tokens: int, experience: Experience
+) -> CellOutcome:
     """The token total is lifted with the continuations, so that they and max_tokens are what binds."""
     if recording is None:
-        return Ended(told, "undecidable", None)
+        return CellOutcome(told, "undecidable", None)
     own = recording.policy
     total = (continuations + 1) * max_tokens
     limits = replace(own.limits, max_continuations=continuations, max_total_completion_tokens=total)
     found = tried_under(recording, replace(own, limits=limits, max_tokens=max_tokens), experience=experience)
     if found is None or found.undecidable or found.final is None or found.final.end is None:
-        return Ended(told, "undecidable", None, work=1 if found is None else found.work)
+        return CellOutcome(told, "undecidable", None, work=1 if found is None else found.work)
     rate = rate_of(provider=told.provider, model=told.model, address=told.address or "", at=told.started_at)
     price = totals_price(found.final.own, recording.base_snapshot.own, rate)
     status = found.final.end.status
     word = "complete" if status is TurnStatus.COMPLETED else "partial"
-    return Ended(
+    return CellOutcome(
         told, word, None if price is None else float(price.dollars), found.certainty.value, status.value, found.work
     )

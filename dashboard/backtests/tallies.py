@@ -8,7 +8,7 @@ LISTED = 1_000  #: flipped turns that are named; of those that would have gone o
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class TurnVerdict:
     """One turn under the draft. `word`: same, flipped or undecidable; `how` a flipped one differs: it would have gone
     on, stopped sooner, or ended for another reason at the same length. An undecidable one is `unended` where it would
     have gone on past the end of its recording.
@@ -78,7 +78,7 @@ class Group:
         """Of the flipped, those that would have ended for another reason at the same length."""
         return self.flipped - self.gone_on - self.sooner
 
-    def count(self, judged: Judged) -> None:
+    def count(self, judged: TurnVerdict) -> None:
         setattr(self, judged.word, getattr(self, judged.word) + 1)
         if judged.how in ("gone_on", "sooner", "unended"):
             setattr(self, judged.how, getattr(self, judged.how) + 1)
@@ -140,7 +140,7 @@ class Tally:
     flips: list[Flip] = field(default_factory=list)
     unended: list[str] = field(default_factory=list)
 
-    def count(self, turn: Any, judged: Judged) -> None:
+    def count(self, turn: Any, judged: TurnVerdict) -> None:
         """`turn`: with `id`, `provider` and `model`."""
         self._group(turn.provider, turn.model).count(judged)
         if judged.word == "flipped" and len(self.flips) < LISTED:

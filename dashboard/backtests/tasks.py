@@ -8,9 +8,9 @@ from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
 from dashboard.backtests.models import Backtest
-from dashboard.backtests.pool import database_address, pool
-from dashboard.backtests.working import plan
-from dashboard.live.offload import in_database
+from dashboard.backtests.process_pool import database_address, pool
+from dashboard.backtests.runner import plan
+from dashboard.live.db_threads import in_database
 
 LANES = 8  #: jobs that judge one backtest: as many processes, on all workers together, may work on it
 BUSY_SECONDS = 1  #: after which a job that found no free process here is offered again

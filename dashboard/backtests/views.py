@@ -13,12 +13,12 @@ from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.backtests.forms import DraftForm
 from dashboard.backtests.models import Backtest
+from dashboard.backtests.presenters import backtest_view
 from dashboard.backtests.selectors import backtest_get, backtest_list
 from dashboard.backtests.services import backtest_cancel, backtest_create
-from dashboard.backtests.shown import shown_of
 from dashboard.timeline.chips import chips_of
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.listing import query_of
+from dashboard.turns.timeline_page import query_of
 
 LISTED = 50
 
@@ -27,7 +27,7 @@ LISTED = 50
 def index(request: HttpRequest) -> HttpResponse:
     """The newest backtests."""
     found = list(backtest_list(project=project_default())[: LISTED + 1])
-    shown = [shown_of(backtest, flips=False) for backtest in found[:LISTED]]
+    shown = [backtest_view(backtest, flips=False) for backtest in found[:LISTED]]
     return render(request, "backtests/index.html", {"backtests": shown, "older": len(found) > LISTED})
 
 
@@ -67,7 +67,7 @@ def _or_404(backtest_id: UUID) -> Backtest:
 @require_safe
 def show(request: HttpRequest, backtest_id: UUID) -> HttpResponse:
     """How far it is, and what came of it; htmx asks for the part alone until it is over."""
-    shown = shown_of(_or_404(backtest_id))
+    shown = backtest_view(_or_404(backtest_id))
     part = bool(request.headers.get("HX-Request"))
     return render(request, "backtests/_backtest.html" if part else "backtests/page.html", {"shown": shown})
 
@@ -77,7 +77,7 @@ def cancel(request: HttpRequest, backtest_id: UUID) -> HttpResponse:
     """End it soon; what was found so far stays."""
     ended = backtest_cancel(backtest=_or_404(backtest_id))
     if request.headers.get("HX-Request"):
-        return render(request, "backtests/_backtest.html", {"shown": shown_of(_or_404(backtest_id))})
+        return render(request, "backtests/_backtest.html", {"shown": backtest_view(_or_404(backtest_id))})
     if not ended:
         messages.info(request, "It was over already.")
     return redirect("backtests:show", backtest_id)

@@ -13,14 +13,14 @@ from dataclasses import replace
 from agentcore.policy import Limits
 from agentcore.replay import Recording, what_if
 from dashboard.agents.models import Project
-from dashboard.backtests import working
+from dashboard.backtests import runner
 from dashboard.backtests.models import Backtest
-from dashboard.backtests.pool import Done, Pool, database_address
+from dashboard.backtests.process_pool import BatchResult, Pool, database_address
 from dashboard.backtests.tallies import SURE
-from dashboard.bench.measuring import rate
-from dashboard.bench.mix import Mix
-from dashboard.bench.told import copy_turns, recording_made
-from dashboard.live.offload import in_database
+from dashboard.bench.measurements import rate
+from dashboard.bench.recorded_turns import copy_turns, recording_made
+from dashboard.bench.turn_mix import Mix
+from dashboard.live.db_threads import in_database
 from dashboard.turns.models import Turn
 
 PROJECT = "bench-backtest"
@@ -41,7 +41,7 @@ def lines(turns: int) -> Iterator[str]:
     yield memory.line()
     backtest = Backtest.objects.create(project=project, policy={"limits": LIMITS}, max_tokens=MAX_TOKENS)
     began = time.perf_counter()
-    working.plan(backtest.id)
+    runner.plan(backtest.id)
     planned = time.perf_counter() - began
     done = asyncio.run(_judged(backtest, cores))
     seconds = time.perf_counter() - began
@@ -84,7 +84,7 @@ def _asked(sample: list[Recording]) -> float:
     return float(len(sample))
 
 
-async def _judged(backtest: Backtest, cores: int) -> list[Done]:
+async def _judged(backtest: Backtest, cores: int) -> list[BatchResult]:
     pool = Pool(cores)
     address = await in_database(database_address)
     try:

@@ -13,7 +13,7 @@ from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record, Recording, verify, what_if
-from dashboard.bench.measuring import Rate, interpreter, rate
+from dashboard.bench.measurements import Rate, interpreter, rate
 
 _WORDS = "The quick brown fox jumps over the lazy dog while the agent waits for its tokens to run dry. "
 _CHUNKS = 400

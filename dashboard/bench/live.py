@@ -60,7 +60,7 @@ def _run(way: str, viewers: int) -> Delivery:
     command = [
         sys.executable,
         "-m",
-        "dashboard.bench.broadcasting",
+        "dashboard.bench.broadcast_server",
         way,
         *map(str, (viewers, LEISURELY, FLOOD // viewers)),
     ]
@@ -76,7 +76,7 @@ def _run(way: str, viewers: int) -> Delivery:
 
 
 def _listen(port: str, viewers: int) -> dict[str, dict[str, float]]:
-    command = [sys.executable, "-m", "dashboard.bench.listening", port, str(viewers)]
+    command = [sys.executable, "-m", "dashboard.bench.websocket_clients", port, str(viewers)]
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=PATIENCE)  # noqa: S603 - as above
     heard: dict[str, dict[str, float]] = json.loads(told.stdout)
     return heard

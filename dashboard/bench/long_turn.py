@@ -25,15 +25,15 @@ from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record as ReplayRecord
 from dashboard.agents.models import Connection, Project
-from dashboard.live.calling import prepared_call
-from dashboard.turns.entries import begun_columns
+from dashboard.live.model_call import prepared_call
 from dashboard.turns.evidence import answer_columns
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
+from dashboard.turns.node_writer import NodeWriter
 from dashboard.turns.projection import failed_by
 from dashboard.turns.projection import project as columns_of
-from dashboard.turns.recorder import Entry, keep, record_row
-from dashboard.turns.telling import Telling
+from dashboard.turns.recorder import StepRows, keep, record_row
+from dashboard.turns.row_mapping import begun_columns
 
 ATTEMPTS, STREAM_BYTES = 500, 5_000_000
 TOOL_EVERY, FAILURE_EVERY = 23, 37  #: attempts
@@ -65,10 +65,10 @@ class Written:
     attempts: list[Attempt] = field(default_factory=list)
     chunks: list[AttemptChunk] = field(default_factory=list)
     iteration: int = 0
-    telling: Telling = field(init=False)
+    telling: NodeWriter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.telling = Telling(self.turn.project_id)
+        self.telling = NodeWriter(self.turn.project_id)
 
 
 def long_turn_store(*, project: Project, attempts: int = ATTEMPTS, stream_bytes: int = STREAM_BYTES) -> Turn:
@@ -118,7 +118,7 @@ def _played(written: Written) -> Snapshot:
 def _write(written: Written, event: Event, step: Step) -> None:
     at, seq = written.begun + timedelta(seconds=event.at), len(written.records) + 1
     written.iteration = step.snapshot.iteration
-    entry = Entry(written.turn.id, seq, at, written.begun, event, step)
+    entry = StepRows(written.turn.id, seq, at, written.begun, event, step)
     record = ReplayRecord.of(seq, event, step)
     written.records.append(record_row(entry, record))
     written.turn.error_type = failed_by(record.transitions) or written.turn.error_type

@@ -17,8 +17,8 @@ from django.http import QueryDict
 
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.bench import writing
-from dashboard.bench.mix import RARE_WORD, vocabulary
+from dashboard.bench import write_rates
+from dashboard.bench.turn_mix import RARE_WORD, vocabulary
 from dashboard.timeline.selectors import facets, histogram
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.ids import first_id_at
@@ -123,7 +123,7 @@ def lines() -> Iterator[str]:
             yield line
     yield f"worst p95 {worst:.1f} ms; wanted: under {BOUND_MS:.0f}"
     yield from counted_lines(project, middle)
-    yield from writing.lines()
+    yield from write_rates.lines()
 
 
 def filters_of(query: str, middle: Any) -> TimelineFilters:

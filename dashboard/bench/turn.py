@@ -12,7 +12,7 @@ from django.test import RequestFactory
 from dashboard.agents.selectors import project_default
 from dashboard.bench.long_turn import ATTEMPTS, STREAM_BYTES, long_turn_store
 from dashboard.turns.models import Record, Turn
-from dashboard.turns.verified import forget
+from dashboard.turns.verification import forget
 from dashboard.turns.views import detail, transcript
 
 RUNS = 12

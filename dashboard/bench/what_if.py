@@ -20,9 +20,9 @@ from agentcore.policy import Limits, Policy
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record, Recording, what_if
 from dashboard.agents.selectors import project_default
-from dashboard.bench.measuring import percentiles
+from dashboard.bench.measurements import percentiles
 from dashboard.replay import views
-from dashboard.replay.sweeping import turn_sweep
+from dashboard.replay.sweep_service import turn_sweep
 from dashboard.turns import models
 from dashboard.turns.projection import project
 

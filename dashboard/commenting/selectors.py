@@ -13,17 +13,17 @@ from dashboard.turns.models import Record, Turn
 
 
 @dataclass(frozen=True, slots=True)
-class Remarks:
+class TurnComments:
     """The comments of a turn: `every` one in order, and by the transition they are `at`."""
 
     every: tuple[Comment, ...]
     at: Mapping[int, tuple[Comment, ...]]
 
 
-def remarks_of(turn: Turn) -> Remarks:
+def remarks_of(turn: Turn) -> TurnComments:
     every = tuple(comments_of(turn))
     numbers = dict.fromkeys(comment.transition for comment in every)
-    return Remarks(every, {n: tuple(comment for comment in every if comment.transition == n) for n in numbers})
+    return TurnComments(every, {n: tuple(comment for comment in every if comment.transition == n) for n in numbers})
 
 
 def comments_of(turn: Turn) -> QuerySet[Comment]:
@@ -42,7 +42,7 @@ def transitions_of(turn: Turn) -> int:
 
 
 def comment_shown(comment: Comment) -> dict[str, Any]:
-    """As the API tells it."""
+    """The comment as the API returns it."""
     names = ("id", "transition", "text", "created_at", "edited_at")
     return {
         "author": comment.author_name,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dashboard.comparing.edits import few_edits
+from dashboard.comparing.edit_script import few_edits
 
 BUDGET = 1_500_000  #: cells of tables, and steps of ways, of one whole alignment
 EDITS = 300  #: of a way that is looked for where a table would be too large

@@ -3,21 +3,21 @@
 from dataclasses import dataclass
 
 from dashboard.comparing.figures import Figure, Measured, figures_of
-from dashboard.comparing.paths import PathDiff, path_diff
-from dashboard.comparing.policies import Field, fields_of
-from dashboard.comparing.wording import WordDiff, word_diff
+from dashboard.comparing.path_comparison import PathDiff, path_diff
+from dashboard.comparing.request_fields import Field, fields_of
+from dashboard.comparing.word_comparison import WordDiff, word_diff
 from dashboard.prices.selectors import prices_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import attempts_of
-from dashboard.turns.shown import TurnShown, turn_shown
+from dashboard.turns.turn_view import TurnView, turn_view
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """`fields` that differ come first."""
 
-    left: TurnShown
-    right: TurnShown
+    left: TurnView
+    right: TurnView
     fields: tuple[Field, ...]
     path: PathDiff
     answer: WordDiff
@@ -39,7 +39,7 @@ class Comparison:
 
 def comparison_of(left: Turn, right: Turn) -> Comparison:
     """Both histories are read and judged again."""
-    one, other = turn_shown(left), turn_shown(right)
+    one, other = turn_view(left), turn_view(right)
     return Comparison(
         left=one,
         right=other,

@@ -9,7 +9,7 @@ from dashboard.agents.samples import is_simulated
 from dashboard.prices.rates import Price
 from dashboard.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.models import Attempt, Turn
-from dashboard.turns.templatetags.shown import milliseconds, number
+from dashboard.turns.templatetags.formatting import milliseconds, number
 
 Value = float | None
 

@@ -11,11 +11,11 @@ from ninja import Router, Status
 from ninja.errors import HttpError
 
 from dashboard.api.callers import Caller
-from dashboard.conformance import answers, bodies
+from dashboard.conformance import request_schemas, response_schemas
 from dashboard.conformance.capabilities import capabilities
-from dashboard.conformance.programs import answers_of, name_clean
+from dashboard.conformance.script_validation import answers_of, name_clean
 from dashboard.simulator.dialects import BASES
-from dashboard.simulator.scripts import PREFIX, SCRIPTS, Received, Standing
+from dashboard.simulator.scripts import PREFIX, SCRIPTS, Received, ScriptProgress
 
 CLOSED = (
     "The test seam is closed. Start Whystop with WHYSTOP_TEST_SEAM=1 to have it, on a machine that serves nobody else."
@@ -40,7 +40,7 @@ router = Router(tags=["conformance"])
 seam = Router(tags=["conformance"], auth=SeamCaller())
 
 
-@router.get("/capabilities", response=answers.Capabilities, summary="Get what this host promises")
+@router.get("/capabilities", response=response_schemas.Capabilities, summary="Get what this host promises")
 def capabilities_get(request: HttpRequest) -> dict[str, Any]:
     """Of envelopes: the events it tells, how many calls one may take, and that it knows a cut answer from a wrong one.
 
@@ -49,8 +49,8 @@ def capabilities_get(request: HttpRequest) -> dict[str, Any]:
     return capabilities()
 
 
-@seam.post("/simulator/scripts", response={201: answers.Script}, summary="Write a script for the simulator")
-def script_create(request: HttpRequest, body: bodies.SimulatorScript) -> Status[dict[str, Any]]:
+@seam.post("/simulator/scripts", response={201: response_schemas.Script}, summary="Write a script for the simulator")
+def script_create(request: HttpRequest, body: request_schemas.SimulatorScript) -> Status[dict[str, Any]]:
     """The model `script-<name>` answers by it from now on, its first call first. One of the same name is written over.
 
     Only with WHYSTOP_TEST_SEAM=1; else there is nothing here. 409 where the simulator is not in this process.
@@ -62,13 +62,13 @@ def script_create(request: HttpRequest, body: bodies.SimulatorScript) -> Status[
     return Status(201, _script(_standing(name)))
 
 
-@seam.get("/simulator/scripts", response=list[answers.Script], summary="List scripts")
+@seam.get("/simulator/scripts", response=list[response_schemas.Script], summary="List scripts")
 def script_list(request: HttpRequest) -> list[dict[str, Any]]:
     """All of them, by name. Only with WHYSTOP_TEST_SEAM=1."""
     return [_script(standing) for standing in SCRIPTS.all()]
 
 
-@seam.get("/simulator/scripts/{name}", response=answers.Script, summary="Get a script")
+@seam.get("/simulator/scripts/{name}", response=response_schemas.Script, summary="Get a script")
 def script_get(request: HttpRequest, name: str) -> dict[str, Any]:
     """How far it has come. Only with WHYSTOP_TEST_SEAM=1."""
     return _script(_standing(name))
@@ -82,7 +82,7 @@ def script_delete(request: HttpRequest, name: str) -> Status[None]:
     return Status(204, None)
 
 
-@seam.get("/simulator/scripts/{name}/calls", response=answers.ReceivedCalls, summary="List a script's calls")
+@seam.get("/simulator/scripts/{name}/calls", response=response_schemas.ReceivedCalls, summary="List a script's calls")
 def script_calls(request: HttpRequest, name: str) -> dict[str, Any]:
     """What each call asked with: its budget, its system prompt, its messages. Only with WHYSTOP_TEST_SEAM=1."""
     standing = _standing(name)
@@ -97,7 +97,7 @@ def script_calls(request: HttpRequest, name: str) -> dict[str, Any]:
     }
 
 
-def _standing(name: str) -> Standing:
+def _standing(name: str) -> ScriptProgress:
     standing = SCRIPTS.get(name)
     if standing is None:
         raise _missing(name)
@@ -108,7 +108,7 @@ def _missing(name: str) -> HttpError:
     return HttpError(404, f"There is no script “{name}”; write it first.")
 
 
-def _script(standing: Standing) -> dict[str, Any]:
+def _script(standing: ScriptProgress) -> dict[str, Any]:
     server = SCRIPTS.served_at or ""
     return {
         "name": standing.name,

@@ -9,17 +9,17 @@ from django.http import QueryDict
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import agent_get, project_default
 from dashboard.conversations.models import Conversation
-from dashboard.conversations.places import number_of, uuid_of
+from dashboard.conversations.page_context import PARTS, ConversationView, begun_at, changed, conversation_view, rendered
 from dashboard.conversations.selectors import conversation_get
-from dashboard.conversations.showing import PARTS, Talk, begun_at, changed, rendered, talk_of
-from dashboard.live.announcing import TIMELINE_GROUP
+from dashboard.conversations.url_parameters import number_from, uuid_from
+from dashboard.live.notifications import TIMELINE_GROUP
 from dashboard.live.scenes import Scene
 
 #: Parts that may be as they were when the page was made, and have been otherwise in between.
 RETURNING = ("heading", "line", "others")
 
 
-class TalkShows(NamedTuple):
+class DisplayedParts(NamedTuple):
     """What a page shows of a conversation: the keys of its parts, and the position of the first turn it has."""
 
     keys: tuple[tuple[str, str], ...] = ()
@@ -34,7 +34,7 @@ class ConversationScene(Scene):
 
     def __init__(self, name: str, conversation: UUID | None) -> None:
         self.subject = self.name, self.conversation = name, conversation
-        self.talk: Talk | None = None  #: None: the agent or the conversation is gone, or was not looked at
+        self.talk: ConversationView | None = None  #: None: the agent or the conversation is gone, or was not looked at
         self._rendered: dict[tuple[str, str], str] = {}  #: of this look, by part and key
 
     def look(self) -> None:
@@ -43,23 +43,23 @@ class ConversationScene(Scene):
         try:
             agent = agent_get(project=project, name=self.name)
             talk = conversation_get(self.conversation, project=project) if self.conversation else None
-            self.talk = talk_of(agent, talk)
+            self.talk = conversation_view(agent, talk)
         except (Agent.DoesNotExist, Conversation.DoesNotExist):
             self.talk = None
 
     def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
         if self.talk is None:
             return [], shows
-        page = cast("TalkShows | None", shows) or TalkShows()
+        page = cast("DisplayedParts | None", shows) or DisplayedParts()
         now = begun_at(self.talk, page.since)
         before: Mapping[str, str] = dict(page.keys)
         if now.conversation is None:
             # Such a page may show a turn of its own; only the list beside it is kept up to date.
             before = {**now.keys, "others": before.get("others", "")}
         told = [self._part(now, part) for part in changed(before, now.keys)]
-        return told, TalkShows(tuple(now.keys.items()), now.since)
+        return told, DisplayedParts(tuple(now.keys.items()), now.since)
 
-    def _part(self, now: Talk, part: str) -> str:
+    def _part(self, now: ConversationView, part: str) -> str:
         key = (part, now.keys[part])
         if key not in self._rendered:
             self._rendered[key] = rendered(now, part)
@@ -72,6 +72,6 @@ def watch_conversation(given: QueryDict, /, *, name: str) -> tuple[Scene, Hashab
     known = [part for part in PARTS if not ("again" in given and part in RETURNING)]
     keys = tuple((part, str(given[part])) for part in known if part in given)
     return (
-        ConversationScene(name, uuid_of(given.get("conversation"))),
-        TalkShows(keys, number_of(given.get("from"))),
+        ConversationScene(name, uuid_from(given.get("conversation"))),
+        DisplayedParts(keys, number_from(given.get("from"))),
     )

@@ -57,7 +57,7 @@ def titled(*, agent_id: UUID, limit: int) -> Sequence[Conversation]:
     return list(begun.annotate(used=Coalesce(Sum("turns__tokens"), 0), last=F("id")).order_by("-id")[:limit])
 
 
-class Place(NamedTuple):
+class TurnPlace(NamedTuple):
     """A turn in its conversation: what tells whether anything about it has changed."""
 
     id: UUID
@@ -67,14 +67,14 @@ class Place(NamedTuple):
     tokens: int
 
 
-def places_of(conversation: Conversation) -> list[Place]:
+def places_of(conversation: Conversation) -> list[TurnPlace]:
     """All its turns in order, by what is cheap to read."""
     turns = Turn.objects.filter(conversation=conversation).order_by("position")
     rows = turns.values_list("id", "position", "last_seq", "status", "tokens")
-    return [Place(turn, position or 0, seq, status, tokens) for turn, position, seq, status, tokens in rows]
+    return [TurnPlace(turn, position or 0, seq, status, tokens) for turn, position, seq, status, tokens in rows]
 
 
-def turns_at(places: Iterable[Place]) -> list[Turn]:
+def turns_at(places: Iterable[TurnPlace]) -> list[Turn]:
     """The turns there, in order, without what may be large and no list shows."""
     turns = Turn.objects.filter(pk__in=[place.id for place in places])
     return list(turns.defer(*UNLISTED).order_by("position"))

@@ -8,9 +8,9 @@ from django.db import transaction
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
-from dashboard.conversations import line
+from dashboard.conversations import conversation_queue
 from dashboard.conversations.models import Conversation
-from dashboard.live.announcing import announce_created
+from dashboard.live.notifications import announce_created
 from dashboard.live.services import turn_start
 from dashboard.turns.models import Turn
 
@@ -50,7 +50,7 @@ def budget_set(*, conversation: Conversation, token_budget: int | None) -> None:
     """Raise or lower the budget, or take it away (None). It counts from the next turn on. Raises `ValidationError`."""
     budget = budget_clean(token_budget)
     held = Conversation.objects.select_for_update(no_key=True).get(pk=conversation.pk)
-    used = line.used_of(held)
+    used = conversation_queue.used_of(held)
     if budget is not None and budget < used:
         raise ValidationError({"token_budget": f"{used:,} tokens are used already; the budget cannot be less."})
     held.token_budget = conversation.token_budget = budget

@@ -15,10 +15,10 @@ from dashboard.agents.models import Agent
 from dashboard.agents.selectors import agent_get, agent_list, project_default
 from dashboard.conversations.forms import BudgetForm, PromptForm
 from dashboard.conversations.models import Conversation
-from dashboard.conversations.places import number_of, uuid_of
+from dashboard.conversations.page_context import ConversationView, conversation_view, page_context
 from dashboard.conversations.selectors import conversation_get
 from dashboard.conversations.services import budget_set, prompt_send
-from dashboard.conversations.showing import Talk, page_context, talk_of
+from dashboard.conversations.url_parameters import number_from, uuid_from
 from dashboard.turns import selectors
 from dashboard.turns.models import Turn
 
@@ -47,17 +47,17 @@ def _agent_or_404(name: str) -> Agent:
         raise Http404(f"There is no agent “{name}”.") from error
 
 
-def _talk(request: HttpRequest, chosen: Agent) -> Talk:
+def _talk(request: HttpRequest, chosen: Agent) -> ConversationView:
     """What the address names: a conversation, a turn of one, a turn of none, or nothing yet."""
-    conversation, since = _conversation(request.GET.get("conversation"), chosen), number_of(request.GET.get("from"))
+    conversation, since = _conversation(request.GET.get("conversation"), chosen), number_from(request.GET.get("from"))
     turn = _turn(request.GET.get("turn")) if conversation is None else None
     if turn is not None and turn.conversation_id and turn.agent_id == chosen.pk:
         conversation = turn.conversation
-    return talk_of(chosen, conversation, since=since, alone=None if conversation else turn)
+    return conversation_view(chosen, conversation, since=since, alone=None if conversation else turn)
 
 
 def _conversation(text: str | None, chosen: Agent) -> Conversation | None:
-    wanted = uuid_of(text)
+    wanted = uuid_from(text)
     try:
         found = conversation_get(wanted, project=chosen.project) if wanted else None
     except Conversation.DoesNotExist:
@@ -66,14 +66,14 @@ def _conversation(text: str | None, chosen: Agent) -> Conversation | None:
 
 
 def _turn(text: str | None) -> Turn | None:
-    wanted = uuid_of(text)
+    wanted = uuid_from(text)
     try:
         return selectors.turn_get(wanted) if wanted else None
     except Turn.DoesNotExist:
         return None
 
 
-def _page(request: HttpRequest, talk: Talk, form: PromptForm, status: int = 200) -> HttpResponse:
+def _page(request: HttpRequest, talk: ConversationView, form: PromptForm, status: int = 200) -> HttpResponse:
     context: dict[str, Any] = {
         **page_context(talk),
         "agents": agent_list(project=talk.agent.project),
@@ -92,12 +92,12 @@ def _send(request: HttpRequest, chosen: Agent) -> HttpResponse:
     turn = _sent(form, conversation, cast("User", request.user)) if form.is_valid() else None
     by_htmx = bool(request.headers.get("HX-Request"))
     if turn is None:
-        return _refused(request, talk_of(chosen, conversation), form, by_htmx=by_htmx)
+        return _refused(request, conversation_view(chosen, conversation), form, by_htmx=by_htmx)
     assert turn.conversation is not None, "a prompt is sent in a conversation"
     address = f"{reverse('live:agent', args=[chosen.name])}?conversation={turn.conversation.pk}"
     if not by_htmx:
         return redirect(address)
-    talk = talk_of(chosen, turn.conversation)
+    talk = conversation_view(chosen, turn.conversation)
     context = {**page_context(talk), "budget_form": BudgetForm(turn.conversation)}
     response = render(request, "conversations/_conversation.html", context)
     response["HX-Push-Url"] = address
@@ -120,7 +120,7 @@ def _sent(form: PromptForm, conversation: Conversation | None, user: User) -> Tu
         return None
 
 
-def _refused(request: HttpRequest, talk: Talk, form: PromptForm, *, by_htmx: bool) -> HttpResponse:
+def _refused(request: HttpRequest, talk: ConversationView, form: PromptForm, *, by_htmx: bool) -> HttpResponse:
     if not by_htmx:
         return _page(request, talk, form, status=422)
     # htmx puts only answers of 200 into the page.

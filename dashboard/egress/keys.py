@@ -1,7 +1,7 @@
 """Which variables of the environment hold keys that may be sent, and where to.
 
 `WHYSTOP_KEY_NAMES` is a list by comma. `HF_TOKEN` lets this variable be sent to any host that is called, `*_API_KEY`
-every variable of such a name but those of well-known vendors, which go to their vendor's hosts (`vendors.py`).
+every variable of such a name but those of well-known vendors, which go to their vendor's hosts (`vendor_keys.py`).
 `OPENAI_API_KEY@api.openai.com` binds a name to a host: what any entry binds goes to the hosts it is bound to, and
 nowhere else. The host may be `*.example.com` and have a port behind it; `stdio` in its place stands for the programs of
 MCP servers.
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from dashboard.egress import vendors
+from dashboard.egress import vendor_keys
 from dashboard.egress.rules import HOST, host_matches, port_split
 
 DEFAULT = "*_API_KEY"
@@ -84,7 +84,7 @@ class KeyNames:
         bound = [entry for entry in self.entries if entry.host and entry.matches(name)]
         if bound:
             return any(entry.leads_to(url) if url else entry.host == PROGRAMS for entry in bound)
-        return self._is_named(name) or (self.holds(name) and vendors.is_for(name, url))
+        return self._is_named(name) or (self.holds(name) and vendor_keys.is_for(name, url))
 
     def binds(self, name: str) -> bool:
         """Whether an entry says which hosts this variable goes to."""
@@ -144,7 +144,7 @@ def fault(name: str, url: str) -> str | None:
 
 
 def _unnamed(name: str, host: str) -> str:
-    home = ", ".join(vendors.hosts_of(name))
+    home = ", ".join(vendor_keys.hosts_of(name))
     return (
         f"{name} goes to {home} and this machine alone, unless WHYSTOP_KEY_NAMES names it. "
         f"Name another variable, or let whoever starts Whystop add {name}@{host} to that list (by default {DEFAULT})."

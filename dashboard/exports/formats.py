@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dashboard.agents.models import Project
 from dashboard.exports.jsonl import jsonl
 from dashboard.exports.parquet import parquet
-from dashboard.exports.reading import Row, rows_of
+from dashboard.exports.turn_rows import Row, rows_of
 from dashboard.turns.filters import TimelineFilters
 
 

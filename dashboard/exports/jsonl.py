@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from dashboard.exports.reading import Row
+from dashboard.exports.turn_rows import Row
 
 PIECE = 64 * 1024  #: bytes sent at once, at least
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dashboard.exports.columns import ATTEMPT, NO_REASONING, TOKENS, TURN, Column, schema
 from dashboard.exports.jsonl import json_text
-from dashboard.exports.reading import Row
+from dashboard.exports.turn_rows import Row
 
 GROUP_TURNS = 5_000  #: of a row group, at most
 GROUP_CHARACTERS = 8_000_000  #: of the texts of one, about

@@ -10,10 +10,10 @@ from django.views.decorators.http import require_GET
 
 from dashboard.accounts.models import User
 from dashboard.exports.formats import FORMATS
-from dashboard.exports.streaming import export_response
-from dashboard.live.streams import Caller, TooManyStreamsError
+from dashboard.exports.streaming_response import export_response
+from dashboard.live.stream_limits import Caller, TooManyStreamsError
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.listing import address_of, query_of
+from dashboard.turns.timeline_page import address_of, query_of
 
 
 @require_GET

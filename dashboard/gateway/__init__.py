@@ -14,7 +14,7 @@ the bytes go through as they are (`serving.passing`), of any other they are tran
 continues, repairs and retries as the policy says. What is no turn is handed on (`serving.relaying`).
 
 app         the addresses, in front of Django's
-routing     where a call goes, and under which policy; `listing` is what a caller may name
+routing     where a call goes, and under which policy; `model_list` is what a caller may name
 access      the door: whose secret a request carries, what it may call, how fast, and for how much
 wire        what is on the wire, pure: requests read, answers, reasons and faults said, to upstreams of every dialect;
             a folder for each dialect of callers, which its `door` sums up

@@ -16,30 +16,30 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from agentcore.values import replace
-from dashboard.gateway import kept
-from dashboard.gateway.access import keys, refusals
-from dashboard.gateway.access.keys import Caller, Refusal
-from dashboard.gateway.listing import IN_GEMINIS_FORM, IN_OPENAIS_FORM, models_of
+from dashboard.gateway import stored_responses
+from dashboard.gateway.access import authentication, refusals
+from dashboard.gateway.access.authentication import Caller, Refusal
+from dashboard.gateway.model_list import IN_GEMINIS_FORM, IN_OPENAIS_FORM, models_of
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.routing import Route, Routes
-from dashboard.gateway.serving import relaying
-from dashboard.gateway.serving.arrays import InArray
-from dashboard.gateway.serving.beginning import Begun, begin, refused
-from dashboard.gateway.serving.call import Call
-from dashboard.gateway.serving.driving import House
-from dashboard.gateway.serving.failing import BROKEN, UNSTORED, tell_instead
-from dashboard.gateway.serving.outgoing import Outgoing, Send
-from dashboard.gateway.serving.receiving import MOST_VALUES_RELAYED, Receive, read_body
-from dashboard.gateway.serving.relaying import Relay
+from dashboard.gateway.serving import request_relay
+from dashboard.gateway.serving.call_driver import GatewayContext
+from dashboard.gateway.serving.failure_response import BROKEN, UNSTORED, send_failure
+from dashboard.gateway.serving.gateway_call import GatewayCall
+from dashboard.gateway.serving.json_array_stream import JsonArrayStream
+from dashboard.gateway.serving.request_body import MOST_VALUES_RELAYED, Receive, read_body
+from dashboard.gateway.serving.request_relay import Relay
+from dashboard.gateway.serving.response_writer import ResponseWriter, Send
 from dashboard.gateway.serving.schemas import schema_fault
+from dashboard.gateway.serving.turn_setup import PreparedCall, prepare_call, refused
 from dashboard.gateway.serving.uploading import UPLOADED, Uploaded, place, read_form
-from dashboard.gateway.wire.asked import Asked
-from dashboard.gateway.wire.door import Door
-from dashboard.gateway.wire.doors import BY_PATH, door_at
+from dashboard.gateway.wire.caller_dialect import CallerDialect
+from dashboard.gateway.wire.caller_dialects import BY_PATH, dialect_at
 from dashboard.gateway.wire.faults import Fault, unsupported
-from dashboard.gateway.wire.gemini.address import METHODS, called, wants_array
-from dashboard.gateway.wire.gemini.door import GEMINI
-from dashboard.gateway.wire.relayed import RELAYED, Relayed, relayed_at
+from dashboard.gateway.wire.gemini.address import METHODS, parse_address, wants_array
+from dashboard.gateway.wire.gemini.dialect import GEMINI
+from dashboard.gateway.wire.parsed_request import ParsedRequest
+from dashboard.gateway.wire.relay_routes import RELAYED, RelayRequest, relayed_at
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.turns.ids import new_id
@@ -52,20 +52,20 @@ _POSTED = (*BY_PATH, *RELAYED, *sorted(UPLOADED))
 _OURS, _NOT_OURS = ("/v1/", "/v1beta/"), "/v1/traces/"
 
 Scope = MutableMapping[str, Any]
-Handed = Relayed | Uploaded
+Handed = RelayRequest | Uploaded
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 @dataclass(slots=True)
-class Open:
-    """What one event loop has open for the gateway."""
+class LoopResources:
+    """The gateway's resources of one event loop."""
 
-    house: House
+    context: GatewayContext
     routes: Routes = field(default_factory=Routes)
     calls: set["asyncio.Task[Any]"] = field(default_factory=set)
     forms: Counter[str] = field(default_factory=Counter)  #: that are on the disk, by caller
 
-    async def serve(self, answering: Call | Relay, receive: Receive) -> None:
+    async def serve(self, answering: GatewayCall | Relay, receive: Receive) -> None:
         """Answer a request; it is ended where this loop stops before."""
         task = asyncio.current_task()
         assert task is not None, "requests are tasks"
@@ -76,7 +76,7 @@ class Open:
             self.calls.discard(task)
 
 
-_open: WeakKeyDictionary[asyncio.AbstractEventLoop, Open] = WeakKeyDictionary()
+_open: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopResources] = WeakKeyDictionary()
 
 
 class Gateway:
@@ -92,21 +92,21 @@ class Gateway:
             await self._application(scope, receive, send)
             return
         received, door = time.monotonic(), _door_of(scope, path.rstrip("/"))
-        outgoing = Outgoing(InArray(send) if wants_array(path, scope["query_string"]) else send, door)
+        outgoing = ResponseWriter(JsonArrayStream(send) if wants_array(path, scope["query_string"]) else send, door)
         try:
             await self._answer(scope, receive, outgoing, received)
         except Exception:
             log.exception("gateway_failed", path=scope["path"])
-            await tell_instead(outgoing, BROKEN)
+            await send_failure(outgoing, BROKEN)
 
-    async def _answer(self, scope: Scope, receive: Receive, outgoing: Outgoing, received: float) -> None:
-        caller, path = await keys.caller_of(scope["headers"]), scope["path"].rstrip("/")
+    async def _answer(self, scope: Scope, receive: Receive, outgoing: ResponseWriter, received: float) -> None:
+        caller, path = await authentication.caller_of(scope["headers"]), scope["path"].rstrip("/")
         if isinstance(caller, Refusal):
             in_address = caller is refusals.NO_KEY and b"key" in parse_qs(scope["query_string"])
             await outgoing.fault(_told(refusals.KEY_IN_ADDRESS if in_address else caller))
             return
         scope["query_string"] = _without_key(scope["query_string"])
-        if path not in _POSTED and called(path) is None:
+        if path not in _POSTED and parse_address(path) is None:
             await _not_posted(scope, path, outgoing, caller)
         elif scope["method"] != "POST":
             await outgoing.fault(_wrong_method(scope, "POST"))
@@ -118,7 +118,9 @@ class Gateway:
         else:
             await self._answer_turn(scope, receive, outgoing, caller, received)
 
-    async def _upload(self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller, path: str) -> None:
+    async def _upload(
+        self, scope: Scope, receive: Receive, outgoing: ResponseWriter, caller: Caller, path: str
+    ) -> None:
         """A form with a file, which is no turn either."""
         opened = await _opened()
         with place(opened.forms, str(caller.key_id or caller.user_id)) as fault:
@@ -130,7 +132,7 @@ class Gateway:
                     relayed.close()
 
     async def _relay(
-        self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller, relayed: Handed | Fault | None
+        self, scope: Scope, receive: Receive, outgoing: ResponseWriter, caller: Caller, relayed: Handed | Fault | None
     ) -> None:
         """What is no turn. `relayed`: None where the client has gone."""
         if relayed is None:
@@ -140,17 +142,17 @@ class Gateway:
         if isinstance(relayed, Fault) or isinstance(route, Fault):
             assert isinstance(route, Fault), "a fault of the request is one of its route"
             await outgoing.fault(route)
-        elif (fault := relaying.refused(relayed, route)) is not None:
+        elif (fault := request_relay.refused(relayed, route)) is not None:
             await outgoing.fault(fault)
         elif (refusal := await caller.admit()) is not None:
             await outgoing.fault(_told(refusal))
         else:
             headers = _handed_up(scope["headers"], outgoing.door)
-            relay = Relay(relayed, route, headers, caller, opened.house.transport, outgoing)
+            relay = Relay(relayed, route, headers, caller, opened.context.transport, outgoing)
             await opened.serve(relay, receive)
 
     async def _answer_turn(
-        self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller, received: float
+        self, scope: Scope, receive: Receive, outgoing: ResponseWriter, caller: Caller, received: float
     ) -> None:
         raw = await read_body(scope["headers"], receive)
         if raw is None:
@@ -159,31 +161,33 @@ class Gateway:
         asked = raw if isinstance(raw, Fault) else outgoing.door.read(raw, schema_fault)
         if isinstance(raw, bytes) and len(raw) > LARGE:
             await asyncio.sleep(0)  # others go on between reading it and writing it for the upstream
-        if isinstance(asked, Asked) and outgoing.door.headers.up:
+        if isinstance(asked, ParsedRequest) and outgoing.door.headers.up:
             asked = replace(asked, headers=_handed_up(scope["headers"], outgoing.door))
-        if isinstance(asked, Asked) and asked.goes_on_from:
-            asked = await kept.with_conversation(asked, caller)
+        if isinstance(asked, ParsedRequest) and asked.goes_on_from:
+            asked = await stored_responses.with_conversation(asked, caller)
         begun = asked if isinstance(asked, Fault) else await self._begun(asked, caller, opened)
         if isinstance(begun, Fault):
             await outgoing.fault(begun)
             return
-        outgoing.recorded = not (begun.asked.stream and opened.house.recorder.away)
-        await opened.serve(Call(begun, opened.house, outgoing, received, self._passes_unstored, caller), receive)
+        outgoing.recorded = not (begun.asked.stream and opened.context.recorder.away)
+        await opened.serve(
+            GatewayCall(begun, opened.context, outgoing, received, self._passes_unstored, caller), receive
+        )
 
-    async def _begun(self, asked: Asked, caller: Caller, opened: Open) -> Begun | Fault:
+    async def _begun(self, asked: ParsedRequest, caller: Caller, opened: LoopResources) -> PreparedCall | Fault:
         """The turn of a request, unless something stands against it; from here on it counts for its caller."""
         route = await self._route(asked.model, caller, opened)
         if isinstance(route, Fault):
             return route
         fault = refused(asked, route)
-        if fault is None and not await opened.house.recorder.takes_more() and not self._passes_unstored:
+        if fault is None and not await opened.context.recorder.takes_more() and not self._passes_unstored:
             fault = UNSTORED
         if fault is not None:
             return fault
         refusal = await caller.admit()
-        return begin(new_id(), asked, route, caller) if refusal is None else _told(refusal)
+        return prepare_call(new_id(), asked, route, caller) if refusal is None else _told(refusal)
 
-    async def _route(self, model: str, caller: Caller, opened: Open) -> Route | Fault:
+    async def _route(self, model: str, caller: Caller, opened: LoopResources) -> Route | Fault:
         """Where a request goes, if its caller may send it there."""
         route = await opened.routes.find(caller, model)
         if isinstance(route, Fault):
@@ -193,12 +197,12 @@ class Gateway:
         return route if refusal is None else _told(refusal)
 
 
-async def _opened() -> Open:
+async def _opened() -> LoopResources:
     loop = asyncio.get_running_loop()
     opened = _open.get(loop)
     if opened is None:
         transport = Transport()
-        opened = _open[loop] = Open(House(transport, Recorder(), Slots()))
+        opened = _open[loop] = LoopResources(GatewayContext(transport, Recorder(), Slots()))
         await transport.__aenter__()
     return opened
 
@@ -210,12 +214,12 @@ async def close() -> None:
         for task in opened.calls:
             task.cancel()
         await asyncio.gather(*opened.calls, return_exceptions=True)
-        await opened.house.recorder.close()
-        await opened.house.transport.__aexit__(None, None, None)
-    await keys.close()
+        await opened.context.recorder.close()
+        await opened.context.transport.__aexit__(None, None, None)
+    await authentication.close()
 
 
-async def _not_posted(scope: Scope, path: str, outgoing: Outgoing, caller: Caller) -> None:
+async def _not_posted(scope: Scope, path: str, outgoing: ResponseWriter, caller: Caller) -> None:
     """What is read rather than posted, and what is not here."""
     listed = f"{path}/".startswith((f"{MODELS}/", f"{GEMINI_MODELS}/"))
     if listed:
@@ -226,7 +230,7 @@ async def _not_posted(scope: Scope, path: str, outgoing: Outgoing, caller: Calle
         await outgoing.fault(_unknown(scope))
 
 
-async def _models(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
+async def _models(scope: Scope, outgoing: ResponseWriter, caller: Caller) -> None:
     if scope["method"] not in ("GET", "HEAD"):
         await outgoing.fault(_wrong_method(scope, "GET"))
         return
@@ -238,7 +242,7 @@ async def _models(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
         await outgoing.whole(200, answer)
 
 
-async def _kept(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
+async def _kept(scope: Scope, outgoing: ResponseWriter, caller: Caller) -> None:
     """An answer that was told before: read again, or forgotten."""
     answer_id = scope["path"].rstrip("/").rpartition("/")[2]
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
@@ -247,21 +251,23 @@ async def _kept(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
     elif query.get("stream", ["false"])[0].lower() == "true":
         answer = unsupported("stream", "an answer that is stored is told whole")
     else:
-        answer = await (kept.forget if scope["method"] == "DELETE" else kept.read_again)(caller, answer_id)
+        answer = await (stored_responses.forget if scope["method"] == "DELETE" else stored_responses.read_again)(
+            caller, answer_id
+        )
     if isinstance(answer, Fault):
         await outgoing.fault(answer)
     else:
         await outgoing.whole(200, answer)
 
 
-def _door_of(scope: Scope, path: str) -> Door:
+def _door_of(scope: Scope, path: str) -> CallerDialect:
     """In whose form a request is answered. Google's clients ask for the list of models where OpenAI's do."""
-    is_listed = f"{path}/".startswith(f"{MODELS}/") and called(path) is None
+    is_listed = f"{path}/".startswith(f"{MODELS}/") and parse_address(path) is None
     is_googles = is_listed and any(name == b"x-goog-api-key" for name, _ in scope["headers"])
-    return GEMINI if is_googles else door_at(path)
+    return GEMINI if is_googles else dialect_at(path)
 
 
-def _handed_up(headers: Iterable[tuple[bytes, bytes]], door: Door) -> dict[str, str]:
+def _handed_up(headers: Iterable[tuple[bytes, bytes]], door: CallerDialect) -> dict[str, str]:
     """The caller's headers that go along to an upstream of its own dialect. Lines of one name are one list."""
     told: dict[str, list[str]] = {}
     for name, value in headers:

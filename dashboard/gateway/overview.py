@@ -35,7 +35,7 @@ SELECT mode, reason, count(*), count(*) FILTER (WHERE continued),
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class ReasonCount:
     """How many calls were told this, by mode."""
 
     word: str
@@ -65,7 +65,7 @@ class Overview:
 
     calls: int
     continued: int  #: of the calls, those made of more than one answer
-    reasons: list[Reason]
+    reasons: list[ReasonCount]
     overheads: list[Overhead]
 
     @property
@@ -79,7 +79,7 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True)
-class CallShown:
+class CallView:
     """One call beside its turn."""
 
     call: GatewayCall
@@ -106,9 +106,9 @@ def overview_of(project: Project, *, since: datetime) -> Overview:
     return Overview(whole[2], whole[3], sorted(reasons, key=lambda reason: -reason.count), overheads)
 
 
-def _reason(word: str, by_mode: dict[str, int], calls: int) -> Reason:
+def _reason(word: str, by_mode: dict[str, int], calls: int) -> ReasonCount:
     observe, continued = by_mode.get("observe", 0), by_mode.get("continue", 0)
-    return Reason(word, observe, continued, (observe + continued) / calls)
+    return ReasonCount(word, observe, continued, (observe + continued) / calls)
 
 
 def _overhead(mode: str, calls: int, shares: list[float | None] | None) -> Overhead:
@@ -117,11 +117,11 @@ def _overhead(mode: str, calls: int, shares: list[float | None] | None) -> Overh
     return Overhead(mode, calls, p50, p95, p99)
 
 
-def latest_calls(project: Project) -> list[CallShown]:
+def latest_calls(project: Project) -> list[CallView]:
     """The last calls whose turns are still there, newest first."""
     calls = list(GatewayCall.objects.filter(project_id=project.pk).order_by("-created_at")[:LATEST])
     turns = Turn.objects.in_bulk([call.turn_id for call in calls])
-    return [CallShown(call, turns[call.turn_id]) for call in calls if call.turn_id in turns]
+    return [CallView(call, turns[call.turn_id]) for call in calls if call.turn_id in turns]
 
 
 def call_of(turn_id: UUID) -> dict[str, Any]:

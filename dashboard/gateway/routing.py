@@ -18,15 +18,15 @@ from agentcore.providers import get_provider
 from agentcore.providers.base import Provider
 from agentcore.values import replace
 from dashboard.agents import selectors
-from dashboard.agents.layering import Standing, standing_for
 from dashboard.agents.models import Agent, Connection, Project
-from dashboard.agents.resolving import Level, overlaid
-from dashboard.agents.watching import WATCHED_FIELDS, watching
+from dashboard.agents.observe_policy import WATCHED_FIELDS, watching
+from dashboard.agents.policy_layers import EffectivePolicy, effective_policy_for
+from dashboard.agents.policy_resolution import Level, overlaid
 from dashboard.gateway.access.callers import Caller, Target
 from dashboard.gateway.validation import is_model
 from dashboard.gateway.wire.faults import Fault
-from dashboard.live.offload import AWAY, in_database
-from dashboard.live.starting import settings_of
+from dashboard.live.db_threads import AWAY, in_database
+from dashboard.live.turn_startup import settings_of
 
 log = structlog.get_logger(__name__)
 
@@ -48,7 +48,7 @@ AWAY_FAULT = Fault(
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class ResolvedPolicy:
     """A policy ready to be run under and to be stored."""
 
     policy: Policy
@@ -69,7 +69,7 @@ class Route:
     provider: Provider
     model: str
     mode: str
-    rulings: Mapping[str, Ruling]  #: by mode
+    rulings: Mapping[str, ResolvedPolicy]  #: by mode
     settings: Mapping[str, Any]  #: what steers the codec
     system_prompt: str = ""
     max_tokens: int | None = None  #: None: neither agent nor connection says
@@ -101,7 +101,7 @@ class Routes:
     _asked: dict[tuple[UUID, Named], "asyncio.Task[Route | None]"] = field(default_factory=dict)
 
     async def find(self, caller: Caller, model: str) -> Route | Fault:
-        """Where this caller's call of a model goes."""
+        """The route of this caller's call of a model."""
         if not model.isprintable():
             return _unknown(model)  # nothing is called so, and the database would refuse to be asked
         named: Named = caller.aliases.get(model, model)
@@ -186,7 +186,7 @@ def _at_connection(project: Project, name: str | None, model: str) -> Agent | No
 
 
 def _route(agent: Agent) -> Route:
-    connection, standing = agent.connection, standing_for(agent, {})
+    connection, standing = agent.connection, effective_policy_for(agent, {})
     sources = standing.resolved.stored()
     watched = overlaid(sources, Level.WATCHED, WATCHED_FIELDS)
     return Route(
@@ -208,6 +208,6 @@ def _route(agent: Agent) -> Route:
     )
 
 
-def _ruling(standing: Standing, policy: Policy, sources: Mapping[str, Any]) -> Ruling:
+def _ruling(standing: EffectivePolicy, policy: Policy, sources: Mapping[str, Any]) -> ResolvedPolicy:
     version_id = standing.version.pk if standing.version else None
-    return Ruling(policy, serial.to_json(policy), sources, version_id, keep_raw_days=standing.keep_raw_days)
+    return ResolvedPolicy(policy, serial.to_json(policy), sources, version_id, keep_raw_days=standing.keep_raw_days)

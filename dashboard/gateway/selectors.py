@@ -12,8 +12,8 @@ from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.roles import ADMINISTER_KEYS, may
 from dashboard.agents.models import Project
 from dashboard.gateway.access.callers import Target
+from dashboard.gateway.access.key_meter import StoredCounts
 from dashboard.gateway.access.limits import LIMITS, MINUTE, NOTHING, KeyLimits, Pace, Spent, minute_of
-from dashboard.gateway.access.meters import Known
 from dashboard.gateway.models import Alias, GatewayKey, KeyPace, KeySpending
 
 
@@ -33,7 +33,7 @@ def limits_of(key: GatewayKey) -> KeyLimits:
     return KeyLimits(**{name: getattr(key, name) for name in LIMITS})
 
 
-def known_of(key_ids: Collection[UUID], *, now: float) -> dict[UUID, Known]:
+def known_of(key_ids: Collection[UUID], *, now: float) -> dict[UUID, StoredCounts]:
     """What these keys have asked for lately and spent, in all processes."""
     day = datetime.fromtimestamp(now, UTC).date()
     spent = spent_of(key_ids, day=day)
@@ -41,7 +41,7 @@ def known_of(key_ids: Collection[UUID], *, now: float) -> dict[UUID, Known]:
     since = datetime.fromtimestamp((minute_of(now) - 1) * MINUTE, UTC)
     for row in KeyPace.objects.filter(key__in=key_ids, minute__gte=since):
         paces[row.key_id][minute_of(row.minute.timestamp())] = Pace(row.calls, row.tokens)
-    return {key_id: Known(day, paces[key_id], *spent[key_id]) for key_id in key_ids}
+    return {key_id: StoredCounts(day, paces[key_id], *spent[key_id]) for key_id in key_ids}
 
 
 def spent_of(key_ids: Iterable[UUID], *, day: date) -> dict[UUID, tuple[Spent, Spent, Spent]]:
@@ -69,7 +69,7 @@ def _spans(row: Mapping[str, object] | None) -> tuple[Spent, Spent, Spent]:
 
 
 def targets_of(project_id: UUID) -> dict[str, Target]:
-    """What each alias of a project stands for."""
+    """The target of each alias of a project."""
     rows = Alias.objects.filter(project=project_id).select_related("agent", "connection")
     return {row.name: _target(row) for row in rows}
 

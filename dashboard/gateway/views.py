@@ -23,8 +23,8 @@ from dashboard.gateway import services
 from dashboard.gateway.forms import AliasForm, KeyForm
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.overview import latest_calls, overview_of
+from dashboard.gateway.presenters import key_views
 from dashboard.gateway.selectors import aliases_of, keys_seen_by
-from dashboard.gateway.shown import keys_shown
 
 SPANS = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 
@@ -132,7 +132,7 @@ def _model_of(key: GatewayKey) -> str:
 
 def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
     project, user = project_default(), _user(request)
-    shown_keys = keys_shown(keys_seen_by(user, project=project))
+    shown_keys = key_views(keys_seen_by(user, project=project))
     whole = {
         "keys": shown_keys,
         "aliases": aliases_of(project),

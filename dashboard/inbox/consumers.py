@@ -8,7 +8,7 @@ from django.template.loader import render_to_string
 
 from dashboard.agents.selectors import project_default
 from dashboard.inbox.selectors import Inbox, inbox_of, notices_seen
-from dashboard.live.announcing import TIMELINE_GROUP
+from dashboard.live.notifications import TIMELINE_GROUP
 from dashboard.live.scenes import Scene
 
 OPENED = ""  #: what a page shows that was just opened

@@ -8,10 +8,10 @@ from typing import Any
 import structlog
 
 from dashboard.inbox.models import Notice
-from dashboard.live.operating import Approval, approval_of
-from dashboard.turns.history import standing_of
+from dashboard.live.operator_view import Approval, approval_of
+from dashboard.turns.history import position_of
 from dashboard.turns.models import Record, Turn
-from dashboard.turns.templatetags.shown import words
+from dashboard.turns.templatetags.formatting import words
 
 log = structlog.get_logger(__name__)
 
@@ -77,7 +77,7 @@ def _held(turn_id: Any, seq: int) -> tuple[datetime | None, str, Approval | None
     if record is None:
         return None, "", None
     turn = Turn.objects.select_related("agent").get(id=turn_id)
-    snapshot = standing_of(turn).snapshot
+    snapshot = position_of(turn).snapshot
     why = record.transitions[-1]["reason"] if record.transitions else ""
     before = words(snapshot.held_state) if snapshot.held_state else ""
     return (

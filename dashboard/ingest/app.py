@@ -16,32 +16,32 @@ from weakref import WeakKeyDictionary
 import structlog
 from django.db import DataError
 
-from dashboard.gateway.access import keys
+from dashboard.gateway.access import authentication
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.access.refusals import Refusal
-from dashboard.gateway.serving.outgoing import Send
-from dashboard.gateway.serving.receiving import Receive
+from dashboard.gateway.serving.request_body import Receive
+from dashboard.gateway.serving.response_writer import Send
 from dashboard.gateway.validation import TRACES
-from dashboard.gateway.wire.packing import KNOWN, MOST_PACKED, PackedError, TooLargeError, unpacked
+from dashboard.gateway.wire.decompression import KNOWN, MOST_PACKED, PackedError, TooLargeError, unpacked
 from dashboard.ingest.services import Outcome, ingest
-from dashboard.ingest.wire import answers, json_body, protobuf
-from dashboard.ingest.wire.answers import JSON, PROTOBUF
-from dashboard.ingest.wire.bodies import BodyError, Taken
-from dashboard.live.announcing import announce_group
-from dashboard.live.offload import AWAY, in_database
+from dashboard.ingest.wire import export_responses, json_body, protobuf
+from dashboard.ingest.wire.bodies import BodyError, ParsedBody
+from dashboard.ingest.wire.export_responses import JSON, PROTOBUF
+from dashboard.live.db_threads import AWAY, in_database
+from dashboard.live.notifications import announce_group
 from dashboard.metrics.ingests import count_spans
-from dashboard.runtime.fair_line import FairLine, FullError, Width
+from dashboard.runtime.fair_queue import FairQueue, FullError, QueueSize
 
 log = structlog.get_logger(__name__)
 
 MOST_SECONDS = 60.0  #: that a body may take to come
 #: Of requests whose bodies are here. One sender has two places, as many as are worth having, so another finds one.
-WIDTH = Width(places=3, of_one=2, waiting=64, waiting_of_one=8, seconds=60.0)
+WIDTH = QueueSize(places=3, of_one=2, waiting=64, waiting_of_one=8, seconds=60.0)
 MOST_OF_ONE = 8  #: requests of one sender that are held at once, those whose bodies are still coming included
 MOST_HELD = 32  #: of all senders; beyond it each may have one, up to `MOST_SENDERS`
 MOST_SENDERS = 64
 RETRY_SECONDS = 2
-_READERS: Mapping[tuple[str, str], Callable[[bytes, str], Taken]] = {
+_READERS: Mapping[tuple[str, str], Callable[[bytes, str], ParsedBody]] = {
     ("traces", PROTOBUF): protobuf.spans_of,
     ("traces", JSON): json_body.spans_of,
     ("logs", PROTOBUF): protobuf.logs_of,
@@ -55,7 +55,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ExportResponse:
     """`again`: after how many seconds the exporter may send the same again; None: it would be answered the same."""
 
     status: int
@@ -64,7 +64,7 @@ class Answer:
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-class Told(Exception):
+class ExportRefused(Exception):
     """Why a request is not taken, as the exporter is told."""
 
     def __init__(self, status: int, message: str, again: int | None = None, allow: bytes = b"") -> None:
@@ -72,7 +72,7 @@ class Told(Exception):
         self.status, self.message, self.again, self.allow = status, message, again, allow
 
 
-class _Line(FairLine):
+class _Line(FairQueue):
     """Of one event loop: the senders whose requests are held, and who is worked on."""
 
     def __init__(self) -> None:
@@ -84,9 +84,11 @@ class _Line(FairLine):
         """Hold a request for the length of the block. A sender who has many is told to wait before others are."""
         own, total = self._held[sender], self._held.total()
         if own >= MOST_OF_ONE:
-            raise Told(429, f"This key has {own} requests under way; send this again when one is done.", RETRY_SECONDS)
+            raise ExportRefused(
+                429, f"This key has {own} requests under way; send this again when one is done.", RETRY_SECONDS
+            )
         if total >= (MOST_HELD if own else MOST_SENDERS):
-            raise Told(503, "Too many requests wait already; send this again later.", RETRY_SECONDS)
+            raise ExportRefused(503, "Too many requests wait already; send this again later.", RETRY_SECONDS)
         self._held[sender] += 1
         try:
             yield
@@ -115,9 +117,11 @@ class Ingest:
         form = _form(headers)
         try:
             answer = await _answer(scope, signal, form, headers, receive)
-        except Told as told:
+        except ExportRefused as told:
             allow = ((b"allow", told.allow),) if told.allow else ()
-            answer = Answer(told.status, answers.failure(form or JSON, told.message), told.again, allow)
+            answer = ExportResponse(
+                told.status, export_responses.failure(form or JSON, told.message), told.again, allow
+            )
         except _GoneError:
             return
         await _send(answer, form or JSON, send)
@@ -129,14 +133,14 @@ class _GoneError(Exception):
 
 async def _answer(
     scope: Scope, signal: str, form: str | None, headers: Mapping[bytes, str], receive: Receive
-) -> Answer:
+) -> ExportResponse:
     caller = await _caller(scope)
     if scope["path"].strip("/").count("/") > 1:
-        raise Told(404, f"Nothing is here; send them to /v1/{signal}.")
+        raise ExportRefused(404, f"Nothing is here; send them to /v1/{signal}.")
     if scope["method"] != "POST":
-        raise Told(405, "Send spans by POST.", allow=b"POST")
+        raise ExportRefused(405, "Send spans by POST.", allow=b"POST")
     if form is None:
-        raise Told(415, f"Send {PROTOBUF} or {JSON}: this address takes OTLP in these forms.")
+        raise ExportRefused(415, f"Send {PROTOBUF} or {JSON}: this address takes OTLP in these forms.")
     line = _lines.setdefault(asyncio.get_running_loop(), _Line())
     sender = str(_sender_of(caller))
     with line.held(sender):
@@ -146,17 +150,17 @@ async def _answer(
         announce_group({}, last=outcome.written[-1])
     refused = sum(taken.refused.values())
     count_spans(kept=taken.count - outcome.let_go, let_go=outcome.let_go, refused=refused)
-    return Answer(200, answers.success(signal, form, refused=refused, message=taken.message))
+    return ExportResponse(200, export_responses.success(signal, form, refused=refused, message=taken.message))
 
 
 async def _caller(scope: Scope) -> Caller:
     """Who sends. A key that is limited to agents and models takes traces only where its scope names them too."""
-    caller = await keys.caller_of(scope["headers"])
+    caller = await authentication.caller_of(scope["headers"])
     if isinstance(caller, Refusal):
         again = None if caller.retry_after is None else RETRY_SECONDS
-        raise Told(caller.status, caller.message, again)
+        raise ExportRefused(caller.status, caller.message, again)
     if caller.scope and TRACES not in caller.scope:
-        raise Told(403, f"The key “{caller.name}” may not send traces: its scope does not name “{TRACES}”.")
+        raise ExportRefused(403, f"The key “{caller.name}” may not send traces: its scope does not name “{TRACES}”.")
     return caller
 
 
@@ -166,31 +170,33 @@ async def _in_turn(line: _Line, sender: str, work: Coroutine[Any, Any, T]) -> T:
             return await work
     except FullError:
         work.close()
-        raise Told(503, "Requests before this one take long; send this again later.", RETRY_SECONDS) from None
+        raise ExportRefused(503, "Requests before this one take long; send this again later.", RETRY_SECONDS) from None
 
 
 async def _taken(
-    read: Callable[[bytes, str], Taken], body: bytes, headers: Mapping[bytes, str], caller: Caller
-) -> tuple[Taken, Outcome]:
+    read: Callable[[bytes, str], ParsedBody], body: bytes, headers: Mapping[bytes, str], caller: Caller
+) -> tuple[ParsedBody, Outcome]:
     coding = headers.get(b"content-encoding", "").strip().casefold()
 
-    def work() -> tuple[Taken, Outcome]:
+    def work() -> tuple[ParsedBody, Outcome]:
         taken = read(unpacked(body, coding), str(caller.project))
         return taken, ingest(project_id=caller.project, taken=taken, by=caller.user_id, sender=_sender_of(caller))
 
     try:
         return await in_database(work)
     except KeyError as error:
-        raise Told(415, f"The body's encoding “{coding[:40]}” is not known here: send {KNOWN}, or none.") from error
+        raise ExportRefused(
+            415, f"The body's encoding “{coding[:40]}” is not known here: send {KNOWN}, or none."
+        ) from error
     except TooLargeError as error:
-        raise Told(413, str(error)) from error
+        raise ExportRefused(413, str(error)) from error
     except (PackedError, BodyError) as error:
-        raise Told(400, str(error)) from error
+        raise ExportRefused(400, str(error)) from error
     except DataError as error:
         log.exception("ingest_refused_by_database")
-        raise Told(400, "A value in it is not one that the database takes; nothing was stored.") from error
+        raise ExportRefused(400, "A value in it is not one that the database takes; nothing was stored.") from error
     except AWAY as error:
-        raise Told(503, "The database is not available; send this again.", RETRY_SECONDS) from error
+        raise ExportRefused(503, "The database is not available; send this again.", RETRY_SECONDS) from error
 
 
 async def _body(headers: Mapping[bytes, str], receive: Receive) -> bytes:
@@ -211,11 +217,11 @@ async def _body(headers: Mapping[bytes, str], receive: Receive) -> bytes:
                 if not message.get("more_body"):
                     return b"".join(pieces)
     except TimeoutError as error:
-        raise Told(408, f"The body did not come within {MOST_SECONDS:.0f} s.", RETRY_SECONDS) from error
+        raise ExportRefused(408, f"The body did not come within {MOST_SECONDS:.0f} s.", RETRY_SECONDS) from error
 
 
-def _too_large() -> Told:
-    return Told(413, f"The body is larger than {MOST_PACKED // 2**20} MiB. Send fewer spans at once.")
+def _too_large() -> ExportRefused:
+    return ExportRefused(413, f"The body is larger than {MOST_PACKED // 2**20} MiB. Send fewer spans at once.")
 
 
 def _sender_of(caller: Caller) -> UUID:
@@ -229,7 +235,7 @@ def _form(headers: Mapping[bytes, str]) -> str | None:
     return told if told in {PROTOBUF, JSON} else None
 
 
-async def _send(answer: Answer, form: str, send: Send) -> None:
+async def _send(answer: ExportResponse, form: str, send: Send) -> None:
     headers = [
         (b"content-type", form.encode()),
         (b"content-length", b"%d" % len(answer.body)),

@@ -12,7 +12,7 @@ NO_SENDER = UUID(int=0)  #: of what came before senders were kept apart
 
 class Piece(models.Model):
     """A span, or a log event of one, as it came. Of a span that is not about a model only its place is kept, and that
-    only for as long as the trace may still turn out to be (`pieces.PLACES_KEPT`).
+    only for as long as the trace may still turn out to be (`span_store.PLACES_KEPT`).
 
     A trace belongs to its sender: what another one sends under the same id is another trace.
     """

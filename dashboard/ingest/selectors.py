@@ -9,7 +9,7 @@ from dashboard.turns.models import Turn
 
 
 @dataclass(frozen=True, slots=True)
-class IngestedShown:
+class IngestView:
     """Of one turn. `notes`: what is not known of it, or differs from what its provider said."""
 
     ingested_at: datetime
@@ -35,18 +35,18 @@ class IngestedShown:
         return "imported" if self.log else "ingested"
 
 
-def ingested_of(turn: Turn) -> IngestedShown | None:
+def ingested_of(turn: Turn) -> IngestView | None:
     """Where an ingested turn came from; None where it is another."""
     row: Ingested | None = getattr(turn, "ingested", None)
     if row is None:
         return None
-    return IngestedShown(
+    return IngestView(
         row.ingested_at, row.log, row.instrumentations, row.service, row.provider, row.trace.hex, row.spans, row.loop,
         row.loop_reason, row.policy, row.notes,
     )  # fmt: skip
 
 
 def ingested_told(turn: Turn) -> dict[str, Any] | None:
-    """The same as the API tells it."""
+    """The ingest data of a turn as the API returns it."""
     shown = ingested_of(turn)
     return None if shown is None else asdict(shown)

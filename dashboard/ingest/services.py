@@ -13,18 +13,18 @@ from django.utils import timezone
 from agentcore.policy import Policy
 from dashboard.agents.policies import draft_policy
 from dashboard.agents.schemas import violations
-from dashboard.ingest import pieces
-from dashboard.ingest.conventions.reading import is_about_a_model
+from dashboard.ingest import span_store
+from dashboard.ingest.assembly.trace import TraceTurn, turns_of
+from dashboard.ingest.conventions.span_reader import is_about_a_model
 from dashboard.ingest.conventions.spans import LogEvent, Span
 from dashboard.ingest.models import NO_SENDER
-from dashboard.ingest.pieces import Trace
-from dashboard.ingest.storing import turns_put
-from dashboard.ingest.turning.trace import Made, turns_of
-from dashboard.ingest.wire.bodies import Taken
+from dashboard.ingest.span_store import Trace
+from dashboard.ingest.turn_store import turns_put
+from dashboard.ingest.wire.bodies import ParsedBody
 
 log = structlog.get_logger(__name__)
 
-FULL = f"A trace may have {pieces.MOST_OF_TRACE:,} spans; more of it are not taken."
+FULL = f"A trace may have {span_store.MOST_OF_TRACE:,} spans; more of it are not taken."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Outcome:
 
 
 @transaction.atomic
-def ingest(*, project_id: UUID, taken: Taken, by: int | None, sender: UUID = NO_SENDER) -> Outcome:
+def ingest(*, project_id: UUID, taken: ParsedBody, by: int | None, sender: UUID = NO_SENDER) -> Outcome:
     """Keep what was taken, and let the turns of its traces be what they now come to.
 
     `sender`: who may add to these traces; the same traces of another sender are others, and are left as they are.
@@ -46,12 +46,12 @@ def ingest(*, project_id: UUID, taken: Taken, by: int | None, sender: UUID = NO_
     traces = {UUID(span.trace) for span in taken.spans} | {UUID(record.trace) for record in taken.logs}
     if not traces:
         return Outcome(refused=taken.refused)
-    pieces.lock(traces)
+    span_store.lock(traces)
     _bound(project_id, sender, taken, sorted(traces))
     now = timezone.now()
-    changed = sorted(pieces.put(project_id, sender, taken, now))
+    changed = sorted(span_store.put(project_id, sender, taken, now))
     made = {}
-    for trace in pieces.get(project_id, sender, changed):
+    for trace in span_store.get(project_id, sender, changed):
         turns = _turns(trace, sender)
         if turns is not None:
             made[trace.id] = turns
@@ -60,12 +60,12 @@ def ingest(*, project_id: UUID, taken: Taken, by: int | None, sender: UUID = NO_
     return Outcome(written, let_go, taken.refused)
 
 
-def _bound(project_id: UUID, sender: UUID, taken: Taken, traces: Sequence[UUID]) -> None:
+def _bound(project_id: UUID, sender: UUID, taken: ParsedBody, traces: Sequence[UUID]) -> None:
     """Refuse what is beyond the bound of a trace."""
-    held = pieces.counts(project_id, sender, traces)
-    if max(held.values(), default=0) + taken.count <= pieces.MOST_OF_TRACE:
+    held = span_store.counts(project_id, sender, traces)
+    if max(held.values(), default=0) + taken.count <= span_store.MOST_OF_TRACE:
         return
-    room = Counter({trace.hex: pieces.MOST_OF_TRACE - held.get(trace, 0) for trace in traces})
+    room = Counter({trace.hex: span_store.MOST_OF_TRACE - held.get(trace, 0) for trace in traces})
 
     def is_taken(one: Span | LogEvent) -> bool:
         room[one.trace] -= 1
@@ -78,7 +78,7 @@ def _bound(project_id: UUID, sender: UUID, taken: Taken, traces: Sequence[UUID])
         taken.refused[FULL] += refused
 
 
-def _turns(trace: Trace, sender: UUID) -> list[Made] | None:
+def _turns(trace: Trace, sender: UUID) -> list[TraceTurn] | None:
     """The turns of a trace; None, where they cannot be made."""
     if not trace.seen:
         return []

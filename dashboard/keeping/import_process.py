@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
-    from dashboard.keeping.unbundling import Outcome
+    from dashboard.keeping.zip_import import FileOutcome
 
 MOST_MEMORY = 1024 * 1024 * 1024  #: bytes, beyond what the process has before it reads the file
 MOST_SECONDS = 100  #: of processor time
@@ -30,9 +30,9 @@ def main() -> None:
     import django
 
     django.setup()
-    from dashboard.keeping import unbundling  # noqa: F401 - all that is loaded belongs to what the process has before
-    from dashboard.logs import importing  # noqa: F401 - as above
-    from dashboard.runtime.statement_time import working_as
+    from dashboard.keeping import zip_import  # noqa: F401 - all that is loaded belongs to what the process has before
+    from dashboard.logs import server_import  # noqa: F401 - as above
+    from dashboard.runtime.statement_timeout import working_as
 
     limit()
     working_as("job")
@@ -62,8 +62,8 @@ def _said(asked: Mapping[str, Any], content: bytes) -> Iterable[dict[str, Any]]:
     from django.core.exceptions import ValidationError
 
     from dashboard.accounts.models import User
-    from dashboard.keeping.unbundling import bundle_outcomes, faults_of, is_bundle, outcome_of
-    from dashboard.logs.importing import log_found, log_told
+    from dashboard.keeping.zip_import import bundle_outcomes, faults_of, is_bundle, outcome_of
+    from dashboard.logs.server_import import log_found, log_told
 
     by, name = User.objects.filter(pk=asked["by"]).first(), asked["log"]
     options = {"by": by, "unverified": asked["unverified"]}
@@ -83,7 +83,7 @@ def _said(asked: Mapping[str, Any], content: bytes) -> Iterable[dict[str, Any]]:
         yield {"refused": [("", TOO_MUCH_MEMORY)]}
 
 
-def _told(outcome: "Outcome") -> dict[str, Any]:
+def _told(outcome: "FileOutcome") -> dict[str, Any]:
     made = outcome.made
     if made is None:
         return {"name": outcome.name, "faults": outcome.faults}

@@ -7,19 +7,19 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from dashboard.commenting.models import Comment
-from dashboard.keeping import shapes
-from dashboard.keeping.judging import Judged
+from dashboard.keeping import file_schema
+from dashboard.keeping.replayed_judgement import ReplayedTurn
 from dashboard.tools.services import documents_add, documents_clean
 from dashboard.turns import models
-from dashboard.turns.entries import judged_column
 from dashboard.turns.history import request_body_of, sha256_of
-from dashboard.turns.packing import packed_columns
+from dashboard.turns.record_compression import packed_columns
 from dashboard.turns.recorder import say
+from dashboard.turns.row_mapping import judged_column
 
 BATCH = 500
 
 
-def store_history(turn: models.Turn, file: shapes.TurnFile, judged: Judged) -> None:
+def store_history(turn: models.Turn, file: file_schema.TurnFile, judged: ReplayedTurn) -> None:
     """All rows but the turn's own, in the caller's transaction. Raises `ValidationError` by field."""
     said = file.turn
     models.Record.objects.bulk_create(_records(turn, said, judged), batch_size=BATCH)
@@ -31,19 +31,19 @@ def store_history(turn: models.Turn, file: shapes.TurnFile, judged: Judged) -> N
     Comment.objects.bulk_create(_comments(turn, file.notes.comments))
 
 
-def _records(turn: models.Turn, said: shapes.Turn, judged: Judged) -> Iterator[models.Record]:
+def _records(turn: models.Turn, said: file_schema.Turn, judged: ReplayedTurn) -> Iterator[models.Record]:
     for row, record in zip(said.records, judged.recording.records, strict=True):
         columns = packed_columns(row.model_dump())
         yield models.Record(turn_id=turn.id, judged=judged_column(record), **columns)
 
 
-def _messages(said: shapes.Turn) -> Iterator[str]:
+def _messages(said: file_schema.Turn) -> Iterator[str]:
     for n, wire in enumerate(said.messages):
         _read(wire, f"turn.messages.{n}")
         yield wire
 
 
-def _attempts(turn: models.Turn, said: shapes.Turn) -> Iterator[models.Attempt]:
+def _attempts(turn: models.Turn, said: file_schema.Turn) -> Iterator[models.Attempt]:
     for n, attempt in enumerate(said.attempts):
         row = models.Attempt(turn_id=turn.id, **attempt.model_dump(exclude={"chunks"}))
         _check_request(row, said.messages, f"turn.attempts.{n}.request")
@@ -69,13 +69,13 @@ def _read(text: str, place: str) -> Any:
         raise ValidationError({place: "It is not JSON."}) from error
 
 
-def _chunks(turn: models.Turn, said: shapes.Turn) -> Iterator[models.AttemptChunk]:
+def _chunks(turn: models.Turn, said: file_schema.Turn) -> Iterator[models.AttemptChunk]:
     for attempt in said.attempts:
         for n, chunk in enumerate(attempt.chunks, start=1):
             yield models.AttemptChunk(turn_id=turn.id, attempt=attempt.index, n=n, **chunk.model_dump())
 
 
-def _comments(turn: models.Turn, said: list[shapes.Comment]) -> list[Comment]:
+def _comments(turn: models.Turn, said: list[file_schema.Comment]) -> list[Comment]:
     return [
         Comment(turn=turn, author_name=one.author, imported=True, **one.model_dump(exclude={"author"})) for one in said
     ]

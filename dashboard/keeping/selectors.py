@@ -13,7 +13,7 @@ KEY_SHOWN = 12  #: characters of a public key
 
 
 @dataclass(frozen=True, slots=True)
-class OriginShown:
+class OriginView:
     """An imported turn's; `installation` and `public_key` are empty where no valid signature tells them."""
 
     imported_at: datetime
@@ -37,7 +37,7 @@ class OriginShown:
 
 
 @dataclass(frozen=True, slots=True)
-class Vouched:
+class Provenance:
     """Who vouches that a turn's recording is what happened; a verification does not tell.
 
     `by`: `here`, `sender` (of traces), or what the signature of its file proves (`Signature`).
@@ -48,24 +48,24 @@ class Vouched:
     is_proven: bool  #: whether this installation recorded or signed it, or one whose key has a name here
 
 
-HERE = Vouched("here", "Recorded by this installation.", True)
-SENDER = Vouched("sender", "The recording is as the sender of its trace tells it.", False)
-LOG = Vouched("sender", "The recording is as an imported log tells it; it was not verified.", False)
-VOUCHED: Mapping[str, Vouched] = {
-    Signature.OWN: Vouched("own", "The recording was signed by this installation.", True),
-    Signature.KNOWN: Vouched("known", "The recording was signed by a known installation.", True),
+HERE = Provenance("here", "Recorded by this installation.", True)
+SENDER = Provenance("sender", "The recording is as the sender of its trace tells it.", False)
+LOG = Provenance("sender", "The recording is as an imported log tells it; it was not verified.", False)
+VOUCHED: Mapping[str, Provenance] = {
+    Signature.OWN: Provenance("own", "The recording was signed by this installation.", True),
+    Signature.KNOWN: Provenance("known", "The recording was signed by a known installation.", True),
     Signature.SENDER: SENDER,
-    Signature.UNKNOWN: Vouched("unknown", "The recording was signed by a key that is not known here.", False),
-    Signature.UNSIGNED: Vouched("unsigned", "Nobody signed the recording: it is as its file tells it.", False),
-    Signature.BROKEN: Vouched("broken", "The file was changed after it was signed: nobody vouches for it.", False),
+    Signature.UNKNOWN: Provenance("unknown", "The recording was signed by a key that is not known here.", False),
+    Signature.UNSIGNED: Provenance("unsigned", "Nobody signed the recording: it is as its file tells it.", False),
+    Signature.BROKEN: Provenance("broken", "The file was changed after it was signed: nobody vouches for it.", False),
 }
 
 
 BEGINNING = "It goes on from another turn. {words}"
-GONE = Vouched("unsigned", "It goes on from a turn that is no longer here: nobody vouches for its beginning.", False)
+GONE = Provenance("unsigned", "It goes on from a turn that is no longer here: nobody vouches for its beginning.", False)
 
 
-def vouched_of(turn: Turn) -> Vouched:
+def vouched_of(turn: Turn) -> Provenance:
     """Who vouches for a turn's recording."""
     origin: Origin | None = getattr(turn, "origin", None)
     if origin is not None:
@@ -75,7 +75,7 @@ def vouched_of(turn: Turn) -> Vouched:
     return HERE if turn.forked_at is None else _beginning_vouched(turn)
 
 
-def _beginning_vouched(fork: Turn) -> Vouched:
+def _beginning_vouched(fork: Turn) -> Provenance:
     """What a fork begins with was recorded in the turn that it goes on from."""
     parent = fork.parent
     if parent is None:
@@ -84,20 +84,20 @@ def _beginning_vouched(fork: Turn) -> Vouched:
     return HERE if vouched.is_proven else replace(vouched, words=BEGINNING.format(words=vouched.words))
 
 
-def origin_of(turn: Turn) -> OriginShown | None:
+def origin_of(turn: Turn) -> OriginView | None:
     """Where an imported turn came from; None where it was recorded here."""
     origin: Origin | None = getattr(turn, "origin", None)
     if origin is None:
         return None
     by = origin.imported_by.get_username() if origin.imported_by else ""
-    return OriginShown(
+    return OriginView(
         origin.imported_at, by, origin.exported_at, origin.original_id, origin.signature, origin.installation,
         origin.public_key, origin.doubt,
     )  # fmt: skip
 
 
 def origin_told(turn: Turn) -> dict[str, Any] | None:
-    """The same as the API tells it."""
+    """The origin of a turn as the API returns it."""
     origin = origin_of(turn)
     return None if origin is None else asdict(origin)
 
@@ -109,4 +109,4 @@ def origin_in_file(turn: Turn) -> dict[str, Any] | None:
     if told is not None or vouched.is_proven:
         return told
     at = turn.created_at
-    return asdict(OriginShown(at, "", at, turn.id, vouched.by, "", "", ""))
+    return asdict(OriginView(at, "", at, turn.id, vouched.by, "", "", ""))

@@ -12,21 +12,21 @@ from agentcore.events import Started
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import project_default
-from dashboard.keeping import shapes
-from dashboard.keeping.doubting import INTO_THE_FUTURE, UUID_OF_TIME, file_doubt
-from dashboard.keeping.exporting import turn_file
-from dashboard.keeping.judging import Judged, doubt_of, judge
+from dashboard.keeping import file_schema
+from dashboard.keeping.contradictions import INTO_THE_FUTURE, UUID_OF_TIME, file_doubt
+from dashboard.keeping.file_export import turn_file
+from dashboard.keeping.file_reader import digest_of, read_file
+from dashboard.keeping.file_schema import TurnFile
+from dashboard.keeping.file_signature import signed_by
 from dashboard.keeping.models import Origin
-from dashboard.keeping.reading import digest_of, read_file
+from dashboard.keeping.replayed_judgement import ReplayedTurn, doubt_of, judge
 from dashboard.keeping.rows import store_history
-from dashboard.keeping.shapes import TurnFile
-from dashboard.keeping.signing import signed_by
-from dashboard.live.announcing import announce_created
+from dashboard.live.notifications import announce_created
 from dashboard.tools.selectors import wire_name_of
 from dashboard.turns import models
 from dashboard.turns.fields import storable_text
 from dashboard.turns.ids import first_id_at, new_id
-from dashboard.turns.verified import verification_of
+from dashboard.turns.verification import verification_of
 
 UNVERIFIED = "{doubt}. It can still be imported; its page then says that the replay differs."
 
@@ -64,7 +64,7 @@ def turn_import(*, content: bytes, by: User | None = None, unverified: bool = Fa
         raise ValidationError("This file holds a value that the database does not take.") from error
 
 
-def _found_or_stored(file: TurnFile, judged: Judged, by: User | None) -> Import:
+def _found_or_stored(file: TurnFile, judged: ReplayedTurn, by: User | None) -> Import:
     with connection.cursor() as cursor:  # two imports of one file at once: the second finds the first
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [int(file.sha256[:15], 16)])
     found = _found(file)
@@ -94,7 +94,7 @@ def _found(file: TurnFile) -> models.Turn | None:
     return same_id if same else None
 
 
-def _stored(file: TurnFile, judged: Judged, by: User | None) -> models.Turn:
+def _stored(file: TurnFile, judged: ReplayedTurn, by: User | None) -> models.Turn:
     said = file.turn
     turn = models.Turn(
         id=_id_for(file.id),
@@ -139,7 +139,7 @@ def _remember(turn: models.Turn, file: TurnFile, by: User | None, doubt: str) ->
     )
 
 
-def _agent(said: shapes.Turn, judged: Judged) -> Agent | None:
+def _agent(said: file_schema.Turn, judged: ReplayedTurn) -> Agent | None:
     """The agent of this name and dialect. A re-run may call what its beginning names: so none that was not given all
     of these tools here."""
     agent = Agent.objects.filter(name=said.agent, connection__provider=said.provider).first()
@@ -149,7 +149,7 @@ def _agent(said: shapes.Turn, judged: Judged) -> Agent | None:
     return agent if _tools(said, judged) <= given else None
 
 
-def _tools(said: shapes.Turn, judged: Judged) -> set[str]:
+def _tools(said: file_schema.Turn, judged: ReplayedTurn) -> set[str]:
     started = (record.event.setup for record in judged.recording.records if isinstance(record.event, Started))
     setups = (judged.recording.base_snapshot.setup, *started)
     begun = {tool["name"] for tool in said.setup.get("setup", {}).get("tools", ())}

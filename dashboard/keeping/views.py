@@ -13,14 +13,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
-from dashboard.keeping.bundling import turns_bundle
-from dashboard.keeping.importing import ImportBusyError, LogOutcome, file_import_apart
-from dashboard.keeping.reading import MAX_BYTES, TOO_LARGE
+from dashboard.keeping.file_reader import MAX_BYTES, TOO_LARGE
+from dashboard.keeping.import_runner import ImportBusyError, LogOutcome, file_import_apart
 from dashboard.keeping.selectors import vouched_of
 from dashboard.keeping.services import Import
-from dashboard.keeping.unbundling import Outcome, faults_of
-from dashboard.timeline.choosing import choice_of
-from dashboard.turns.listing import address_of
+from dashboard.keeping.zip_export import turns_bundle
+from dashboard.keeping.zip_import import FileOutcome, faults_of
+from dashboard.timeline.selection import choice_of
+from dashboard.turns.timeline_page import address_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -66,7 +66,7 @@ def _file(request: HttpRequest) -> "UploadedFile[Any]":
     return file
 
 
-def _told(request: HttpRequest, outcomes: tuple[Outcome, ...]) -> HttpResponse:
+def _told(request: HttpRequest, outcomes: tuple[FileOutcome, ...]) -> HttpResponse:
     imported = sum(outcome.made is not None and outcome.made.fresh for outcome in outcomes)
     refused = all(outcome.made is None for outcome in outcomes)
     context = {"outcomes": outcomes, "imported": imported}

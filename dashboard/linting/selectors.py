@@ -15,8 +15,8 @@ from dashboard.linting.advice import ADVICE
 from dashboard.timeline import rollups
 from dashboard.turns.history import recording_of
 from dashboard.turns.ids import first_id_at
+from dashboard.turns.lint_view import SignView, signs_of
 from dashboard.turns.models import Cohort, Turn
-from dashboard.turns.signs import SignShown, signs_of
 
 MOST = 20_000  #: turns with a sign that are counted, the newest
 EXAMPLES = 3  #: of each code
@@ -41,7 +41,7 @@ SELECT id FROM turns_turn
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SignCount:
     """Signs of one code, from one connection and model, on one day."""
 
     code: str
@@ -57,11 +57,11 @@ class Example:
     """A turn, and the first sign of the code in it; None where its history does not show it any more."""
 
     turn: Turn
-    shown: SignShown | None
+    shown: SignView | None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CodeCount:
     """One code: how often, on which days, and turns to look at."""
 
     code: str
@@ -101,7 +101,7 @@ class Source:
 class Report:
     """`found` has every code that occurs, most frequent first; so have `sources`. `capped`: only the newest count."""
 
-    found: tuple[Found, ...]
+    found: tuple[CodeCount, ...]
     sources: tuple[Source, ...]
     capped: bool
 
@@ -116,10 +116,10 @@ def report_of(*, project: Project, since: datetime, until: datetime) -> Report:
     return Report(found, _sources(project, rows, since), capped=_linted(project, since) > MOST)
 
 
-def _rows(project: Project, since: datetime) -> list[Row]:
+def _rows(project: Project, since: datetime) -> list[SignCount]:
     with connection.cursor() as cursor:
         cursor.execute(COUNTED, {"project": project.pk, "since": first_id_at(since), "most": MOST})
-        return [Row(*row) for row in cursor.fetchall() if row[0] in CODES]
+        return [SignCount(*row) for row in cursor.fetchall() if row[0] in CODES]
 
 
 def _linted(project: Project, since: datetime) -> int:
@@ -128,13 +128,15 @@ def _linted(project: Project, since: datetime) -> int:
     return turns.order_by("-id")[: MOST + 1].count()
 
 
-def _found(project: Project, code: str, count: int, rows: list[Row], since: datetime, until: datetime) -> Found:
+def _found(
+    project: Project, code: str, count: int, rows: list[SignCount], since: datetime, until: datetime
+) -> CodeCount:
     by_day = Counter[date]()
     for row in rows:
         by_day[row.day] += row.count if row.code == code else 0
     span = (until.date() - since.date()).days + 1
     days = tuple((day, by_day[day]) for day in (since.date() + timedelta(days=n) for n in range(span)))
-    return Found(code, count, days, tuple(_examples(project, code, since)))
+    return CodeCount(code, count, days, tuple(_examples(project, code, since)))
 
 
 def _examples(project: Project, code: str, since: datetime) -> Iterator[Example]:
@@ -153,7 +155,7 @@ def _examples(project: Project, code: str, since: datetime) -> Iterator[Example]
         yield Example(turn, next(shown, None))
 
 
-def _sources(project: Project, rows: list[Row], since: datetime) -> tuple[Source, ...]:
+def _sources(project: Project, rows: list[SignCount], since: datetime) -> tuple[Source, ...]:
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for row in rows:
         counts[row.connection, row.provider, row.model][row.code] += row.count

@@ -8,13 +8,13 @@ from django.http import QueryDict
 from django.template.loader import render_to_string
 
 from agentcore.machine.snapshot import Snapshot
-from dashboard.live.announcing import turn_group
 from dashboard.live.models import Signal
+from dashboard.live.notifications import turn_group
 from dashboard.live.scenes import PACE, Scene
 from dashboard.live.selectors import refused_of, waiting_words
 from dashboard.turns import history, selectors
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.shown import Draft, draft_shown
+from dashboard.turns.turn_view import DraftAnswer, draft_shown
 from dashboard.turns.views import turn_context
 
 #: The parts of a turn's page that change while it runs.
@@ -22,7 +22,7 @@ TURN_PARTS = ("_head", "_machine", "_answer", "_moments", "_attempts", "_deck", 
 SLOW_DRAFT = 60_000  #: characters of a draft that are pushed in one `PACE`; longer ones are pushed less often
 
 
-class TurnShows(NamedTuple):
+class DisplayedTurn(NamedTuple):
     """What a page shows of a turn: up to which record, and how many characters of a draft."""
 
     seq: int
@@ -33,7 +33,7 @@ class TurnShows(NamedTuple):
     status: str | None = None  #: None: it does not say
 
 
-class Pushed(NamedTuple):
+class RenderedParts(NamedTuple):
     """The parts of a turn's page by their names, as of one record."""
 
     seq: int
@@ -43,7 +43,7 @@ class Pushed(NamedTuple):
     status: str = ""  #: a turn that never began, or cannot go on, ends without a record
 
 
-NOTHING_PUSHED = Pushed(-1, {}, 0)
+NOTHING_PUSHED = RenderedParts(-1, {}, 0)
 
 
 class TurnScene(Scene):
@@ -82,7 +82,7 @@ class TurnScene(Scene):
     def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
         if self.turn is None:
             return [], shows
-        page = cast("TurnShows | None", shows)
+        page = cast("DisplayedTurn | None", shows)
         texts: list[str] = []
         if page is None or not self._is_shown(self.turn, page):
             texts, page = self._grown(self.turn, page)
@@ -95,11 +95,11 @@ class TurnScene(Scene):
             texts, page = [*texts, fragment], page._replace(draft=length)
         return texts, page
 
-    def _is_shown(self, turn: Turn, page: TurnShows) -> bool:
+    def _is_shown(self, turn: Turn, page: DisplayedTurn) -> bool:
         """Whether a page shows the last record, the place in line, and, where it says so, the status."""
         return (page.seq, page.line) == (turn.last_seq, self.line) and page.status in (None, turn.status)
 
-    def _grown(self, turn: Turn, page: TurnShows | None) -> tuple[list[str], TurnShows]:
+    def _grown(self, turn: Turn, page: DisplayedTurn | None) -> tuple[list[str], DisplayedTurn]:
         """There are new records, another status, or the line has moved: the parts that changed by it, or all."""
         if _state_of(self.now) != (turn.last_seq, self.line, turn.status):
             self.before, self.now = self.now, self._parts(turn)
@@ -107,21 +107,21 @@ class TurnScene(Scene):
         known = self.before.parts if is_known else {}
         changed = "".join(html for name, html in self.now.parts.items() if known.get(name) != html)
         now, refused = self.now, page.refused if page else ()
-        return [changed], TurnShows(now.seq, now.draft, True, now.line, refused, now.status)
+        return [changed], DisplayedTurn(now.seq, now.draft, True, now.line, refused, now.status)
 
-    def _parts(self, turn: Turn) -> Pushed:
+    def _parts(self, turn: Turn) -> RenderedParts:
         context = {**turn_context(turn), "oob": True}
         page = context["page"]
         self.snapshot = page.shown.snapshot
         both = {**context, "shown": page.shown}
         parts = {part: render_to_string(f"turns/{part}.html", both) for part in TURN_PARTS}
-        return Pushed(turn.last_seq, parts, page.draft.length if page.draft else 0, self.line, turn.status)
+        return RenderedParts(turn.last_seq, parts, page.draft.length if page.draft else 0, self.line, turn.status)
 
     def _draft(self, turn: Turn) -> tuple[int, str]:
         """What has streamed since the last record."""
         if self.streamed is None:
             if self.snapshot is None:
-                self.snapshot = history.standing_of(turn).snapshot
+                self.snapshot = history.position_of(turn).snapshot
             draft = draft_shown(turn, self.snapshot)
             length = draft.length if draft else 0
             self.pace = PACE * (1 + length // SLOW_DRAFT)
@@ -129,7 +129,7 @@ class TurnScene(Scene):
         return self.streamed
 
 
-def _state_of(shown: TurnShows | Pushed) -> tuple[int, str | None, str | None]:
+def _state_of(shown: DisplayedTurn | RenderedParts) -> tuple[int, str | None, str | None]:
     return shown.seq, shown.line, shown.status
 
 
@@ -137,7 +137,7 @@ def _refused_fragment(signals: Sequence[Signal]) -> str:
     return render_to_string("live/_operate_refused.html", {"refused": signals, "oob": True})
 
 
-def _draft_fragment(turn: Turn, draft: Draft) -> str:
+def _draft_fragment(turn: Turn, draft: DraftAnswer) -> str:
     """Its text, and how many tokens the turn has so far."""
     context = {"draft": draft, "turn": turn, "tokens_out": turn.output_tokens + draft.tokens, "oob_draft": True}
     return "".join(render_to_string(f"turns/{part}.html", context) for part in ("_draft", "_out"))
@@ -153,4 +153,4 @@ def seq_of(given: QueryDict) -> int:
 
 def watch_turn(given: QueryDict, /, *, turn_id: UUID) -> tuple[Scene, Hashable]:
     """A turn's page says with `seq` up to which record it is made, and with `status` where the turn stood then."""
-    return TurnScene(turn_id), TurnShows(seq_of(given), status=given.get("status"))
+    return TurnScene(turn_id), DisplayedTurn(seq_of(given), status=given.get("status"))

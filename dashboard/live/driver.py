@@ -23,27 +23,27 @@ from agentcore.events import (
     OperatorActed,
 )
 from agentcore.machine.advance import advance
-from agentcore.machine.pending import pending_calls
-from agentcore.machine.requests import command_of
+from agentcore.machine.pending_tool_calls import pending_calls
+from agentcore.machine.state_commands import command_of
 from agentcore.machine.states import CALLS, State
-from dashboard.conversations import line
-from dashboard.live.announcing import announce_change
-from dashboard.live.calling import milliseconds_between
-from dashboard.live.finding import Loaded, first_event, left_behind, load, waiting_since
-from dashboard.live.inbox import Inbox, signal_handled, signal_put_away, signals_settle
+from dashboard.conversations import conversation_queue
+from dashboard.live.command_executor import CommandExecutor
+from dashboard.live.db_threads import retrying
+from dashboard.live.model_call import milliseconds_between
 from dashboard.live.models import Signal
-from dashboard.live.offload import patiently
-from dashboard.live.performing import Performer
+from dashboard.live.notifications import announce_change
+from dashboard.live.signal_inbox import SignalInbox, signal_handled, signal_put_away, signals_settle
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
+from dashboard.live.turn_loader import LoadedTurn, abandoned_call, first_event, load, waiting_since
 from dashboard.metrics.counters import count_fork, count_step
 from dashboard.turns.evidence import answer_columns
-from dashboard.turns.history import Standing
+from dashboard.turns.history import TurnPosition
 from dashboard.turns.recorder import (
     CallEnd,
-    Entry,
     LateArrivalError,
     LostTurnError,
+    StepRows,
     is_recorded,
     record_step,
 )
@@ -57,22 +57,22 @@ class Driver:
 
     turn_id: UUID
     transport: Transport
-    inbox: Inbox
-    loaded: Loaded = field(init=False)
-    standing: Standing = field(init=False)
+    inbox: SignalInbox
+    loaded: LoadedTurn = field(init=False)
+    standing: TurnPosition = field(init=False)
     arrival: "asyncio.Task[Signal] | None" = None  #: of the next signal
     slots: Slots = field(default_factory=Slots)
-    performer: Performer = field(init=False)
+    performer: CommandExecutor = field(init=False)
 
     def __post_init__(self) -> None:
-        self.performer = Performer(self.turn_id, self.transport, self.slots, self._now_at)
+        self.performer = CommandExecutor(self.turn_id, self.transport, self.slots, self._now_at)
 
     async def drive(self) -> None:
         signals = self.inbox.open(self.turn_id)
         try:
-            if not await patiently(line.admit, self.turn_id):
+            if not await retrying(conversation_queue.admit, self.turn_id):
                 return
-            self.take(await patiently(load, self.turn_id))
+            self.take(await retrying(load, self.turn_id))
             await self.inbox.look()
             command = await self._begin()
             while not isinstance(command, Finish):
@@ -88,7 +88,7 @@ class Driver:
             self.inbox.close(self.turn_id, signals)
             await self.performer.drop()
 
-    def take(self, loaded: Loaded) -> None:
+    def take(self, loaded: LoadedTurn) -> None:
         """The turn as it was found."""
         self.loaded, self.standing = loaded, loaded.standing
         self.performer.connection, self.performer.dialect = loaded.connection, loaded.turn.provider
@@ -101,7 +101,7 @@ class Driver:
             return await self._record(first_event(turn))
         if standing.snapshot.state in (State.COMPLETE, State.ABORT, State.HELD):
             return command_of(standing.snapshot)
-        self.performer.waiting_since = await patiently(waiting_since, self.turn_id)
+        self.performer.waiting_since = await retrying(waiting_since, self.turn_id)
         while True:
             with contextlib.suppress(LateArrivalError):
                 return await self._take_over()
@@ -109,7 +109,7 @@ class Driver:
     async def _take_over(self) -> Command:
         """Record what had arrived of the call in flight; the machine gives its command again."""
         attempt = self.standing.snapshot.spent.attempts
-        running = await patiently(left_behind, self.loaded.turn, attempt)
+        running = await retrying(abandoned_call, self.loaded.turn, attempt)
         if running is not None:
             columns = answer_columns(running.partial) if running.partial else {}
             columns["error"] = {"type": "model", "kind": "interrupted", "message": "The worker of this call is gone."}
@@ -162,7 +162,7 @@ class Driver:
             if signal is None:
                 raise
             log.info("signal_too_late", turn=str(self.turn_id), action=signal.action, why=str(error))
-            await patiently(signal_put_away, signal, self.standing.seq, _now(), str(error))
+            await retrying(signal_put_away, signal, self.standing.seq, _now(), str(error))
             await announce_change(self.turn_id, self.standing.seq)
             return None
 
@@ -172,7 +172,7 @@ class Driver:
         self._require_pending(event)
         step = advance(self.standing.snapshot, event, self.standing.policy)
         await self.performer.make_way(step.command)
-        entry = Entry(
+        entry = StepRows(
             turn_id=self.turn_id,
             seq=self.standing.seq + 1,
             at=now,
@@ -182,9 +182,9 @@ class Driver:
             ended=self.performer.ended,
             begun=self.performer.begun_by(step),
         )
-        await patiently(_commit, entry, signal)
+        await retrying(_commit, entry, signal)
         count_step(step)
-        self.standing = Standing(self.standing.policy, step.snapshot, entry.seq, step, entry.started_at, now)
+        self.standing = TurnPosition(self.standing.policy, step.snapshot, entry.seq, step, entry.started_at, now)
         self.performer.prepare(step.command, entry.begun)
         await announce_change(self.turn_id, entry.seq)
         return step.command
@@ -210,14 +210,14 @@ class Driver:
         return CancelRequested(at, signal.by, self.performer.broken_off() if calling else None, waited)
 
 
-def _commit(entry: Entry, signal: Signal | None) -> None:
+def _commit(entry: StepRows, signal: Signal | None) -> None:
     try:
         with transaction.atomic():
             ends = isinstance(entry.step.command, Finish)
-            in_line = ends and line.hold(entry.turn_id)
+            in_line = ends and conversation_queue.hold(entry.turn_id)
             record_step(entry)
             if in_line:
-                line.hand_on(entry.turn_id)
+                conversation_queue.hand_on(entry.turn_id)
             if signal is not None:
                 signal_handled(signal, entry.at)
             if ends:

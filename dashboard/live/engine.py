@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from dashboard.live.inbox import Inbox
+from dashboard.live.signal_inbox import SignalInbox
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 
@@ -10,7 +10,7 @@ from dashboard.live.transport import Transport
 @dataclass(slots=True)
 class Engine:
     transport: Transport = field(default_factory=Transport)
-    inbox: Inbox = field(default_factory=Inbox)
+    inbox: SignalInbox = field(default_factory=SignalInbox)
     slots: Slots = field(default_factory=Slots)
 
 

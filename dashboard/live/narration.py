@@ -13,7 +13,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Lines:
+class TurnNarration:
     """A turn told to a terminal: the text as it streams, and a line for each thing that happens."""
 
     out: TextIO

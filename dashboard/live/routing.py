@@ -4,11 +4,11 @@ from typing import Any
 
 from django.urls import path
 
-from dashboard.api.formats import by_format
+from dashboard.api.content_negotiation import by_format
 from dashboard.conversations.consumers import watch_conversation
 from dashboard.inbox.consumers import watch_inbox
 from dashboard.live import consumers
-from dashboard.live.entering import Entrance
+from dashboard.live.websocket_app import SceneSocketApp
 from dashboard.replay.consumers import watch_rerun
 from dashboard.runs.consumers import watch_run
 from dashboard.timeline.consumers import watch_timeline
@@ -20,10 +20,10 @@ def _socket(address: str, entrance: Any) -> Any:
 
 
 websocket_urlpatterns: list[Any] = [
-    _socket("ws/inbox/", Entrance(watch_inbox)),
-    _socket("ws/timeline/", Entrance(watch_timeline)),
-    _socket("ws/turns/<uuid:turn_id>/", by_format(Entrance(consumers.watch_turn))),
-    _socket("ws/turns/<uuid:turn_id>/rerun/", Entrance(watch_rerun)),
-    _socket("ws/runs/<uuid:run_id>/", Entrance(watch_run)),
-    _socket("ws/agents/<str:name>/", Entrance(watch_conversation)),
+    _socket("ws/inbox/", SceneSocketApp(watch_inbox)),
+    _socket("ws/timeline/", SceneSocketApp(watch_timeline)),
+    _socket("ws/turns/<uuid:turn_id>/", by_format(SceneSocketApp(consumers.watch_turn))),
+    _socket("ws/turns/<uuid:turn_id>/rerun/", SceneSocketApp(watch_rerun)),
+    _socket("ws/runs/<uuid:run_id>/", SceneSocketApp(watch_run)),
+    _socket("ws/agents/<str:name>/", SceneSocketApp(watch_conversation)),
 ]

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from agentcore.machine.states import CALLS
 from dashboard.live.models import CallSlot, Signal
+from dashboard.turns.api_serializers import turn_json
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.presenting import turn_shown
 
 TOLD = 3  #: refused actions that are shown
 
@@ -21,7 +21,7 @@ def turn_now(turn: Turn) -> dict[str, Any]:
     ]
     calls = turn.status in UNFINISHED and turn.state in CALLS
     waiting = waiting_words(turn.id) if calls else None
-    return {**turn_shown(turn), "waiting": waiting, "not_done": refused}
+    return {**turn_json(turn), "waiting": waiting, "not_done": refused}
 
 
 def refused_of(turn: Turn) -> tuple[Signal, ...]:

@@ -6,11 +6,11 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from agentcore.reasons import StopReason, TurnStatus
-from dashboard.live.approving import approvals_expire
-from dashboard.live.controlling import TurnConflict, turn_cancel, turn_control
-from dashboard.live.inbox import signals_settle
-from dashboard.live.overriding import OVERRIDES, overrides_clean
-from dashboard.live.starting import MAX_INPUT_CHARS, settings_of, setup_of, turn_queue, turn_start
+from dashboard.live.approval_expiry import approvals_expire
+from dashboard.live.operator_control import TurnConflict, turn_cancel, turn_control
+from dashboard.live.signal_inbox import signals_settle
+from dashboard.live.turn_overrides import OVERRIDES, overrides_clean
+from dashboard.live.turn_startup import MAX_INPUT_CHARS, settings_of, setup_of, turn_queue, turn_start
 from dashboard.turns.fields import storable_text
 from dashboard.turns.models import UNFINISHED, Turn
 

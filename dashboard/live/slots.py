@@ -12,8 +12,8 @@ from uuid import UUID
 import structlog
 
 from dashboard.agents.models import Connection
-from dashboard.live.lines import Place, slot_ask, slot_release, slots_grant, slots_renew
-from dashboard.live.offload import AWAY, in_database, patiently
+from dashboard.live.db_threads import AWAY, in_database, retrying
+from dashboard.live.slot_queue import SlotPlace, slot_ask, slot_release, slots_grant, slots_renew
 from dashboard.turns.recorder import LostTurnError
 
 log = structlog.get_logger(__name__)
@@ -28,8 +28,8 @@ class Slots:
     """The places of this process; `hold` is used by many calls at a time."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Place, asyncio.Future[None]] = {}
-        self._held: dict[Place, asyncio.Future[Any]] = {}
+        self._waiting: dict[SlotPlace, asyncio.Future[None]] = {}
+        self._held: dict[SlotPlace, asyncio.Future[Any]] = {}
         self._keeper: asyncio.Task[None] | None = None
 
     async def hold(
@@ -47,7 +47,7 @@ class Slots:
         """
         if not connection.is_limited:
             return await work()
-        asking = patiently if patient else in_database
+        asking = retrying if patient else in_database
         place, granted = await asking(slot_ask, connection_id=connection.id, turn_id=turn_id, attempt=attempt)
         try:
             if not granted:
@@ -58,13 +58,13 @@ class Slots:
             self._held.pop(place, None)
             await asyncio.shield(_released(place))
 
-    async def _turn_comes(self, place: Place) -> None:
+    async def _turn_comes(self, place: SlotPlace) -> None:
         self._waiting[place] = asyncio.get_running_loop().create_future()
         self._look_after()
         await self._waiting[place]
         del self._waiting[place]
 
-    async def _in_slot(self, place: Place, work: Callable[[], Awaitable[T]]) -> T:
+    async def _in_slot(self, place: SlotPlace, work: Callable[[], Awaitable[T]]) -> T:
         task: asyncio.Future[T] = asyncio.ensure_future(work())
         self._held[place] = task
         self._look_after()
@@ -101,7 +101,7 @@ class Slots:
             elif known[place.id] and (waiting := self._waiting.get(place)) and not waiting.done():
                 waiting.set_result(None)
 
-    def _lose(self, place: Place) -> None:
+    def _lose(self, place: SlotPlace) -> None:
         """Another worker has the place, or it ran out while this one slept."""
         if (task := self._held.pop(place, None)) is not None:
             task.cancel()
@@ -109,7 +109,7 @@ class Slots:
             waiting.set_exception(LostTurnError(f"The place in line of attempt {place.attempt} is another's."))
 
 
-async def _released(place: Place) -> None:
+async def _released(place: SlotPlace) -> None:
     """Where the database is away, the lease runs out by itself."""
     try:
         await in_database(slot_release, place)

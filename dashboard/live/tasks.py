@@ -10,10 +10,10 @@ from procrastinate import JobContext, exceptions
 from procrastinate.contrib.django import app
 from structlog.contextvars import bound_contextvars
 
+from dashboard.live.db_threads import in_database, retrying
 from dashboard.live.driver import Driver
 from dashboard.live.engine import engine
 from dashboard.live.jobs import job_hasten, job_is_ours, job_renew
-from dashboard.live.offload import in_database, patiently
 from dashboard.live.services import turn_give_up
 from dashboard.turns.models import Turn
 from dashboard.turns.recorder import LostTurnError
@@ -41,7 +41,7 @@ async def drive_turn(context: JobContext, turn_id: str, failures: int = 0) -> No
         await asyncio.shield(in_database(job_renew, job, queues=QUEUES, queue=QUEUE))
     except Exception as error:
         log.exception("driver_failed", turn=turn_id, failures=failures + 1)
-        await patiently(_failed, job, UUID(turn_id), failures + 1, f"{type(error).__name__}: {error}")
+        await retrying(_failed, job, UUID(turn_id), failures + 1, f"{type(error).__name__}: {error}")
 
 
 @transaction.atomic

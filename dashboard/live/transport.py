@@ -12,9 +12,9 @@ import aiohttp
 from django.conf import settings
 from yarl import URL
 
-from dashboard.egress.checking import refusal_by_proxy
+from dashboard.egress.address_check import refusal_by_proxy
 from dashboard.egress.proxies import proxy_for
-from dashboard.live.reuse import Connector, Refused, asked_again
+from dashboard.live.connection_pool import ConnectionPool, Refused, asked_again
 
 CONNECT_TIMEOUT = 10.0  #: seconds
 AFTER_ITS_END = 2.0  #: seconds that a server is listened to which does not close behind the end of its answer
@@ -84,7 +84,7 @@ class Transport:
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=self._silence)
-        connector = Connector(limit=0, limit_per_host=0)
+        connector = ConnectionPool(limit=0, limit_per_host=0)
         # A provider's cookies are nobody's business, and to keep a jar of them takes time with each call.
         jar = aiohttp.DummyCookieJar()
         # With `trust_env` aiohttp would send what `~/.netrc` holds; the proxy is looked up by ourselves.

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_POST, require_safe
 from agentcore.reasons import TurnStatus
 from dashboard.accounts.models import User
 from dashboard.agents.policy_validation import listed
-from dashboard.live.breaking import breakpoint_add, breakpoint_drop, breakpoints_clear
+from dashboard.live.breakpoint_service import breakpoint_add, breakpoint_drop, breakpoints_clear
 from dashboard.live.forms import breakpoint_asked
-from dashboard.live.operate_forms import OperateForm
+from dashboard.live.operator_forms import OperateForm
 from dashboard.live.services import TurnConflict, turn_cancel, turn_control
-from dashboard.turns.history import snapshot_at, standing_of
+from dashboard.turns.history import position_of, snapshot_at
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.views import turn_or_404
 
@@ -56,7 +56,7 @@ def panel(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 
 def _panel(request: HttpRequest, turn: Turn, form: OperateForm | None, *, told: str = "") -> HttpResponse:
-    snapshot = standing_of(turn).snapshot
+    snapshot = position_of(turn).snapshot
     form = form or (OperateForm(turn, snapshot) if snapshot.setup else None)
     by_htmx = bool(request.headers.get("HX-Request"))
     held = turn.status == TurnStatus.HELD
@@ -72,7 +72,7 @@ def _panel(request: HttpRequest, turn: Turn, form: OperateForm | None, *, told: 
 def _changed(request: HttpRequest, turn: Turn, action: str) -> HttpResponse:
     """The drawer's form: what differs is changed; what is wrong is said in it, and nothing typed is lost."""
     seen = _seen(request)
-    snapshot = standing_of(turn).snapshot if seen is None else snapshot_at(turn, seen)
+    snapshot = position_of(turn).snapshot if seen is None else snapshot_at(turn, seen)
     if snapshot.setup is None:
         return _panel(request, turn, None, told="This turn has not begun yet.")
     form = OperateForm(turn, snapshot, request.POST)
@@ -86,7 +86,7 @@ def _changed(request: HttpRequest, turn: Turn, action: str) -> HttpResponse:
         return _panel(request, turn, form)
     except TurnConflict as conflict:
         now = turn_or_404(turn_id=turn.id)
-        again = form.carried_over(now, standing_of(now).snapshot)
+        again = form.carried_over(now, position_of(now).snapshot)
         hope = "What you wrote is kept; send it again if it still holds." if now.status in UNFINISHED else ""
         return _panel(request, now, again, told=f"{conflict} {hope}".rstrip())
     return HttpResponse(status=204) if request.headers.get("HX-Request") else redirect("turns:detail", turn.id)
@@ -120,7 +120,7 @@ def _asked(request: HttpRequest, turn: Turn, ask: Callable[[str], None]) -> Http
     except (TurnConflict, ValidationError) as refused:
         text = " ".join(refused.messages) if isinstance(refused, ValidationError) else str(refused)
         if by_htmx and turn_or_404(turn.id).status in UNFINISHED:
-            return render(request, "live/_operate_told.html", {"told": text})
+            return render(request, "live/_operate_not_done.html", {"told": text})
         if by_htmx:
             return HttpResponse(status=204, headers={"HX-Refresh": "true"})
         messages.warning(request, text)

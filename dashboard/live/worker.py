@@ -10,25 +10,25 @@ from procrastinate.contrib.django import app as django_app
 
 from dashboard.agents.selectors import project_default
 from dashboard.backtests.tasks import backtests_requeue
-from dashboard.ingest import pieces
-from dashboard.live.enduring import EnduringWorker
+from dashboard.ingest import span_store
+from dashboard.live.db_threads import in_database
 from dashboard.live.engine import engine
 from dashboard.live.jobs import jobs_done_by, jobs_take_back
-from dashboard.live.offload import in_database
-from dashboard.live.owning import lost_turns_end
+from dashboard.live.lost_turns import lost_turns_end
+from dashboard.live.resilient_worker import ResilientWorker
 from dashboard.live.services import approvals_expire, orphans_requeue
 from dashboard.live.tasks import QUEUE, QUEUES
-from dashboard.policies import shadowing
-from dashboard.predictions import comparing
-from dashboard.runs import linking
-from dashboard.runtime.statement_time import working_as
+from dashboard.policies import shadow_evaluation
+from dashboard.predictions import outcome_comparison
+from dashboard.runs import run_links
+from dashboard.runtime.statement_timeout import working_as
 from dashboard.sealing import services as sealing
 from dashboard.telemetry.queue import environment_sync
 from dashboard.telemetry.sending import Exporter
-from dashboard.timeline import retention, rollups, sweeping
+from dashboard.timeline import node_cleanup, retention, rollups
 from dashboard.turns import partitions
-from dashboard.webhooks import settling as webhooks
-from dashboard.webhooks.sending import Sender
+from dashboard.webhooks import delivery_queue as webhooks
+from dashboard.webhooks.sender import Sender
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +58,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
     app = django_app.with_connector(django_app.connector.get_worker_connector())  # type: ignore[attr-defined]
     async with app.open_async(), engine.transport:
         worker = _worker(app, queues)
-        keeper = Keeper(worker)
+        keeper = JobKeeper(worker)
         await keeper.take_back()
         await in_database(lambda: environment_sync(project_default()))
         side = [
@@ -72,18 +72,22 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.ensure))),
             asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.drop_empty))),
             asyncio.create_task(_regularly(rollups.FOLD_SECONDS, lambda: in_database(rollups.fold_all))),
-            asyncio.create_task(_regularly(shadowing.SWEEP_SECONDS, lambda: in_database(shadowing.sweep))),
-            asyncio.create_task(_regularly(comparing.SWEEP_SECONDS, lambda: in_database(comparing.sweep))),
+            asyncio.create_task(
+                _regularly(shadow_evaluation.SWEEP_SECONDS, lambda: in_database(shadow_evaluation.sweep))
+            ),
+            asyncio.create_task(
+                _regularly(outcome_comparison.SWEEP_SECONDS, lambda: in_database(outcome_comparison.sweep))
+            ),
             asyncio.create_task(_regularly(retention.SWEEP_SECONDS, lambda: in_database(retention.raw_sweep))),
-            asyncio.create_task(_regularly(sweeping.SWEEP_SECONDS, lambda: in_database(sweeping.nodes_sweep))),
-            asyncio.create_task(_regularly(pieces.SWEEP_SECONDS, lambda: in_database(pieces.sweep))),
+            asyncio.create_task(_regularly(node_cleanup.SWEEP_SECONDS, lambda: in_database(node_cleanup.nodes_sweep))),
+            asyncio.create_task(_regularly(span_store.SWEEP_SECONDS, lambda: in_database(span_store.sweep))),
             asyncio.create_task(_regularly(sealing.SWEEP_SECONDS, lambda: in_database(sealing.sweep))),
             asyncio.create_task(_regularly(webhooks.SWEEP_SECONDS, lambda: in_database(webhooks.sweep))),
             asyncio.create_task(
-                _regularly(linking.SOON_SECONDS, lambda: in_database(linking.sweep, linking.SOON_REACH))
+                _regularly(run_links.SOON_SECONDS, lambda: in_database(run_links.sweep, run_links.SOON_REACH))
             ),
             asyncio.create_task(
-                _regularly(linking.LATER_SECONDS, lambda: in_database(linking.sweep, linking.LATER_REACH))
+                _regularly(run_links.LATER_SECONDS, lambda: in_database(run_links.sweep, run_links.LATER_REACH))
             ),
         ]
         working = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]
@@ -96,8 +100,8 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             raise error
 
 
-def _worker(app: App, queues: tuple[str, ...]) -> EnduringWorker:
-    return EnduringWorker(
+def _worker(app: App, queues: tuple[str, ...]) -> ResilientWorker:
+    return ResilientWorker(
         app,
         queues=list(queues),
         concurrency=CONCURRENCY,
@@ -111,10 +115,10 @@ def _worker(app: App, queues: tuple[str, ...]) -> EnduringWorker:
     )
 
 
-class Keeper:
+class JobKeeper:
     """Sees to it that every turn and every backtest that should be running is."""
 
-    def __init__(self, worker: EnduringWorker) -> None:
+    def __init__(self, worker: ResilientWorker) -> None:
         self._worker = worker
         self._missing: set[int] = set()  #: jobs the queue says are ours, and which we are not doing
 

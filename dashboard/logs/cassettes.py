@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from dashboard.logs.lines import MOST_LINE, TOO_LONG, Line, Unpacked, lines_of
+from dashboard.logs.line_reader import MOST_LINE, TOO_LONG, Line, Unpacked, lines_of
 from dashboard.logs.values import Fault, UnreadableError
 
 MOST_DEPTH = 50

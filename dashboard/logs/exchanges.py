@@ -11,11 +11,17 @@ from agentcore.providers import get_provider
 from agentcore.values import replace as changed
 from dashboard.agents.strict_json import read_strictly
 from dashboard.ingest.conventions.content.shapes import words
-from dashboard.ingest.conventions.seen import AskedCall, Content, Exchange, ModelCall, Word
+from dashboard.ingest.conventions.observations import (
+    AskedCall,
+    Content,
+    ModelCall,
+    RequestAndResponse,
+    StopReasonSighting,
+)
 from dashboard.ingest.conventions.spans import Span
-from dashboard.logs.asked import cap_of, content_of
 from dashboard.logs.credentials import ASKED, SAID, address_of, cleaned, content_type_of, is_shortened
 from dashboard.logs.dialects import dialect_of_address, dialect_of_answer, dialect_of_request, model_of_address
+from dashboard.logs.request_reader import cap_of, content_of
 from dashboard.logs.values import UNKNOWN_MODEL, Episode, Json, UnreadableError, digest_of
 from dashboard.turns.request_frames import MESSAGE_KEYS
 
@@ -30,7 +36,7 @@ _ERROR_STATUS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class LoggedCall:
     """A request with its answer, as a record holds them.
 
     `answer`: an object, the pieces of a stream, or its body as text or bytes. Times are nanoseconds since 1970.
@@ -53,7 +59,7 @@ class Logged:
     is_composed: bool = False  #: whether the answer was put together, so that its bytes are not the provider's
 
 
-def episode_of(logged: Logged, line: int, file_time: int) -> Episode:
+def episode_of(logged: LoggedCall, line: int, file_time: int) -> Episode:
     """The record as an episode. `file_time`: of the file, for a record without a time. Raises `UnreadableError`."""
     logged = _without_credentials(logged)
     raw = _raw(logged)
@@ -62,7 +68,7 @@ def episode_of(logged: Logged, line: int, file_time: int) -> Episode:
     return Episode(key, (_call(logged, raw, key, file_time),), line, is_settled=True)
 
 
-def _without_credentials(logged: Logged) -> Logged:
+def _without_credentials(logged: LoggedCall) -> LoggedCall:
     """What every reader's record goes through before anything of it is kept."""
     request = None if logged.request is None else cleaned(logged.request, ASKED)
     answer = cleaned(logged.answer, SAID) if isinstance(logged.answer, dict) else logged.answer
@@ -71,7 +77,7 @@ def _without_credentials(logged: Logged) -> Logged:
     return replace(logged, request=request, answer=answer, notes=notes)
 
 
-def _call(logged: Logged, raw: bytes, key: str, file_time: int) -> ModelCall:
+def _call(logged: LoggedCall, raw: bytes, key: str, file_time: int) -> ModelCall:
     request = logged.request or {}
     dialect, cap = _dialect(logged, raw), cap_of(request)
     answer, error = _answered(logged, raw, dialect, cap)
@@ -90,7 +96,7 @@ def _call(logged: Logged, raw: bytes, key: str, file_time: int) -> ModelCall:
         error=error,
         spans=(span.id,),
         scopes=(logged.source,),
-        exchange=Exchange(
+        exchange=RequestAndResponse(
             body=_body(logged.request, dialect),
             raw=raw if not logged.is_composed and (logged.status is not None or error is None) else b"",
             answer=answer,
@@ -102,7 +108,7 @@ def _call(logged: Logged, raw: bytes, key: str, file_time: int) -> ModelCall:
     )
 
 
-def _raw(logged: Logged) -> bytes:
+def _raw(logged: LoggedCall) -> bytes:
     """The answer's bytes: as they came where the record has them so, else as the codec reads its objects."""
     answer = logged.answer
     if isinstance(answer, bytes):
@@ -131,7 +137,7 @@ def _has_type(piece: Json) -> bool:
     return isinstance(kind, str) and kind.isprintable()
 
 
-def _dialect(logged: Logged, raw: bytes) -> str:
+def _dialect(logged: LoggedCall, raw: bytes) -> str:
     found = (
         dialect_of_address(logged.url) or dialect_of_answer(sample_of(raw)) or logged.dialect
         or dialect_of_request(logged.request)
@@ -162,7 +168,7 @@ def _read(raw: bytes) -> Any:
 
 
 def _answered(
-    logged: Logged, raw: bytes, dialect: str, cap: int | None
+    logged: LoggedCall, raw: bytes, dialect: str, cap: int | None
 ) -> tuple[ChatResponse | None, ProviderError | None]:
     provider = get_provider(dialect)
     if logged.status is not None and not 200 <= logged.status < 300:
@@ -189,12 +195,12 @@ def _is_error(raw: bytes) -> bool:
     return isinstance(told, dict) and bool(told.get("error")) and dialect_of_answer(told) is None
 
 
-def _words(answer: ChatResponse) -> Iterator[Word]:
+def _words(answer: ChatResponse) -> Iterator[StopReasonSighting]:
     for sighting in answer.reason_trail:
         if sighting.raw is not None:
-            yield Word(sighting.source, sighting.raw)
+            yield StopReasonSighting(sighting.source, sighting.raw)
     if answer.raw_stop_reason is not None and not answer.reason_trail:
-        yield Word("answer", answer.raw_stop_reason)
+        yield StopReasonSighting("answer", answer.raw_stop_reason)
 
 
 def _content(request: Json | None, answer: ChatResponse | None) -> Content:
@@ -211,7 +217,7 @@ def _content(request: Json | None, answer: ChatResponse | None) -> Content:
     )
 
 
-def _model(logged: Logged, answer: ChatResponse | None) -> str:
+def _model(logged: LoggedCall, answer: ChatResponse | None) -> str:
     named = words((logged.request or {}).get("model"))
     found = named or logged.model or model_of_address(logged.url) or (answer.model if answer else "") or UNKNOWN_MODEL
     return found[:512]
@@ -226,7 +232,7 @@ def _body(request: Json | None, dialect: str) -> Json | None:
     return request if is_whole and listed[0] else None
 
 
-def _span(logged: Logged, key: str, file_time: int) -> Span:
+def _span(logged: LoggedCall, key: str, file_time: int) -> Span:
     begun = logged.begun if logged.begun is not None else logged.ended
     start = file_time if begun is None else begun
     end = max(start, logged.ended or start)
@@ -235,7 +241,7 @@ def _span(logged: Logged, key: str, file_time: int) -> Span:
     )
 
 
-def _notes(logged: Logged) -> Iterator[tuple[str, str]]:
+def _notes(logged: LoggedCall) -> Iterator[tuple[str, str]]:
     yield from logged.notes
     if logged.begun is None and logged.ended is None:
         yield TIME_UNKNOWN

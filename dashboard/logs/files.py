@@ -8,11 +8,11 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from dashboard.accounts.models import User
-from dashboard.keeping.importing import ImportBusyError, file_import_apart
-from dashboard.keeping.reading import MAX_BYTES, TOO_LARGE
-from dashboard.keeping.unbundling import Outcome, faults_of
-from dashboard.logs.reading import is_turn_file, read
-from dashboard.logs.services import Taken, log_import
+from dashboard.keeping.file_reader import MAX_BYTES, TOO_LARGE
+from dashboard.keeping.import_runner import ImportBusyError, file_import_apart
+from dashboard.keeping.zip_import import FileOutcome, faults_of
+from dashboard.logs.format_detection import is_turn_file, read
+from dashboard.logs.services import ImportProgress, log_import
 from dashboard.logs.values import Fault
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".har", ".yaml", ".yml", ".jsonl.gz", ".json.gz", ".har.gz", ".zip")
@@ -44,7 +44,7 @@ def files_in(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def file_import(path: Path, options: Options, taken: Taken, told: Callable[[int], None]) -> Iterator[Fault]:
+def file_import(path: Path, options: Options, taken: ImportProgress, told: Callable[[int], None]) -> Iterator[Fault]:
     """Store what is in a file; yields what of it could not be taken. `taken` is counted up."""
     try:
         about = path.stat()
@@ -63,7 +63,7 @@ def file_import(path: Path, options: Options, taken: Taken, told: Callable[[int]
         yield Fault(0, f"It cannot be read: {error.strerror or error}.")
 
 
-def _turn_file(path: Path, options: Options, taken: Taken) -> Iterator[Fault]:
+def _turn_file(path: Path, options: Options, taken: ImportProgress) -> Iterator[Fault]:
     """A file that Whystop exported, or a ZIP of them."""
     if options.dry:
         taken.skipped += 1
@@ -82,7 +82,7 @@ def _turn_file(path: Path, options: Options, taken: Taken) -> Iterator[Fault]:
             yield from _told(outcome, taken)
 
 
-def _told(outcome: Outcome, taken: Taken) -> Iterator[Fault]:
+def _told(outcome: FileOutcome, taken: ImportProgress) -> Iterator[Fault]:
     if outcome.made is None:
         yield from (Fault(0, f"{outcome.name}: {words}".removeprefix(": ")) for _, words in outcome.faults)
     elif outcome.made.fresh:

@@ -9,11 +9,11 @@ from django.db import DataError, transaction
 from django.utils import timezone
 
 from dashboard.agents.schemas import violations
-from dashboard.ingest import pieces
+from dashboard.ingest import span_store
+from dashboard.ingest.assembly.trace import TraceTurn, turns_of
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.services import base_policy
-from dashboard.ingest.storing import turns_put
-from dashboard.ingest.turning.trace import Made, turns_of
+from dashboard.ingest.turn_store import turns_put
 from dashboard.logs.values import Episode, Fault, Found, Skipped
 
 log = structlog.get_logger(__name__)
@@ -25,7 +25,7 @@ NOT_MADE = "No turn could be made of it; the server's log says why."
 
 
 @dataclass(slots=True)
-class Taken:
+class ImportProgress:
     """What came of a file so far. `turns`: new or changed; `here`: episodes that were here already."""
 
     turns: int = 0
@@ -36,7 +36,7 @@ class Taken:
 
 
 def log_import(
-    found: Iterable[Found], *, name: str, project_id: UUID, by: int | None, taken: Taken, dry: bool = False
+    found: Iterable[Found], *, name: str, project_id: UUID, by: int | None, taken: ImportProgress, dry: bool = False
 ) -> Iterator[Fault]:
     """Store what is found in a file of this name; yields what could not be taken, as it goes. `taken` is counted up.
 
@@ -57,7 +57,7 @@ def log_import(
 
 
 def _stored(
-    portion: Sequence[Episode], name: str, project_id: UUID, by: int | None, taken: Taken, *, dry: bool
+    portion: Sequence[Episode], name: str, project_id: UUID, by: int | None, taken: ImportProgress, *, dry: bool
 ) -> Iterator[Fault]:
     """The portion at once; where the database refuses that, one by one, so that only the one it means is left out."""
     try:
@@ -72,11 +72,11 @@ def _stored(
 
 
 def _put(
-    portion: Sequence[Episode], name: str, project_id: UUID, by: int | None, taken: Taken, *, dry: bool
+    portion: Sequence[Episode], name: str, project_id: UUID, by: int | None, taken: ImportProgress, *, dry: bool
 ) -> list[Fault]:
     traces, sender = {UUID(one.key): one for one in portion}, sender_of(by)
     with transaction.atomic():
-        pieces.lock(traces)
+        span_store.lock(traces)
         known = _known(project_id, sender, traces)
         fresh = {trace: one for trace, one in traces.items() if not (one.is_settled and trace in known)}
         made, sessions, faults = _made(fresh, project_id, sender, dict(taken.sessions))
@@ -103,8 +103,8 @@ def _known(project_id: UUID, sender: UUID, traces: Iterable[UUID]) -> set[UUID]:
 
 def _made(
     episodes: Mapping[UUID, Episode], project_id: UUID, sender: UUID, sessions: dict[str, tuple[UUID, UUID]]
-) -> tuple[dict[UUID, list[Made]], dict[str, tuple[UUID, UUID]], list[Fault]]:
-    made, faults = dict[UUID, list[Made]](), []
+) -> tuple[dict[UUID, list[TraceTurn]], dict[str, tuple[UUID, UUID]], list[Fault]]:
+    made, faults = dict[UUID, list[TraceTurn]](), []
     for trace, episode in episodes.items():
         try:
             trace_name = f"{project_id.hex}/{sender.hex}/{episode.key}"
@@ -118,7 +118,7 @@ def _made(
     return made, sessions, faults
 
 
-def _in_run(one: Made, episode: Episode, sessions: dict[str, tuple[UUID, UUID]]) -> Made:
+def _in_run(one: TraceTurn, episode: Episode, sessions: dict[str, tuple[UUID, UUID]]) -> TraceTurn:
     """The turn in its session's run, and its notes in words about logs."""
     notes = tuple(replace(note, words=_about_logs(note.words)) for note in one.notes)
     if not episode.session:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboard.ingest.conventions.seen import Seen
+from dashboard.ingest.conventions.observations import Seen
 
 Json = Mapping[str, Any]
 

@@ -29,7 +29,7 @@ _LEVEL = 3  #: of zstd
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class BackupResult:
     """A backup that was written."""
 
     path: Path
@@ -37,7 +37,7 @@ class Made:
     bytes: int
 
 
-def back_up(path: Path, *, with_keys: bool = True) -> Made:
+def back_up(path: Path, *, with_keys: bool = True) -> BackupResult:
     """Write a backup to `path`, which must not exist. Raises StartError, and leaves no file then."""
     # The note of the last seal is read first: a seal that is made meanwhile may be in the snapshot, never the reverse.
     files = {name: text for name, text in _files().items() if with_keys or name not in SECRETS}
@@ -58,7 +58,7 @@ def back_up(path: Path, *, with_keys: bool = True) -> Made:
             variables=sorted(name for name in os.environ if name.startswith(_OURS)),
         )
     _remember()
-    return Made(path, rows, path.stat().st_size)
+    return BackupResult(path, rows, path.stat().st_size)
 
 
 def _files() -> dict[str, str]:

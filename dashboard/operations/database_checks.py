@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from dashboard.operations.doctor import Finding, State, graded
-from dashboard.querying.installed import SCHEMA
+from dashboard.querying.view_installer import SCHEMA
 
 _OLDEST = 140_000
 _FEW_CONNECTIONS = 0.85  #: of the server's, from which on it is too many

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from dashboard.agents.models import Connection
-from dashboard.egress import checking, keys, proxies
+from dashboard.egress import address_check, keys, proxies
 from dashboard.operations.doctor import Finding, State
 from dashboard.tools.models import McpServer
 
@@ -66,15 +66,15 @@ def _host_and_port(url: str) -> tuple[str, int]:
 async def _refused_or_reached(url: str, host: str, port: int) -> str | None:
     """Why it may not be called; None where it is reached, by a proxy where the environment names one."""
     if proxy := proxies.proxy_for(url):
-        refused = await checking.refusal_by_proxy(host, port)
+        refused = await address_check.refusal_by_proxy(host, port)
         if refused is None:
             await _open(*_host_and_port(proxy))
         return refused
     async with asyncio.timeout(_PATIENCE):
-        found = await checking.resolved(host, port)
-    allowed = [address for address in found if checking.refusal(host, port, address) is None]
+        found = await address_check.resolved(host, port)
+    allowed = [address for address in found if address_check.refusal(host, port, address) is None]
     if not allowed:
-        return checking.refusal(host, port, found[0]) if found else "its name has no address"
+        return address_check.refusal(host, port, found[0]) if found else "its name has no address"
     await _open(allowed[0], port)
     return None
 

@@ -21,9 +21,9 @@ from psycopg import sql
 
 from dashboard.operations.archive import PIECE, Archive
 from dashboard.operations.programs import connected, last_words, program, schema
-from dashboard.querying import installed
+from dashboard.querying import view_installer
+from dashboard.runtime.database_setup import prepare
 from dashboard.runtime.errors import StartError
-from dashboard.runtime.preparing import prepare
 from dashboard.sealing import keys
 
 #: Drops all that stands in the schema we work in, but what belongs to an extension: tables, then functions, then types.
@@ -164,7 +164,9 @@ def _write(archive: Archive, place: str, to: IO[bytes]) -> None:
     """What psql reads: empty the schema, fill it, count. Should this process end before it has written COMMIT, nothing
     has changed."""
     within = f"SET LOCAL search_path = {sql.Identifier(place).as_string(None)};"
-    to.write(f"BEGIN;\nSET LOCAL client_min_messages = warning;\n{within}\n{EMPTIED}\n{installed.DROPPED};\n".encode())
+    to.write(
+        f"BEGIN;\nSET LOCAL client_min_messages = warning;\n{within}\n{EMPTIED}\n{view_installer.DROPPED};\n".encode()
+    )
     with archive.database() as packed, zstandard.ZstdDecompressor().stream_reader(packed) as dump:
         to.write(_without(dump.read(_HEAD)))
         while piece := dump.read(PIECE):

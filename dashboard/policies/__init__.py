@@ -1,7 +1,7 @@
 """Where every number of a turn comes from, who set it, what it cost, and trying another beside the real one.
 
 sources            each field of a policy with its value and whose word that is, for a turn that ran and one to come
-stops, stopped     which field of a policy ended a turn; `stops` is pure
+stops, stopped     which field of a policy ended a turn; `stop_fields` is pure
 settings           who set a field to what it is, when and why
 ledger             the same of all that stopped turns, with what it cost
 overview, diff     policies and versions as their pages show them

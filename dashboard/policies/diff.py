@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.agents.models import PolicyVersion
-from dashboard.agents.resolving import FIELDS
-from dashboard.policies.settings import UNSAID, said_by_version
-from dashboard.policies.words import key_of, label_of, value_in_words
+from dashboard.agents.policy_resolution import FIELDS
+from dashboard.policies.field_settings import UNSAID, said_by_version
+from dashboard.policies.field_text import key_of, label_of, value_in_words
 
 NOT_SAID = "not said"
 

@@ -17,13 +17,13 @@ from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Length
 
 from dashboard.agents.models import Policy, PolicyVersion, Project
-from dashboard.agents.resolving import Level
+from dashboard.agents.policy_resolution import Level
 from dashboard.agents.selectors import policy_list
-from dashboard.policies.ledger_lines import Line, Said
-from dashboard.policies.operating import OPERATOR, Changes, changes_of
-from dashboard.policies.settings import History, Setting, ended_at, history_of, in_force, set_by
-from dashboard.policies.sources import stored_before
-from dashboard.policies.stops import ASKED, TERMINAL, clause_of
+from dashboard.policies.field_settings import History, Setting, ended_at, history_of, in_force, set_by
+from dashboard.policies.field_sources import stored_before
+from dashboard.policies.ledger_lines import LedgerLine, LimitSetting
+from dashboard.policies.operator_overrides import OPERATOR, Changes, changes_of
+from dashboard.policies.stop_fields import ASKED, TERMINAL, clause_of
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import Cohort, Outcome, Turn
 
@@ -36,7 +36,7 @@ STOPS = ("retry_limit", "token_limit", "guard", "error", "steps_limit", "time_li
 class Ledger:
     """The lines, those that stopped most turns first. `capped`: there were more stops than were read."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[LedgerLine, ...]
     stops: int
     capped: bool
     silent: tuple[Setting, ...]  #: what is said and has stopped nothing
@@ -46,7 +46,7 @@ def ledger_of(project: Project, *, since: datetime, now: datetime) -> Ledger:
     """The stops since then, by whose word it was."""
     rows = _rows(project, since)
     policies = {policy.pk: policy for policy in policy_list(project=project)}
-    lines: dict[Said, Line] = {}
+    lines: dict[LimitSetting, LedgerLine] = {}
     histories = {policy_id: history_of(policy, at=now) for policy_id, policy in policies.items()}
     before = {row["policy_version"] for row in rows if row["policy_sources"] is None} - {None}
     versions = PolicyVersion.objects.select_related("policy").in_bulk(before)
@@ -65,7 +65,7 @@ def ledger_of(project: Project, *, since: datetime, now: datetime) -> Ledger:
         said = replace(said, since=setting.at if setting else None)
         if said not in lines:
             ended = ended_at(history, setting) if setting else None
-            lines[said] = Line(said, setting, ended, value)
+            lines[said] = LedgerLine(said, setting, ended, value)
         _add(lines[said], row)
     ordered = sorted(lines.values(), key=lambda line: -line.turns)
     return Ledger(tuple(ordered), stops, len(rows) > MOST, tuple(_silent(histories, lines, now)))
@@ -99,7 +99,7 @@ COLUMNS = (
 
 def _said(
     row: Mapping[str, Any], policies: Mapping[UUID, Policy], versions: Mapping[UUID, PolicyVersion], acted: Changes
-) -> tuple[Said, UUID | None] | None:
+) -> tuple[LimitSetting, UUID | None] | None:
     """Whose word it was, and by which version; None where no word of a policy ended the turn."""
     clause = clause_of(
         terminal_reason=row["terminal_reason"],
@@ -114,18 +114,18 @@ def _said(
     if (changed.value if changed else _value(row, clause)) == "retry":
         return None
     if changed:
-        return Said(clause, OPERATOR), None
+        return LimitSetting(clause, OPERATOR), None
     stored = row["policy_sources"]
     if stored is None:
         stored = stored_before(row["overrides"], versions.get(row["policy_version"]), "")
     if clause not in stored["fields"]:
-        return Said(clause, "default"), None
+        return LimitSetting(clause, "default"), None
     layer = stored["layers"][stored["fields"][clause]]
     if layer["level"] == Level.WATCHED:
         return None
     policy = next((p for p in policies.values() if p.name == layer["policy"]), None)
     version_id = UUID(layer["version_id"]) if layer["version_id"] else None
-    return Said(clause, layer["level"], layer["policy"], policy.pk if policy else None), version_id
+    return LimitSetting(clause, layer["level"], layer["policy"], policy.pk if policy else None), version_id
 
 
 def _value(row: Mapping[str, Any], clause: str) -> Any:
@@ -135,7 +135,7 @@ def _value(row: Mapping[str, Any], clause: str) -> Any:
     return row["policy"].get(part, {}).get(name) if name else row["policy"].get(part)
 
 
-def _add(line: Line, row: Mapping[str, Any]) -> None:
+def _add(line: LedgerLine, row: Mapping[str, Any]) -> None:
     line.turn_ids.append(row["id"])
     line.output_tokens += row["output_tokens"]
     line.unanswered += not row["said"]
@@ -144,7 +144,7 @@ def _add(line: Line, row: Mapping[str, Any]) -> None:
     spent[1] += row["output_tokens"]
 
 
-def _silent(histories: Mapping[UUID, History], lines: Iterable[Said], now: datetime) -> Iterator[Setting]:
+def _silent(histories: Mapping[UUID, History], lines: Iterable[LimitSetting], now: datetime) -> Iterator[Setting]:
     stopped = {(said.policy_id, said.field) for said in lines}
     for policy_id, history in histories.items():
         said = in_force(history, now)

@@ -8,15 +8,15 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from agentcore.messages import TokenUsage
-from dashboard.policies.settings import Setting
-from dashboard.policies.words import LEVEL_WORDS, key_of, label_of, value_in_words
+from dashboard.policies.field_settings import Setting
+from dashboard.policies.field_text import LEVEL_WORDS, key_of, label_of, value_in_words
 from dashboard.prices.rates import Price, priced, rate_of
 
 EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LimitSetting:
     """Whose word stopped turns: a field at a level, of a policy or of nobody (a default, or turns' own overrides)."""
 
     field: str
@@ -27,10 +27,10 @@ class Said:
 
 
 @dataclass(slots=True)
-class Line:
+class LedgerLine:
     """One line of the ledger, added up turn by turn."""
 
-    said: Said
+    said: LimitSetting
     setting: Setting | None = None
     ended: datetime | None = None  #: when it was set otherwise again; None: it still says so
     value: Any = None  #: in the newest turn it stopped

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import models
 
-from dashboard.backtests.words import difference_in_words
+from dashboard.backtests.result_text import difference_in_words
 from dashboard.turns.ids import new_id
 
 

@@ -11,7 +11,7 @@ from dashboard.policies.diff import Change, diff
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PolicyStatus:
     """A policy on the list. `active`: since when what counts; None where there are only drafts."""
 
     policy: Policy
@@ -28,7 +28,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class VersionStatus:
     """A version and what became of it: `active`, `planned`, `past` or `draft`. `at`: since, from or until when."""
 
     version: PolicyVersion
@@ -39,7 +39,7 @@ class Fate:
     before: PolicyVersion | None  #: what it is compared with
 
 
-def standings(project: Project, *, now: datetime) -> tuple[Standing, ...]:
+def policy_statuses(project: Project, *, now: datetime) -> tuple[PolicyStatus, ...]:
     """Every policy, by name."""
     policies = list(policy_list(project=project).prefetch_related("versions", "activations__version"))
     agents = list(Agent.objects.filter(project=project).exclude(policy=None))
@@ -47,15 +47,17 @@ def standings(project: Project, *, now: datetime) -> tuple[Standing, ...]:
     return tuple(_standing(policy, agents, places, now) for policy in policies)
 
 
-def standing_of(policy: Policy, *, now: datetime) -> Standing:
+def policy_status(policy: Policy, *, now: datetime) -> PolicyStatus:
     """One policy of the list."""
     agents = list(Agent.objects.filter(policy=policy))
     return _standing(policy, agents, list(attachment_list(project=policy.project)), now)
 
 
-def _standing(policy: Policy, agents: Sequence[Agent], places: Sequence[PolicyAttachment], now: datetime) -> Standing:
+def _standing(
+    policy: Policy, agents: Sequence[Agent], places: Sequence[PolicyAttachment], now: datetime
+) -> PolicyStatus:
     standing = [row for row in policy.activations.all() if row.withdrawn_at is None]
-    return Standing(
+    return PolicyStatus(
         policy=policy,
         active=_active(standing, now),
         planned=tuple(sorted((row for row in standing if row.starts_at > now), key=lambda row: row.starts_at)),
@@ -70,7 +72,7 @@ def _active(rows: Sequence[PolicyActivation], now: datetime) -> PolicyActivation
     return max(started, key=lambda row: (row.starts_at, row.created_at, row.pk), default=None)
 
 
-def fates(policy: Policy, *, now: datetime) -> tuple[Fate, ...]:
+def version_statuses(policy: Policy, *, now: datetime) -> tuple[VersionStatus, ...]:
     """Its versions, the newest first, each with what it changed and whether it counts."""
     versions = list(versions_tried(policy).select_related("created_by").order_by("-version"))
     rows = [row for row in activations_of(policy) if row.withdrawn_at is None]
@@ -85,18 +87,18 @@ def _fate(
     active: PolicyActivation | None,
     now: datetime,
     before: PolicyVersion | None,
-) -> Fate:
+) -> VersionStatus:
     own = [row for row in rows if row.version_id == version.pk]
     planned = min((row for row in own if row.starts_at > now), key=lambda row: row.starts_at, default=None)
     changes = diff(before, version)
     if active is not None and active.version_id == version.pk:
-        return Fate(version, "active", active, active.starts_at, changes, before)
+        return VersionStatus(version, "active", active, active.starts_at, changes, before)
     if planned is not None:
-        return Fate(version, "planned", planned, planned.starts_at, changes, before)
+        return VersionStatus(version, "planned", planned, planned.starts_at, changes, before)
     if own:
         last = max(own, key=lambda row: (row.starts_at, row.created_at, row.pk))
-        return Fate(version, "past", last, _until(last, rows), changes, before)
-    return Fate(version, "draft", None, None, changes, before)
+        return VersionStatus(version, "past", last, _until(last, rows), changes, before)
+    return VersionStatus(version, "draft", None, None, changes, before)
 
 
 def _until(last: PolicyActivation, rows: Sequence[PolicyActivation]) -> datetime | None:

@@ -9,9 +9,9 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from dashboard.agents.models import Policy
-from dashboard.agents.watching import ENDLESS_CHARS
+from dashboard.agents.observe_policy import ENDLESS_CHARS
+from dashboard.backtests.result_text import counts_in_words
 from dashboard.backtests.tallies import SURE
-from dashboard.backtests.words import counts_in_words
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import UNFINISHED, Turn
@@ -98,7 +98,8 @@ def turns_under(shadow: Shadow) -> QuerySet[Turn]:
 
 
 def _contains(column: str, asked: Mapping[str, object]) -> Q:
-    """Rows of older releases hold the whole object, others a list with what is asked for (`dashboard.turns.shared`)."""
+    """Rows of older releases hold the whole object, others a list with what is asked for
+    (`dashboard.turns.shared_values`)."""
     return Q(**{f"{column}__contains": asked}) | Q(**{f"{column}__contains": [asked]})
 
 

@@ -7,10 +7,10 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from dashboard.agents.auditing import reason
+from dashboard.agents.change_tracking import reason
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
+from dashboard.agents.policy_versions import version_activate
 from dashboard.agents.selectors import policy_version_active
-from dashboard.agents.versioning import version_activate
 from dashboard.policies.models import Shadow
 from dashboard.policies.selectors import tally_of
 

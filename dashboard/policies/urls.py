@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.policies import acting, views
+from dashboard.policies import policy_actions, views
 from dashboard.predictions import live_views
 
 app_name = "policies"
@@ -12,17 +12,17 @@ urlpatterns = [
     path("ledger", views.ledger, name="ledger"),
     path("ledger/turns", views.stops, name="stops"),
     path("changes", views.changes, name="changes"),
-    path("file", acting.export, name="export"),
-    path("import", acting.take_in, name="import"),
-    path("attach", acting.attach, name="attach"),
-    path("attachments/<uuid:attachment_id>/detach", acting.detach, name="detach"),
+    path("file", policy_actions.export, name="export"),
+    path("import", policy_actions.take_in, name="import"),
+    path("attach", policy_actions.attach, name="attach"),
+    path("attachments/<uuid:attachment_id>/detach", policy_actions.detach, name="detach"),
     path("versions/<uuid:version_id>", views.version, name="version"),
-    path("versions/<uuid:version_id>/activate", acting.activate, name="activate"),
-    path("versions/<uuid:version_id>/shadow", acting.shadow, name="shadow"),
-    path("activations/<uuid:activation_id>/withdraw", acting.withdraw, name="withdraw"),
-    path("shadows/<uuid:shadow_id>/stop", acting.shadow_stop, name="shadow_stop"),
+    path("versions/<uuid:version_id>/activate", policy_actions.activate, name="activate"),
+    path("versions/<uuid:version_id>/shadow", policy_actions.shadow, name="shadow"),
+    path("activations/<uuid:activation_id>/withdraw", policy_actions.withdraw, name="withdraw"),
+    path("shadows/<uuid:shadow_id>/stop", policy_actions.shadow_stop, name="shadow_stop"),
     path("shadows/<uuid:shadow_id>/live", live_views.of_shadow, name="shadow_live"),
-    path("shadows/<uuid:shadow_id>/promote", acting.promote, name="promote"),
+    path("shadows/<uuid:shadow_id>/promote", policy_actions.promote, name="promote"),
     path("<uuid:policy_id>", views.show, name="show"),
     path("<uuid:policy_id>/diff", views.diff, name="diff"),
 ]

@@ -1,4 +1,4 @@
-"""Policies to look at. Whoever is signed in may; changing is in `acting`."""
+"""Policies to look at. Whoever is signed in may; changing is in `policy_actions`."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,17 +22,17 @@ from dashboard.agents.selectors import (
     versions_tried,
 )
 from dashboard.backtests.debugger import BEYOND, beyond_in_words, debugger_of
-from dashboard.backtests.judging import Draft
-from dashboard.backtests.shown import group_shown
+from dashboard.backtests.presenters import group_view
 from dashboard.backtests.tallies import SURE, Group
+from dashboard.backtests.turn_judgement import DraftPolicy
 from dashboard.policies import selectors
-from dashboard.policies.acting import CHANGE
-from dashboard.policies.configuration import configuration_trail
+from dashboard.policies.audit_log import audit_entries
+from dashboard.policies.configuration_log import configuration_trail
 from dashboard.policies.diff import compared
 from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.models import Shadow
-from dashboard.policies.overview import fates, standing_of, standings, version_policy_id
-from dashboard.policies.trail import trail_of
+from dashboard.policies.overview import policy_status, policy_statuses, version_policy_id, version_statuses
+from dashboard.policies.policy_actions import CHANGE
 
 #: Periods of the ledger, in days.
 DAYS = (1, 7, 30, 90)
@@ -45,7 +45,7 @@ def index(request: HttpRequest) -> HttpResponse:
     """Every policy with what counts of it, and where."""
     project, now = project_default(), timezone.now()
     context = {
-        "standings": standings(project, now=now),
+        "standings": policy_statuses(project, now=now),
         "attachments": attachment_list(project=project),
         "policies": policy_list(project=project),
         "connections": connection_list(project=project),
@@ -60,10 +60,10 @@ def show(request: HttpRequest, policy_id: UUID) -> HttpResponse:
     policy, now = _policy(policy_id), timezone.now()
     context = {
         "policy": policy,
-        "standing": standing_of(policy, now=now),
-        "fates": fates(policy, now=now),
+        "standing": policy_status(policy, now=now),
+        "fates": version_statuses(policy, now=now),
         "shadows": [_shadow(shadow) for shadow in selectors.shadows_of(policy)[:SHADOWS]],
-        "trail": trail_of(policy),
+        "trail": audit_entries(policy),
         **_rights(request),
     }
     return render(request, "policies/show.html", context)
@@ -138,8 +138,8 @@ def changes(request: HttpRequest) -> HttpResponse:
 def _shadow(shadow: Shadow) -> dict[str, Any]:
     flips, tally = selectors.disagreements(shadow)[: selectors.SHOWN], selectors.tally_of(shadow)
     counts = {name: getattr(tally, name) for name in (*COUNTED, *SURE)}
-    shown = {"whole": group_shown(Group("", "", **counts)), "most_waiting": selectors.MOST_WAITING}
-    asked = debugger_of(Draft.in_place(shadow.version), [flip.turn_id for flip in flips])
+    shown = {"whole": group_view(Group("", "", **counts)), "most_waiting": selectors.MOST_WAITING}
+    asked = debugger_of(DraftPolicy.in_place(shadow.version), [flip.turn_id for flip in flips])
     return {
         "shadow": shadow,
         "is_active": policy_version_active(policy=shadow.version.policy) == shadow.version,

@@ -27,7 +27,7 @@ from dashboard.postgres.binaries import binaries_for
 from dashboard.postgres.cluster import NAME, ensure_cluster
 from dashboard.postgres.errors import PostgresError, told_in_a_sentence
 from dashboard.postgres.locks import locked, open_lock, try_lock
-from dashboard.postgres.places import SYSTEM_FOLDER, Home, find_home
+from dashboard.postgres.paths import SYSTEM_FOLDER, ClusterPaths, find_cluster_paths
 from dashboard.postgres.postmaster import ensure_running, find_postmaster, stop_postmaster
 
 __all__ = ["PostgresError", "Share", "running_postgres", "start"]
@@ -38,7 +38,7 @@ class Share:
     """One user's part in a running cluster; `leave` it once."""
 
     url: str  #: for libpq and everything built on it
-    home: Home
+    home: ClusterPaths
     settings: Mapping[str, str]
     system_folder: Path
     _descriptor: int
@@ -71,7 +71,7 @@ def start(
     `on_message` gets sentences worth showing; `settings` are the server's own, for the one who starts it;
     `system_folder` is where root keeps a cluster whose data folder is closed. Raises PostgresError.
     """
-    home = find_home(data_dir, system_folder=system_folder)
+    home = find_cluster_paths(data_dir, system_folder=system_folder)
     if home.moved_from is not None:
         on_message(
             f"The user that runs PostgreSQL cannot reach {home.moved_from}, so the database is in {home.folder}."
@@ -107,18 +107,20 @@ def running_postgres(
         share.leave()
 
 
-def _ensure(home: Home, settings: Mapping[str, str], system_folder: Path, on_message: Callable[[str], None]) -> Path:
+def _ensure(
+    home: ClusterPaths, settings: Mapping[str, str], system_folder: Path, on_message: Callable[[str], None]
+) -> Path:
     binaries = binaries_for(home.account, system_folder=system_folder)
     ensure_cluster(home, binaries)
     return ensure_running(home, binaries, settings, on_message)
 
 
-def _leave(home: Home, descriptor: int) -> None:
+def _leave(home: ClusterPaths, descriptor: int) -> None:
     with locked(home.start_lock):
         _stop_if_last(home, descriptor)
 
 
-def _stop_if_last(home: Home, descriptor: int) -> None:
+def _stop_if_last(home: ClusterPaths, descriptor: int) -> None:
     """The caller holds the start lock. The share is gone afterwards, whatever happens."""
     try:
         if try_lock(descriptor):

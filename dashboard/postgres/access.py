@@ -9,7 +9,7 @@ import pwd
 from collections.abc import Mapping
 from pathlib import Path
 
-from dashboard.postgres.places import Home
+from dashboard.postgres.paths import ClusterPaths
 
 _HEAD = "# Written at each start of the server; changes here are lost.\n"
 _NAMED = "local all all peer map=whystop\n"
@@ -17,7 +17,7 @@ _NAMED = "local all all peer map=whystop\n"
 _NAMELESS = "local all all trust\n"
 
 
-def access_settings(home: Home) -> Mapping[str, str]:
+def access_settings(home: ClusterPaths) -> Mapping[str, str]:
     """Settings of the server with which it keeps these rules."""
     users = {0, os.geteuid(), home.folder.stat().st_uid}
     named = {uid: name for uid in sorted(users) if (name := _name(uid)) is not None}
@@ -27,7 +27,7 @@ def access_settings(home: Home) -> Mapping[str, str]:
     return {"hba_file": str(_hba(home)), "ident_file": str(_ident(home))}
 
 
-def keeps_rules(home: Home) -> bool:
+def keeps_rules(home: ClusterPaths) -> bool:
     """Whether the server that runs was started with them: one from before may outlive who started it."""
     try:
         options = (home.data / "postmaster.opts").read_text()
@@ -36,11 +36,11 @@ def keeps_rules(home: Home) -> bool:
     return '"hba_file=' in options  # not the path: the same folder may have another here
 
 
-def _hba(home: Home) -> Path:
+def _hba(home: ClusterPaths) -> Path:
     return home.folder / "pg_hba.conf"
 
 
-def _ident(home: Home) -> Path:
+def _ident(home: ClusterPaths) -> Path:
     return home.folder / "pg_ident.conf"
 
 

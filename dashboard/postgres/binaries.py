@@ -7,8 +7,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard.postgres.account import Account
 from dashboard.postgres.errors import PostgresError
+from dashboard.postgres.os_account import Account
 
 #: The major version of the programs below; a cluster is bound to the one that made it.
 MAJOR_VERSION = 18

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dashboard.postgres.binaries import MAJOR_VERSION, Binaries
 from dashboard.postgres.errors import PostgresError, said_by_postgres
-from dashboard.postgres.places import Home
+from dashboard.postgres.paths import ClusterPaths
 
 #: The superuser and the database of every cluster made here.
 NAME = "whystop"
@@ -25,7 +25,7 @@ _INITDB = (
 )
 
 
-def ensure_cluster(home: Home, binaries: Binaries) -> bool:
+def ensure_cluster(home: ClusterPaths, binaries: Binaries) -> bool:
     """Makes the cluster if there is none; True when it was made now. The caller holds the start lock."""
     # A killed initdb leaves its half under another name; it may still be running and is left to fail.
     for unfinished in home.folder.glob("unfinished-*"):
@@ -46,7 +46,7 @@ def ensure_cluster(home: Home, binaries: Binaries) -> bool:
     return True
 
 
-def _initdb(home: Home, binaries: Binaries, folder: Path) -> None:
+def _initdb(home: ClusterPaths, binaries: Binaries, folder: Path) -> None:
     code, output = home.account.run([binaries.initdb, "-D", folder, *_INITDB])
     if code != 0:
         raise said_by_postgres(output, folder=home.folder)

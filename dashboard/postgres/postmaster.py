@@ -14,7 +14,7 @@ from pathlib import Path
 from dashboard.postgres.access import access_settings, keeps_rules
 from dashboard.postgres.binaries import Binaries
 from dashboard.postgres.errors import PostgresError, said_by_postgres
-from dashboard.postgres.places import Home, make_socket_folder
+from dashboard.postgres.paths import ClusterPaths, make_socket_folder
 from dashboard.postgres.processes import end_all, escalate, serves
 
 #: Server settings for a small machine; names and values as in postgresql.conf.
@@ -56,7 +56,7 @@ class Postmaster:
     ready: bool
 
 
-def find_postmaster(home: Home) -> Postmaster | None:
+def find_postmaster(home: ClusterPaths) -> Postmaster | None:
     """The server process of this cluster, whoever started it; None when its pid file is stale or missing."""
     _reap()
     try:
@@ -72,7 +72,7 @@ def find_postmaster(home: Home) -> Postmaster | None:
 
 
 def ensure_running(
-    home: Home, binaries: Binaries, settings: Mapping[str, str], on_message: Callable[[str], None]
+    home: ClusterPaths, binaries: Binaries, settings: Mapping[str, str], on_message: Callable[[str], None]
 ) -> Path:
     """Adopts the running server or starts one; the folder of its socket."""
     found = find_postmaster(home)
@@ -85,7 +85,7 @@ def ensure_running(
     return _start(home, binaries, settings, on_message)
 
 
-def stop_postmaster(home: Home) -> None:
+def stop_postmaster(home: ClusterPaths) -> None:
     """Ends the server as gently as it lets us; nothing that was committed is lost either way."""
     found = find_postmaster(home)
     if found is None:
@@ -105,7 +105,9 @@ class _Launch:
     log_start: int  #: where in the log its words begin
 
 
-def _start(home: Home, binaries: Binaries, settings: Mapping[str, str], on_message: Callable[[str], None]) -> Path:
+def _start(
+    home: ClusterPaths, binaries: Binaries, settings: Mapping[str, str], on_message: Callable[[str], None]
+) -> Path:
     end_all(home.data)
     sockets = make_socket_folder(home)
     # A reused or zombie pid in any of these would keep the server from starting.
@@ -130,7 +132,7 @@ def _start(home: Home, binaries: Binaries, settings: Mapping[str, str], on_messa
         process.returncode = 0
 
 
-def _wait_until_ready(home: Home, launch: _Launch, on_message: Callable[[str], None]) -> Postmaster:
+def _wait_until_ready(home: ClusterPaths, launch: _Launch, on_message: Callable[[str], None]) -> Postmaster:
     began = time.monotonic()
     told = False
     while True:

@@ -4,7 +4,7 @@ endings      how a turn ends, as values that can be stored and compared
 foretelling  what a what-if predicts for a re-run, stored together with the new turn
 comparing    the worker compares each prediction with the turn it is about, once that has ended
 checking     a certain prediction that failed: the turn is run again under its recorded policy, to tell why
-selectors    the counts by model, and the predictions that did not come true; `shown` and `words` say them
-trials       which re-runs `manage.py calibrate` makes of stored turns; `bounds` is what they may cost at most,
-             `calibrating` makes them within a budget, `telling` says what came of them
+selectors    the counts by model, and the predictions that did not come true; `presenters` and `record_text` say them
+trials       which re-runs `manage.py calibrate` makes of stored turns; `usage_bounds` is what they may cost at most,
+             `calibration_state` makes them within a budget, `terminal_output` says what came of them
 """

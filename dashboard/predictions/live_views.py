@@ -14,8 +14,8 @@ from dashboard.backtests.models import Backtest
 from dashboard.backtests.selectors import backtest_get
 from dashboard.policies.models import Shadow
 from dashboard.policies.selectors import shadow_get
-from dashboard.predictions.live_asked import asked_of_backtest, asked_of_shadow
-from dashboard.predictions.live_tries import Asked, tries_begin
+from dashboard.predictions.live_trial_source import asked_of_backtest, asked_of_shadow
+from dashboard.predictions.live_trials import TrialSource, tries_begin
 from dashboard.predictions.templatetags.live_tries import shown
 
 
@@ -39,7 +39,7 @@ def of_shadow(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
     return _tried(request, asked_of_shadow(found), reverse("policies:show", args=[found.version.policy_id]))
 
 
-def _tried(request: HttpRequest, asked: Asked, page: str) -> HttpResponse:
+def _tried(request: HttpRequest, asked: TrialSource, page: str) -> HttpResponse:
     said, fault = request.POST.get("tokens", ""), ""
     tokens = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else 0
     try:

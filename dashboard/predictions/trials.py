@@ -10,14 +10,14 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.replay import Certainty, Recording, WhatIf
+from dashboard.agents.observe_policy import was_watched
 from dashboard.agents.policies import stored_policy
-from dashboard.agents.watching import was_watched
-from dashboard.live.finding import connection_of
-from dashboard.predictions.bounds import AtMost, at_most
+from dashboard.live.turn_loader import connection_of
 from dashboard.predictions.endings import was_changed, was_taken_over
-from dashboard.predictions.foretelling import TOLD
+from dashboard.predictions.forecast import TOLD
 from dashboard.predictions.models import Prediction
-from dashboard.replay.other_words import said_at
+from dashboard.predictions.usage_bounds import UsageBound, usage_bound
+from dashboard.replay.rerun_changes import said_at
 from dashboard.replay.selectors import began_with
 from dashboard.replay.services import what_if_under
 from dashboard.turns.history import recording_of
@@ -58,9 +58,9 @@ class Trial:
     at_most: dict[str, Any]
 
     @property
-    def bound(self) -> AtMost:
+    def bound(self) -> UsageBound:
         dollars = self.at_most["dollars"]
-        return AtMost(**{**self.at_most, "dollars": None if dollars is None else Decimal(dollars)})
+        return UsageBound(**{**self.at_most, "dollars": None if dollars is None else Decimal(dollars)})
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -128,7 +128,7 @@ def _trials(turn: Turn, values: Values, left_out: Counter[str]) -> Iterator[Tria
         elif found is None or (found.certainty is Certainty.UNDECIDABLE and not found.endings and not values.by_hand):
             left_out[UNDECIDABLE] += 1
         else:
-            bound = asdict(at_most(turn, overrides))
+            bound = asdict(usage_bound(turn, overrides))
             dollars = None if bound["dollars"] is None else str(bound["dollars"])
             yield Trial(str(turn.id), dict(overrides), found.certainty.value, {**bound, "dollars": dollars})
 

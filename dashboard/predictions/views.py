@@ -11,16 +11,16 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
-from dashboard.predictions.checking import prediction_check
+from dashboard.predictions.failure_check import prediction_check
 from dashboard.predictions.models import Prediction
+from dashboard.predictions.presenters import LISTED, track_record_view
 from dashboard.predictions.selectors import prediction_get
-from dashboard.predictions.shown import LISTED, shown_of
 
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """By model, and the predictions that failed."""
-    context = {"shown": shown_of(project_default()), "most": LISTED}
+    context = {"shown": track_record_view(project_default()), "most": LISTED}
     return render(request, "predictions/index.html", context)
 
 

@@ -26,7 +26,7 @@ def price_of(turn: Turn) -> Price | None:
 
 
 def prices_of(turns: Iterable[Turn]) -> dict[UUID, Price | None]:
-    """The same of many turns, by one query."""
+    """The prices of many turns, by one query."""
     asked = {turn.id: turn for turn in turns}
     rows = Attempt.objects.filter(turn_id__in=asked).order_by("turn_id", "index").only(*PRICED)
     of: dict[UUID, list[Attempt]] = {turn_id: [] for turn_id in asked}

@@ -11,9 +11,9 @@ class QueryingConfig(AppConfig):
 
     def ready(self) -> None:
         """Views and comments are made after the tables."""
-        from dashboard.querying import installed
+        from dashboard.querying import view_installer
 
         teller = apps.get_app_config("turns")  # an app without models of its own is told nothing
-        connection_created.connect(installed.stay_in_public, dispatch_uid="querying")
-        pre_migrate.connect(installed.before_migrations, sender=teller, dispatch_uid="querying")
-        post_migrate.connect(installed.after_migrations, sender=teller, dispatch_uid="querying")
+        connection_created.connect(view_installer.stay_in_public, dispatch_uid="querying")
+        pre_migrate.connect(view_installer.before_migrations, sender=teller, dispatch_uid="querying")
+        post_migrate.connect(view_installer.after_migrations, sender=teller, dispatch_uid="querying")

@@ -6,10 +6,10 @@ from uuid import UUID
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
-from dashboard.live.announcing import turn_group
+from dashboard.live.notifications import turn_group
 from dashboard.live.scenes import OnePart, Scene
-from dashboard.replay.comparing import rerun_context
 from dashboard.replay.lineage import member_of
+from dashboard.replay.run_comparison import rerun_context
 from dashboard.turns import selectors
 from dashboard.turns.models import UNFINISHED, Turn
 

@@ -13,17 +13,17 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from agentcore.merging import merge_continuation
+from agentcore.continuation_merge import merge_continuation
 from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.replay import Experience, Observed
 from agentcore.replay.certainty import LEAST_CALLS
-from agentcore.replay.heard import shows_counting
+from agentcore.replay.recorded_calls import shows_counting
 from dashboard.agents.models import Project
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.finding import find
+from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import Attempt, Turn
-from dashboard.turns.reach import reach_of
+from dashboard.turns.turn_query import find
 
 TURNS = 200  #: the newest with a continuation that are read
 MOST = 300  #: continuations that count
@@ -32,7 +32,7 @@ KEPT_MODELS = 256
 SHARE = 0.95
 
 
-class Said(NamedTuple):
+class AttemptSample(NamedTuple):
     """One attempt, as far as it tells of repeats and reasoning. `usage` is None where the provider reported none."""
 
     turn_id: UUID
@@ -94,7 +94,7 @@ def experience_of(*, project: Project, provider: str, model: str) -> Experience:
 
 
 def experience_read(*, project: Project, provider: str, model: str) -> Experience:
-    """The same, read now."""
+    """The experience of a model, read from the database."""
     found = _Found()
     for turn in _turns(project, provider, model):
         _count(turn, found)
@@ -111,7 +111,7 @@ def experience_read(*, project: Project, provider: str, model: str) -> Experienc
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    said: tuple[Said, ...]
+    said: tuple[AttemptSample, ...]
     exact: bool  #: its connection continues by prefill: nothing it repeats is dropped
 
 
@@ -119,7 +119,7 @@ def _turns(project: Project, provider: str, model: str) -> Iterator[_Turn]:
     """The newest turns with a continuation first. Forks begin in the middle of a parent's answer, and structured
     answers are not continued by joining: both are left out."""
     filters = TimelineFilters(provider=(provider,), model=(model,), has=("continuation",))
-    ids = [turn_id for turn_id, _ in find(project=project, filters=filters, reach=reach_of(filters), limit=TURNS)]
+    ids = [turn_id for turn_id, _ in find(project=project, filters=filters, reach=id_range_of(filters), limit=TURNS)]
     rows = Turn.objects.filter(id__in=ids, base_snapshot__isnull=True).values_list("id", "setup")
     asked = {turn_id: began.get("setup") or {} for turn_id, began in rows}
     exact = {
@@ -129,7 +129,7 @@ def _turns(project: Project, provider: str, model: str) -> Iterator[_Turn]:
     }
     columns = ("turn_id", "iteration", "kind", "text", "usage", "max_tokens", "stop_reason")
     attempts = Attempt.objects.filter(turn_id__in=exact).order_by("-turn_id", "index")
-    said = (Said(*row) for row in attempts.values_list(*columns).iterator(chunk_size=MOST))
+    said = (AttemptSample(*row) for row in attempts.values_list(*columns).iterator(chunk_size=MOST))
     for turn_id, group in groupby(said, key=attrgetter("turn_id")):
         yield _Turn(tuple(group), exact[turn_id])
 
@@ -148,7 +148,7 @@ def _count(turn: _Turn, found: _Found) -> None:
                 found.reports_all.append(all_told)
 
 
-def _count_one(said: Said, dropped: int, exact: bool, found: _Found) -> None:
+def _count_one(said: AttemptSample, dropped: int, exact: bool, found: _Found) -> None:
     usage = said.usage or {}
     reasoning = usage.get("reasoning_tokens") or 0
     found.reasoning.append(reasoning)

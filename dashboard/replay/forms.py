@@ -12,7 +12,7 @@ from agentcore.policy import OnTruncation, Policy
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.policies import error_policy_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, error_policy_warning
-from dashboard.replay.dials import FIRST, Dial, Number
+from dashboard.replay.limit_controls import FIRST, LimitControl, Number
 
 HANDLING = ("preset", "max_retries", *HANDLING_KEYS)
 TRUNCATION = "tool_calls_on_truncation"
@@ -28,7 +28,7 @@ def given_of(query: Mapping[str, Any]) -> dict[str, str]:
 class BudgetForm(forms.Form):
     """Each answer is optional: left out, it stays as recorded."""
 
-    def __init__(self, dials: tuple[Dial, ...], policy: Policy, data: Mapping[str, Any] | None) -> None:
+    def __init__(self, dials: tuple[LimitControl, ...], policy: Policy, data: Mapping[str, Any] | None) -> None:
         super().__init__(data, auto_id="budget_%s")
         self.dials, self.policy = dials, policy
         for dial in dials:
@@ -73,11 +73,11 @@ class BudgetForm(forms.Form):
         meant = error_policy_of(asked, self.policy.error_policy)
         return error_policy_warning({key: getattr(meant, key) for key in HANDLING[1:]}) or ""
 
-    def _row(self, dial: Dial) -> "Row":
+    def _row(self, dial: LimitControl) -> "Row":
         taken = self[NONE + dial.name] if dial.may_be_none else None
         return dial, self[dial.name], self._stands(dial), taken
 
-    def _stands(self, dial: Dial) -> Number:
+    def _stands(self, dial: LimitControl) -> Number:
         """Where its slider stands."""
         try:
             value = float(str(self[dial.name].value() or ""))
@@ -104,7 +104,7 @@ class BudgetForm(forms.Form):
             **({TRUNCATION: cut} if cut and cut != self.policy.tool_calls_on_truncation else {}),
         }
 
-    def _said(self, dial: Dial) -> Number | None:
+    def _said(self, dial: LimitControl) -> Number | None:
         if self.cleaned_data.get(NONE + dial.name):
             return None
         value: Number | None = self.cleaned_data.get(dial.name)
@@ -126,10 +126,10 @@ class BudgetForm(forms.Form):
             self.add_error(named, message)
 
 
-Row = tuple[Dial, forms.BoundField, Number, forms.BoundField | None]
+Row = tuple[LimitControl, forms.BoundField, Number, forms.BoundField | None]
 
 
-def _number_field(dial: Dial) -> forms.Field:
+def _number_field(dial: LimitControl) -> forms.Field:
     kind = "a whole number" if dial.whole else "a number"
     attrs = {"inputmode": "numeric" if dial.whole else "decimal", "placeholder": _placeholder(dial), "step": dial.step}
     field = forms.IntegerField if dial.whole else forms.FloatField
@@ -177,5 +177,5 @@ def _preset_of(policy: ErrorPolicy) -> str:
     return next((name for name, preset in PRESETS.items() if preset == policy), "custom")
 
 
-def _placeholder(dial: Dial) -> str:
+def _placeholder(dial: LimitControl) -> str:
     return dial.unset or "" if dial.recorded is None else f"{dial.recorded:g}" if not dial.whole else str(dial.recorded)

@@ -29,7 +29,7 @@ ASKED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RerunPlace:
     """A record after which a turn may begin. `why_not`: in words, where it may not; None: it may."""
 
     seq: int
@@ -38,19 +38,19 @@ class Place:
     why_not: str | None
 
 
-def places_of(recording: Recording) -> tuple[Place, ...]:
+def places_of(recording: Recording) -> tuple[RerunPlace, ...]:
     """Every record, in order."""
     return tuple(_places(recording))
 
 
-def _places(recording: Recording) -> Iterator[Place]:
+def _places(recording: Recording) -> Iterator[RerunPlace]:
     for span in fold(recording):
         seq, after = span.record.seq, span.after
         if not span.known:
             why_not = f"Record {seq} cannot be judged by this version; take an earlier one."
-            yield Place(seq, "not judged", after, why_not)
+            yield RerunPlace(seq, "not judged", after, why_not)
             continue
-        yield Place(seq, _next_words(after), after, unforkable(after, seq))
+        yield RerunPlace(seq, _next_words(after), after, unforkable(after, seq))
 
 
 def _next_words(snapshot: Snapshot) -> str:
@@ -68,7 +68,7 @@ def _next_words(snapshot: Snapshot) -> str:
             return state
 
 
-def messages_at(turn: Turn, place: Place | None) -> tuple[Message, ...]:
+def messages_at(turn: Turn, place: RerunPlace | None) -> tuple[Message, ...]:
     """The conversation as it stands at a place; None: at the start."""
     return began_with(turn).messages if place is None else place.snapshot.messages
 

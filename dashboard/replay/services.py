@@ -1,4 +1,4 @@
-"""Asking a recorded turn: is it true, and what if. Asking a provider once more is in `rerunning`."""
+"""Asking a recorded turn: is it true, and what if. Asking a provider once more is in `rerun_service`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
 from dashboard.live.services import overrides_clean
 from dashboard.replay.experience import experience_of
-from dashboard.sealing.checking import turn_faults
-from dashboard.turns.certainty import ending_in_words, if_high, if_low, why_in_words
+from dashboard.sealing.seal_check import turn_faults
+from dashboard.turns.api_serializers import what_if_json
+from dashboard.turns.certainty_text import ending_in_words, if_high, if_low, why_in_words
 from dashboard.turns.evidence import Fault
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.presenting import what_if_shown
 from dashboard.turns.projection import failed_by, project, undecided
-from dashboard.turns.verified import diverging, verification_of
+from dashboard.turns.verification import diverging, verification_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class WhatIf:
 
     def shown(self, turn: Turn) -> dict[str, Any]:
         """As the API tells it; `turn`: the stored one."""
-        told, *endings = [what_if_shown(turn, each.turn, each.recording) for each in (self, *self.endings)]
+        told, *endings = [what_if_json(turn, each.turn, each.recording) for each in (self, *self.endings)]
         return {**told, "endings": endings}
 
 
@@ -75,7 +75,7 @@ def turn_what_if(*, turn: Turn, overrides: Mapping[str, Any]) -> WhatIf:
 
 
 def what_if_under(recording: Recording, turn: Turn, overrides: Mapping[str, Any]) -> WhatIf:
-    """The same of a recording that was read already."""
+    """The what-if of a recording already loaded."""
     wanted = _wanted(turn, overrides)
     if faults := criteria_faults(recording.policy):
         raise ValidationError(faults)

@@ -6,8 +6,8 @@ from typing import Any
 from django import forms
 
 from agentcore.policy import LIMIT_NAMES
-from dashboard.replay.dials import Dial
-from dashboard.replay.sweeping import SWEPT
+from dashboard.replay.limit_controls import LimitControl
+from dashboard.replay.sweep_service import SWEPT
 from dashboard.turns.models import Turn
 
 RANGE = ("begin", "end", "step")
@@ -28,7 +28,7 @@ class RangeForm(forms.Form):
         return range(said["begin"], said["end"] + 1, said["step"])
 
 
-def range_form(turn: Turn, dials: tuple[Dial, ...], query: Mapping[str, Any]) -> RangeForm:
+def range_form(turn: Turn, dials: tuple[LimitControl, ...], query: Mapping[str, Any]) -> RangeForm:
     """The form as the address says; what it leaves out is what is worth seeing."""
     name = str(query.get("limit") or "max_tokens")
     dial = next((dial for dial in dials if dial.name == name and name in SWEPT), dials[0])
@@ -49,7 +49,7 @@ def other_limit_chosen(query: Mapping[str, Any]) -> bool:
     return bool(query.get("range_of")) and query.get("range_of") != query.get("limit")
 
 
-def usual_range(turn: Turn, dial: Dial) -> range:
+def usual_range(turn: Turn, dial: LimitControl) -> range:
     """From little to well beyond what was recorded, in round steps."""
     most = int(dial.slides_to)
     if dial.name == "max_tokens":

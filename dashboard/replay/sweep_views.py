@@ -12,19 +12,19 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
-from dashboard.replay.asked import Asked
-from dashboard.replay.chart import charts_of
-from dashboard.replay.policies import policy_of_replay
+from dashboard.replay.policy_creation import policy_of_replay
+from dashboard.replay.replay_query import ReplayQuery
+from dashboard.replay.sweep_chart import charts_of
 from dashboard.replay.sweep_range import RANGE, RangeForm, other_limit_chosen, range_form
-from dashboard.replay.sweeping import turn_sweep
-from dashboard.replay.swept import Sweep
+from dashboard.replay.sweep_result import Sweep
+from dashboard.replay.sweep_service import turn_sweep
 from dashboard.turns.views import turn_or_404
 
 
 @require_safe
 def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The sweep that the address asks for; htmx swaps the chart alone."""
-    asked = Asked.of(turn_or_404(turn_id), request.GET)
+    asked = ReplayQuery.of(turn_or_404(turn_id), request.GET)
     ranged = range_form(asked.turn, asked.dials, request.GET)
     found = _found(asked, ranged)
     context = {
@@ -52,7 +52,7 @@ def _address(request: HttpRequest) -> str:
     return f"{request.path}?{query.urlencode()}"
 
 
-def _found(asked: Asked, ranged: RangeForm) -> Sweep | None:
+def _found(asked: ReplayQuery, ranged: RangeForm) -> Sweep | None:
     if not (ranged.is_valid() and asked.form.is_valid()):
         return None
     name = ranged.cleaned_data["limit"]
@@ -69,7 +69,7 @@ def _found(asked: Asked, ranged: RangeForm) -> Sweep | None:
 @require_POST
 def make_policy(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """Keep the numbers of a what-if as a policy, or as the next version of one."""
-    asked = Asked.of(turn_or_404(turn_id), request.POST)
+    asked = ReplayQuery.of(turn_or_404(turn_id), request.POST)
     if asked.form.is_valid():
         _kept(request, asked, str(request.POST.get("name", "")).strip())
     else:
@@ -78,7 +78,7 @@ def make_policy(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     return redirect(f"{address}?{asked.query}" if asked.query else address)
 
 
-def _kept(request: HttpRequest, asked: Asked, name: str) -> None:
+def _kept(request: HttpRequest, asked: ReplayQuery, name: str) -> None:
     overrides: dict[str, Any] = asked.form.overrides
     try:
         made = policy_of_replay(turn=asked.turn, overrides=overrides, name=name, created_by=cast("User", request.user))

@@ -1,6 +1,6 @@
 """`/turns/<id>/replay` and what can be asked there."""
 
-from dashboard.replay import again_views, sweep_views, views
+from dashboard.replay import rerun_views, sweep_views, views
 from dashboard.turns.urls import either
 
 app_name = "replay"
@@ -9,7 +9,7 @@ urlpatterns = [
     *either("turns/<uuid:turn_id>/replay", views.page, "page"),
     *either("turns/<uuid:turn_id>/replay/rerun", views.rerun, "rerun"),
     *either("turns/<uuid:turn_id>/replay/go-on", views.go_on, "go_on"),
-    *either("turns/<uuid:turn_id>/replay/again", again_views.again, "again"),
+    *either("turns/<uuid:turn_id>/replay/again", rerun_views.rerun, "again"),
     *either("turns/<uuid:turn_id>/replay/sweep", sweep_views.sweep, "sweep"),
     *either("turns/<uuid:turn_id>/replay/policy", sweep_views.make_policy, "make_policy"),
     *either("turns/<uuid:turn_id>/replay/verify", views.verify, "verify"),

@@ -12,23 +12,23 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
-from dashboard.replay import rerunning, services
-from dashboard.replay.asked import Asked
-from dashboard.replay.comparing import rerun_context
+from dashboard.replay import rerun_service, services
+from dashboard.replay.divergence_text import parting_words
 from dashboard.replay.lineage import lineage_of
-from dashboard.replay.parting import parting_words
+from dashboard.replay.replay_query import ReplayQuery
+from dashboard.replay.run_comparison import rerun_context
 from dashboard.replay.selectors import agent_changes
-from dashboard.replay.verifying import verified
+from dashboard.replay.verification_view import verified
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
-from dashboard.turns.verified import cores
+from dashboard.turns.verification import cores
 from dashboard.turns.views import turn_or_404
 
 
 @require_safe
 def page(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The turn beside the one it would have been under the numbers of the address; htmx swaps that one alone."""
-    asked = Asked.of(turn_or_404(turn_id), request.GET)
+    asked = ReplayQuery.of(turn_or_404(turn_id), request.GET)
     if request.headers.get("HX-Target") == "what-if":
         response = render(request, "replay/_what_if.html", {**asked.column(), "alone": True})
         response["HX-Replace-Url"] = f"?{asked.query}" if asked.query else _address(asked.turn)
@@ -38,7 +38,7 @@ def page(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     return response
 
 
-def _page(asked: Asked, rerun: str = "") -> dict[str, Any]:
+def _page(asked: ReplayQuery, rerun: str = "") -> dict[str, Any]:
     turn = asked.turn
     return {
         **asked.compared(),
@@ -60,17 +60,17 @@ def _rerun(turn: Turn, wanted: str) -> dict[str, Any]:
 @require_POST
 def rerun(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """Ask the provider again under these numbers; the new turn is then shown beside the others."""
-    return _asked_again(request, turn_id, rerunning.turn_rerun)
+    return _asked_again(request, turn_id, rerun_service.turn_rerun)
 
 
 @require_POST
 def go_on(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """Ask the provider for what the recording does not hold, from where it ends under these numbers."""
-    return _asked_again(request, turn_id, rerunning.turn_go_on)
+    return _asked_again(request, turn_id, rerun_service.turn_go_on)
 
 
 def _asked_again(request: HttpRequest, turn_id: UUID, ask: Any) -> HttpResponse:
-    asked = Asked.of(turn_or_404(turn_id), request.POST)
+    asked = ReplayQuery.of(turn_or_404(turn_id), request.POST)
     if asked.form.is_valid():
         try:
             child = ask(turn=asked.turn, overrides=asked.form.overrides, created_by=cast("User", request.user))

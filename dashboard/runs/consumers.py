@@ -8,10 +8,10 @@ from django.http import QueryDict
 from django.template.loader import render_to_string
 
 from dashboard.agents.selectors import project_default
-from dashboard.live.announcing import TIMELINE_GROUP
+from dashboard.live.notifications import TIMELINE_GROUP
 from dashboard.live.scenes import OnePart, Scene
+from dashboard.runs.page_context import run_context
 from dashboard.runs.selectors import stamp_of
-from dashboard.runs.showing import run_context
 
 
 class RunScene(OnePart):

@@ -12,8 +12,8 @@ from dashboard.agents.models import Project
 from dashboard.prices.rates import Price
 from dashboard.prices.selectors import prices_of
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.folding import sums_of
 from dashboard.turns.models import Turn
+from dashboard.turns.run_fold import sums_of
 from dashboard.turns.run_sums import RunSums
 from dashboard.turns.selectors import DEFAULT_LIMIT, UNLISTED, Page, timeline
 
@@ -70,7 +70,7 @@ def run_page(
 
 
 def run_shown(sums: RunSums, newest: Turn) -> Shown:
-    """As the API lists it."""
+    """The run as the API lists it."""
     return {
         "id": sums.id,
         "turns": sums.turns,

@@ -8,7 +8,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dashboard.agents.selectors import project_default
-from dashboard.runs.showing import run_context
+from dashboard.runs.page_context import run_context
 from dashboard.turns.models import Turn
 
 

@@ -8,7 +8,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from dashboard.runtime.errors import StartError
-from dashboard.runtime.processes.place import PLACE
+from dashboard.runtime.processes.process_identity import PLACE
 
 _OLDEST = 140000  #: server version number, as PostgreSQL counts
 

@@ -14,8 +14,8 @@ from dashboard.egress.keys import DEFAULT as DEFAULT_KEY_NAMES
 from dashboard.egress.keys import KeyNames
 from dashboard.egress.rules import Rules
 from dashboard.runtime.errors import StartError
-from dashboard.runtime.guarding.cross_origin import origins_read
-from dashboard.runtime.guarding.proxies import Proxies
+from dashboard.runtime.request_guard.cross_origin import origins_read
+from dashboard.runtime.request_guard.proxies import Proxies
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 

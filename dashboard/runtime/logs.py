@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from dashboard.runtime.processes.place import PLACE
+from dashboard.runtime.processes.process_identity import PLACE
 
 _SECRET_NAMES = re.compile(r"authorization|api[_-]?key|password|secret|token$|cookie", re.IGNORECASE)
 _SECRET_TEXTS = (

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from dashboard.agents import selectors, services
-from dashboard.agents.auditing import on_behalf
+from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Connection, Policy, Project
 from dashboard.agents.samples import SAMPLES, SIMULATOR, Sample
 from dashboard.agents.validation import base_url_valid

@@ -11,9 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from dashboard.keeping.models import Origin
-from dashboard.sealing.beside import parts_beside, values_of
 from dashboard.sealing.columns import ATTEMPT, ORIGIN, RECORD, TURN
 from dashboard.sealing.parts import PART, Part, part_of
+from dashboard.sealing.row_parts import parts_beside, values_of
 from dashboard.tools.models import TurnDocument
 from dashboard.turns.history import client_body_of
 from dashboard.turns.models import Attempt, ClientRequest, Piece, Record, Turn

@@ -6,7 +6,7 @@ A test walks over every column of every table of `dashboard.turns`, and of `Orig
 from collections.abc import Mapping
 
 from dashboard.keeping.models import Origin
-from dashboard.turns import derived, models
+from dashboard.turns import derived_rows, models
 
 #: Chained as the turn itself, since there were chains.
 TURN = (
@@ -69,12 +69,12 @@ COMPARED: Mapping[type, Mapping[str, str]] = {
         "judged": "the transitions",
     },
     models.Attempt: {"request": "its digest is chained"},
-    models.StrayOutcome: dict.fromkeys(("turn_id", "seq", "position", *derived.JUDGEMENT), "the records"),
+    models.StrayOutcome: dict.fromkeys(("turn_id", "seq", "position", *derived_rows.JUDGEMENT), "the records"),
     models.Node: dict.fromkeys(("id", "parent", "packed"), "it is chained as the rows tell it that refer to it"),
     models.TurnMessage: dict.fromkeys(("turn_id", "n", "wire"), "the digests of the requests"),
     models.ClientRequest: dict.fromkeys(("turn_id", "frame", "body"), "the client's request is chained as it came"),
     models.Cohort: dict.fromkeys(
-        ("id", "project", *(name for name in derived.COHORT if name != "project_id"), *derived.COUNTED),
+        ("id", "project", *(name for name in derived_rows.COHORT if name != "project_id"), *derived_rows.COUNTED),
         "the turns that are counted in it",
     ),
 }

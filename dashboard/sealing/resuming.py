@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 from agentcore.version import VERSION
-from dashboard.sealing.checking import Checked
+from dashboard.sealing.seal_check import Checked
 
 _EVERY = 2.0  #: seconds between two notes
 

@@ -108,7 +108,7 @@ def _told(seal: Seal, turns: int) -> None:
 
 
 def body_of(seal: Seal) -> bytes:
-    """What is signed."""
+    """The bytes that are signed."""
     said = {
         "number": seal.number,
         "made_at": seal.made_at,

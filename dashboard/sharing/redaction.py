@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.replay import Recording
-from dashboard.sharing.quoting import quotable
+from dashboard.sharing.quotable_text import quotable
 from dashboard.turns.models import Attempt, Turn
 
 Value = TypeVar("Value")
@@ -61,7 +61,7 @@ GONE = "[redacted]"
 
 
 def left_out(text: str) -> str:
-    """What stands in a text's place."""
+    """The placeholder of a redacted text."""
     return f"[{len(text):,} character{'' if len(text) == 1 else 's'} redacted]" if text else ""
 
 

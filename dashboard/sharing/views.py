@@ -16,18 +16,18 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.accounts.access import tell_let_in
+from dashboard.accounts.access import notify_admitted
 from dashboard.accounts.models import User
-from dashboard.accounts.throttle import Failures
-from dashboard.runtime.guarding.proxies import customer_of
+from dashboard.accounts.throttle import FailureCounter
+from dashboard.runtime.request_guard.proxies import customer_of
 from dashboard.sharing import selectors, services
 from dashboard.sharing.models import ShareLink
-from dashboard.sharing.shown import shared_context
+from dashboard.sharing.page_context import shared_context
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 
 CHOICES = (("1h", "1 hour"), ("1d", "1 day"), ("7d", "7 days"), ("30d", "30 days"))
-WRONG_TOKENS = Failures()
+WRONG_TOKENS = FailureCounter()
 
 #: Nothing keeps the page, nothing finds it, and no address it leads to learns of it.
 HEADERS = {
@@ -92,7 +92,7 @@ def shared(request: HttpRequest, token: str = "") -> HttpResponse:
     link = services.link_use(token) if request.method in {"GET", "HEAD"} else None
     if link is None:
         return _wrong(customer_of(request.META.get("REMOTE_ADDR")) or "unknown")
-    tell_let_in(request, f"link {link.pk}")
+    notify_admitted(request, f"link {link.pk}")
     step = request.GET.get("step", "")
     number = int(step) if step.isascii() and step.isdigit() and len(step) < 8 else None
     response = render(None, "sharing/shared.html", shared_context(link, step=number))

@@ -6,7 +6,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 
 from dashboard.simulator import errors
-from dashboard.simulator.asked import SLOWEST_MS, Asked, Incoming
 from dashboard.simulator.behaviour import Behaviour, Response, Silence
 from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.delivery import Delivery
@@ -15,9 +14,10 @@ from dashboard.simulator.dialects.base import Dialect, encoded
 from dashboard.simulator.dialects.openai import OPENAI, models_reply
 from dashboard.simulator.embedding import embedded
 from dashboard.simulator.errors import Reply, RequestError
-from dashboard.simulator.exchange import ConnectionEndedError, Exchange, Receive, Scope, Send
+from dashboard.simulator.http_exchange import ConnectionEndedError, Exchange, Receive, Scope, Send
+from dashboard.simulator.request_values import SLOWEST_MS, CheckedRequest, Incoming
+from dashboard.simulator.script_player import Script, speak
 from dashboard.simulator.scripts import SCRIPTS, Scripts
-from dashboard.simulator.speaking import Script, speak
 
 _DEFAULT_TOKEN_MS = 8.0
 _WELCOME = (
@@ -119,7 +119,7 @@ class Simulator:
             self._under_way.discard(departure)
             departure.cancel()
 
-    def _pace(self, asked: Asked, behaviour: Behaviour) -> float:
+    def _pace(self, asked: CheckedRequest, behaviour: Behaviour) -> float:
         paces = (asked.delay_ms, behaviour.token_ms, self._token_ms)
         return next(pace for pace in paces if pace is not None) / 1000
 
@@ -145,7 +145,7 @@ def _allow(exchange: Exchange, methods: str) -> None:
         raise errors.wrong_method(exchange.method, exchange.path, methods)
 
 
-def _response(dialect: Dialect, behaviour: Behaviour, asked: Asked) -> Response:
+def _response(dialect: Dialect, behaviour: Behaviour, asked: CheckedRequest) -> Response:
     """What the model does, where the dialect has a word for it; else the error it sends instead."""
     if not behaviour.is_spoken_in(dialect.name, dialect.words):
         raise errors.not_of_this_dialect(asked.model, dialect.name)
@@ -157,7 +157,7 @@ def _response(dialect: Dialect, behaviour: Behaviour, asked: Asked) -> Response:
     return response
 
 
-async def _deliver(asked: Asked, script: Script, delivery: Delivery) -> None:
+async def _deliver(asked: CheckedRequest, script: Script, delivery: Delivery) -> None:
     pieces = speak(script, asked.said, asked.budget, repeats=not asked.prefilled)
     if asked.stream:
         await delivery.stream(pieces, closes=script.closes)

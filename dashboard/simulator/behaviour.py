@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from dashboard.simulator.asked import Asked
 from dashboard.simulator.errors import Reply
-from dashboard.simulator.speaking import Ending, Script
+from dashboard.simulator.request_values import CheckedRequest
+from dashboard.simulator.script_player import Ending, Script
 
 
 class Silence:
@@ -23,7 +23,7 @@ class Behaviour:
     `delay`: seconds before it answers at all. `dialects`: those that have it; `None`: all.
     """
 
-    script: Callable[[Asked], Response]
+    script: Callable[[CheckedRequest], Response]
     token_ms: float | None = None
     needs: Ending | None = None
     delay: float = 0.0

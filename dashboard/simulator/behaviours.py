@@ -5,30 +5,30 @@ import time
 from collections.abc import Callable, Mapping
 
 from dashboard.simulator import errors, texts
-from dashboard.simulator.asked import Asked
 from dashboard.simulator.behaviour import Behaviour, Response, Silence
 from dashboard.simulator.cut_calls import CUT_FORMS, called_tool, cut_call, long_call
-from dashboard.simulator.endless import rest_of_list
+from dashboard.simulator.endless_text import rest_of_list
 from dashboard.simulator.errors import Reply, RequestError
+from dashboard.simulator.request_values import CheckedRequest
+from dashboard.simulator.script_player import Call, Ending, Script, fixed
 from dashboard.simulator.servers import SERVERS
-from dashboard.simulator.speaking import Call, Ending, Script, fixed
 
 _LONGEST_QUOTE = 200  #: characters of a tool's result
 _RETRY_AFTER = 1  #: seconds
 
 
-def _always(response: Response) -> Callable[[Asked], Response]:
+def _always(response: Response) -> Callable[[CheckedRequest], Response]:
     return lambda _asked: response
 
 
-def _refusing(refusal: Callable[[], RequestError]) -> Callable[[Asked], Response]:
-    def refuse(_asked: Asked) -> Response:
+def _refusing(refusal: Callable[[], RequestError]) -> Callable[[CheckedRequest], Response]:
+    def refuse(_asked: CheckedRequest) -> Response:
         raise refusal()
 
     return refuse
 
 
-def _two_calls(asked: Asked) -> Script:
+def _two_calls(asked: CheckedRequest) -> Script:
     if asked.results and (asked.parallel or len(asked.results) > 1):
         quoted = "; ".join(result[:_LONGEST_QUOTE] for result in asked.results)
         return Script(fixed(f"Both numbers are in. The tools returned: {quoted}."))
@@ -50,7 +50,7 @@ def _calculation(expression: str) -> Call:
     return Call("calculator", json.dumps({"expression": expression}))
 
 
-def _rate_limit_first(asked: Asked) -> Script:
+def _rate_limit_first(asked: CheckedRequest) -> Script:
     """Turns the first attempt away; a caller who does not count attempts, in the even seconds of the clock."""
     first = int(time.time()) % 2 == 0 if asked.attempt is None else asked.attempt < 2
     if first:
@@ -58,18 +58,18 @@ def _rate_limit_first(asked: Asked) -> Script:
     return Script(fixed(texts.FLAKY))
 
 
-def _rate_limit(asked: Asked) -> Script:
+def _rate_limit(asked: CheckedRequest) -> Script:
     raise errors.rate_limited(asked.model)
 
 
-def _malformed_first(asked: Asked) -> Script:
+def _malformed_first(asked: CheckedRequest) -> Script:
     """A call whose arguments are no JSON, and a good one once the model is told so."""
     if asked.results or not asked.tools or texts.MALFORMED_NOTICE in asked.guidance.lower():
         return long_call(asked)
     return Script(fixed(""), (Call(called_tool(asked), texts.MALFORMED_ARGUMENTS),), Ending.MALFORMED)
 
 
-def _pause_once(asked: Asked) -> Script:
+def _pause_once(asked: CheckedRequest) -> Script:
     """Stops for a search of the provider's own, and goes on when what it left is sent back."""
     if len(asked.said) > len(texts.PAUSED):
         return Script(fixed(texts.PAUSED + texts.RESUMED))
@@ -78,17 +78,17 @@ def _pause_once(asked: Asked) -> Script:
     return Script(fixed(texts.PAUSED), ending=Ending.PAUSED)
 
 
-def _violating_first(asked: Asked) -> Script:
+def _violating_first(asked: CheckedRequest) -> Script:
     """JSON that no schema of a report allows, and a report once the system prompt says what was wrong."""
     corrected = texts.SCHEMA_NOTICE in asked.guidance.lower()
     return Script(fixed(texts.REPORT if corrected else texts.VIOLATION))
 
 
-def _hang_up(asked: Asked) -> Script:
+def _hang_up(asked: CheckedRequest) -> Script:
     return Script(fixed(texts.ESSAY), hangs_up=not asked.said)
 
 
-def _json_if_asked(asked: Asked) -> Script:
+def _json_if_asked(asked: CheckedRequest) -> Script:
     return Script(fixed(texts.REPORT if asked.wants_json else texts.NO_JSON))
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from dashboard.simulator import texts
-from dashboard.simulator.asked import Asked
-from dashboard.simulator.speaking import Call, Ending, Script, fixed, verbatim
+from dashboard.simulator.request_values import CheckedRequest
+from dashboard.simulator.script_player import Call, Ending, Script, fixed, verbatim
 from dashboard.simulator.tokens import count_tokens, tokens_of
 
 _LONGEST_QUOTE = 200  #: characters of a tool's result
@@ -50,10 +50,10 @@ CUT_FORMS: Mapping[str, CutForm] = {
 }
 
 
-def cut_call(form: CutForm) -> Callable[[Asked], Script]:
+def cut_call(form: CutForm) -> Callable[[CheckedRequest], Script]:
     """What a model of this form does."""
 
-    def script(asked: Asked) -> Script:
+    def script(asked: CheckedRequest) -> Script:
         if asked.results or not asked.tools or asked.budget > count_tokens(_WHOLE):
             return long_call(asked)
         written = "".join(islice(tokens_of(_WHOLE), asked.budget - 1))
@@ -68,7 +68,7 @@ def cut_call(form: CutForm) -> Callable[[Asked], Script]:
     return script
 
 
-def long_call(asked: Asked) -> Script:
+def long_call(asked: CheckedRequest) -> Script:
     """A call of exactly 80 tokens, and a sentence once its result is there."""
     if asked.results:
         return Script(fixed(f"The sum comes to {asked.results[-1][:_LONGEST_QUOTE]}."))
@@ -77,5 +77,5 @@ def long_call(asked: Asked) -> Script:
     return Script(fixed(""), (Call(called_tool(asked), _WHOLE),), Ending.CALLS)
 
 
-def called_tool(asked: Asked) -> str:
+def called_tool(asked: CheckedRequest) -> str:
     return "calculator" if "calculator" in asked.tools else asked.tools[0]

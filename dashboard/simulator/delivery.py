@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterator
 
 from dashboard.simulator.dialects.base import Wire
-from dashboard.simulator.exchange import ConnectionEndedError, Exchange
-from dashboard.simulator.speaking import Ending, FellSilent, Finished, HungUp, Piece, Token
+from dashboard.simulator.http_exchange import ConnectionEndedError, Exchange
+from dashboard.simulator.script_player import ConnectionDropped, Ending, Finished, Piece, Stalled, Token
 
 _LARGEST_BATCH = 64  #: chunks sent at once by an answer that is behind its pace
 
@@ -38,10 +38,10 @@ class Delivery:
                 case Finished():
                     batch.append(self._wire.closing(piece))
                     await self._exchange.write(b"".join(batch), more=False)
-                case HungUp():
+                case ConnectionDropped():
                     await self._exchange.write(b"".join(batch))
                     raise ConnectionEndedError
-                case FellSilent():
+                case Stalled():
                     await self._exchange.write(b"".join(batch))
                     await self._fall_silent()
                 case _:
@@ -57,13 +57,13 @@ class Delivery:
                     body = self._wire.whole(tokens, piece, withheld=reason == withheld_at)
                     await self._begin_whole(body)
                     await self._exchange.write(body, more=False)
-                case HungUp():
+                case ConnectionDropped():
                     await self._wait(self._early(len(tokens)))
                     body = self._wire.whole(tokens, Finished(Ending.END, len(tokens)), withheld=False)
                     await self._begin_whole(body)
                     await self._exchange.write(body[: len(body) // 2])
                     raise ConnectionEndedError
-                case FellSilent():
+                case Stalled():
                     await self._fall_silent()
                 case _:
                     tokens.append(piece)

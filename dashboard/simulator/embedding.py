@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from dashboard.simulator import errors
 from dashboard.simulator.dialects.base import encoded
-from dashboard.simulator.dialects.reading import model_of, payload_of
+from dashboard.simulator.dialects.request_reader import model_of, payload_of
 from dashboard.simulator.errors import Reply
 from dashboard.simulator.tokens import count_tokens
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from dashboard.simulator.asked import Asked, Line, Speaker
 from dashboard.simulator.behaviour import Behaviour, Response
 from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.errors import RequestError
-from dashboard.simulator.speaking import Call, Ending, Script, verbatim
+from dashboard.simulator.request_values import CheckedRequest, RequestMessage, Speaker
+from dashboard.simulator.script_player import Call, Ending, Script, verbatim
 from dashboard.simulator.tokens import count_tokens
 
 PREFIX = "script-"
@@ -61,7 +61,7 @@ class Answer:
     error: RequestError | None = None
     delay: float = 0.0
 
-    def response(self, asked: Asked) -> Response:
+    def response(self, asked: CheckedRequest) -> Response:
         """What a model answers with. Raises `RequestError` where that is the answer."""
         if self.error is not None:
             raise replace(self.error)
@@ -111,7 +111,7 @@ class Received:
     stream: bool
     max_tokens: int
     system_prompt: str
-    messages: tuple[Line, ...]
+    messages: tuple[RequestMessage, ...]
     at: float
 
 
@@ -125,7 +125,7 @@ class _Running:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ScriptProgress:
     """How far a program has come. `calls`: the latest ones, in order."""
 
     name: str
@@ -155,12 +155,12 @@ class Scripts:
                 del self._running[next(iter(self._running))]
             self._running[name] = _Running(answers)
 
-    def get(self, name: str) -> Standing | None:
+    def get(self, name: str) -> ScriptProgress | None:
         with self._lock:
             running = self._running.get(name)
             return _standing(name, running) if running else None
 
-    def all(self) -> list[Standing]:
+    def all(self) -> list[ScriptProgress]:
         with self._lock:
             return [_standing(name, running) for name, running in sorted(self._running.items())]
 
@@ -169,7 +169,7 @@ class Scripts:
         with self._lock:
             return self._running.pop(name, None) is not None
 
-    def next_behaviour(self, asked: Asked, dialect: str) -> Behaviour | None:
+    def next_behaviour(self, asked: CheckedRequest, dialect: str) -> Behaviour | None:
         """How a scripted model behaves in this call, which counts from here; `None`: no program has this name."""
         with self._lock:
             name = asked.model.removeprefix(PREFIX)
@@ -182,11 +182,11 @@ class Scripts:
         return answer.behaviour()
 
 
-def _standing(name: str, running: _Running) -> Standing:
-    return Standing(name, len(running.answers), running.number, tuple(running.received))
+def _standing(name: str, running: _Running) -> ScriptProgress:
+    return ScriptProgress(name, len(running.answers), running.number, tuple(running.received))
 
 
-def _received(number: int, asked: Asked, dialect: str) -> Received:
+def _received(number: int, asked: CheckedRequest, dialect: str) -> Received:
     guides = "\n".join(line.text for line in asked.lines if line.speaker is Speaker.GUIDE)
     said = [line for line in asked.lines if line.speaker is not Speaker.GUIDE][-MESSAGES_KEPT:]
     return Received(
@@ -195,7 +195,7 @@ def _received(number: int, asked: Asked, dialect: str) -> Received:
         stream=asked.stream,
         max_tokens=asked.budget,
         system_prompt=guides[:LONGEST_PROMPT_KEPT],
-        messages=tuple(Line(line.speaker, line.text[:LONGEST_KEPT]) for line in said),
+        messages=tuple(RequestMessage(line.speaker, line.text[:LONGEST_KEPT]) for line in said),
         at=time.time(),
     )
 

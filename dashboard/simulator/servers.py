@@ -24,43 +24,43 @@ from dataclasses import replace
 from itertools import islice
 
 from dashboard.simulator import errors, texts
-from dashboard.simulator.asked import Asked, Speaker
 from dashboard.simulator.behaviour import Behaviour
 from dashboard.simulator.dialects.base import encoded
 from dashboard.simulator.errors import Reply
-from dashboard.simulator.speaking import Script, fixed, verbatim
+from dashboard.simulator.request_values import CheckedRequest, Speaker
+from dashboard.simulator.script_player import Script, fixed, verbatim
 from dashboard.simulator.tokens import tokens_of
 
 _OPENAI = ("openai", "llama")
 _UNCOUNTED = ("openai", "llama", "ollama")
 
 
-def _subject(asked: Asked) -> str:
+def _subject(asked: CheckedRequest) -> str:
     """The whole text that the last question asks for."""
     question = next((line.text for line in reversed(asked.lines) if line.speaker is Speaker.USER), "").lower()
     return next((text for words, text in texts.LISTS.items() if words in question), texts.ESSAY)
 
 
-def _continued(asked: Asked) -> Script:
+def _continued(asked: CheckedRequest) -> Script:
     return Script(fixed(_subject(asked)))
 
 
-def _echoed(asked: Asked) -> Script:
+def _echoed(asked: CheckedRequest) -> Script:
     return replace(_continued(asked), echo=asked.said if asked.prefilled else "")
 
 
-def _begun_anew(asked: Asked) -> Script:
+def _begun_anew(asked: CheckedRequest) -> Script:
     whole = _subject(asked)
     return Script(verbatim(whole)) if asked.prefilled else _continued(asked)
 
 
-def _refused(asked: Asked) -> Script:
+def _refused(asked: CheckedRequest) -> Script:
     if asked.prefilled:
         raise errors.prefill_refused()
     return _continued(asked)
 
 
-def _grammar_anew(asked: Asked) -> Script:
+def _grammar_anew(asked: CheckedRequest) -> Script:
     """The report; asked to go on with it, a whole object of the rest."""
     if not asked.wants_json:
         return Script(fixed(texts.NO_JSON))
@@ -68,16 +68,16 @@ def _grammar_anew(asked: Asked) -> Script:
     return Script(verbatim(whole))
 
 
-def _other_after_hint(asked: Asked) -> Script:
+def _other_after_hint(asked: CheckedRequest) -> Script:
     hinted = bool(asked.said) and not asked.prefilled
     return Script(fixed(texts.OTHER_END if hinted else texts.ESSAY))
 
 
-def _reasoned(_asked: Asked) -> Script:
+def _reasoned(_asked: CheckedRequest) -> Script:
     return replace(Script(fixed("".join(islice(tokens_of(texts.ESSAY), 80)))), thinks=300)
 
 
-def _no_choices(asked: Asked) -> Reply:
+def _no_choices(asked: CheckedRequest) -> Reply:
     kind = "chat.completion.chunk" if asked.stream else "chat.completion"
     body = encoded({"id": "chatcmpl-none", "object": kind, "created": 0, "model": asked.model, "choices": []})
     if asked.stream:
@@ -85,7 +85,7 @@ def _no_choices(asked: Asked) -> Reply:
     return Reply(200, body)
 
 
-def _essay(**settings: bool) -> Callable[[Asked], Script]:
+def _essay(**settings: bool) -> Callable[[CheckedRequest], Script]:
     return lambda _asked: replace(Script(fixed(texts.ESSAY)), **settings)  # type: ignore[arg-type]
 
 

@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 
 from agentcore.machine.snapshot import Snapshot
+from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty, fold
-from agentcore.wording import number
 from dashboard.backtests.models import Backtest
+from dashboard.backtests.result_text import in_words
 from dashboard.backtests.services import UNFINISHED as UNDONE
-from dashboard.backtests.words import in_words
-from dashboard.replay.sweeping import SWEPT
-from dashboard.suggesting.cases import case_of
-from dashboard.suggesting.reruns import Tried, reruns_of
+from dashboard.replay.sweep_service import SWEPT
+from dashboard.suggesting.exhausted_limits import exhausted_limit_of
+from dashboard.suggesting.reruns import LimitTrial, reruns_of
 from dashboard.suggesting.selectors import suggestion_of
 from dashboard.suggesting.services import backtest_found
 from dashboard.suggesting.suggestion import Basis, Suggestion
-from dashboard.suggesting.words import because, costs_in_words, sentence, unit_of
+from dashboard.suggesting.suggestion_text import because, costs_in_words, sentence, unit_of
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 
@@ -29,8 +29,8 @@ class Panel:
 
     turn: Turn
     suggestion: Suggestion
-    running: Tried | None
-    in_vain: Tried | None
+    running: LimitTrial | None
+    in_vain: LimitTrial | None
     backtest: Backtest | None
 
     @property
@@ -115,7 +115,7 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     if last is None:
         spans = fold(recording_of(turn))
         last = spans[-1].after if spans else None
-    case = case_of(turn, last) if last is not None else None
+    case = exhausted_limit_of(turn, last) if last is not None else None
     suggestion = suggestion_of(turn, last) if last is not None and case is not None else None
     if case is None or suggestion is None:
         return None

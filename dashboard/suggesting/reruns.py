@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agentcore.reasons import TurnStatus
-from dashboard.suggesting.cases import Case
+from dashboard.suggesting.exhausted_limits import ExhaustedLimit
 from dashboard.turns.models import UNFINISHED, Turn
 
 #: What a re-run may be given otherwise and still try a limit of the same question.
@@ -11,7 +11,7 @@ LIMITS = frozenset({"max_tokens", "limits", "error_policy"})
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class LimitTrial:
     """A re-run, and the value of the limit that it was given."""
 
     value: int
@@ -27,16 +27,16 @@ class Tried:
         return self.turn.status == TurnStatus.PARTIAL
 
 
-def reruns_of(case: Case) -> tuple[Tried, ...]:
+def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
     """The oldest first."""
     found = (_tried(case, child) for child in case.turn.children.order_by("id"))
     return tuple(tried for tried in found if tried is not None)
 
 
-def _tried(case: Case, child: Turn) -> Tried | None:
+def _tried(case: ExhaustedLimit, child: Turn) -> LimitTrial | None:
     given = {key: value for key, value in child.overrides.items() if value != case.turn.overrides.get(key)}
     if child.forked_at is not None or set(given) - LIMITS or (case.limit != "max_tokens" and "max_tokens" in given):
         return None
     limits = {**given.get("limits", {}), **{key: given[key] for key in ("max_tokens",) if key in given}}
     value = {**limits, **given.get("error_policy", {})}.get(case.limit)
-    return None if value is None else Tried(int(value), child)
+    return None if value is None else LimitTrial(int(value), child)

@@ -7,19 +7,19 @@ from django.core.exceptions import ValidationError
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import TokenUsage
-from agentcore.one_call import enough_for_one_call
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, fold
+from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
-from dashboard.backtests.lengths import ENOUGH
+from dashboard.backtests.answer_lengths import ENOUGH
 from dashboard.prices.rates import priced
 from dashboard.prices.selectors import turn_rate
-from dashboard.replay.sweeping import SWEPT, TooMuchWork, completes_within, run_of
-from dashboard.replay.swept import surer
-from dashboard.suggesting.cases import Case, case_of
-from dashboard.suggesting.reruns import Tried, reruns_of
+from dashboard.replay.sweep_result import surer
+from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
+from dashboard.suggesting.exhausted_limits import ExhaustedLimit, exhausted_limit_of
+from dashboard.suggesting.limit_usage import UsageOf, usage_of
+from dashboard.suggesting.reruns import LimitTrial, reruns_of
 from dashboard.suggesting.suggestion import Basis, Costs, Goal, Suggestion
-from dashboard.suggesting.usage import UsageOf, usage_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
@@ -42,7 +42,7 @@ def suggestion_of(turn: Turn, last: Snapshot, *, usage: UsageOf = usage_of) -> S
 
     None where the turn needs none, or no limit would have helped.
     """
-    case = case_of(turn, last)
+    case = exhausted_limit_of(turn, last)
     if case is None:
         return None
     reruns = reruns_of(case)
@@ -51,7 +51,7 @@ def suggestion_of(turn: Turn, last: Snapshot, *, usage: UsageOf = usage_of) -> S
     return None if found is None else replace(found, together=case.together, costs=_costs(case, found))
 
 
-def _found(case: Case, reruns: tuple[Tried, ...], usage: UsageOf) -> Iterator[Suggestion]:
+def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf) -> Iterator[Suggestion]:
     if (recorded := _recorded(case)) is not None:
         yield recorded
     if case.goal is Goal.ONE_CALL:
@@ -68,7 +68,7 @@ def _found(case: Case, reruns: tuple[Tried, ...], usage: UsageOf) -> Iterator[Su
     yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
 
 
-def _recorded(case: Case) -> Suggestion | None:
+def _recorded(case: ExhaustedLimit) -> Suggestion | None:
     """What the recording itself tells: the smallest value under which it completes, in one call where that is asked."""
     one_call = case.goal is Goal.ONE_CALL
     if one_call and (tokens := enough_for_one_call(case.last)) is not None:
@@ -91,7 +91,7 @@ def _recorded(case: Case) -> Suggestion | None:
     return None
 
 
-def _usual(case: Case, usage: UsageOf) -> Suggestion | None:
+def _usual(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
     """What the answers of the same agent and model need, or of the same model; nothing where this one needs more."""
     model = TimelineFilters(provider=(case.turn.provider,), model=(case.turn.model,))
     agent = replace(model, agent=(case.turn.agent_name,))
@@ -112,7 +112,7 @@ def _usual(case: Case, usage: UsageOf) -> Suggestion | None:
     return None
 
 
-def _rerun(case: Case, reruns: tuple[Tried, ...], usual: Suggestion | None) -> Suggestion | None:
+def _rerun(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usual: Suggestion | None) -> Suggestion | None:
     """What a live re-run has proven. Of several that completed, the one under the smallest value."""
     proven = [tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED]
     if not proven:
@@ -125,7 +125,7 @@ def _rerun(case: Case, reruns: tuple[Tried, ...], usual: Suggestion | None) -> S
     return Suggestion(case.limit, *told, calls=turn.attempts, used=turn.output_tokens, rerun=turn.id)
 
 
-def _costs(case: Case, found: Suggestion) -> Costs:
+def _costs(case: ExhaustedLimit, found: Suggestion) -> Costs:
     """At most what a live try of the value takes: one call of so many tokens, or as much again as was used."""
     turn = case.turn
     first_in = turn.input_tokens // max(1, turn.attempts)

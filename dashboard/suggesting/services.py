@@ -7,16 +7,16 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from dashboard.accounts.models import User
-from dashboard.agents.auditing import on_behalf
+from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Policy, PolicyVersion
 from dashboard.agents.policies import POLICY_FIELDS
+from dashboard.agents.policy_versions import version_keep
 from dashboard.agents.selectors import policy_version_standing
 from dashboard.agents.services import policy_said
-from dashboard.agents.versioning import version_keep
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.services import backtest_create
 from dashboard.live.services import overrides_clean
-from dashboard.replay.rerunning import GONE, turn_rerun
+from dashboard.replay.rerun_service import GONE, turn_rerun
 from dashboard.suggesting.suggestion import Number, Suggestion
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn

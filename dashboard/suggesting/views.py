@@ -13,12 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from dashboard.accounts.models import User
+from dashboard.suggesting.limit_usage import usage_lately
 from dashboard.suggesting.panel import Panel, panel_of
 from dashboard.suggesting.selectors import suggestion_for
 from dashboard.suggesting.services import agent_cap_use, backtest_of_value, limit_find, policy_draft
 from dashboard.suggesting.suggestion import Basis, Suggestion
-from dashboard.suggesting.usage import usage_lately
-from dashboard.suggesting.words import because, sentence
+from dashboard.suggesting.suggestion_text import because, sentence
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 

@@ -10,7 +10,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from dashboard.agents.models import Project
-from dashboard.metrics.outgoing import count_telemetry
+from dashboard.metrics.outgoing_requests import count_telemetry
 from dashboard.telemetry.models import Destination, Queued
 
 BATCH = 200  #: turns of one export

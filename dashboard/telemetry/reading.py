@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from agentcore.messages import Message
-from dashboard.logs.asked import content_of
+from dashboard.logs.request_reader import content_of
 from dashboard.turns.history import messages_of, request_body_of
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 from dashboard.turns.selectors import attempts_of

@@ -21,7 +21,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from dashboard.egress.keys import key_for
-from dashboard.live.offload import in_database
+from dashboard.live.db_threads import in_database
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.telemetry import queue
 from dashboard.telemetry.measures import metrics

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_POST
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
-from dashboard.timeline.choosing import Choice, choice_of, tags_known
+from dashboard.timeline.selection import Choice, choice_of, tags_known
 from dashboard.timeline.services import turns_erase, turns_tag
-from dashboard.turns.listing import address_of
-from dashboard.turns.templatetags.shown import number
+from dashboard.turns.templatetags.formatting import number
+from dashboard.turns.timeline_page import address_of
 
 Act = Callable[[HttpRequest, Choice], str]
 
@@ -26,13 +26,13 @@ Act = Callable[[HttpRequest, Choice], str]
 @require_POST
 def tag(request: HttpRequest) -> HttpResponse:
     """Put tags on turns, take tags off them."""
-    return _answer(request, "timeline/_tag.html", _tag)
+    return _answer(request, "timeline/_tag_form.html", _tag)
 
 
 @require_POST
 def erase(request: HttpRequest) -> HttpResponse:
     """Erase turns and all that was recorded of them."""
-    return _answer(request, "timeline/_erase.html", _erase)
+    return _answer(request, "timeline/_erase_form.html", _erase)
 
 
 def _answer(request: HttpRequest, part: str, act: Act) -> HttpResponse:
@@ -53,7 +53,7 @@ def _done(request: HttpRequest, choice: Choice, said: str) -> HttpResponse:
     if not request.headers.get("HX-Request"):
         messages.success(request, said)
         return redirect(address_of(choice.query))
-    response = render(request, "timeline/_done.html", {"said": said})
+    response = render(request, "timeline/_bulk_done.html", {"said": said})
     response["HX-Trigger-After-Settle"] = "bulk-done"
     return response
 

@@ -8,10 +8,10 @@ from typing import Any
 from dashboard.agents.models import Project
 from dashboard.timeline.facets import LABELS
 from dashboard.turns.filters import NOT, WORDS, TimelineFilters
-from dashboard.turns.finding import find
-from dashboard.turns.listing import query_of
-from dashboard.turns.reach import reach_of
+from dashboard.turns.id_range import id_range_of
 from dashboard.turns.templatetags.reasons import reason_label
+from dashboard.turns.timeline_page import query_of
+from dashboard.turns.turn_query import find
 
 #: By the column, what a range is called and counted in.
 RANGE_WORDS: Mapping[str, tuple[str, str]] = {"tokens": ("Tokens", ""), "duration_ms": ("Took", " ms")}
@@ -53,7 +53,7 @@ def drops(*, project: Project, filters: TimelineFilters) -> tuple[Drop, ...]:
 
 
 def _counted(project: Project, filters: TimelineFilters) -> tuple[int, bool]:
-    found = find(project=project, filters=filters, reach=reach_of(filters), limit=MOST_DROPPED + 1)
+    found = find(project=project, filters=filters, reach=id_range_of(filters), limit=MOST_DROPPED + 1)
     return min(len(found), MOST_DROPPED), len(found) > MOST_DROPPED
 
 

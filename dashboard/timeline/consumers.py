@@ -9,10 +9,10 @@ from django.http import QueryDict
 from django.template.loader import render_to_string
 
 from dashboard.agents.strict_json import read_strictly
-from dashboard.live.announcing import TIMELINE_GROUP
+from dashboard.live.notifications import TIMELINE_GROUP
 from dashboard.live.scenes import Scene
-from dashboard.timeline.rows import dressed
-from dashboard.turns import listing
+from dashboard.timeline.row_context import with_row_context
+from dashboard.turns import timeline_page
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 
@@ -20,14 +20,14 @@ NOTHING = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Listed:
+class DisplayedRows:
     """What a page shows: its rows from the top, and how many turns it says are waiting above them."""
 
     rows: Mapping[UUID, Turn] | None  #: None: a page that was just opened, whose rows may be older than the socket
     waiting: int
 
 
-OPENED = Listed(None, 0)
+OPENED = DisplayedRows(None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +62,26 @@ class TimelineScene(Scene):
             return None
         if wanted == "resume" and self.subject.held_at is not None:
             return type(self)(replace(self.subject, held_at=None))
-        if wanted == "pause" and self.subject.held_at is None and not self.subject.cursor and isinstance(shows, Listed):
+        if (
+            wanted == "pause"
+            and self.subject.held_at is None
+            and not self.subject.cursor
+            and isinstance(shows, DisplayedRows)
+        ):
             return type(self)(replace(self.subject, held_at=max(shows.rows or (), default=NOTHING)))
         return None
 
     def look(self) -> None:
         asked = self.subject
-        found = listing.page_again(asked.filters, asked.cursor, held_at=asked.held_at)
-        rows = {turn.id: turn for turn in dressed(found, asked.filters.q)}
+        found = timeline_page.page_again(asked.filters, asked.cursor, held_at=asked.held_at)
+        rows = {turn.id: turn for turn in with_row_context(found, asked.filters.q)}
         still = asked.newest if asked.cursor else asked.held_at
         is_still = asked.cursor or still is not None
-        self.listed = Listed(rows, listing.newer_than(asked.filters, still) if is_still else 0)
+        self.listed = DisplayedRows(rows, timeline_page.newer_than(asked.filters, still) if is_still else 0)
 
     def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
         now = self.listed
-        known = shows if isinstance(shows, Listed) else None
+        known = shows if isinstance(shows, DisplayedRows) else None
         rows = now.rows or {}
         if known is None or known.rows is None or self._resorted(known.rows, rows):
             texts = [_all(rows)]
@@ -92,8 +97,8 @@ class TimelineScene(Scene):
 
     def _count(self, count: int) -> str:
         """How many turns wait above those that are shown."""
-        address = listing.address_of(listing.query_of(self.subject.filters))
-        context = {"count": count, "most": listing.MOST_COUNTED, "address": address, "oob": True}
+        address = timeline_page.address_of(timeline_page.query_of(self.subject.filters))
+        context = {"count": count, "most": timeline_page.MOST_COUNTED, "address": address, "oob": True}
         return render_to_string("turns/_new_turns.html", context)
 
 

@@ -9,13 +9,13 @@ from uuid import UUID
 from django.db import connection
 
 from dashboard.agents.models import Project
-from dashboard.timeline.counting import Counting, Counts, held_by_rollups
+from dashboard.timeline.turn_counts import Counts, TurnCounts, held_by_rollups
 from dashboard.timeline.values import MOST_COUNTED, Facet, FacetValue
 from dashboard.turns.cohorts import COLUMNS, HAS_COLUMNS
 from dashboard.turns.filters import NOT, TimelineFilters
-from dashboard.turns.finding import find
+from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import Cohort
-from dashboard.turns.reach import reach_of
+from dashboard.turns.turn_query import find
 
 LABELS: Mapping[str, str] = {
     "stop_reason": "Agent stop reason",
@@ -51,7 +51,7 @@ Cohorts = Mapping[int, Sequence[tuple[str, ...]]]  #: by cohort: its values of e
 def facets(*, project: Project, filters: TimelineFilters) -> tuple[Facet, ...]:
     """All facets, in the order of LABELS. The counts of each are under all other filters: they say what choosing
     another value would find."""
-    cohorts, counting = _cohorts(project), Counting(project)
+    cohorts, counting = _cohorts(project), TurnCounts(project)
     counts = counting.count(filters)
     found = {name: _counted(name, counting, filters, cohorts, counts) for name in NAMES}
     found |= {name: _rare(name, column, counting, filters) for name, column in RARE.items()}
@@ -71,7 +71,7 @@ def _values(columns: Sequence[Any]) -> Sequence[tuple[str, ...]]:
 
 
 def _counted(
-    name: str, counting: Counting, filters: TimelineFilters, cohorts: Cohorts, counts: Counts
+    name: str, counting: TurnCounts, filters: TimelineFilters, cohorts: Cohorts, counts: Counts
 ) -> tuple[Counter[str], bool]:
     """Turns by value of this facet, and whether the counts are capped."""
     others = _without(filters, name)
@@ -101,11 +101,11 @@ def _lets_through(name: str, wanted: set[str], values: tuple[str, ...]) -> bool:
     return wanted.issubset(values) if name == "has" else not wanted.isdisjoint(values)
 
 
-def _rare(name: str, column: str, counting: Counting, filters: TimelineFilters) -> tuple[Counter[str], bool]:
+def _rare(name: str, column: str, counting: TurnCounts, filters: TimelineFilters) -> tuple[Counter[str], bool]:
     """Of the newest turns that have any; under filters that rollups do not hold, of the newest that are found."""
     others = _without(filters, name)
     if held_by_rollups(others):
-        reach, most = reach_of(others), MOST_COUNTED + 1
+        reach, most = id_range_of(others), MOST_COUNTED + 1
         found = find(project=counting.project, filters=others, reach=reach, limit=most, having=column)
         found, capped = found[:MOST_COUNTED], len(found) == most
     else:

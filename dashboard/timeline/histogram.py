@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 from django.db import connection
 
 from dashboard.agents.models import Project
-from dashboard.timeline.counting import held_by_rollups, newest
 from dashboard.timeline.rollups import LEVELS, counted
+from dashboard.timeline.turn_counts import held_by_rollups, newest
 from dashboard.timeline.values import Bucket, Histogram
 from dashboard.turns import cohorts
 from dashboard.turns.filters import EPOCH, TimelineFilters
+from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import Cohort, Turn
-from dashboard.turns.reach import reach_of
 
 #: What may be stacked, by the filter's name.
 STACKS = ("model_stop_reason", "stop_reason")
@@ -54,7 +54,7 @@ def bucket_seconds(since: datetime, until: datetime) -> int:
 
 def _range(project: Project, filters: TimelineFilters) -> tuple[datetime, datetime] | None:
     """What the filters say, else from the first turn's time to just after the last one's; None without any turn."""
-    reach = reach_of(filters)
+    reach = id_range_of(filters)
     ids = Turn.objects.filter(project=project, id__gte=reach.low, id__lt=reach.high).values_list("id", flat=True)
     first, last = ids.order_by("id").first(), ids.order_by("-id").first()
     if first is None or last is None:

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from dashboard.sealing.tombstones import raw_removed
-from dashboard.timeline.erasing import erasing
+from dashboard.timeline.erase_flag import erasing
 from dashboard.timeline.models import BulkAction
 from dashboard.turns.indexes import RAW_UNTIL
 from dashboard.turns.models import UNFINISHED, Attempt, AttemptChunk, Turn

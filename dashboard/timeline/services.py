@@ -14,16 +14,16 @@ from django.db.models import Q, QuerySet
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
-from dashboard.conversations import line
+from dashboard.conversations import conversation_queue
 from dashboard.gateway.models import GatewayCall
-from dashboard.ingest import pieces
+from dashboard.ingest import span_store
 from dashboard.live.models import Signal
 from dashboard.sealing.tombstones import turns_erased
-from dashboard.timeline.erasing import erasing
+from dashboard.timeline.erase_flag import erasing
 from dashboard.timeline.models import BulkAction
-from dashboard.timeline.sweeping import loosen, nodes_sweep
+from dashboard.timeline.node_cleanup import loosen, nodes_sweep
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.finding import find
+from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import (
     UNFINISHED,
     Attempt,
@@ -36,8 +36,8 @@ from dashboard.turns.models import (
     Turn,
     TurnMessage,
 )
-from dashboard.turns.reach import reach_of
 from dashboard.turns.tags import MOST_TAGS, tags_clean
+from dashboard.turns.turn_query import find
 
 BATCH = 500  #: turns of one transaction
 #: All that carries a turn's id.
@@ -97,7 +97,7 @@ def _batches(project: Project, chosen: Chosen) -> Iterator[Sequence[UUID]]:
     if not isinstance(chosen, TimelineFilters):
         yield from (chosen[start : start + BATCH] for start in range(0, len(chosen), BATCH))
         return
-    reach = reach_of(chosen)
+    reach = id_range_of(chosen)
     while found := find(project=project, filters=chosen, reach=reach, limit=BATCH):
         yield [turn_id for turn_id, _ in found]
         reach = replace(reach, high=found[-1][0])
@@ -127,12 +127,12 @@ def _erase(project: Project, ids: Sequence[UUID], by: str) -> list[UUID]:
     erased = [turn_id for turn_id, _ in found]
     with erasing():
         loosen(erased)
-        pieces.forget(erased)
+        span_store.forget(erased)
         for model in HISTORY:
             model.objects.filter(turn_id__in=erased).delete()
         Turn.objects.filter(id__in=erased).delete()
     turns_erased(erased, by=by)
-    line.mend(conversation for _, conversation in found if conversation is not None)
+    conversation_queue.mend(conversation for _, conversation in found if conversation is not None)
     return erased
 
 

@@ -11,11 +11,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
-from dashboard.timeline import opening
+from dashboard.timeline import default_view
 from dashboard.timeline.models import SavedView
-from dashboard.timeline.renaming import saved_view_rename
 from dashboard.timeline.saved_views import saved_view_delete, saved_view_save, saved_views
-from dashboard.turns.listing import address_of
+from dashboard.timeline.view_rename import saved_view_rename
+from dashboard.turns.timeline_page import address_of
 
 
 def _user(request: HttpRequest) -> User:
@@ -39,7 +39,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 def _context(request: HttpRequest) -> dict[str, object]:
     views = saved_views(project=project_default(), user=_user(request))
-    return {"views": views, "opening": opening.view_id_of(request)}
+    return {"views": views, "opening": default_view.view_id_of(request)}
 
 
 def _save(request: HttpRequest) -> HttpResponse:
@@ -56,7 +56,7 @@ def _save(request: HttpRequest) -> HttpResponse:
         messages.error(request, error)
         response = redirect("timeline:views")
     if saved and request.POST.get("opens"):
-        opening.open_with(response, saved.pk, secure=request.is_secure())
+        default_view.open_with(response, saved.pk, secure=request.is_secure())
     return response
 
 
@@ -105,5 +105,5 @@ def opens(request: HttpRequest, view_id: UUID) -> HttpResponse:
         request, f"This browser now opens the timeline with “{view}”." if wanted else "It opens with all turns again."
     )
     response = redirect("timeline:views")
-    opening.open_with(response, wanted, secure=request.is_secure())
+    default_view.open_with(response, wanted, secure=request.is_secure())
     return response

@@ -11,15 +11,15 @@ from django.views.decorators.http import require_safe
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.timeline import chips, selectors
-from dashboard.timeline.bounding import bounded
 from dashboard.timeline.chart import chart_of
-from dashboard.timeline.opening import EVERYTHING, opening_view, view_id_of
+from dashboard.timeline.default_view import EVERYTHING, opening_view, view_id_of
+from dashboard.timeline.filter_context import chosen_facets
 from dashboard.timeline.presets import presets
-from dashboard.timeline.rows import dressed
+from dashboard.timeline.row_context import with_row_context
 from dashboard.timeline.saved_views import saved_views
-from dashboard.timeline.uncounted import chosen_facets
+from dashboard.timeline.time_bounds import bounded
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.listing import address_of, listing_of, newest_id
+from dashboard.turns.timeline_page import address_of, newest_id, timeline_page
 
 MOST_VALUES = 60  #: of one facet that are listed
 STACKS = {"model_stop_reason": "why the model stopped", "stop_reason": "why the agent stopped"}
@@ -35,8 +35,8 @@ def timeline(request: HttpRequest) -> HttpResponse:
     wants_list = request.headers.get("HX-Target") == "timeline"
     if opening is not None and opening.query and not request.GET and not wants_list:
         return redirect(address_of(opening.query))
-    listing = listing_of(request.GET)
-    dressed(listing.items, listing.filters.q)
+    listing = timeline_page(request.GET)
+    with_row_context(listing.items, listing.filters.q)
     everything = EVERYTHING if opening else "/"
     context = {"listing": listing, "chips": chips.chips_of(listing.filters), "everything": everything}
     if wants_list:
@@ -96,6 +96,8 @@ def chart(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def drops(request: HttpRequest) -> HttpResponse:
-    """What taking away each filter would find."""
+    """The number of turns without each of the filters."""
     filters, _ = TimelineFilters.parse(request.GET)
-    return render(request, "timeline/_drops.html", {"drops": chips.drops(project=project_default(), filters=filters)})
+    return render(
+        request, "timeline/_filter_removals.html", {"drops": chips.drops(project=project_default(), filters=filters)}
+    )

@@ -10,7 +10,7 @@ from dashboard.egress.keys import state_in_words
 from dashboard.tools.forms import McpServerForm
 from dashboard.tools.mcp.names import chosen_name
 from dashboard.tools.models import McpServer
-from dashboard.tools.services import Look, mcp_server_look
+from dashboard.tools.services import ToolDiscovery, mcp_server_look
 
 LOOK = "_look"  #: the name of the button
 
@@ -65,7 +65,7 @@ def _after_a_crash(tool: dict[str, bool]) -> str:
     return "may run again after a crash" if tool["idempotent"] else "never runs twice"
 
 
-def _told(look: Look, server: McpServer) -> tuple[int, str]:
+def _told(look: ToolDiscovery, server: McpServer) -> tuple[int, str]:
     if look.problem:
         return messages.ERROR, f"{look.problem} {f'It said: {look.heard}' if look.heard else ''}".strip()
     words = f"“{server.name}” answers; it offers {look.found:,} tool{'' if look.found == 1 else 's'}."

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from dashboard.agents.continuing import NOT_A_CHOICE
+from dashboard.agents.continuation_settings import NOT_A_CHOICE
 from dashboard.agents.models import Named
 from dashboard.agents.validation import api_key_env_valid, key_may_go
 from dashboard.tools import validation

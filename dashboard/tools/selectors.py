@@ -63,9 +63,9 @@ def server_tool(server: McpServer, entry: Mapping[str, Any]) -> Tool:
     async def run(arguments: Mapping[str, Any], _: TurnContext) -> str:
         if not server.enabled:
             raise ToolProblem(f"The MCP server “{server.name}” is switched off.")
-        from dashboard.tools.mcp import visiting  # the SDK takes half a second to import
+        from dashboard.tools.mcp import session  # the SDK takes half a second to import
 
-        return await visiting.call(server_of(server), entry["name"], dict(arguments))
+        return await session.call(server_of(server), entry["name"], dict(arguments))
 
     spec = ToolSpec(wire_name(server.name, entry["name"]), entry["description"], entry["schema"])
     name = chosen_name(server.name, entry["name"])

@@ -19,7 +19,7 @@ MAX_DOCUMENT_CHARS = 1_000_000  #: of all documents of a turn together
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ToolDiscovery:
     """What came of looking for a server's tools. `problem` is empty where it answered; `heard`: its last words."""
 
     found: int = 0
@@ -36,17 +36,17 @@ def mcp_server_create(*, project: Project, name: str, **fields: Any) -> McpServe
     return server
 
 
-def mcp_server_look(*, server: McpServer) -> Look:
+def mcp_server_look(*, server: McpServer) -> ToolDiscovery:
     """Ask the server for its tools and keep them. Where it does not answer, those it had stay."""
-    from dashboard.tools.mcp import visiting  # the SDK takes half a second to import
+    from dashboard.tools.mcp import session  # the SDK takes half a second to import
 
     try:
-        offered = visiting.look(server_of(server))
+        offered = session.look(server_of(server))
     except ToolProblem as problem:
-        return Look(problem=str(problem), heard=getattr(problem, "heard", ""))
+        return ToolDiscovery(problem=str(problem), heard=getattr(problem, "heard", ""))
     server.tools, server.refreshed_at = offered.tools, datetime.now(UTC)
     server.save(update_fields=["tools", "refreshed_at"])
-    return Look(len(offered.tools), offered.left_out)
+    return ToolDiscovery(len(offered.tools), offered.left_out)
 
 
 def documents_clean(documents: Sequence[Mapping[str, str]]) -> list[TurnDocument]:

@@ -18,7 +18,7 @@ from agentcore.reasons import TurnStatus
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.live.services import TurnConflict, turn_cancel, turn_start
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.timeline.services import turns_erase
 from dashboard.tour.lessons import LESSONS, Lesson
 from dashboard.tour.models import Stop

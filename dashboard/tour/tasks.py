@@ -8,7 +8,7 @@ from procrastinate import RetryStrategy, exceptions
 from procrastinate.contrib.django import app
 
 from dashboard.agents.models import Project
-from dashboard.live.offload import in_database
+from dashboard.live.db_threads import in_database
 from dashboard.live.tasks import QUEUE
 from dashboard.tour.services import tour_go_on
 

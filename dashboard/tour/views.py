@@ -18,7 +18,7 @@ from dashboard.agents.selectors import agent_list, project_default
 from dashboard.gateway.services import key_create
 from dashboard.tour import services
 from dashboard.tour.selectors import tour_of
-from dashboard.turns.templatetags.shown import number
+from dashboard.turns.templatetags.formatting import number
 
 KEY_NAME, KEY_DAYS = "first steps", 30
 NO_KEY = "YOUR_KEY"  #: stands in the snippets until a key was created

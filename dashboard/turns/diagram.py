@@ -1,11 +1,11 @@
 """The state machine as a picture, with the path a turn took through it: who waits for the outside stands at the left,
-who decides at the right, beside its partner. Drawn from the transition table (see `lanes`)."""
+who decides at the right, beside its partner. Drawn from the transition table (see `diagram_layout`)."""
 
 from dataclasses import dataclass
 
 from agentcore.machine.states import TRANSITIONS, State
-from dashboard.turns.lanes import BOX_HEIGHT, BOX_WIDTH, HEIGHT, LEFT, PLACES, WIDTH, lines
-from dashboard.turns.stepping import Moment
+from dashboard.turns.diagram_layout import BOX_HEIGHT, BOX_WIDTH, HEIGHT, LEFT, PLACES, WIDTH, lines
+from dashboard.turns.moments import Moment
 
 LONGEST_LINE = 14  #: characters of a name that fit on one line
 

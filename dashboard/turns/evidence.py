@@ -62,7 +62,7 @@ class Fault:
     words: str
 
 
-class Kept(NamedTuple):
+class StoredAnswer(NamedTuple):
     """What is stored of an answer as it came: all its bytes, and the text that was shown meanwhile."""
 
     raw: bytes = b""
@@ -70,7 +70,7 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class EndedCall:
     """A call that has ended: the record that ended it, and the attempt's row."""
 
     record: Record
@@ -80,7 +80,7 @@ class Answered:
 def faults_of(
     records: Iterable[Record],
     attempts: Iterable[Attempt],
-    raws: Mapping[int, Kept],
+    raws: Mapping[int, StoredAnswer],
     ours: Collection[int] = (),
 ) -> Iterator[Fault]:
     """Every stored answer that differs from its bytes or its row, or has none. `raws`: the bytes that are stored, by
@@ -91,7 +91,7 @@ def faults_of(
     for answered in _answered(records, attempts):
         ended.add(answered.attempt.index)
         yield from _row_faults(answered)
-        kept = raws.get(answered.attempt.index, Kept())
+        kept = raws.get(answered.attempt.index, StoredAnswer())
         if kept.raw and answered.attempt.provider in PROVIDERS:
             yield from _byte_faults(answered, kept, whole=answered.record.seq in ours)
     for attempt in attempts:
@@ -108,18 +108,18 @@ def other_beginning(provider: str, input_text: str, setup: Setup, messages: Iter
     return "" if cut or input_text in texts else "input"
 
 
-def unproven(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, Kept]) -> list[int]:
+def unproven(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, StoredAnswer]) -> list[int]:
     """The attempts whose answer cannot be compared, because no bytes of it are stored or nobody here can read them."""
     return [
         answered.attempt.index
         for answered in _answered(records, attempts)
         if not answered.attempt.answered_by
-        and not (raws.get(answered.attempt.index, Kept()).raw and answered.attempt.provider in PROVIDERS)
+        and not (raws.get(answered.attempt.index, StoredAnswer()).raw and answered.attempt.provider in PROVIDERS)
         and (_response(answered.record.event) is not None or _told_without_bytes(answered))
     ]
 
 
-def _told_without_bytes(answered: Answered) -> bool:
+def _told_without_bytes(answered: EndedCall) -> bool:
     """Whether an error answer says more than one without a body does."""
     event, row = answered.record.event, answered.attempt
     if _may_answer(row) or not isinstance(event, ModelFailed):
@@ -128,11 +128,11 @@ def _told_without_bytes(answered: Answered) -> bool:
 
 
 def otherwise(
-    records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, Kept], ours: Collection[int]
+    records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, StoredAnswer], ours: Collection[int]
 ) -> Iterator[str]:
     """What of an answer may be as another version of the codec read it, or was invented, each in a sentence."""
     for answered in _answered(records, attempts):
-        kept, row = raws.get(answered.attempt.index, Kept()), answered.attempt
+        kept, row = raws.get(answered.attempt.index, StoredAnswer()), answered.attempt
         is_read = kept.raw and row.provider in PROVIDERS and not row.answered_by and _may_answer(row)
         if (
             is_read
@@ -146,11 +146,11 @@ def _may_answer(attempt: Attempt) -> bool:
     return attempt.status_code is None or 200 <= attempt.status_code < 300
 
 
-def _answered(records: Iterable[Record], attempts: Iterable[Attempt]) -> Iterator[Answered]:
+def _answered(records: Iterable[Record], attempts: Iterable[Attempt]) -> Iterator[EndedCall]:
     rows = {attempt.index: attempt for attempt in attempts}
     for record, calling in _calls_ended(records):
         if calling in rows:
-            yield Answered(record, rows[calling])
+            yield EndedCall(record, rows[calling])
 
 
 def _calls_ended(records: Iterable[Record]) -> Iterator[tuple[Record, int]]:
@@ -179,7 +179,7 @@ def _response(event: Event) -> ChatResponse | None:
     return None
 
 
-def _row_faults(answered: Answered) -> Iterator[Fault]:
+def _row_faults(answered: EndedCall) -> Iterator[Fault]:
     """The attempt's row shows what its event says."""
     event, row = answered.record.event, answered.attempt
     response = _response(event)
@@ -227,7 +227,7 @@ def answer_columns(response: ChatResponse) -> dict[str, Any]:
     }
 
 
-def _byte_faults(answered: Answered, kept: Kept, *, whole: bool) -> Iterator[Fault]:
+def _byte_faults(answered: EndedCall, kept: StoredAnswer, *, whole: bool) -> Iterator[Fault]:
     """The event says what the bytes say."""
     event, attempt = answered.record.event, answered.attempt
     if attempt.answered_by:
@@ -252,7 +252,7 @@ def _differing_error(event: Event, attempt: Attempt, raw: bytes) -> list[str]:
     return [name for name in ERROR if getattr(found, name) != getattr(event.error, name)]
 
 
-def _differing_answer(event: Event, attempt: Attempt, kept: Kept, names: Iterable[str]) -> list[str]:
+def _differing_answer(event: Event, attempt: Attempt, kept: StoredAnswer, names: Iterable[str]) -> list[str]:
     said = _response(event)
     try:
         decoder = get_provider(attempt.provider).stream_decoder(max_tokens=attempt.max_tokens)

@@ -90,7 +90,7 @@ class TimelineFilters:
     until: datetime | None = None
     run: UUID | None = None  #: turns of this run alone
     fold: str = ""  #: `runs`: of each run, lists have its newest turn alone
-    sort: str = ""  #: one of SORTS: lists have the newest turns in this order (`sorting`)
+    sort: str = ""  #: one of SORTS: lists have the newest turns in this order (`sort_order`)
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> tuple[Self, dict[str, str]]:

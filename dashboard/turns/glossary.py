@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
-from dashboard.turns.certainty import MEANINGS
+from dashboard.turns.certainty_text import MEANINGS
 
 
 @dataclass(frozen=True, slots=True)

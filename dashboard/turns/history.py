@@ -37,7 +37,7 @@ compact_json = _compact()
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TurnPosition:
     """Where a turn stands: its last snapshot and the step that led there (None before the first record)."""
 
     policy: Policy
@@ -63,7 +63,7 @@ def _record(row: models.Record) -> Record:
     return Record(row.seq, event, tuple(row.transitions), row.command, tuple(row.observed))
 
 
-def standing_of(turn: models.Turn) -> Standing:
+def position_of(turn: models.Turn) -> TurnPosition:
     """Fold the history from its last checkpoint."""
     policy = stored_policy(turn.policy)
     checkpoint = models.Checkpoint.objects.filter(turn_id=turn.id).order_by("-seq").first()
@@ -84,14 +84,14 @@ def snapshot_at(turn: models.Turn, seq: int) -> Snapshot:
 
 def _fold(
     policy: Policy, snapshot: Snapshot, since: int, rows: Iterable[models.Record], started_at: datetime | None
-) -> Standing:
+) -> TurnPosition:
     step, seq, last_at = None, since, None
     for row in rows:
         last_at = row.at
         if row.seq > since:
             step = advance(snapshot, serial.event_from_json(row.event), as_judged(policy, row.transitions))
             snapshot, seq = step.snapshot, row.seq
-    return Standing(policy, snapshot, seq, step, started_at, last_at)
+    return TurnPosition(policy, snapshot, seq, step, started_at, last_at)
 
 
 def _started_at(turn: models.Turn) -> datetime | None:
@@ -121,21 +121,23 @@ def messages_of(turn_id: UUID) -> list[str]:
     """The turn's conversation in the provider's form, each message as JSON text."""
     head = models.Turn.objects.filter(id=turn_id).values_list("node_id", flat=True).first()
     if head is not None:
-        return [wire.decode() for wire in nodes.said(nodes.read(head), nodes.Form.WIRE)]
+        return [wire.decode() for wire in nodes.said(nodes.read(head), nodes.NodeForm.WIRE)]
     return list(models.TurnMessage.objects.filter(turn_id=turn_id).order_by("n").values_list("wire", flat=True))
 
 
 def client_body_of(turn: models.Turn) -> bytes | None:
     """What the client of the gateway sent, byte for byte; None of a turn that no client asked for."""
-    frame = next((node[nodes.Form.FRAME] for node in nodes.read(turn.shared_id) if nodes.Form.FRAME in node), None)
+    frame = next(
+        (node[nodes.NodeForm.FRAME] for node in nodes.read(turn.shared_id) if nodes.NodeForm.FRAME in node), None
+    )
     if frame is None:
         request = models.ClientRequest.objects.filter(turn_id=turn.id).first()
         if request is None:
             return None
         if request.frame_id is None:
             return bytes(request.body or b"")
-        frame = nodes.read_one(request.frame_id)[nodes.Form.FRAME]
-    return joined(frame, nodes.said(nodes.read(turn.node_id), nodes.Form.CLIENT))
+        frame = nodes.read_one(request.frame_id)[nodes.NodeForm.FRAME]
+    return joined(frame, nodes.said(nodes.read(turn.node_id), nodes.NodeForm.CLIENT))
 
 
 def request_body_of(attempt: models.Attempt, messages: Sequence[str] | None = None) -> str:
@@ -167,7 +169,7 @@ def raw_response_of(attempt: models.Attempt) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class StoredChunk:
     """A piece of an answer as it was kept: when, after the call began, in seconds; how many bytes; the text in them."""
 
     after: float
@@ -175,11 +177,11 @@ class Came:
     text: str
 
 
-def pieces_of(attempt: models.Attempt) -> list[Came]:
+def pieces_of(attempt: models.Attempt) -> list[StoredChunk]:
     """The pieces an answer came in, as they were kept."""
     chunks = models.Piece.objects.filter(turn_id=attempt.turn_id, attempt=attempt.index).order_by("n")
     rows = chunks.values_list("at", "raw", "text")
-    return [Came(max(0.0, (at - attempt.started_at).total_seconds()), len(raw), text) for at, raw, text in rows]
+    return [StoredChunk(max(0.0, (at - attempt.started_at).total_seconds()), len(raw), text) for at, raw, text in rows]
 
 
 def draft_of(turn: models.Turn) -> str:

@@ -1,11 +1,13 @@
-"""How the database finds turns (see `finding`, `terms`). What an index includes makes reading the rows needless."""
+"""How the database finds turns (see `turn_query`, `search_terms`). What an index includes makes reading the rows
+needless."""
 
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchQuery, SearchVectorExact, SearchVectorField
 from django.db import models
 
 #: The arguments of `whystop_search`, in its order. It gives the words of question and answer, and terms of what else
-#: there is to find by (`terms`). Only the index keeps what it gives: as a column it took twice the bytes of the texts.
+#: there is to find by (`search_terms`). Only the index keeps what it gives: as a column it took twice the bytes of the
+#: texts.
 SEARCHED = (
     "id", "input_text", "output_text", "stop_reason", "model_stop_reason", "status", "provider", "model",
     "agent_name", "error_type", "continuations", "tool_repairs", "envelope_retries", "tags", "input_tokens",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from agentcore.machine.budgets import Budget, budgets_of
 from agentcore.machine.snapshot import Snapshot
-from dashboard.agents.watching import ENDLESS_CHARS
+from dashboard.agents.observe_policy import ENDLESS_CHARS
 
 #: Where the core's name is not the word of pages; it stays, for breakpoints on budgets have recorded it.
 SAID = {"steps": "iterations"}

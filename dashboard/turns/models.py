@@ -35,9 +35,9 @@ from dashboard.turns.fields import ExactJSONField, KeptOnceField, ShownTextField
 from dashboard.turns.ids import new_id
 from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, RUNNING_ON, SEARCHING
 from dashboard.turns.known_answers import AnswersField
-from dashboard.turns.packing import RawField, unpacked_columns
+from dashboard.turns.record_compression import RawField, unpacked_columns
 from dashboard.turns.run_sums import RunSums
-from dashboard.turns.shared import BeginningField, RequestField, RulesField, beginning
+from dashboard.turns.shared_values import BeginningField, RequestField, RulesField, beginning
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
 #: Stands among an attempt's response headers where an operator answered in the model's place: who.
@@ -88,7 +88,8 @@ class Turn(models.Model):
     policy_version = models.ForeignKey("agents.PolicyVersion", null=True, on_delete=models.PROTECT)
     policy = RulesField(default=dict)  #: the policy as the turn uses it (`agentcore.serial`)
     overrides = ExactJSONField(default=dict)  #: what was asked for beside the policy
-    #: who said each field of the policy (`dashboard.agents.resolving`); null for turns from before there were layers
+    #: who said each field of the policy (`dashboard.agents.policy_resolution`); null for turns from before there were
+    #: layers
     policy_sources = RulesField(null=True)
     #: how long raw answers (`AttemptChunk`) stay once the turn has ended, as its policy said; null: for ever
     keep_raw_days = models.PositiveIntegerField(null=True)
@@ -97,7 +98,7 @@ class Turn(models.Model):
     setup = BeginningField(default=dict)
     #: the last message of the conversation, for attempts to refer to; null where none was sent, or in `TurnMessage`s
     node = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="turns", db_index=False)
-    #: the last of the values that its rows share with other turns' (`shared`)
+    #: the last of the values that its rows share with other turns' (`shared_values`)
     shared = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     #: the first turn of the run that it is of (`dashboard.runs`); null for that one, and for a turn that is alone
     run_id = models.UUIDField(null=True, editable=False)
@@ -147,7 +148,7 @@ class Turn(models.Model):
 
     run_sums: RunSums | None = None  #: in a list that is folded into runs, what its run comes to
     price: object = None  #: in a list, what it cost (`dashboard.prices`); None where that is not known
-    held_ms: int = 0  #: in a list, how much of its duration it was held (`holding`)
+    held_ms: int = 0  #: in a list, how much of its duration it was held (`held_time`)
     snippet: object = None  #: in a list that was searched, where the words stand (`snippets.Snippet`)
 
     def __str__(self) -> str:
@@ -203,9 +204,10 @@ class Record(models.Model):
     command = ExactJSONField()
     observed = ExactJSONField(default=list)
     core_version = models.TextField()
-    #: the four columns of JSON as they are, compressed (`packing`); they themselves have what statements ask for
+    #: the four columns of JSON as they are, compressed (`record_compression`); they themselves have what statements ask
+    #: for
     packed = models.BinaryField(null=True)
-    judged = ExactJSONField(null=True)  #: its judgements (`entries.judged_column`), which `turns_judgement` tells
+    judged = ExactJSONField(null=True)  #: its judgements (`row_mapping.judged_column`), which `turns_judgement` tells
 
     class Meta:
         ordering = ["turn_id", "seq"]
@@ -353,7 +355,7 @@ class Node(models.Model):
 
 
 class LooseNode(models.Model):
-    """A node whose turn was erased: it goes once nothing else refers to it (`dashboard.timeline.sweeping`)."""
+    """A node whose turn was erased: it goes once nothing else refers to it (`dashboard.timeline.node_cleanup`)."""
 
     id = models.UUIDField(primary_key=True, editable=False)
 

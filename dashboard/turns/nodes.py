@@ -5,7 +5,7 @@ is a keyed hash of its parent's id and of these forms, so one id stands for a wh
 begin alike share their nodes. The key is the project's: no id tells one project what another one said.
 
 What stands once and has no place among messages, such as the rest of a request, is a node without a parent; or, of a
-turn's shared values (`shared`), one after the turn's others.
+turn's shared values (`shared_values`), one after the turn's others.
 """
 
 import hashlib
@@ -42,17 +42,17 @@ SELECT id, parent_id, packed FROM chain JOIN turns_node USING (id)
 """
 
 
-class Form(StrEnum):
+class NodeForm(StrEnum):
     """Whose words a node holds."""
 
     CLIENT = "c"  #: an element of a client's list of messages, byte for byte
     WIRE = "w"  #: a message as the provider was sent it, as JSON text
     MESSAGE = "m"  #: a message as the core has it, as JSON text
     FRAME = "f"  #: a client's request without its messages (`request_frames`)
-    VALUE = "v"  #: the large values of an object, as JSON text (`shared`)
+    VALUE = "v"  #: the large values of an object, as JSON text (`shared_values`)
 
 
-Forms = Mapping[Form, Sequence[bytes]]
+Forms = Mapping[NodeForm, Sequence[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,13 @@ def grown(project_id: UUID, parent: UUID | None, forms: Forms) -> list[NewNode]:
     return nodes
 
 
-def read(head: UUID | None) -> list[dict[Form, bytes]]:
+def read(head: UUID | None) -> list[dict[NodeForm, bytes]]:
     """The nodes of a conversation, oldest first, each with its forms. Empty for None."""
     return list(read_with_ids(head).values())
 
 
-def read_with_ids(head: UUID | None) -> dict[UUID, dict[Form, bytes]]:
-    """The same, by their ids."""
+def read_with_ids(head: UUID | None) -> dict[UUID, dict[NodeForm, bytes]]:
+    """The nodes read, by their ids."""
     if head is None:
         return {}
     with connection.cursor() as cursor:
@@ -98,14 +98,14 @@ def read_with_ids(head: UUID | None) -> dict[UUID, dict[Form, bytes]]:
         return {node_id: dict(parts(unpacked(packed))) for node_id, packed in cursor.fetchall()}
 
 
-def read_all(heads: Iterable[UUID]) -> dict[UUID, tuple[UUID | None, dict[Form, bytes]]]:
+def read_all(heads: Iterable[UUID]) -> dict[UUID, tuple[UUID | None, dict[NodeForm, bytes]]]:
     """All nodes of these conversations by their ids, each once, with the one before it."""
     with connection.cursor() as cursor:
         cursor.execute(_READ_ALL, [list(heads)])
         return {node_id: (parent, dict(parts(unpacked(packed)))) for node_id, parent, packed in cursor.fetchall()}
 
 
-def read_one(node_id: UUID) -> dict[Form, bytes]:
+def read_one(node_id: UUID) -> dict[NodeForm, bytes]:
     """One node, whatever stands before it. Raises `LookupError` where there is none."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT packed FROM turns_node WHERE id = %s", [node_id])
@@ -115,18 +115,18 @@ def read_one(node_id: UUID) -> dict[Form, bytes]:
     return dict(parts(unpacked(found[0])))
 
 
-def said(nodes: Iterable[Mapping[Form, bytes]], form: Form) -> list[bytes]:
+def said(nodes: Iterable[Mapping[NodeForm, bytes]], form: NodeForm) -> list[bytes]:
     """The messages that have this form, in order."""
     return [node[form] for node in nodes if form in node]
 
 
-def parts(content: bytes) -> Iterator[tuple[Form, bytes]]:
+def parts(content: bytes) -> Iterator[tuple[NodeForm, bytes]]:
     """The forms of a content."""
     at = 0
     while at < len(content):
         form, length = _PART.unpack_from(content, at)
         at += _PART.size + length
-        yield Form(form.decode()), content[at - length : at]
+        yield NodeForm(form.decode()), content[at - length : at]
 
 
 @lru_cache(maxsize=64)

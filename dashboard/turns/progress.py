@@ -25,7 +25,7 @@ def progress_of(turn_id: UUID) -> Progress | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DraftPosition:
     """How much is known of an answer that streams: its attempt, the last of its pieces, the characters up to there."""
 
     attempt: int = 0
@@ -33,7 +33,7 @@ class Place:
     offset: int = 0
 
 
-def drafted(turn_id: UUID, *, seq: int, place: Place) -> tuple[str, Place]:
+def drafted(turn_id: UUID, *, seq: int, place: DraftPosition) -> tuple[str, DraftPosition]:
     """The text that streamed after `place` in answer to record `seq`, and the place behind it.
 
     Empty where nothing did, and where a newer record tells it all. Long texts come in parts: ask again.
@@ -41,11 +41,11 @@ def drafted(turn_id: UUID, *, seq: int, place: Place) -> tuple[str, Place]:
     attempt = _in_flight(turn_id, seq)
     if attempt is None:
         return "", place
-    here = place if place.attempt == attempt else Place(attempt)
+    here = place if place.attempt == attempt else DraftPosition(attempt)
     pieces = Piece.objects.filter(turn_id=turn_id, attempt=attempt, n__gt=here.piece).order_by("n")
     rows = list(pieces.values_list("n", "text")[:MOST_PIECES])
     text = "".join(text for _, text in rows)
-    return text, Place(attempt, rows[-1][0] if rows else here.piece, here.offset + len(text))
+    return text, DraftPosition(attempt, rows[-1][0] if rows else here.piece, here.offset + len(text))
 
 
 def _in_flight(turn_id: UUID, seq: int) -> int | None:

@@ -11,11 +11,15 @@ from agentcore import serial
 from agentcore.events import Started
 from agentcore.replay import Record
 from dashboard.turns import models, nodes
-from dashboard.turns.entries import (
+from dashboard.turns.fields import storable_text
+from dashboard.turns.history import messages_of
+from dashboard.turns.node_writer import NodeWriter
+from dashboard.turns.record_compression import packed_raw
+from dashboard.turns.row_mapping import (
     CHECKPOINT_EVERY,
-    Call,
     CallEnd,
-    Entry,
+    CallRow,
+    StepRows,
     begun_columns,
     checkpoint_columns,
     ended_columns,
@@ -23,18 +27,14 @@ from dashboard.turns.entries import (
     record_columns,
     turn_columns,
 )
-from dashboard.turns.fields import storable_text
-from dashboard.turns.history import messages_of
-from dashboard.turns.packing import packed_raw
-from dashboard.turns.shared import ASKED, Shared
-from dashboard.turns.telling import Telling
+from dashboard.turns.shared_values import ASKED, SharedValues
 
 __all__ = [
-    "Call",
     "CallEnd",
-    "Entry",
+    "CallRow",
     "LateArrivalError",
     "LostTurnError",
+    "StepRows",
     "append_chunk",
     "is_recorded",
     "pieces_kept",
@@ -54,7 +54,7 @@ class LateArrivalError(Exception):
 
 
 @transaction.atomic
-def record_step(entry: Entry) -> None:
+def record_step(entry: StepRows) -> None:
     """Commit the step: record, attempt, checkpoint and the turn's row, all or nothing.
 
     Raises `LostTurnError` where another worker was first, `LateArrivalError` where more has been kept of the call that
@@ -79,18 +79,18 @@ def record_step(entry: Entry) -> None:
     models.Turn.objects.filter(id=entry.turn_id).update(**columns)
 
 
-def _telling(entry: Entry) -> Telling:
+def _telling(entry: StepRows) -> NodeWriter:
     """What is stored of what the turn says, where the step says more."""
     first = entry.seq == 1
     asked = models.Turn.objects.only("project_id", "node_id", "shared_id", *(ASKED if first else ()))
     turn = asked.get(id=entry.turn_id)
-    telling = Telling(turn.project_id, turn.node_id, rules={name: getattr(turn, name) for name in ASKED if first})
+    telling = NodeWriter(turn.project_id, turn.node_id, rules={name: getattr(turn, name) for name in ASKED if first})
     if entry.begun is not None:
-        telling.wires, telling.shared = messages_of(entry.turn_id), Shared.of(turn.shared_id)
+        telling.wires, telling.shared = messages_of(entry.turn_id), SharedValues.of(turn.shared_id)
     return telling
 
 
-def _insert_record(entry: Entry, record: Record, event: Any) -> None:
+def _insert_record(entry: StepRows, record: Record, event: Any) -> None:
     try:
         with transaction.atomic():
             models.Record.objects.bulk_create([models.Record(**record_columns(entry, record, event))])
@@ -100,14 +100,14 @@ def _insert_record(entry: Entry, record: Record, event: Any) -> None:
         raise LostTurnError(f"Record {entry.seq} of turn {entry.turn_id} was written by another worker.") from error
 
 
-def is_recorded(entry: Entry) -> bool:
+def is_recorded(entry: StepRows) -> bool:
     """Whether this very step is stored: it was committed, and the word of that got lost."""
     event = serial.event_to_json(entry.event)
     row = models.Record.objects.filter(turn_id=entry.turn_id, seq=entry.seq, at=entry.at).first()
     return row is not None and row.event == event
 
 
-def record_row(entry: Entry, record: Record) -> models.Record:
+def record_row(entry: StepRows, record: Record) -> models.Record:
     """The step as its row, not yet stored, with all that its event says in it."""
     return models.Record(**record_columns(entry, record, serial.event_to_json(entry.event)))
 
@@ -123,7 +123,7 @@ def _end_attempt(turn_id: UUID, ended: CallEnd, turn: Mapping[str, Any]) -> None
 
 def say(turn: models.Turn, wires: Sequence[str]) -> None:
     """Add messages to the turn's conversation, in the provider's form."""
-    made = nodes.grown(turn.project_id, turn.node_id, {nodes.Form.WIRE: [wire.encode() for wire in wires]})
+    made = nodes.grown(turn.project_id, turn.node_id, {nodes.NodeForm.WIRE: [wire.encode() for wire in wires]})
     keep(made)
     models.Turn.objects.filter(id=turn.id).update(node_id=made[-1].id)
 

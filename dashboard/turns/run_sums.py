@@ -7,7 +7,7 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class RunSums:
-    """Of one run, all of its turns."""
+    """Totals over all turns of one run."""
 
     id: UUID
     turns: int

@@ -13,14 +13,14 @@ from agentcore.machine.states import State
 from dashboard.agents.models import Project
 from dashboard.turns.cohorts import COLUMNS
 from dashboard.turns.filters import HAS, NOT, RANGES, TimelineFilters
-from dashboard.turns.finding import find
-from dashboard.turns.folding import find_folded
+from dashboard.turns.id_range import after, id_range_of
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Record, Turn
-from dashboard.turns.reach import after, reach_of
-from dashboard.turns.sorting import WINDOW, SortedPlace, beside, entries
-from dashboard.turns.terms import words_query
+from dashboard.turns.run_fold import find_folded
+from dashboard.turns.search_terms import words_query
+from dashboard.turns.sort_order import WINDOW, SortedPlace, beside, entries
+from dashboard.turns.turn_query import find
 
 __all__ = [
     "BadCursorError",
@@ -81,8 +81,8 @@ class Page:
 def timeline(
     *, project: Project, filters: TimelineFilters, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page:
-    """One page of turns, newest first. What it costs does not depend on the filters (see `finding`), nor on how far
-    back the page lies. With a sort, of the newest `sorting.WINDOW` in that order. Raises `BadCursorError`."""
+    """One page of turns, newest first. What it costs does not depend on the filters (see `turn_query`), nor on how far
+    back the page lies. With a sort, of the newest `sort_order.WINDOW` in that order. Raises `BadCursorError`."""
     if filters.sort:
         return _sorted(project, filters, cursor, limit)
     place = Cursor.read(cursor) if cursor else None
@@ -124,7 +124,7 @@ def held_cursor(filters: TimelineFilters, newest: UUID) -> str:
 def _ids(project: Project, filters: TimelineFilters, place: Cursor | None, limit: int) -> list[UUID]:
     older_than = place.id if place is not None and not place.newer else None
     newer_than = place.id if place is not None and place.newer else None
-    reach = reach_of(filters, older_than=older_than, newer_than=newer_than)
+    reach = id_range_of(filters, older_than=older_than, newer_than=newer_than)
     if filters.fold:
         matching = turns_matching(project=project, filters=filters)
         return find_folded(project=project, filters=filters, reach=reach, limit=limit, matching=matching)
@@ -133,7 +133,7 @@ def _ids(project: Project, filters: TimelineFilters, place: Cursor | None, limit
 
 def newer_count(*, project: Project, filters: TimelineFilters, newer_than: UUID, most: int) -> int:
     """How many turns are newer than this one, up to `most`."""
-    return len(find(project=project, filters=filters, reach=reach_of(filters, newer_than=newer_than), limit=most))
+    return len(find(project=project, filters=filters, reach=id_range_of(filters, newer_than=newer_than), limit=most))
 
 
 def _turns(ids: list[UUID]) -> list[Turn]:

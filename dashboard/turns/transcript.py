@@ -23,7 +23,7 @@ from agentcore.machine.states import Trigger
 from agentcore.messages import Message, Role, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Span
-from dashboard.turns.acted import sentence_of
+from dashboard.turns.operator_text import sentence_of
 
 TINTS = 4
 ONE_LINE = 72  #: characters
@@ -31,7 +31,7 @@ BLOCK = 6_000  #: characters from which on an answer goes on in another block, s
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AttemptText:
     """What one attempt added. `dropped` is what it repeated; `seam` says why it ended, where not by itself.
 
     `doubtful`: it may be a repeat of what stands before it, and was kept."""
@@ -52,7 +52,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ToolCallView:
     """A tool call and what it came to; `result` is None until it came back."""
 
     id: str
@@ -69,7 +69,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class OperatorAct:
     """What a person did, in words, at a moment (seconds since the turn started)."""
 
     words: str
@@ -82,7 +82,7 @@ class Block:
     """Pieces that stand in one paragraph. `part` counts within the passage, from 1."""
 
     part: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[AttemptText, ...]
 
     @property
     def since(self) -> int:
@@ -100,9 +100,9 @@ class Passage:
 
     iteration: int
     since: int
-    pieces: list[Piece] = field(default_factory=list)
-    calls: list[Called] = field(default_factory=list)
-    acts: list[Act] = field(default_factory=list)
+    pieces: list[AttemptText] = field(default_factory=list)
+    calls: list[ToolCallView] = field(default_factory=list)
+    acts: list[OperatorAct] = field(default_factory=list)
     asked: str = ""
     asked_since: int = 0
 
@@ -117,8 +117,8 @@ class Passage:
         return tuple(_blocks(self.pieces))
 
 
-def _blocks(pieces: Iterable[Piece]) -> Iterator[Block]:
-    part, gathered, length = 1, list[Piece](), 0
+def _blocks(pieces: Iterable[AttemptText]) -> Iterator[Block]:
+    part, gathered, length = 1, list[AttemptText](), 0
     for piece in pieces:
         if gathered and length >= BLOCK:
             yield Block(part, tuple(gathered))
@@ -187,7 +187,7 @@ def _take(passages: dict[int, Passage], span: Span) -> None:
         broken = response.broken_tool_calls or response.tool_calls
         passage.calls += [_called(call, triggers[Trigger.BROKEN_TOOL_CALL]) for call in broken]
     if isinstance(span.record.event, OperatorActed):
-        passage.acts.append(Act(sentence_of(span.record.event), span.record.event.at, span.first))
+        passage.acts.append(OperatorAct(sentence_of(span.record.event), span.record.event.at, span.first))
     if isinstance(span.record.event, ToolsReturned):
         results = (*span.record.event.results, *before.rejected, *before.supplied)
         passage.calls = _with_results(passage.calls, {result.call_id: result for result in results}, span.first)
@@ -212,9 +212,9 @@ def _take_pieces(passage: Passage, answer: Answer, known: int, since: int, seam:
         passage.pieces.append(_piece(segment, text, dropped, seam, since))
 
 
-def _piece(segment: Segment, text: str, dropped: str, seam: str, since: int, *, doubtful: bool = False) -> Piece:
+def _piece(segment: Segment, text: str, dropped: str, seam: str, since: int, *, doubtful: bool = False) -> AttemptText:
     lengths = (len(text), len(dropped))
-    return Piece(segment.attempt, segment.kind.value, text, dropped, seam, since, doubtful, *lengths)
+    return AttemptText(segment.attempt, segment.kind.value, text, dropped, seam, since, doubtful, *lengths)
 
 
 def _seam(event: Event, before: Snapshot) -> str:
@@ -238,10 +238,10 @@ def _seam(event: Event, before: Snapshot) -> str:
     return ""
 
 
-def _called(call: ToolCall, since: int) -> Called:
+def _called(call: ToolCall, since: int) -> ToolCallView:
     if call.issue is not None:
-        return Called(call.id, call.name, call.raw, since, error=call.issue.value)
-    return Called(call.id, call.name, call.raw if call.custom else _written(call.arguments), since)
+        return ToolCallView(call.id, call.name, call.raw, since, error=call.issue.value)
+    return ToolCallView(call.id, call.name, call.raw if call.custom else _written(call.arguments), since)
 
 
 def _written(arguments: Mapping[str, Any]) -> str:
@@ -250,12 +250,12 @@ def _written(arguments: Mapping[str, Any]) -> str:
     return line if len(line) <= ONE_LINE else json.dumps(dict(arguments), ensure_ascii=False, indent=2)
 
 
-def _with_results(calls: Iterable[Called], results: Mapping[str, ToolResult], number: int) -> list[Called]:
+def _with_results(calls: Iterable[ToolCallView], results: Mapping[str, ToolResult], number: int) -> list[ToolCallView]:
     return [_returned(call, results.get(call.id), number) for call in calls]
 
 
-def _returned(call: Called, result: ToolResult | None, number: int) -> Called:
+def _returned(call: ToolCallView, result: ToolResult | None, number: int) -> ToolCallView:
     if result is None:
         return call
     error = None if result.error is None else result.error.value
-    return Called(call.id, call.name, call.arguments, call.since, result.content, error, number)
+    return ToolCallView(call.id, call.name, call.arguments, call.since, result.content, error, number)

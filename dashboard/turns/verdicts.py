@@ -10,7 +10,7 @@ from agentcore import VERSION
 from agentcore.errors import CoreError
 from agentcore.verdict import verdict
 from dashboard.turns.fields import storable_text
-from dashboard.turns.history import standing_of
+from dashboard.turns.history import position_of
 from dashboard.turns.models import Turn
 
 KEPT_SECONDS = 24 * 3600
@@ -33,7 +33,7 @@ def _said_anew(turn: Turn) -> str:
     """The stored sentence stays where the history does not say how the turn ended: it was given up, or is not sound."""
     stored: str = turn.verdict
     try:
-        snapshot = standing_of(turn).snapshot
+        snapshot = position_of(turn).snapshot
     except CoreError:
         return stored
     return storable_text(verdict(snapshot)) or stored

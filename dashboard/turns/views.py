@@ -9,15 +9,15 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dashboard.commenting.selectors import remarks_of
-from dashboard.live.operating import operating_of
+from dashboard.live.operator_view import operator_view
 from dashboard.live.selectors import refused_of
 from dashboard.turns import history, selectors
 from dashboard.turns.attempts_page import attempts_page
 from dashboard.turns.curl import curl_command, goes_to_its_connection
 from dashboard.turns.glossary import CERTAINTIES, LIMITS, TERMS
 from dashboard.turns.models import Attempt, Turn
-from dashboard.turns.readable import readable_of
-from dashboard.turns.shown import turn_shown
+from dashboard.turns.payload_view import readable_of
+from dashboard.turns.turn_view import turn_view
 
 MAX_PIECES = 200  #: of a stream that are listed
 MAX_SHOWN_RAW = 400_000  #: characters of one request or answer on the page; all of it can be downloaded
@@ -41,7 +41,7 @@ def detail(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = None) -> dict[str, Any]:
     """What the parts of a turn are rendered from, by page and by socket."""
-    page = turn_shown(turn, step=step)
+    page = turn_view(turn, step=step)
     moment = page.shown.moment
     return {
         "page": page,
@@ -50,7 +50,7 @@ def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = 
         "children": list(turn.children.order_by("id")),
         "runs_on": selectors.is_gone_on_from(turn.id),
         "remarks": remarks_of(turn),
-        "operating": operating_of(turn, page.shown.snapshot) if page.unfinished else None,
+        "operating": operator_view(turn, page.shown.snapshot) if page.unfinished else None,
         "refused": refused_of(turn),
     }
 
@@ -60,7 +60,7 @@ def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = 
 def transcript(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The whole of a long transcript, which the turn's page has a part of; to htmx the transcript alone."""
     turn = turn_or_404(turn_id)
-    page = turn_shown(turn, step=_number(request.GET.get("step")))
+    page = turn_view(turn, step=_number(request.GET.get("step")))
     context = {"page": page, "turn": turn, "window": page.everything}
     return render(request, "turns/_answer.html" if _by_htmx(request) else "turns/transcript.html", context)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from agentcore.events import CancelRequested, Interrupted, ModelFailed, ModelResponded
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Span
-from dashboard.turns.stepping import Moment
-from dashboard.turns.stretches import Layer, Stretch, Sum, layers_of, sums_of
+from dashboard.turns.moments import Moment
+from dashboard.turns.time_breakdown import TimeLayer, TimeSpan, TimeTotal, time_layers_of, time_totals_of
 
 LENGTH = 1000.0
 BY_TIME = 0.5
@@ -70,8 +70,8 @@ class Rail:
 
     bars: tuple[Bar, ...]
     dots: tuple[Dot, ...]
-    layers: tuple[Layer, ...] = ()
-    sums: tuple[Sum, ...] = ()
+    layers: tuple[TimeLayer, ...] = ()
+    sums: tuple[TimeTotal, ...] = ()
 
     @property
     def places(self) -> str:
@@ -140,13 +140,13 @@ def rail_of(
     moments: tuple[Moment, ...],
     bars: tuple[Bar, ...],
     waits: Mapping[int, float] = NO_WAITS,
-    stretches: tuple[Stretch, ...] = (),
+    stretches: tuple[TimeSpan, ...] = (),
 ) -> Rail:
     """Bars and dots in their places. `waits`: seconds until an attempt's first token, where they are known."""
     places = tuple(_places(moments))
     dots = tuple(Dot(moment.number, round(x, 1)) for moment, x in zip(moments, places, strict=True))
     placed = tuple(_placed(bar, places, waits.get(bar.attempt, 0.0)) for bar in bars)
-    return Rail(placed, dots, layers_of(stretches, places, LENGTH), sums_of(stretches))
+    return Rail(placed, dots, time_layers_of(stretches, places, LENGTH), time_totals_of(stretches))
 
 
 def _places(moments: tuple[Moment, ...]) -> Iterator[float]:

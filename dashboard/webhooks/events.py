@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.predictions.models import Prediction
-from dashboard.turns.history import standing_of
+from dashboard.turns.api_serializers import turn_json
+from dashboard.turns.history import position_of
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.presenting import turn_shown
 from dashboard.webhooks.models import Happened, Webhook
 
 ENDED, APPROVAL, PREDICTION = "turn.ended", "approval.wanted", "prediction.failed"
@@ -61,7 +61,7 @@ def _is_imported(turn: Turn) -> bool:
 
 
 def _told(turn: Turn) -> dict[str, Any]:
-    shown = {name: value for name, value in turn_shown(turn).items() if name not in UNTOLD}
+    shown = {name: value for name, value in turn_json(turn).items() if name not in UNTOLD}
     return {"turn": {**shown, "tags": turn.tags}, "path": f"/turns/{turn.id}"}
 
 
@@ -74,7 +74,7 @@ def _ended(turn: Turn, _: Prediction | None) -> Made:
 
 def _held(turn: Turn, _: Prediction | None) -> Made:
     """Held for an approval; a breakpoint is nobody's business but the operator's."""
-    waiting: Iterable[str] = standing_of(turn).snapshot.approving if turn.status == "held" else ()
+    waiting: Iterable[str] = position_of(turn).snapshot.approving if turn.status == "held" else ()
     return (APPROVAL, {**_told(turn), "tools": list(waiting)}) if waiting else None
 
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
-from dashboard.webhooks.announcing import body_of
+from dashboard.webhooks.delivery_creation import body_of
 from dashboard.webhooks.events import TEST
 from dashboard.webhooks.models import Delivery, Webhook
 from dashboard.webhooks.secret import new_secret, sealed

@@ -1,6 +1,6 @@
 /* Enter sends and Shift+Enter breaks the line, or the other way round, as this browser was told last. A prompt that was
    sent empties the form and shows its turn, one that was refused stays. */
-import { follow } from "./following.js";
+import { follow } from "./follow_stream.js";
 
 const KEY = "enter-breaks";
 const choice = () => document.getElementById("enter-key");

@@ -1,12 +1,12 @@
 /* Steps through the transitions of a turn. Everything is on the page already: a step fills the panel and the deck, and
    marks what is past, now or yet to come. `whystop:step` tells other modules where one is. */
-import { read } from "./island.js";
-import { fill } from "./filling.js";
+import { read } from "./steps_json.js";
+import { fill } from "./template_fill.js";
 import * as machine from "./machine.js";
 import * as rail from "./rail.js";
 import * as transcript from "./transcript.js";
-import { isPlaying, play, stop } from "./playing.js";
-import { copy } from "./copying.js";
+import { isPlaying, play, stop } from "./playback.js";
+import { copy } from "./copy_text.js";
 
 const MOVES = { first: () => 1, back: (now) => now - 1, forward: (now) => now + 1, last: (_, count) => count };
 const ADDRESS = /^#t(\d+)$/;

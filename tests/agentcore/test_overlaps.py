@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from agentcore import merge_continuation
-from agentcore.merging import Joining, Rule, join, join_broken_off
+from agentcore.continuation_merge import Joining, Rule, join, join_broken_off
 from tests.agentcore.growth import grows_linearly
 from tests.agentcore.playbook import Playbook, ended, started, truncated
 from tests.together import together

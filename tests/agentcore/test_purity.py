@@ -54,13 +54,13 @@ def loaded(statement: str) -> set[str]:
 
 def test_importing_the_core_loads_nothing_that_does_io_or_chance():
     bare = loaded(BARE)
-    core = loaded("import agentcore, agentcore.providers, agentcore.serial, agentcore.machine.picture")
+    core = loaded("import agentcore, agentcore.providers, agentcore.serial, agentcore.machine.state_diagram")
     assert "agentcore" in core
     assert not (core - bare) & FORBIDDEN
 
 
 def test_the_core_imports_only_itself_its_two_libraries_and_the_standard_library():
-    core = loaded("import agentcore, agentcore.providers, agentcore.serial, agentcore.machine.picture")
+    core = loaded("import agentcore, agentcore.providers, agentcore.serial, agentcore.machine.state_diagram")
     outside = {name.partition(".")[0] for name in core} - set(sys.stdlib_module_names) - loaded("pass")
     outside -= {name for name in outside if name.startswith(("__", "_"))}
     assert outside <= {"agentcore", "pydantic_core", "jiter", "typing_extensions"}

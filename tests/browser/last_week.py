@@ -15,13 +15,13 @@ from agentcore.events import Started
 from agentcore.messages import ChatResponse, Message, Role
 from agentcore.reasons import NormalizedStopReason
 from dashboard.accounts.models import User
-from dashboard.agents.layering import standing_for
 from dashboard.agents.models import Agent, Connection
+from dashboard.agents.policy_layers import effective_policy_for
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import agent_create, policy_create
-from dashboard.bench import histories
-from dashboard.bench.loading import id_at
-from dashboard.bench.mix import Mix
+from dashboard.bench import generated_histories
+from dashboard.bench.bulk_load import id_at
+from dashboard.bench.turn_mix import Mix
 from dashboard.live.services import setup_of
 from dashboard.turns.models import Turn
 
@@ -66,7 +66,7 @@ def fill() -> None:
 
 def _told(agent: Agent, mix: Mix, n: int, at: datetime) -> None:
     """One turn, as its driver would have recorded it then."""
-    standing = standing_for(agent, {}, at=at)
+    standing = effective_policy_for(agent, {}, at=at)
     policy = replace(standing.policy, max_tokens=MAX_TOKENS)
     turn = Turn(id=id_at(at, mix.chance), project=agent.project, agent=agent, agent_name=agent.name)
     prompt = PROMPTS[n % len(PROMPTS)]
@@ -77,7 +77,9 @@ def _told(agent: Agent, mix: Mix, n: int, at: datetime) -> None:
     turn.setup = {"setup": serial.to_json(setup), "messages": [serial.to_json(said)]}
     turn.save(force_insert=True)
     Turn.objects.filter(id=turn.id).update(created_at=at)
-    histories.tell(turn, policy, Started(0.0, setup, (said,)), _answers(mix, cuts=(0, 1, 0, 2, 3, 0, 1)[n % 7]), at)
+    generated_histories.tell(
+        turn, policy, Started(0.0, setup, (said,)), _answers(mix, cuts=(0, 1, 0, 2, 3, 0, 1)[n % 7]), at
+    )
 
 
 def _answers(mix: Mix, cuts: int) -> Iterator[ChatResponse]:

@@ -14,9 +14,9 @@ from agentcore.messages import ChatResponse, Message, Role
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import project_default
-from dashboard.bench import histories
-from dashboard.bench.loading import id_at
-from dashboard.bench.mix import Mix
+from dashboard.bench import generated_histories
+from dashboard.bench.bulk_load import id_at
+from dashboard.bench.turn_mix import Mix
 from dashboard.live.services import setup_of
 from dashboard.simulator.texts import ESSAY
 from dashboard.simulator.tokens import tokens_of
@@ -44,7 +44,7 @@ def fill() -> None:
     mix = Mix(seed=3)
     for n in range(OTHERS):
         at = midnight + timedelta(minutes=55 * n + 5)
-        histories.make(project=project_default(), mix=mix, turn=Turn(id=id_at(at, mix.chance)), at=at)
+        generated_histories.make(project=project_default(), mix=mix, turn=Turn(id=id_at(at, mix.chance)), at=at)
     agent = Agent.objects.select_related("connection").get(name="sim-essay")
     for n, (prompt, max_tokens) in enumerate(ASKED):
         at = midnight + timedelta(hours=4 * n + 2)
@@ -61,7 +61,7 @@ def _told(turn: Turn, agent: Agent, prompt: str, max_tokens: int, at: datetime) 
     turn.setup = {"setup": serial.to_json(setup), "messages": [serial.to_json(said)]}
     turn.save(force_insert=True)
     Turn.objects.filter(id=turn.id).update(created_at=at)
-    histories.tell(turn, policy, Started(0.0, setup, (said,)), _essay(max_tokens), at)
+    generated_histories.tell(turn, policy, Started(0.0, setup, (said,)), _essay(max_tokens), at)
 
 
 def _essay(max_tokens: int) -> Iterator[ChatResponse]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from dashboard.agents.models import Agent
 from dashboard.live.driver import Driver
-from dashboard.live.inbox import Inbox
+from dashboard.live.signal_inbox import SignalInbox
 from dashboard.live.transport import Transport
 from dashboard.turns.models import Turn
 
@@ -16,7 +16,7 @@ Play = Callable[..., Turn]
 async def driven(turn: Turn) -> None:
     """Drive a queued turn to where it stops, as a worker would."""
     async with Transport() as transport:
-        await Driver(turn.id, transport, Inbox()).drive()
+        await Driver(turn.id, transport, SignalInbox()).drive()
 
 
 def drive(turn: Turn) -> Turn:

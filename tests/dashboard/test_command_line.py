@@ -15,7 +15,7 @@ from dashboard import client, command_line
 from dashboard import whystop as whystop_start
 from dashboard.client import Draft, Record
 from dashboard.command_line_output import AsLines
-from dashboard.live.narration import Lines
+from dashboard.live.narration import TurnNarration
 from tests.together import together
 
 CHECKOUT = Path(__file__).parents[2]
@@ -94,7 +94,7 @@ def test_what_streamed_is_not_told_again_by_its_record_and_what_did_not_is():
 def test_what_came_too_late_is_told_with_the_end():
     out = io.StringIO()
     late = {"action": "release", "by": "ada", "asked_at": "", "why": "The turn had ended before: it is cancelled."}
-    Lines(out).over({"status": "cancelled", "notice": "", "verdict": "Cancelled by ben.", "not_done": [late]})
+    TurnNarration(out).over({"status": "cancelled", "notice": "", "verdict": "Cancelled by ben.", "not_done": [late]})
     assert out.getvalue() == (
         "[NOT DONE] ada: release. The turn had ended before: it is cancelled.\nCancelled by ben.\n"
     )
@@ -104,7 +104,7 @@ def test_what_came_too_late_is_told_with_the_end():
 @pytest.mark.parametrize("odd", ["\x1b[2J", "\x07", "\r", "\x9b", "\x7f", "\x00"])
 def test_a_model_does_not_steer_the_terminal(odd: str):
     out = io.StringIO()
-    lines = Lines(out)
+    lines = TurnNarration(out)
     lines.said(f"a{odd}b\tc\nd")
     lines.line(f"e{odd}f")
     assert not any(

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from dashboard.runtime.guarding.bounds import Bounds
-from dashboard.runtime.guarding.census import Census
-from dashboard.runtime.guarding.proxies import Proxies
+from dashboard.runtime.request_guard.connection_census import ConnectionCensus
+from dashboard.runtime.request_guard.proxies import Proxies
+from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 
 TOKEN = "a-token-for-programs-that-watch"
 
@@ -19,13 +19,13 @@ TOKEN = "a-token-for-programs-that-watch"
 def website(proxies: Proxies | None = None) -> Iterator[str]:
     """Its address while it serves; with these proxies, as it is served where the public address is https."""
     from dashboard import asgi
-    from dashboard.runtime.guarding.arriving import Arriving
-    from dashboard.runtime.serving import config_of
+    from dashboard.runtime.request_guard.client_identity import ClientIdentity
+    from dashboard.runtime.server import config_of
 
     application, census = asgi.application, None
     if proxies is not None:
-        application = Arriving(asgi.guarded, proxies, https=True)
-        census = Census(Bounds(proxies=proxies))
+        application = ClientIdentity(asgi.guarded, proxies, https=True)
+        census = ConnectionCensus(ResourceLimits(proxies=proxies))
 
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
         server = uvicorn.Server(config_of(application, census))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dashboard.simulator import errors
+from dashboard.simulator.script_player import Call, Ending
 from dashboard.simulator.scripts import Answer
-from dashboard.simulator.speaking import Call, Ending
 
 Json = dict[str, Any]
 

@@ -17,9 +17,9 @@ from agentcore.verdict import verdict
 from dashboard.agents.models import Connection
 from dashboard.agents.probes import Finding
 from dashboard.agents.services import agent_create
-from dashboard.live.probing import connection_probe
+from dashboard.live.probe_service import connection_probe
 from dashboard.live.services import turn_start
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import drive

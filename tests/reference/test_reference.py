@@ -29,13 +29,13 @@ def test_every_field_and_every_member_is_explained(name):
 
 def test_every_module_somebody_imports_from_is_in_the_reference():
     inner = {
-        "breaches",
-        "cut_phrases",
-        "error_phrases",
+        "schema_violations",
+        "truncation_text",
+        "error_text",
         "schema_size",
-        "json_asked",
+        "json_mode",
         "values",
-        "wording",
+        "number_format",
         "overlaps",
         "remedies",
         "usage",

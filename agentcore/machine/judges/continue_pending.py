@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 from agentcore.criteria.builtin import TokenUsageLimit
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.criteria.retries import APART, TruncationCriterion
-from agentcore.machine import ending
+from agentcore.machine import finish
 from agentcore.machine.accounting import give_back
 from agentcore.machine.judgement import Judgement, evaluate_now
 from agentcore.machine.snapshot import Call, Snapshot, Spent
@@ -51,7 +51,7 @@ def _stop(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:
     trigger = stop_trigger(outcome)
     why = outcome.forbidding_reason()
     terminal = apart_of(outcome) or trigger.value
-    return Judgement(trigger, why, ending.partial(snapshot, outcome.stop_reason, terminal, why), outcome)
+    return Judgement(trigger, why, finish.partial(snapshot, outcome.stop_reason, terminal, why), outcome)
 
 
 def apart_of(outcome: ContinuationOutcome) -> str | None:

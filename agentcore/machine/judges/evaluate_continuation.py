@@ -1,7 +1,7 @@
 """evaluate_continuation: whether the results of the tools are told to the model."""
 
 from agentcore.criteria.outcome import ContinuationOutcome
-from agentcore.machine import ending
+from agentcore.machine import finish
 from agentcore.machine.judgement import Judgement, evaluate, next_iteration
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import Trigger
@@ -15,7 +15,7 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
         reason = f"iteration {following.iteration} of {snapshot.limits.max_steps}"
         return Judgement(Trigger.CONTINUE, reason, following, outcome)
     if outcome.get_forbidding_criterion() is None:
-        also = {"end": ending.natural_finish(snapshot, snapshot.answer.text)}
+        also = {"end": finish.natural_finish(snapshot, snapshot.answer.text)}
         return Judgement(Trigger.STOP, "nothing asks to go on", snapshot, outcome, also=also)
     return _forbidden(snapshot, outcome)
 
@@ -24,5 +24,5 @@ def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:
     why = outcome.forbidding_reason()
     failure = snapshot.failure
     message = f"{why} ({failure.tool_name}: {failure.message})" if failure else why
-    ended = ending.partial(snapshot, outcome.stop_reason, "forbidden", message)
+    ended = finish.partial(snapshot, outcome.stop_reason, "forbidden", message)
     return Judgement(Trigger.FORBIDDEN, why, ended, outcome)

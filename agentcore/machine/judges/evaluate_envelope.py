@@ -10,12 +10,12 @@ from agentcore.commands import Observation
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.criteria.retries import rounds_used
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment
-from agentcore.machine import ending
+from agentcore.machine import finish
 from agentcore.machine.classify import word_of
 from agentcore.machine.judgement import Judgement, evaluate
-from agentcore.machine.reading import read_answer
 from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot
 from agentcore.machine.states import State, Trigger
+from agentcore.machine.structured_answer import read_answer
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy, RecoveryPath
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
@@ -62,7 +62,7 @@ def _complete(
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
     flagged = (*snapshot.flagged, "whole_though_cut") if reading.cut else snapshot.flagged
     snapshot = replace(snapshot, answer=answer, spent=spent, flagged=flagged)
-    end = ending.finished(snapshot, TurnStatus.COMPLETED, stop_reason, "completed", envelope=reading.value)
+    end = finish.finished(snapshot, TurnStatus.COMPLETED, stop_reason, "completed", envelope=reading.value)
     if reading.cut:
         observed = (_truncated(snapshot, response, reading), _recovered(snapshot, "custom", 0))
         return Judgement(Trigger.COMPLETE, WHOLE_THOUGH_CUT, end, outcome, observed)
@@ -70,7 +70,7 @@ def _complete(
 
 
 def _refused(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:
-    end, observed = ending.refused(snapshot)
+    end, observed = finish.refused(snapshot)
     return Judgement(Trigger.REFUSED, "the provider refused", end, outcome, observed)
 
 
@@ -140,7 +140,7 @@ def _stop(
     told = ours or snapshot.revision  # a code is told with its events, whatever kept the next call from being made
     more = {"error_code": code, "error_message": f"No valid envelope: {reading.summary} ({why})."}
     terminal = code if ours else "forbidden"
-    end = ending.finished(snapshot, TurnStatus.FAILED, stop_reason, terminal, **more)
+    end = finish.finished(snapshot, TurnStatus.FAILED, stop_reason, terminal, **more)
     trigger = Trigger.EXHAUSTED if ours else Trigger.FORBIDDEN
     return Judgement(trigger, why, end, outcome, observed + exhausted if told else observed)
 

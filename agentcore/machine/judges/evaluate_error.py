@@ -6,7 +6,7 @@ from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.criteria.retries import TruncationCriterion, asks_within_total
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.errors import ProviderError
-from agentcore.machine import ending
+from agentcore.machine import finish
 from agentcore.machine.judgement import Judgement, evaluate
 from agentcore.machine.judges.continue_pending import HINT
 from agentcore.machine.snapshot import Call, Snapshot
@@ -44,12 +44,12 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
 
 def _stop_reason(snapshot: Snapshot, error: ProviderError, trigger: Trigger, outcome: ContinuationOutcome) -> Judgement:
     """An error that really is a stop reason goes the way of that reason."""
-    repaired = ending.repair_answered(snapshot)
+    repaired = finish.repair_answered(snapshot)
     if trigger is Trigger.SAFETY_BLOCKED and snapshot.asked.envelope_schema is not None:
-        refused, observed = ending.refused(snapshot)
+        refused, observed = finish.refused(snapshot)
         return Judgement(trigger, "the provider refused", refused, outcome, (*repaired, *observed))
     if trigger is not Trigger.TRUNCATED_BY_ERROR:
-        snapshot = ending.aborted(snapshot, trigger.value, error.message)
+        snapshot = finish.aborted(snapshot, trigger.value, error.message)
         return Judgement(trigger, error.message, snapshot, outcome, repaired)
     if snapshot.revision and snapshot.asked.envelope_schema is not None:
         cut = replace(_said(snapshot), stop_reason=NormalizedStopReason.MAX_TOKENS, error=None)
@@ -67,21 +67,21 @@ def _said(snapshot: Snapshot) -> ChatResponse:
 
 
 def _stop(snapshot: Snapshot, error: ProviderError, policy: Policy, outcome: ContinuationOutcome) -> Judgement:
-    why, repaired = outcome.forbidding_reason(), ending.repair_answered(snapshot)
+    why, repaired = outcome.forbidding_reason(), finish.repair_answered(snapshot)
     trigger = Trigger.STOP_WITH_TEXT if snapshot.output_text else Trigger.STOP
     too_long = error.retry_after is not None and error.retry_after > policy.max_retry_after
     message = f"{error.message} ({why})" if too_long else error.message
-    ended = ending.failed(snapshot, outcome.stop_reason, message, error.kind)
+    ended = finish.failed(snapshot, outcome.stop_reason, message, error.kind)
     if snapshot.cut_at_cap and snapshot.output_text and outcome.resolved_by == TruncationCriterion.__name__:
-        ended = ending.partial(snapshot, outcome.stop_reason, Trigger.OUTPUT_CAP.value, why)
+        ended = finish.partial(snapshot, outcome.stop_reason, Trigger.OUTPUT_CAP.value, why)
     return Judgement(trigger, why, ended, outcome, repaired)
 
 
 def _ignore(snapshot: Snapshot, error: ProviderError, outcome: ContinuationOutcome) -> Judgement:
-    trigger, repaired = Trigger.IGNORE, ending.repair_answered(snapshot)
+    trigger, repaired = Trigger.IGNORE, finish.repair_answered(snapshot)
     if snapshot.output_text:
         trigger = Trigger.IGNORE_WITH_TEXT
-    ended = ending.failed(snapshot, StopReason.ERROR, error.message, error.kind)
+    ended = finish.failed(snapshot, StopReason.ERROR, error.message, error.kind)
     return Judgement(trigger, "ignored by policy; there is no answer to go on with", ended, outcome, repaired)
 
 

@@ -11,9 +11,8 @@ from agentcore.criteria.outcome import (
     ContinuationOutcome,
     resolve,
 )
-from agentcore.cuts import used_of
 from agentcore.events import ToolResult
-from agentcore.machine import classify, ending
+from agentcore.machine import classify, finish
 from agentcore.machine.accounting import add_text, count_failure, keep_partial, text_added
 from agentcore.machine.judgement import Judgement, evaluate, next_iteration
 from agentcore.machine.snapshot import Failure, Snapshot, added_by
@@ -21,6 +20,7 @@ from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
+from agentcore.truncation_cause import used_of
 from agentcore.values import changed, replace
 
 # Python 3.11 takes long to find a member in its enumeration, and nearly every answer asks for these.
@@ -50,7 +50,7 @@ def _words(response: ChatResponse) -> str:
 
 
 def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
-    repaired, added = ending.repair_answered(snapshot), text_added(snapshot, response.text, policy)
+    repaired, added = finish.repair_answered(snapshot), text_added(snapshot, response.text, policy)
     outcome = evaluate(snapshot, policy, added)
     if added.get("cut_at_cap", snapshot.cut_at_cap):
         return _forbidden(changed(snapshot, added), outcome, repaired)
@@ -62,7 +62,7 @@ def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> 
         return _once_more(changed(snapshot, added), response, message, outcome, repaired)
     final = response.stop_reason in policy.finish_reasons
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
-    end = ending.natural_finish(snapshot, added.get("answer", snapshot.answer).text, stop_reason)
+    end = finish.natural_finish(snapshot, added.get("answer", snapshot.answer).text, stop_reason)
     also = {**added, "end": end, "flagged": _flagged(added.get("flagged", snapshot.flagged), response)}
     return Judgement(_END_TURN, partial(_words, response), snapshot, outcome, repaired, also)
 
@@ -76,7 +76,7 @@ def _once_more(
 ) -> Judgement:
     """A criterion asked for more after a natural end: its message begins another iteration."""
     messages = (*snapshot.messages, *_spoken(snapshot, response), Message(Role.USER, message))
-    observed = (*repaired, *ending.termination_observed(snapshot, "completed"))
+    observed = (*repaired, *finish.termination_observed(snapshot, "completed"))
     snapshot = next_iteration(replace(snapshot, messages=messages))
     return Judgement(Trigger.CONTINUE_REQUESTED, f"{outcome.resolved_by} asked for more", snapshot, outcome, observed)
 
@@ -86,7 +86,7 @@ def _out_of_steps(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tu
     said = tuple(map(partial(_without_steps, snapshot), outcome.evaluations))
     forbade = resolve(said)
     why = f"{outcome.resolved_by} asked for more, with {forbade.forbidding_reason()} used"
-    snapshot = ending.partial(snapshot, forbade.stop_reason, Trigger.FORBIDDEN.value, why)
+    snapshot = finish.partial(snapshot, forbade.stop_reason, Trigger.FORBIDDEN.value, why)
     return Judgement(Trigger.FORBIDDEN, why, snapshot, forbade, observed)
 
 
@@ -126,7 +126,7 @@ def _requested_message(outcome: ContinuationOutcome) -> str | None:
 
 
 def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
-    repaired = ending.repair_answered(snapshot, success=True)
+    repaired = finish.repair_answered(snapshot, success=True)
     snapshot = add_text(snapshot, response.text, policy)
     calls = classify.with_unique_ids(response.tool_calls, snapshot.call_ids, snapshot.spent.attempts)
     ids = snapshot.call_ids | {call.id for call in calls}
@@ -138,7 +138,7 @@ def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Ju
         return _forbidden(snapshot, outcome, repaired)
     messages = (*snapshot.messages, *_spoken(snapshot, response, calls))
     rejected: tuple[ToolResult, ...] = classify.rejections(snapshot, policy)
-    observed = (*repaired, *ending.termination_observed(snapshot, "completed"))
+    observed = (*repaired, *finish.termination_observed(snapshot, "completed"))
     also = {"messages": messages, "rejected": rejected, "truncated": False}
     also["flagged"] = _flagged(snapshot.flagged, response)
     names = ", ".join(call.name for call in calls)
@@ -155,7 +155,7 @@ def _handed_out(
     """Who asked runs the tools: whole calls are an end like any other, and a Forbid has nothing to forbid."""
     final = response.stop_reason in policy.finish_reasons
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
-    ended = ending.finished(snapshot, TurnStatus.COMPLETED, stop_reason, "completed", calls=snapshot.calls)
+    ended = finish.finished(snapshot, TurnStatus.COMPLETED, stop_reason, "completed", calls=snapshot.calls)
     words = f"the model asked for {', '.join(call.name for call in snapshot.calls)}; who asked runs them"
     also = {"flagged": _flagged(snapshot.flagged, response)}
     return Judgement(Trigger.END_TURN, words, ended, outcome, repaired, also)
@@ -167,13 +167,13 @@ def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple
     if snapshot.calls:
         names = ", ".join(call.name for call in snapshot.calls)
         why = f"{why}; these tool calls did not run: {names}"
-    snapshot = ending.partial(snapshot, outcome.stop_reason, terminal, why)
+    snapshot = finish.partial(snapshot, outcome.stop_reason, terminal, why)
     return Judgement(Trigger.FORBIDDEN, why, snapshot, outcome, observed)
 
 
 def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     paused = response.stop_reason is _PAUSED
-    repaired = ending.repair_answered(snapshot)
+    repaired = finish.repair_answered(snapshot)
     also = text_added(snapshot, response.text, policy)
     new = paused or added_by(snapshot.spent.attempts, also.get("answer", snapshot.answer))
     also["idle_answers"], also["truncated"], also["repairing"] = 0 if new else snapshot.idle_answers + 1, True, None
@@ -191,7 +191,7 @@ def _words_of_cut(snapshot: Snapshot, response: ChatResponse) -> str:
 
 def _broken(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     issue = classify.broken_issue(snapshot, response, policy)
-    repaired = ending.repair_answered(snapshot)
+    repaired = finish.repair_answered(snapshot)
     snapshot = add_text(snapshot, response.text, policy)
     cut_by_tokens = response.stop_reason is NormalizedStopReason.MAX_TOKENS
     snapshot = replace(snapshot, repairing=issue, truncated=snapshot.truncated or cut_by_tokens)
@@ -216,7 +216,7 @@ def _cost(response: ChatResponse) -> bool:
 
 
 def _envelope(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
-    repaired = ending.repair_answered(snapshot)
+    repaired = finish.repair_answered(snapshot)
     snapshot = replace(snapshot, repairing=None) if repaired else snapshot
     return Judgement(Trigger.ENVELOPE, partial(_words, response), snapshot, evaluate(snapshot, policy), repaired)
 
@@ -233,8 +233,8 @@ def _abort(trigger: Trigger) -> Judge:
     def judge_abort(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
         if trigger is not Trigger.SAFETY_BLOCKED:
             snapshot = add_text(snapshot, response.text, policy)
-        outcome, repaired = evaluate(snapshot, policy), ending.repair_answered(snapshot)
-        snapshot = ending.aborted(snapshot, trigger.value, _WHY_ABORTED[trigger])
+        outcome, repaired = evaluate(snapshot, policy), finish.repair_answered(snapshot)
+        snapshot = finish.aborted(snapshot, trigger.value, _WHY_ABORTED[trigger])
         return Judgement(trigger, partial(_words, response), snapshot, outcome, repaired)
 
     return judge_abort

@@ -1,7 +1,7 @@
 """repair_pending: whether a broken tool call is asked for again. It never runs, and is never sent back."""
 
 from agentcore.criteria.outcome import ContinuationOutcome
-from agentcore.machine import ending
+from agentcore.machine import finish
 from agentcore.machine.accounting import give_back
 from agentcore.machine.judgement import Judgement, evaluate
 from agentcore.machine.judges.continue_pending import HINT, apart_of, stop_trigger
@@ -39,5 +39,5 @@ def _stop(snapshot: Snapshot, outcome: ContinuationOutcome, issue: CallIssue) ->
     trigger = Trigger.FORBIDDEN if bound is Trigger.OUTPUT_CAP else bound
     why = f"a tool call was {issue} and did not run ({outcome.forbidding_reason()})"
     attempted = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
-    observed = () if attempted else (ending.repair_observed(snapshot, issue, attempted=False, success=False),)
-    return Judgement(trigger, why, ending.partial(snapshot, outcome.stop_reason, terminal, why), outcome, observed)
+    observed = () if attempted else (finish.repair_observed(snapshot, issue, attempted=False, success=False),)
+    return Judgement(trigger, why, finish.partial(snapshot, outcome.stop_reason, terminal, why), outcome, observed)

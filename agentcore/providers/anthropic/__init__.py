@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agentcore.argument_validation import optional, required
 from agentcore.errors import ProviderError
 from agentcore.messages import ChatRequest
 from agentcore.providers.anthropic import request as anthropic_request
-from agentcore.providers.anthropic import words as anthropic_words
+from agentcore.providers.anthropic import stop_reasons as anthropic_words
 from agentcore.providers.anthropic.answer import MessageAnswer
 from agentcore.providers.wire import named_errors
 from agentcore.providers.wire.codec import Codec
-from agentcore.providers.wire.event_answers import EventDecoder
+from agentcore.providers.wire.event_decoder import EventDecoder
 from agentcore.reasons import NormalizedStopReason
-from agentcore.strict import optional, required
 
 _VERSION = "2023-06-01"
 
@@ -52,5 +52,5 @@ class Anthropic(Codec):
         return EventDecoder(self._answer(max_tokens), messages=True)
 
     def normalize(self, raw: str | None) -> NormalizedStopReason:
-        """The table of `words.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
+        """The table of `stop_reasons.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
         return anthropic_words.normalize(raw)

@@ -6,13 +6,13 @@ from typing import Any
 from agentcore.messages import Delta, ToolCall
 from agentcore.providers.anthropic.content import begin_block, content_of, is_content, take_delta
 from agentcore.providers.anthropic.request import plain_content
+from agentcore.providers.anthropic.stop_reasons import normalize
 from agentcore.providers.anthropic.usage import UsageCounts
-from agentcore.providers.anthropic.words import normalize
 from agentcore.providers.wire.block_answer import BlockAnswer
 from agentcore.providers.wire.content_blocks import Block
 from agentcore.providers.wire.named_errors import find_error
 from agentcore.providers.wire.reason_tracker import fold
-from agentcore.providers.wire.shapes import count, mapping, sequence, string
+from agentcore.providers.wire.untrusted_json import count, mapping, sequence, string
 from agentcore.reasons import NormalizedStopReason
 
 _GUARDRAIL = "amazon-bedrock-guardrailAction"

@@ -5,8 +5,8 @@ from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
 from agentcore.providers.anthropic.content import calls_in, is_blocks, is_content
-from agentcore.providers.wire.continuing import Going, by_user_turn_trimmed, sent_extra
-from agentcore.providers.wire.history import History
+from agentcore.providers.wire.continuation_messages import Going, by_user_turn_trimmed, sent_extra
+from agentcore.providers.wire.message_history import History
 
 
 def encode_request(request: ChatRequest) -> dict[str, Any]:

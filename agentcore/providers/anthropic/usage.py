@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.messages import TokenUsage
-from agentcore.providers.wire.shapes import count, mapping
+from agentcore.providers.wire.untrusted_json import count, mapping
 
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _METRICS = {

@@ -6,15 +6,15 @@ Requests are signed (SigV4) by whoever sends them; a key given here is one of Be
 from collections.abc import Mapping
 from typing import Any
 
+from agentcore.argument_validation import required
 from agentcore.errors import ProviderError
 from agentcore.messages import ChatRequest
 from agentcore.providers.bedrock import request as bedrock_request
-from agentcore.providers.bedrock import words as bedrock_words
+from agentcore.providers.bedrock import stop_reasons as bedrock_words
 from agentcore.providers.bedrock.answer import ConverseAnswer
 from agentcore.providers.wire import named_errors
 from agentcore.providers.wire.codec import Codec
 from agentcore.reasons import NormalizedStopReason
-from agentcore.strict import required
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -50,7 +50,7 @@ class Bedrock(Codec):
         return named_errors.decode_error(status, headers, body)
 
     def normalize(self, raw: str | None) -> NormalizedStopReason:
-        """The table of `words.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
+        """The table of `stop_reasons.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
         return bedrock_words.normalize(raw)
 
 

@@ -6,11 +6,11 @@ from typing import Any
 from agentcore.messages import Delta, TokenUsage, ToolCall
 from agentcore.providers.bedrock.content import announce_block, begin_block, content_of, take_delta
 from agentcore.providers.bedrock.request import plain_content
-from agentcore.providers.bedrock.words import normalize
+from agentcore.providers.bedrock.stop_reasons import normalize
 from agentcore.providers.wire.block_answer import BlockAnswer
 from agentcore.providers.wire.content_blocks import Block
 from agentcore.providers.wire.named_errors import find_error
-from agentcore.providers.wire.shapes import count, mapping, sequence, string
+from agentcore.providers.wire.untrusted_json import count, mapping, sequence, string
 
 _EVENTS = (
     "messageStart",

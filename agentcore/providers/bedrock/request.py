@@ -6,9 +6,9 @@ from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
 from agentcore.providers.bedrock.content import calls_in, is_content
-from agentcore.providers.wire.continuing import Going, by_user_turn_trimmed, sent_extra
-from agentcore.providers.wire.history import History
-from agentcore.providers.wire.shapes import mapping
+from agentcore.providers.wire.continuation_messages import Going, by_user_turn_trimmed, sent_extra
+from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.untrusted_json import mapping
 
 
 def encode_request(request: ChatRequest) -> dict[str, Any]:

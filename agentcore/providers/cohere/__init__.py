@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agentcore.argument_validation import required
 from agentcore.errors import ProviderError
 from agentcore.messages import ChatRequest
 from agentcore.providers.cohere import request as cohere_request
-from agentcore.providers.cohere import words as cohere_words
+from agentcore.providers.cohere import stop_reasons as cohere_words
 from agentcore.providers.cohere.answer import CohereAnswer, find_error
 from agentcore.providers.wire import error_objects
 from agentcore.providers.wire.codec import Codec
 from agentcore.reasons import NormalizedStopReason
-from agentcore.strict import required
 
 
 class Cohere(Codec):
@@ -40,5 +40,5 @@ class Cohere(Codec):
         return error_objects.decode_error(status, headers, body, find_error)
 
     def normalize(self, raw: str | None) -> NormalizedStopReason:
-        """The table of `words.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
+        """The table of `stop_reasons.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
         return cohere_words.normalize(raw)

@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import ChatResponse, Delta, TokenUsage, ToolCall
-from agentcore.providers.cohere.words import normalize
-from agentcore.providers.wire.calls import CallCollector, encode_call
+from agentcore.providers.cohere.stop_reasons import normalize
 from agentcore.providers.wire.error_objects import ErrorObject, error_inside
 from agentcore.providers.wire.error_objects import find_error as find_nested_error
-from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call, is_plain_json
-from agentcore.providers.wire.shapes import count, mapping, sequence, string
+from agentcore.providers.wire.response_assembly import Evidence, Parts, echoable, has_cut_call, is_plain_json
+from agentcore.providers.wire.tool_calls import CallCollector, encode_call
+from agentcore.providers.wire.untrusted_json import count, mapping, sequence, string
 from agentcore.reasons import NormalizedStopReason
 
 _EVENTS = ("message-", "content-", "tool-", "citation-", "debug")

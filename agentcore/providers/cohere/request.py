@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
-from agentcore.providers.wire.calls import encode_call
-from agentcore.providers.wire.continuing import by_user_turn, sent_extra
-from agentcore.providers.wire.history import History
+from agentcore.providers.wire.continuation_messages import by_user_turn, sent_extra
+from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.tool_calls import encode_call
 
 
 def encode_request(request: ChatRequest) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Any
 from agentcore.messages import ChatResponse, Delta, TokenUsage
 from agentcore.providers.gemini.errors import find_error
 from agentcore.providers.gemini.parts import PartCollector
-from agentcore.providers.gemini.words import name_of, normalize
+from agentcore.providers.gemini.stop_reasons import name_of, normalize
 from agentcore.providers.wire.error_objects import error_inside
 from agentcore.providers.wire.reason_tracker import fold
-from agentcore.providers.wire.settled import (
+from agentcore.providers.wire.response_assembly import (
     Evidence,
     Parts,
     echoable,
@@ -18,7 +18,7 @@ from agentcore.providers.wire.settled import (
     with_malformed_call,
     without_word_for_calls,
 )
-from agentcore.providers.wire.shapes import count, mapping, sequence, string, word
+from agentcore.providers.wire.untrusted_json import count, mapping, sequence, string, word
 from agentcore.reasons import MALFORMED_CALL_WORDS, NormalizedStopReason
 
 _DIALECT_KEYS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentcore.providers.wire.shapes import mapping, sequence, string
+from agentcore.providers.wire.untrusted_json import mapping, sequence, string
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
 _ESCAPED = re.compile(r"\\(.)")

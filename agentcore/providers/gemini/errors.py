@@ -5,7 +5,7 @@ from typing import Any
 
 from agentcore.errors import ProviderError
 from agentcore.providers.wire import error_objects
-from agentcore.providers.wire.shapes import mapping, sequence, string
+from agentcore.providers.wire.untrusted_json import mapping, sequence, string
 
 
 def find_error(payload: Mapping[str, Any]) -> Mapping[str, Any] | None:

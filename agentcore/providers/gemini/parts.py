@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from agentcore.messages import CallIssue, Delta, ToolCall
 from agentcore.providers.gemini.arguments import PartialArguments
-from agentcore.providers.wire.shapes import mapping, sequence, string
 from agentcore.providers.wire.tool_arguments import read_arguments, write_json
+from agentcore.providers.wire.untrusted_json import mapping, sequence, string
 
 
 @dataclass(slots=True)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
-from agentcore.providers.wire.continuing import Going, by_user_turn, sent_extra
-from agentcore.providers.wire.history import History
-from agentcore.providers.wire.shapes import mapping, sequence, string
+from agentcore.providers.wire.continuation_messages import Going, by_user_turn, sent_extra
+from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.untrusted_json import mapping, sequence, string
 
 _SCHEMAS = frozenset({"responseSchema", "responseJsonSchema"})  #: as a client of this API wrote them
 _TOKEN = "continuationToken"  # noqa: S105

@@ -5,11 +5,11 @@ Source: spec/agent-loop-stop-reason.ja.md.
 
 from typing import Any
 
+from agentcore.argument_validation import required
 from agentcore.messages import ChatRequest
 from agentcore.providers.llama import request as llama_request
 from agentcore.providers.llama.answer import Answer
 from agentcore.providers.wire.codec import Codec
-from agentcore.strict import required
 
 
 class Llama(Codec):

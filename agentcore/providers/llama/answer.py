@@ -6,10 +6,10 @@ from typing import Any
 
 from agentcore.messages import CallIssue, ChatResponse, Delta, ReasonSighting, ToolCall
 from agentcore.providers.llama.protocol import Reading, read
-from agentcore.providers.llama.shapes import as_chat, is_bare
+from agentcore.providers.llama.response_variants import as_chat, is_bare
 from agentcore.providers.llama.text import ResponseText
 from agentcore.providers.openai import answer as openai_answer
-from agentcore.providers.wire.words import normalize
+from agentcore.providers.wire.stop_reasons import normalize
 from agentcore.reasons import NormalizedStopReason as Reason
 
 # Under these the text can end anywhere.

@@ -12,8 +12,8 @@ import jiter
 
 from agentcore.messages import CallIssue, ToolCall
 from agentcore.providers.llama.text import ResponseText
-from agentcore.providers.wire.shapes import mapping, string
 from agentcore.providers.wire.tool_arguments import read_arguments, write_json
+from agentcore.providers.wire.untrusted_json import mapping, string
 
 _FENCE = re.compile(r"\s*```\w*\s*(?=\{)")
 _KEY = re.compile(r'\{\s*"(tool_call|response)"\s*:\s*')

@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from agentcore.argument_validation import required
 from agentcore.messages import ChatRequest
 from agentcore.providers.ollama import request as ollama_request
 from agentcore.providers.ollama.answer import Answer
 from agentcore.providers.wire.codec import Codec
-from agentcore.providers.wire.object_answers import ObjectDecoder
-from agentcore.strict import required
+from agentcore.providers.wire.object_decoder import ObjectDecoder
 
 
 class Ollama(Codec):

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import CallIssue, ChatResponse, Delta, TokenUsage, ToolCall
-from agentcore.providers.wire.calls import CallCollector
 from agentcore.providers.wire.error_objects import error_inside, find_error
-from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call, without_word_for_calls
-from agentcore.providers.wire.shapes import count, mapping, sequence, string
-from agentcore.providers.wire.words import normalize
+from agentcore.providers.wire.response_assembly import Evidence, Parts, echoable, has_cut_call, without_word_for_calls
+from agentcore.providers.wire.stop_reasons import normalize
+from agentcore.providers.wire.tool_calls import CallCollector
+from agentcore.providers.wire.untrusted_json import count, mapping, sequence, string
 from agentcore.reasons import NormalizedStopReason
 
 

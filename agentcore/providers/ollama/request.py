@@ -5,10 +5,10 @@ from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolSpec
 from agentcore.providers.ollama.answer import encode_call
-from agentcore.providers.wire.calls import with_ids
-from agentcore.providers.wire.continuing import by_hint_message, sent_extra
-from agentcore.providers.wire.history import History
-from agentcore.providers.wire.shapes import mapping
+from agentcore.providers.wire.continuation_messages import by_hint_message, sent_extra
+from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.tool_calls import with_ids
+from agentcore.providers.wire.untrusted_json import mapping
 
 
 def encode_request(request: ChatRequest) -> dict[str, Any]:

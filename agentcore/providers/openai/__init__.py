@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from agentcore.argument_validation import required
 from agentcore.messages import ChatRequest
 from agentcore.providers.openai import request as openai_request
 from agentcore.providers.openai.answer import Answer
 from agentcore.providers.wire.codec import Codec
-from agentcore.providers.wire.event_answers import EventDecoder
+from agentcore.providers.wire.event_decoder import EventDecoder
 from agentcore.providers.wire.text_events import TextEvents
-from agentcore.strict import required
 
 
 class OpenAI(Codec):

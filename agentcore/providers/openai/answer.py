@@ -8,12 +8,12 @@ from agentcore.providers.openai.content import read_content
 from agentcore.providers.openai.echo import EchoCollector
 from agentcore.providers.openai.filters import was_filtered
 from agentcore.providers.openai.usage import find_usage
-from agentcore.providers.wire.calls import CallCollector
 from agentcore.providers.wire.error_objects import error_inside, find_error
-from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call
-from agentcore.providers.wire.shapes import count, mapping, sequence, string
-from agentcore.providers.wire.text_pieces import TextPieces
-from agentcore.providers.wire.words import normalize
+from agentcore.providers.wire.response_assembly import Evidence, Parts, echoable, has_cut_call
+from agentcore.providers.wire.stop_reasons import normalize
+from agentcore.providers.wire.text_buffer import TextPieces
+from agentcore.providers.wire.tool_calls import CallCollector
+from agentcore.providers.wire.untrusted_json import count, mapping, sequence, string
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import replace
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from agentcore.providers.wire.shapes import mapping, sequence, string
+from agentcore.providers.wire.untrusted_json import mapping, sequence, string
 
 
 class Content(NamedTuple):

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agentcore.messages import ToolCall
-from agentcore.providers.wire.calls import encode_call
-from agentcore.providers.wire.shapes import sequence, string
+from agentcore.providers.wire.tool_calls import encode_call
+from agentcore.providers.wire.untrusted_json import sequence, string
 
 _MESSAGE_FIELDS = ("extra_content", "thought_signature")
 _GROWING = frozenset({"text", "summary", "data"})

@@ -1,6 +1,6 @@
 """Azure's content filters (providers.md §1.5): what they say beside the choices and at each of them."""
 
-from agentcore.providers.wire.shapes import mapping, sequence
+from agentcore.providers.wire.untrusted_json import mapping, sequence
 
 
 def was_filtered(results: object) -> bool:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolSpec
-from agentcore.providers.wire.calls import encode_call, with_ids
-from agentcore.providers.wire.continuing import by_hint_message, sent_extra
-from agentcore.providers.wire.history import History
+from agentcore.providers.wire.continuation_messages import by_hint_message, sent_extra
+from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.tool_calls import encode_call, with_ids
 
 _CAPS = ("max_tokens", "max_completion_tokens")  # a body with both is a 400
 _NEED_TOOLS = ("tool_choice", "parallel_tool_calls")  # a body with these and without tools is one, too

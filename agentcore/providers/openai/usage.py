@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.messages import TokenUsage
-from agentcore.providers.wire.shapes import count, mapping, sequence
+from agentcore.providers.wire.untrusted_json import count, mapping, sequence
 
 
 def find_usage(payload: Mapping[str, Any]) -> TokenUsage | None:

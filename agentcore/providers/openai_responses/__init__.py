@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from agentcore.argument_validation import required
 from agentcore.messages import ChatRequest
 from agentcore.providers.openai_responses import request as openai_responses_request
 from agentcore.providers.openai_responses.answer import ResponsesAnswer
 from agentcore.providers.wire.codec import Codec
-from agentcore.strict import required
 
 
 class OpenAIResponses(Codec):

@@ -15,9 +15,9 @@ from agentcore.providers.openai_responses.items import (
 )
 from agentcore.providers.openai_responses.stream import OutputCollector
 from agentcore.providers.wire.error_objects import ErrorObject, error_inside, find_error
-from agentcore.providers.wire.settled import Evidence, echoable, has_cut_call, without_word_for_calls
-from agentcore.providers.wire.shapes import count, mapping, string
-from agentcore.providers.wire.words import normalize
+from agentcore.providers.wire.response_assembly import Evidence, echoable, has_cut_call, without_word_for_calls
+from agentcore.providers.wire.stop_reasons import normalize
+from agentcore.providers.wire.untrusted_json import count, mapping, string
 from agentcore.reasons import NormalizedStopReason
 
 _TERMINALS = frozenset({"completed", "incomplete", "failed", "cancelled"})

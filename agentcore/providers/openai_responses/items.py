@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agentcore.messages import ToolCall
-from agentcore.providers.wire.calls import CallCollector
-from agentcore.providers.wire.settled import Parts
-from agentcore.providers.wire.shapes import mapping, sequence, string
+from agentcore.providers.wire.response_assembly import Parts
+from agentcore.providers.wire.tool_calls import CallCollector
+from agentcore.providers.wire.untrusted_json import mapping, sequence, string
 
 #: Calls that the client answers, though they are no functions of its own: where their arguments stand.
 OTHER_CLIENT_CALLS: Mapping[str, str] = {

@@ -5,10 +5,10 @@ from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
 from agentcore.providers.openai_responses.items import OTHER_CLIENT_CALLS, Item, call_id, client_calls
-from agentcore.providers.wire.calls import encode_call
-from agentcore.providers.wire.continuing import by_hint_message, sent_extra
-from agentcore.providers.wire.history import History
-from agentcore.providers.wire.shapes import mapping
+from agentcore.providers.wire.continuation_messages import by_hint_message, sent_extra
+from agentcore.providers.wire.message_history import History
+from agentcore.providers.wire.tool_calls import encode_call
+from agentcore.providers.wire.untrusted_json import mapping
 
 # What the machine decides, and its names in the chat API, which this one refuses.
 _DECIDED = frozenset({"model", "input", "instructions", "max_output_tokens", "stream"}) | frozenset(

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentcore.messages import Delta
 from agentcore.providers.openai_responses.items import Item, content_of, read_parts
-from agentcore.providers.wire.shapes import count, mapping, sequence, string
+from agentcore.providers.wire.untrusted_json import count, mapping, sequence, string
 
 # What the pieces of an event are pieces of, and the field of the whole text in its closing event.
 _PIECES: Mapping[str, tuple[str, str]] = {

@@ -8,7 +8,7 @@ from typing import Any
 from agentcore.messages import ChatResponse, Delta, ToolCall
 from agentcore.providers.wire.content_blocks import Block, BlockCollector, BlockKind
 from agentcore.providers.wire.named_errors import error_inside, find_error
-from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call, with_malformed_call
+from agentcore.providers.wire.response_assembly import Evidence, Parts, echoable, has_cut_call, with_malformed_call
 from agentcore.reasons import NormalizedStopReason
 
 

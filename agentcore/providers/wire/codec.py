@@ -8,12 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from agentcore.argument_validation import optional
 from agentcore.errors import ProviderError
 from agentcore.messages import ChatRequest, ChatResponse
-from agentcore.providers.wire import error_objects, words
-from agentcore.providers.wire.event_answers import EventAnswer, EventDecoder, take_body
+from agentcore.providers.wire import error_objects, stop_reasons
+from agentcore.providers.wire.event_decoder import EventAnswer, EventDecoder, take_body
 from agentcore.reasons import NormalizedStopReason
-from agentcore.strict import optional
 
 
 class Codec(ABC):
@@ -62,4 +62,4 @@ class Codec(ABC):
 
     def normalize(self, raw: str | None) -> NormalizedStopReason:
         """The table of words alone: what a raw stop reason means without its answer; UNKNOWN for a word it lacks."""
-        return words.normalize(raw)
+        return stop_reasons.normalize(raw)

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any
 
 from agentcore.messages import CallIssue, ToolCall
-from agentcore.providers.wire.shapes import string
 from agentcore.providers.wire.tool_arguments import read_arguments, write_json
+from agentcore.providers.wire.untrusted_json import string
 
 
 class BlockKind(StrEnum):

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from agentcore.argument_validation import required
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers.wire.framing import EventReader
 from agentcore.providers.wire.json_text import read_json
-from agentcore.providers.wire.shapes import mapping
-from agentcore.strict import required
+from agentcore.providers.wire.untrusted_json import mapping
 
 #: How much of a provider's message is kept, in characters.
 LONGEST_MESSAGE = 2000

@@ -16,7 +16,7 @@ from agentcore.providers.wire.error_bodies import (
 )
 from agentcore.providers.wire.error_kinds import STOP_REASON_BY_KIND, kind_of, may_heal, type_of
 from agentcore.providers.wire.retry_after import retry_after
-from agentcore.providers.wire.shapes import mapping, sequence, string, word
+from agentcore.providers.wire.untrusted_json import mapping, sequence, string, word
 
 _RETRY_DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from agentcore.errors import DecodeError
 from agentcore.providers.wire.json_text import read_json
-from agentcore.providers.wire.shapes import mapping
+from agentcore.providers.wire.untrusted_json import mapping
 
 _PRELUDE = struct.Struct(">III")
 _CRC = struct.Struct(">I")

@@ -17,7 +17,7 @@ from agentcore.providers.wire.error_bodies import (
 )
 from agentcore.providers.wire.error_kinds import STOP_REASON_BY_KIND, kind_of, may_heal, type_of
 from agentcore.providers.wire.retry_after import retry_after
-from agentcore.providers.wire.shapes import count, mapping, string, word
+from agentcore.providers.wire.untrusted_json import count, mapping, string, word
 
 ErrorObject = Mapping[str, Any]
 

@@ -7,9 +7,9 @@ natural end. Of equal ones the last wins. Only a natural end is ever promoted to
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agentcore.argument_validation import required
 from agentcore.messages import ReasonSighting
 from agentcore.reasons import CALL_WORDS, ERROR_WORDS, MALFORMED_CALL_WORDS, NormalizedStopReason
-from agentcore.strict import required
 from agentcore.values import quickly_made
 
 _CUTS = frozenset(

@@ -10,7 +10,7 @@ from typing import Any
 import jiter
 
 from agentcore.messages import CallIssue
-from agentcore.providers.wire.shapes import string
+from agentcore.providers.wire.untrusted_json import string
 
 
 def read_arguments(text: str, *, cut: bool) -> tuple[dict[str, Any], CallIssue | None]:

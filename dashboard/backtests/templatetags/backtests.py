@@ -11,10 +11,10 @@ from django.template.context import Context
 from dashboard.agents.selectors import project_default
 from dashboard.backtests.forms import OverForm
 from dashboard.backtests.models import Backtest
-from dashboard.backtests.shown import shown_of
-from dashboard.backtests.words import in_words
+from dashboard.backtests.presenters import backtest_view
+from dashboard.backtests.result_text import in_words
 from dashboard.prices.templatetags.prices import dollars_in_words
-from dashboard.turns.templatetags.shown import number, seconds
+from dashboard.turns.templatetags.formatting import number, seconds
 
 register = template.Library()
 
@@ -58,7 +58,7 @@ def backtest_of_form(context: Context) -> dict[str, Any]:
         "policy": policy,
         "over": over,
         "faults": form.errors.get("backtest", ()),
-        "shown": shown_of(form.ran) if form.ran else None,
+        "shown": backtest_view(form.ran) if form.ran else None,
         "perms": context["perms"],
     }
 

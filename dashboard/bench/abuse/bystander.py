@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 
 import aiohttp
 
-from dashboard.bench.gateway.part import run
+from dashboard.bench.gateway.bench_process import run
 
 PER_SECOND = 20
 WARMING = 10  #: calls that do not count

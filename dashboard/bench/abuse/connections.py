@@ -6,7 +6,7 @@ import socket
 import time
 from itertools import cycle, islice
 
-from dashboard.bench.abuse.sending import PIECE, Request, Target, pour, send_all
+from dashboard.bench.abuse.attack_requests import PIECE, Request, Target, pour, send_all
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\nX-"
 HALF_FORM = b"POST /sign-in/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n\r\n" + b"x" * 10_000

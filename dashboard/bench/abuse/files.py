@@ -5,8 +5,8 @@ import zipfile
 from dataclasses import replace
 from itertools import cycle
 
+from dashboard.bench.abuse.attack_requests import PATIENCE, Request, Target, send_all
 from dashboard.bench.abuse.provider import TEXTS
-from dashboard.bench.abuse.sending import PATIENCE, Request, Target, send_all
 
 NAMES = 800
 NAMING = 8  #: callers

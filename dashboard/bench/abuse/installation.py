@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.bench.chaos.fleet import OURS
-from dashboard.postgres.places import find_home
+from dashboard.postgres.paths import find_cluster_paths
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.postgres.processes import end_all
 from dashboard.runtime.environment import CHECKOUT
@@ -56,7 +56,7 @@ class Installation:
     def standing(self) -> frozenset[tuple[int, str]]:
         """The processes that must stay: the server, its database, and the database's own that a crash would replace;
         each by its id and when it began."""
-        found = find_postmaster(find_home(self.folder / "store"))
+        found = find_postmaster(find_cluster_paths(self.folder / "store"))
         pids = {self.process.pid} | (set() if found is None else {found.pid, *_lasting(found.pid)})
         return frozenset((pid, began) for pid in pids if (began := _began(pid)) is not None)
 
@@ -134,7 +134,7 @@ def _end(process: "subprocess.Popen[bytes]", folder: Path) -> None:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    end_all(find_home(folder / "store").data)
+    end_all(find_cluster_paths(folder / "store").data)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -9,7 +9,7 @@ import json
 
 from aiohttp import web
 
-from dashboard.bench.gateway.part import run, serve_posts
+from dashboard.bench.gateway.bench_process import run, serve_posts
 
 BOMB_BYTES = 600_000_000  #: unpacked
 TEXT_CHARS = 80_000

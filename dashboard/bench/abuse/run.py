@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dashboard.bench.abuse import connections, files, schemas
+from dashboard.bench.abuse.attack_requests import Target
 from dashboard.bench.abuse.bystander import PER_SECOND, Heard, bystander
 from dashboard.bench.abuse.installation import Installation, Peak, installed
-from dashboard.bench.abuse.sending import Target
-from dashboard.bench.gateway.part import part
-from dashboard.runtime.open_files import raise_limit
+from dashboard.bench.gateway.bench_process import part
+from dashboard.runtime.file_limits import raise_limit
 
 SECONDS = 8.0  #: after which an attack begins nothing more
 AFTERWARDS = 1.0  #: in which the other key still calls

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from dashboard.bench.abuse.sending import Request, Target, send_all
+from dashboard.bench.abuse.attack_requests import Request, Target, send_all
 
 Schema = dict[str, Any]
 MODES = {"observed": "observe", "continued": "continue"}  #: by the agent's name

@@ -47,9 +47,9 @@ def register() -> None:
 
 
 def tell_worker() -> None:
-    from dashboard.live import enduring, worker
+    from dashboard.live import resilient_worker, worker
 
-    class Told(enduring.EnduringWorker):
+    class Told(resilient_worker.ResilientWorker):
         """Writes down by which id it is registered, each time it changes."""
 
         def _start_side_tasks(self) -> Any:

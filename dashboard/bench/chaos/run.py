@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connections
 
-from dashboard.bench.chaos.checking import violations
+from dashboard.bench.chaos.fault_injection import WAITING, Blows, Caught
 from dashboard.bench.chaos.fleet import Fleet
-from dashboard.bench.chaos.mix import Population, agents_made
+from dashboard.bench.chaos.invariants import violations
+from dashboard.bench.chaos.population import Population, agents_made
 from dashboard.bench.chaos.scratch import Scratch, scratch
-from dashboard.bench.chaos.simulating import simulator
-from dashboard.bench.chaos.striking import WAITING, Blows, Caught
+from dashboard.bench.chaos.simulator_thread import simulator
 
 KINDS = ("worker", "worker", "up")
 UNDER_WAY = 36  #: turns at once

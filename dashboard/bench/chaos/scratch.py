@@ -17,8 +17,8 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 from dashboard.postgres import Share, start
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.runtime.database import database_settings
+from dashboard.runtime.database_setup import prepare
 from dashboard.runtime.environment import read_environment
-from dashboard.runtime.preparing import prepare
 
 #: What is committed survives a kill of the server without it; only a machine that loses power would ask for it.
 SETTINGS = {"fsync": "off", "log_min_messages": "fatal"}

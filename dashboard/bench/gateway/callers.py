@@ -10,7 +10,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from dashboard.bench.gateway.part import run
+from dashboard.bench.gateway.bench_process import run
 
 CHAT, RESPONSES, GEMINI = "/v1/chat/completions", "/v1/responses", "/v1beta/models"
 WARM_SECONDS = 0.3  #: before anything counts

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import aiohttp
 from aiohttp import web
 
-from dashboard.bench.gateway.part import run, say_port
+from dashboard.bench.gateway.bench_process import run, say_port
 
 _HANDED_ON = ("content-type", "authorization")
 

@@ -17,9 +17,9 @@ from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.bench.chaos.fleet import OURS
 from dashboard.bench.chaos.scratch import Scratch, scratch
-from dashboard.bench.gateway import least
+from dashboard.bench.gateway import recording_proxy
+from dashboard.bench.gateway.bench_process import Part, part
 from dashboard.bench.gateway.callers import CHAT, GEMINI, RESPONSES
-from dashboard.bench.gateway.part import Part, part
 from dashboard.gateway.services import key_create
 from dashboard.turns.models import Turn
 
@@ -62,7 +62,7 @@ def rows(processes: int = 1) -> Iterator[str]:
         upstream = parts.enter_context(part("upstream"))
         tokens = keys_for(upstream.port)
         bare = parts.enter_context(part("proxy", str(upstream.port)))
-        least.make_table()
+        recording_proxy.make_table()
         keeps = parts.enter_context(part("least", str(upstream.port), environment=environment_of(store)))
         served = parts.enter_context(part("served", environment=environment_of(store)))
         between = {"direct": upstream, "bare": bare, "least": keeps} | dict.fromkeys((*GATEWAY, *DOORS), served)
@@ -76,7 +76,7 @@ def rows(processes: int = 1) -> Iterator[str]:
                 yield f"{what}, {callers} at a time"
                 yield from _lines(how, _measured(how, callers, between, tokens))
         yield f"{Turn.objects.count():,} turns were recorded, {_unfinished()} of them unfinished"
-        yield f"{least.kept():,} calls were recorded as a row by the bare proxy"
+        yield f"{recording_proxy.kept():,} calls were recorded as a row by the bare proxy"
 
 
 def _flushes(folder: Path) -> list[float]:

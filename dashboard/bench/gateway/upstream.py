@@ -7,7 +7,7 @@ import asyncio
 import json
 from typing import Any
 
-from dashboard.bench.gateway.part import run, say_port
+from dashboard.bench.gateway.bench_process import run, say_port
 
 CHUNKS = 200  #: of a stream, before the one that ends it
 TEXT = "An agent stops when its policy, its budget or its model says so; which of them it was is what a turn records. "

@@ -13,12 +13,12 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, one_time_code_create
 from dashboard.agents.selectors import project_default
 from dashboard.bench.chaos.scratch import scratch
-from dashboard.bench.gateway.part import Part, part
+from dashboard.bench.gateway.bench_process import Part, part
 from dashboard.bench.gateway.run import environment_of
-from dashboard.bench.ingest.copying import TABLES, copied
+from dashboard.bench.ingest.copy_baseline import TABLES, copied
 from dashboard.bench.ingest.spans import exports
 from dashboard.gateway.services import key_create
-from dashboard.timeline.erasing import erasing
+from dashboard.timeline.erase_flag import erasing
 from dashboard.turns.models import Turn
 
 SPANS = 20_000  #: of each kind

@@ -9,7 +9,7 @@ from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from dashboard.bench.mix import Mix
+from dashboard.bench.turn_mix import Mix
 
 EXPORT_SPANS = 512  #: of one request, as OpenTelemetry's batch processors send them
 SECOND = 10**9

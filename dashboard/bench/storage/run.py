@@ -8,13 +8,13 @@ from datetime import timedelta
 from django.utils import timezone
 
 from dashboard.agents.selectors import project_default
-from dashboard.bench import histories
+from dashboard.bench import generated_histories
 from dashboard.bench.chaos.scratch import scratch
-from dashboard.bench.gateway.part import part
+from dashboard.bench.gateway.bench_process import part
 from dashboard.bench.gateway.run import environment_of, keys_for
-from dashboard.bench.mix import Mix
 from dashboard.bench.storage.kinds import KINDS, Content, Gateway
 from dashboard.bench.storage.sizes import Table, grown, tables
+from dashboard.bench.turn_mix import Mix
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, Turn
 
@@ -44,7 +44,7 @@ def _built_in() -> Content:
     ids = []
     for number in range(TURNS):
         turn = Turn(id=new_id())
-        histories.make(project=project, mix=mix, turn=turn, at=now - timedelta(seconds=TURNS - number))
+        generated_histories.make(project=project, mix=mix, turn=turn, at=now - timedelta(seconds=TURNS - number))
         ids.append(turn.id)
     content.add(*Turn.objects.filter(id__in=ids).values_list("input_text", flat=True))
     content.add(*Attempt.objects.filter(turn_id__in=ids).values_list("text", flat=True))

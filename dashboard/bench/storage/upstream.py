@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from dashboard.bench.gateway.part import run, serve_posts
+from dashboard.bench.gateway.bench_process import run, serve_posts
 from dashboard.bench.storage.prose import prose
 
 _NAMED = {"id": "chatcmpl-bench", "created": 1_767_225_600, "model": "prose"}

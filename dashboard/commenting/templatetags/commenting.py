@@ -6,7 +6,7 @@ from django import template
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.commenting.selectors import Remarks
+from dashboard.commenting.selectors import TurnComments
 from dashboard.turns.waterfall import Rail
 
 register = template.Library()
@@ -38,6 +38,6 @@ def _link(address: str) -> str:
 
 
 @register.simple_tag
-def marks(remarks: Remarks, rail: Rail) -> str:
+def marks(remarks: TurnComments, rail: Rail) -> str:
     """The transitions that something was said about, as one path under the rail's dots."""
     return "".join(f"M{dot.x:g} {MARKS_Y}h.01" for dot in rail.dots if dot.number in remarks.at)

@@ -8,9 +8,9 @@ from typing import Protocol
 from uuid import UUID
 
 from agentcore.messages import TokenUsage
-from dashboard.gateway.access import meters, refusals
+from dashboard.gateway.access import key_meter, refusals
+from dashboard.gateway.access.key_meter import KeyMeter, PricedModel
 from dashboard.gateway.access.limits import NO_LIMITS, KeyLimits
-from dashboard.gateway.access.meters import Asked, Meter
 from dashboard.gateway.access.refusals import Refusal
 
 
@@ -20,7 +20,7 @@ class Counter(Protocol):
     async def admit(self, key_id: UUID, limits: KeyLimits) -> Refusal | None:
         """Count a call, or say why it may not begin."""
 
-    def charge(self, key_id: UUID, used: TokenUsage, asked: Asked) -> None:
+    def charge(self, key_id: UUID, used: TokenUsage, asked: PricedModel) -> None:
         """A call that was let through has used this much."""
 
 
@@ -48,7 +48,7 @@ class Caller:
     scope: frozenset[str] = frozenset()  #: empty: everything
     limits: KeyLimits = NO_LIMITS
     aliases: Mapping[str, Target] = field(default_factory=dict, compare=False, repr=False)  #: of its project, by name
-    meter: Meter | None = field(default=None, compare=False, repr=False)
+    meter: KeyMeter | None = field(default=None, compare=False, repr=False)
 
     def allows(self, *, agent: str | None, connection: str, model: str) -> Refusal | None:
         """Whether it may call this. An alias gives no right of its own: what it stands for is asked here."""
@@ -65,14 +65,14 @@ class Caller:
             return None
         if counter is not None and self.limits != NO_LIMITS:
             return await counter.admit(self.meter.key_id, self.limits)
-        return self.meter.admit(self.limits, meters.now())
+        return self.meter.admit(self.limits, key_meter.now())
 
     def charge(self, used: TokenUsage | None, *, provider: str, model: str, address: str = "") -> None:
         """What a call has used, once it has ended; with several calls upstream, once for each. `address`: its URL."""
         if self.meter is None or used is None:
             return
-        asked = Asked(provider, model, address)
+        asked = PricedModel(provider, model, address)
         if counter is not None and self.limits != NO_LIMITS:
             counter.charge(self.meter.key_id, used, asked)
         else:
-            self.meter.charge(used, asked, meters.now())
+            self.meter.charge(used, asked, key_meter.now())

@@ -14,13 +14,13 @@ from uuid import UUID
 import structlog
 
 from agentcore.messages import TokenUsage
-from dashboard.gateway.access import meters, refusals
-from dashboard.gateway.access.holding import EVERY_SECONDS, IDLE_SECONDS
+from dashboard.gateway.access import key_meter, refusals
+from dashboard.gateway.access.key_cache import EVERY_SECONDS, IDLE_SECONDS
+from dashboard.gateway.access.key_meter import KeyMeter, PricedModel
+from dashboard.gateway.access.key_sync import reconcile
 from dashboard.gateway.access.limits import KeyLimits
-from dashboard.gateway.access.meters import Asked, Meter
-from dashboard.gateway.access.reading import reconcile
 from dashboard.gateway.access.refusals import Refusal
-from dashboard.live.offload import AWAY, in_database
+from dashboard.live.db_threads import AWAY, in_database
 
 log = structlog.get_logger(__name__)
 
@@ -29,22 +29,22 @@ class SharedCounts:
     """Keys by their ids."""
 
     def __init__(self) -> None:
-        self._meters: dict[UUID, Meter] = {}
-        self._unwritten: dict[UUID, Meter] = {}
+        self._meters: dict[UUID, KeyMeter] = {}
+        self._unwritten: dict[UUID, KeyMeter] = {}
         self._used_at: dict[UUID, float] = {}
-        self._reading: dict[UUID, asyncio.Task[Meter | None]] = {}
+        self._reading: dict[UUID, asyncio.Task[KeyMeter | None]] = {}
         self._ending = asyncio.Event()
 
     async def admit(self, key_id: UUID, limits: KeyLimits) -> Refusal | None:
         """Count a call, or say why it may not begin."""
         meter = await self._meter_of(key_id)
-        return refusals.UNREADABLE if meter is None else meter.admit(limits, meters.now())
+        return refusals.UNREADABLE if meter is None else meter.admit(limits, key_meter.now())
 
-    async def charge(self, key_id: UUID, used: TokenUsage, asked: Asked) -> None:
+    async def charge(self, key_id: UUID, used: TokenUsage, asked: PricedModel) -> None:
         """A call that was let through has used this much."""
         meter = await self._meter_of(key_id)
         if meter is not None:
-            meter.charge(used, asked, meters.now())
+            meter.charge(used, asked, key_meter.now())
 
     async def run(self) -> None:
         """Write and read, until `end`; then once more."""
@@ -59,7 +59,7 @@ class SharedCounts:
         """No more calls begin; `run` writes what was counted, and ends."""
         self._ending.set()
 
-    async def _meter_of(self, key_id: UUID) -> Meter | None:
+    async def _meter_of(self, key_id: UUID) -> KeyMeter | None:
         """None: it is not known, and the database is away."""
         self._used_at[key_id] = time.monotonic()
         if (meter := self._meters.get(key_id)) is not None:
@@ -68,7 +68,7 @@ class SharedCounts:
             self._reading[key_id] = asyncio.create_task(self._read(key_id))
         return await asyncio.shield(self._reading[key_id])
 
-    async def _read(self, key_id: UUID) -> Meter | None:
+    async def _read(self, key_id: UUID) -> KeyMeter | None:
         try:
             reading = await in_database(reconcile, (), added={}, used=(), metered={key_id})
         except AWAY as error:
@@ -76,7 +76,7 @@ class SharedCounts:
             return None
         finally:
             del self._reading[key_id]
-        return self._meters.setdefault(key_id, Meter(key_id, reading.known[key_id], self._unwritten))
+        return self._meters.setdefault(key_id, KeyMeter(key_id, reading.known[key_id], self._unwritten))
 
     async def _round(self) -> None:
         self._let_go(time.monotonic())

@@ -18,23 +18,23 @@ from uuid import UUID
 import structlog
 
 from agentcore.commands import Finish
-from dashboard.gateway.recording.groups import Group, Writer
-from dashboard.gateway.recording.rows import Kept
-from dashboard.gateway.recording.said import NewTurn, Part, Piece, Told
-from dashboard.gateway.recording.storing import DatabaseAway, RefusedError
-from dashboard.gateway.recording.tracks import (
+from dashboard.gateway.recording.group_writer import GroupWriter, TurnGroup
+from dashboard.gateway.recording.pending_turn import (
     PATIENCE_SECONDS,
     NotStoredError,
-    Track,
+    PendingTurn,
     UnstorableError,
     answered,
-    tell,
-    tell_the_weary,
+    fail_expired_waiters,
+    wake_waiter,
 )
-from dashboard.gateway.recording.waiting import until
-from dashboard.live.announcing import announce_group
+from dashboard.gateway.recording.pg_connection import DatabaseAway, RefusedError
+from dashboard.gateway.recording.polling import poll_until
+from dashboard.gateway.recording.recorder_messages import AnswerChunk, CallerResult, NewTurn, TurnUpdate
+from dashboard.gateway.recording.rows import StoredTurn
+from dashboard.live.notifications import announce_group
 from dashboard.metrics.counters import count_step
-from dashboard.turns.recorder import Entry
+from dashboard.turns.recorder import StepRows
 
 log = structlog.get_logger(__name__)
 TICK_SECONDS = 0.02
@@ -50,13 +50,13 @@ class Recorder:
     """One per event loop, and only used there."""
 
     def __init__(self) -> None:
-        self._tracks: dict[UUID, Track] = {}
-        self._due: dict[UUID, Track] = {}
-        self._later: dict[UUID, Track] = {}  #: said of them and not written, and nobody waits
+        self._tracks: dict[UUID, PendingTurn] = {}
+        self._due: dict[UUID, PendingTurn] = {}
+        self._later: dict[UUID, PendingTurn] = {}  #: said of them and not written, and nobody waits
         self._disowned: list[UUID] = []
         self._bytes = 0
         self._away_since: float | None = None
-        self._writer = Writer(self._settle)
+        self._writer = GroupWriter(self._settle)
         self._writing: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._ticking: asyncio.TimerHandle | None = None
@@ -68,18 +68,18 @@ class Recorder:
 
     async def takes_more(self, seconds: float = 30.0) -> bool:
         """Whether a new turn can be recorded. A database that stores what waits for it is waited for, for so long."""
-        await until(lambda: self._away_since is not None or not self.away, seconds=seconds)
+        await poll_until(lambda: self._away_since is not None or not self.away, seconds=seconds)
         return not self.away
 
     def open(self, turn: NewTurn) -> None:
         """A turn has begun; its first step follows."""
-        track = self._tracks[turn.id] = Track(turn.id)
+        track = self._tracks[turn.id] = PendingTurn(turn.id)
         if self._bytes > MOST_BYTES:
             track.refused = NotStoredError("Too much waits for the database already.")
             return
         self._part(track, len(turn.body) * 3 + STEP_BYTES).new = turn
 
-    def step(self, entry: Entry) -> None:
+    def step(self, entry: StepRows) -> None:
         """A step of its history."""
         track = self._tracks[entry.turn_id]
         # Who waits for its end has still to say what the caller is told, which is written with it.
@@ -96,7 +96,7 @@ class Recorder:
             return
         pieces = self._part(track, len(raw) + len(text)).pieces
         if not pieces or pieces[-1].attempt != attempt:
-            pieces.append(Piece(attempt, at, [], []))
+            pieces.append(AnswerChunk(attempt, at, [], []))
         pieces[-1].raws.append(raw)
         if text:
             pieces[-1].texts.append(text)
@@ -104,11 +104,11 @@ class Recorder:
         if track.part is not None and track.part.size > TURN_BYTES:
             self._hurry(track)
 
-    def told(self, turn_id: UUID, told: Told) -> None:
-        """What the caller was told in the end."""
+    def told(self, turn_id: UUID, told: CallerResult) -> None:
+        """Record the result the caller received."""
         track = self._tracks.get(turn_id)
         if track is None:
-            track = self._tracks[turn_id] = Track(turn_id, is_stored=True, has_ended=True)
+            track = self._tracks[turn_id] = PendingTurn(turn_id, is_stored=True, has_ended=True)
         if not track.refused:
             self._part(track, 0).told = told
 
@@ -149,7 +149,7 @@ class Recorder:
     async def room(self, turn_id: UUID) -> None:
         """For who has much to say. Returns at once unless the database is behind; `NotStoredError` if it stays so."""
         track = self._tracks.get(turn_id)
-        roomy = await until(
+        roomy = await poll_until(
             lambda: self._bytes <= MOST_BYTES // 2 and (track is None or self.away or track.size <= 3 * TURN_BYTES),
             seconds=PATIENCE_SECONDS,
         )
@@ -161,7 +161,7 @@ class Recorder:
         for track in list(self._later.values()):
             self._hurry(track)
         writer = self._writer
-        await until(lambda: not (self._due or self._disowned or writer.busy or writer.apart.busy), seconds=seconds)
+        await poll_until(lambda: not (self._due or self._disowned or writer.busy or writer.apart.busy), seconds=seconds)
         if self._ticking is not None:
             self._ticking.cancel()
         if self._writing is not None:
@@ -169,16 +169,16 @@ class Recorder:
             await asyncio.gather(self._writing, return_exceptions=True)
         await self._writer.close()
 
-    def _part(self, track: Track, size: int) -> Part:
+    def _part(self, track: PendingTurn, size: int) -> TurnUpdate:
         if track.part is None:
-            track.part = Part(asyncio.get_running_loop().time())
+            track.part = TurnUpdate(asyncio.get_running_loop().time())
             self._later[track.id] = track
             self._tick_on()
         track.part.size += size
         self._bytes += size
         return track.part
 
-    def _hurry(self, track: Track) -> None:
+    def _hurry(self, track: PendingTurn) -> None:
         """Somebody waits for it, or it has ended."""
         self._later.pop(track.id, None)
         self._due[track.id] = track
@@ -200,7 +200,7 @@ class Recorder:
             self._hurry(track)
         waiting_bytes = self._bytes if self._away_since is None else 0
         tracks = [track for track in self._tracks.values() if not self._writer.apart.holds(track.id)]
-        if tell_the_weary(tracks, now, waiting_bytes=waiting_bytes, stored_at=self._writer.stored_at):
+        if fail_expired_waiters(tracks, now, waiting_bytes=waiting_bytes, stored_at=self._writer.stored_at):
             self._is_away("It does not answer.")
         if self._writer.beat_due(now, open_turns=any(track.is_open for track in self._tracks.values())):
             self._start()
@@ -245,7 +245,7 @@ class Recorder:
             lost = await self._writer.write(group)
             self._settle(group, lost)
 
-    def _next_group(self) -> Iterator[tuple[UUID, Part, Kept, bool, bool]]:
+    def _next_group(self) -> Iterator[tuple[UUID, TurnUpdate, StoredTurn, bool, bool]]:
         turns = size = 0
         for turn_id in list(self._due):
             if turns >= GROUP_TURNS or size > GROUP_BYTES:
@@ -260,18 +260,18 @@ class Recorder:
             turns, size = turns + 1, size + part.size
             yield track.id, part, track.kept, track.is_stored, track.has_ended
 
-    def _settle(self, group: Group, lost: dict[UUID, str]) -> None:
+    def _settle(self, group: TurnGroup, lost: dict[UUID, str]) -> None:
         open_turns: dict[UUID, int] = {}
         for turn_id, part in group.parts.items():
             self._bytes -= part.size
             track = self._tracks.get(turn_id)
             if turn_id in lost:
                 log.error("gateway_turn_not_stored", turn=str(turn_id), why=lost[turn_id])
-                tell(part, lost[turn_id])
+                wake_waiter(part, lost[turn_id])
                 if track is not None:
                     self._refuse(track, lost[turn_id])
                 continue
-            tell(part)
+            wake_waiter(part)
             for entry in part.entries:
                 count_step(entry.step)
             if track is not None:
@@ -285,14 +285,14 @@ class Recorder:
         if group.parts.keys() - lost.keys():
             announce_group(open_turns, last=next(reversed(group.parts)))
 
-    def _refuse(self, track: Track, why: str) -> None:
+    def _refuse(self, track: PendingTurn, why: str) -> None:
         """Nothing more of it can be stored."""
         track.refused, track.writing = UnstorableError(why), None
         self._later.pop(track.id, None)
         self._due.pop(track.id, None)
         if track.part is not None:
             self._bytes -= track.part.size
-            tell(track.part, why)
+            wake_waiter(track.part, why)
             track.part = None
         if track.has_ended:
             self._tracks.pop(track.id, None)

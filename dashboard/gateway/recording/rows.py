@@ -1,6 +1,6 @@
 """What is said of a turn, as rows: by table, each as the JSON in which Postgres takes it.
 
-The columns are those of `dashboard.turns.entries`, so the rows are the ones a driver would have written one by one.
+The columns are those of `dashboard.turns.row_mapping`, so the rows are the ones a driver would have written one by one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,17 +13,29 @@ from django.db import models as orm
 from agentcore.events import ModelResponded
 from agentcore.replay import Record
 from dashboard.gateway.models import GatewayCall
-from dashboard.gateway.recording.going_on import Asked, answered_key, asked_with
-from dashboard.gateway.recording.large import LARGE, Marked, marked, taken_out
+from dashboard.gateway.recording.recorder_messages import (
+    AnswerChunk,
+    TurnUpdate,
+    call_columns,
+    defaults,
+    new_columns,
+    result_columns,
+)
 from dashboard.gateway.recording.row_text import row_text
-from dashboard.gateway.recording.said import Part, Piece, call_columns, defaults, new_columns, told_columns
+from dashboard.gateway.recording.run_columns import RunRequest, answered_key, asked_with
 from dashboard.gateway.recording.statements import HAS_PIECE, HAS_RECORD
+from dashboard.gateway.recording.text_dedup import LARGE, Marked, marked, taken_out
 from dashboard.gateway.routing import OBSERVE
 from dashboard.turns import models
-from dashboard.turns.entries import (
+from dashboard.turns.fields import storable_text
+from dashboard.turns.node_writer import NodeWriter
+from dashboard.turns.nodes import NewNode
+from dashboard.turns.record_compression import Stored, packed_raw
+from dashboard.turns.request_frames import split
+from dashboard.turns.row_mapping import (
     CHECKPOINT_EVERY,
     Columns,
-    Entry,
+    StepRows,
     begun_columns,
     checkpoint_columns,
     ended_columns,
@@ -31,28 +43,25 @@ from dashboard.turns.entries import (
     record_columns,
     turn_columns,
 )
-from dashboard.turns.fields import storable_text
-from dashboard.turns.nodes import NewNode
-from dashboard.turns.packing import Stored, packed_raw
-from dashboard.turns.request_frames import split
-from dashboard.turns.telling import Telling
 
 #: Bytes of an answer, compressed, and characters, up to which it stands with its attempt, if it came whole.
 WITH_ATTEMPT = 8 * 1024
 
 
 @dataclass(slots=True)
-class Kept:
+class StoredTurn:
     """What is stored of a turn already, as far as the next part builds on it."""
 
-    telling: Telling = field(default_factory=lambda: Telling(UUID(int=0)))  #: of a turn that has not begun, nobody's
+    telling: NodeWriter = field(
+        default_factory=lambda: NodeWriter(UUID(int=0))
+    )  #: of a turn that has not begun, nobody's
     pieces: dict[int, int] = field(default_factory=dict)  #: how many, by attempt
     calls: set[int] = field(default_factory=set)  #: attempts that have a row
-    asked: Asked | None = None  #: the conversation that the client sent
+    asked: RunRequest | None = None  #: the conversation that the client sent
 
 
 @dataclass(slots=True)
-class Calls:
+class CallChanges:
     """The calls of one part, by their numbers: those that begin, those that end, and the records of their ends."""
 
     begun: dict[int, Columns] = field(default_factory=dict)
@@ -61,7 +70,7 @@ class Calls:
 
 
 @dataclass(slots=True)
-class Rows:
+class TableRows:
     """Of one turn or many: the rows of each table as JSON texts, in the order in which they were said.
 
     A row is made into text at once, while it is at hand: whole groups of rows took three times as long.
@@ -83,7 +92,7 @@ class Rows:
         """A row, with marks for what is large."""
         return row_text(model, taken_out(columns, self.large) if self.large else columns)
 
-    def add_all(self, others: "Rows") -> None:
+    def add_all(self, others: "TableRows") -> None:
         for model, texts in others.tables.items():
             self.tables.setdefault(model, []).extend(texts)
         self.packed += others.packed
@@ -101,9 +110,9 @@ def listed(texts: Iterable[bytes]) -> bytes:
     return b"[%b]" % b",".join(texts)
 
 
-def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
+def add_part(rows: TableRows, turn_id: UUID, part: TurnUpdate, kept: StoredTurn) -> None:
     """The rows of one part; `kept` is brought up to date."""
-    calls = Calls()
+    calls = CallChanges()
     turn: Columns = {}
     moves: list[Mapping[str, Any]] = []
     client: Sequence[bytes] = ()
@@ -114,7 +123,7 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
         client = asked.messages
         frame = asked.frame if part.new.body else None  # a turn that was ingested is no client's request
         rules = {"policy": part.new.ruling.stored, "policy_sources": part.new.ruling.sources}
-        kept.telling = Telling(part.new.project_id, client=client, frame=frame, rules=rules)
+        kept.telling = NodeWriter(part.new.project_id, client=client, frame=frame, rules=rules)
     for entry in part.entries:
         record, setup = _add_step(rows, entry, kept, calls)
         if part.new is not None and entry is part.entries[0]:
@@ -134,7 +143,7 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
     _add_turn(rows, turn_id, part, turn and turn | kept.telling.columns())
 
 
-def _run(kept: Kept, part: Part, client: Sequence[bytes]) -> Columns:
+def _run(kept: StoredTurn, part: TurnUpdate, client: Sequence[bytes]) -> Columns:
     """What the turn goes on from, and what may go on from it, as far as it is told in this part."""
     columns: Columns = {}
     if (new := part.new) is not None:
@@ -146,13 +155,13 @@ def _run(kept: Kept, part: Part, client: Sequence[bytes]) -> Columns:
     return columns
 
 
-def _joined(piece: Piece) -> str:
+def _joined(piece: AnswerChunk) -> str:
     """Its text, of which there is one copy from here on."""
     piece.texts = ["".join(piece.texts)]
     return piece.texts[0]
 
 
-def _answers(part: Part) -> Iterator[str]:
+def _answers(part: TurnUpdate) -> Iterator[str]:
     """The texts of answers in it, which stand in many rows: what was said, thought aloud, and called with."""
     for entry in reversed(part.entries):
         yield entry.step.snapshot.output_text
@@ -165,7 +174,7 @@ def _answers(part: Part) -> Iterator[str]:
             yield entry.event.response.reasoning_content or ""
 
 
-def _add_step(rows: Rows, entry: Entry, kept: Kept, calls: Calls) -> tuple[Record, Any]:
+def _add_step(rows: TableRows, entry: StepRows, kept: StoredTurn, calls: CallChanges) -> tuple[Record, Any]:
     """The rows of one step, but for its calls and the turn's; the record, and the setup of a turn that begins."""
     record = Record.of(entry.seq, entry.event, entry.step)
     event, request = kept.telling.step(entry.event, entry.begun)
@@ -182,14 +191,14 @@ def _add_step(rows: Rows, entry: Entry, kept: Kept, calls: Calls) -> tuple[Recor
     return record, event.get("setup")
 
 
-def _add_calls(rows: Rows, calls: Calls) -> None:
+def _add_calls(rows: TableRows, calls: CallChanges) -> None:
     for index, columns in calls.begun.items():
         rows.add(models.Attempt, {**defaults(models.Attempt), **columns, **calls.ended.pop(index, {})})
     for columns in calls.ended.values():
         rows.ended.append(rows.text(models.Attempt, {**defaults(models.Attempt), **columns}))
 
 
-def _add_piece(rows: Rows, turn_id: UUID, piece: Piece, kept: Kept, calls: Calls) -> None:
+def _add_piece(rows: TableRows, turn_id: UUID, piece: AnswerChunk, kept: StoredTurn, calls: CallChanges) -> None:
     n = kept.pieces[piece.attempt] = kept.pieces.get(piece.attempt, 0) + 1
     text: str | None = storable_text("".join(piece.texts))
     piece.texts.clear()  # each part is made into rows once, and a large answer would be there twice
@@ -206,11 +215,11 @@ def _add_piece(rows: Rows, turn_id: UUID, piece: Piece, kept: Kept, calls: Calls
     rows.found_by = rows.found_by or (HAS_PIECE.name, (piece.attempt, n))
 
 
-def _add_turn(rows: Rows, turn_id: UUID, part: Part, turn: Columns) -> None:
+def _add_turn(rows: TableRows, turn_id: UUID, part: TurnUpdate, turn: Columns) -> None:
     if turn:
         turn["id"] = turn_id
         rows.add(models.Turn, turn)
-    told = {} if part.told is None else told_columns(part.told)
+    told = {} if part.told is None else result_columns(part.told)
     if (new := part.new) is not None:
         rows.add(GatewayCall, {**defaults(GatewayCall), **call_columns(new), **told})
     elif told:

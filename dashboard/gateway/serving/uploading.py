@@ -18,10 +18,10 @@ from typing import IO
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from dashboard.gateway.serving.receiving import Receive
-from dashboard.gateway.wire.chat.asking import read_model
+from dashboard.gateway.serving.request_body import Receive
+from dashboard.gateway.wire.chat.request_parser import read_model
 from dashboard.gateway.wire.faults import INVALID, Fault
-from dashboard.gateway.wire.relayed import OPENAI
+from dashboard.gateway.wire.relay_routes import OPENAI
 from dashboard.live.transport import Pieces
 
 MOST_BYTES = 128 * 1024 * 1024

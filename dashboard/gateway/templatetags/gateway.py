@@ -23,13 +23,13 @@ TOLD = {
 UNKNOWN = ("odd", "question", "a word of the provider’s own")
 
 
-@register.inclusion_tag("gateway/_of_turn.html")
+@register.inclusion_tag("gateway/_turn_call.html")
 def call_of_turn(turn: Turn) -> dict[str, Any]:
     """How a turn came through the gateway; nothing where it did not."""
     return call_of(turn.id)
 
 
-@register.inclusion_tag("gateway/_told.html")
+@register.inclusion_tag("gateway/_finish_reason.html")
 def told(word: str | None) -> dict[str, str]:
     """A finish reason, or what was in its place."""
     word = word or "unfinished"

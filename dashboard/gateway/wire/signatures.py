@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentcore.messages import ChatResponse, Message, ToolCall
-from agentcore.providers.wire.shapes import mapping, sequence
+from agentcore.providers.wire.untrusted_json import mapping, sequence
 from agentcore.values import replace
 
 _KEPT_FIELDS = ("extra_content", "thought_signature")  # beside a call, in OpenAI's form

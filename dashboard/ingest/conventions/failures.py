@@ -5,7 +5,7 @@ import re
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers import get_provider
 from agentcore.values import replace
-from dashboard.ingest.conventions.facts import as_count
+from dashboard.ingest.conventions.attributes import as_count
 from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.conventions.tables import dialect_of
 

@@ -8,7 +8,7 @@ Attributes = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class SpanEvent:
     """An event on a span, or a log event that names the span."""
 
     name: str
@@ -29,7 +29,7 @@ class Span:
     version: str = ""
     service: str = ""
     attributes: Attributes = field(default_factory=dict)
-    events: tuple[Happened, ...] = ()
+    events: tuple[SpanEvent, ...] = ()
     failed: bool = False
     message: str = ""
 

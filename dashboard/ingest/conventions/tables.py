@@ -11,7 +11,7 @@ Names = tuple[str, ...]
 
 
 class Kind(StrEnum):
-    """What a span of a convention is."""
+    """The kinds of spans in a convention."""
 
     CALL = "call"
     AGENT = "agent"

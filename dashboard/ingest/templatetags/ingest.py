@@ -2,12 +2,12 @@
 
 from django import template
 
-from dashboard.ingest.selectors import IngestedShown, ingested_of
+from dashboard.ingest.selectors import IngestView, ingested_of
 from dashboard.turns.models import Turn
 
 register = template.Library()
 
 
 @register.filter
-def ingested_shown(turn: Turn) -> IngestedShown | None:
+def ingested_shown(turn: Turn) -> IngestView | None:
     return ingested_of(turn)

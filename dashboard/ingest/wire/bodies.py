@@ -21,7 +21,7 @@ class BodyError(ValueError):
 
 
 @dataclass(slots=True)
-class Taken:
+class ParsedBody:
     """What a request brought. `refused`: how many spans or log records, by why, in words."""
 
     spans: list[Span] = field(default_factory=list)

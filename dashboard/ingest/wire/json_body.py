@@ -6,21 +6,21 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from dashboard.agents.counting_values import holds_more_values
-from dashboard.gateway.wire.packing import TooLargeError
-from dashboard.ingest.conventions.spans import Happened, LogEvent, Span
+from dashboard.agents.json_value_count import holds_more_values
+from dashboard.gateway.wire.decompression import TooLargeError
+from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
 from dashboard.ingest.wire import bodies
-from dashboard.ingest.wire.bodies import BodyError, Taken
+from dashboard.ingest.wire.bodies import BodyError, ParsedBody
 from dashboard.ingest.wire.values import MOST_ATTRIBUTES, DeepError, bounded_text, integer, listed, of_json, pairs_of
 
 _ERROR = {2, "STATUS_CODE_ERROR"}
-Add = Callable[[Taken, Mapping[str, Any]], None]
+Add = Callable[[ParsedBody, Mapping[str, Any]], None]
 
 
-def spans_of(body: bytes, own: str = "") -> Taken:
+def spans_of(body: bytes, own: str = "") -> ParsedBody:
     """The spans of an export, but for those of the installation `own`. Raises `BodyError`, and
     `TooLargeError` for too many values."""
-    taken = Taken()
+    taken = ParsedBody()
     for resource in listed(_parsed(body, "resourceSpans"), "resourceSpans"):
         service = _service(resource)
         for scope in listed(resource, "scopeSpans"):
@@ -31,9 +31,9 @@ def spans_of(body: bytes, own: str = "") -> Taken:
     return taken
 
 
-def logs_of(body: bytes, own: str = "") -> Taken:  # noqa: ARG001 - telemetry of ours has no logs
+def logs_of(body: bytes, own: str = "") -> ParsedBody:  # noqa: ARG001 - telemetry of ours has no logs
     """The log records of an export that name a span. Raises as `spans_of`."""
-    taken = Taken()
+    taken = ParsedBody()
     for resource in listed(_parsed(body, "resourceLogs"), "resourceLogs"):
         for scope in listed(resource, "scopeLogs"):
             _each(taken, listed(scope, "logRecords"), _add_log)
@@ -52,7 +52,7 @@ def _parsed(body: bytes, name: str) -> Mapping[str, Any]:
     return told
 
 
-def _each(taken: Taken, entries: list[Any], add: Add) -> None:
+def _each(taken: ParsedBody, entries: list[Any], add: Add) -> None:
     for entry in entries:
         if taken.count >= bodies.MOST_SPANS:
             taken.refuse(bodies.TOO_MANY)
@@ -93,7 +93,7 @@ def _ids(held: Mapping[str, Any]) -> tuple[str, str] | None:
     return str(trace).lower(), str(span_id).lower()
 
 
-def _add_span(scope: Mapping[str, Any], service: str, taken: Taken, span: Mapping[str, Any]) -> None:
+def _add_span(scope: Mapping[str, Any], service: str, taken: ParsedBody, span: Mapping[str, Any]) -> None:
     ids, start = _ids(span), integer(span.get("startTimeUnixNano"))
     if ids is None:
         taken.refuse(bodies.NO_ID)
@@ -121,12 +121,12 @@ def _add_span(scope: Mapping[str, Any], service: str, taken: Taken, span: Mappin
     taken.spans.append(made)
 
 
-def _event(event: Any) -> Happened:
+def _event(event: Any) -> SpanEvent:
     held = event if isinstance(event, Mapping) else {}
-    return Happened(_text(held, "name"), _attributes(held))
+    return SpanEvent(_text(held, "name"), _attributes(held))
 
 
-def _add_log(taken: Taken, record: Mapping[str, Any]) -> None:
+def _add_log(taken: ParsedBody, record: Mapping[str, Any]) -> None:
     ids = _ids(record)
     if ids is None:
         taken.refuse(bodies.NO_SPAN_OF_LOG)

@@ -10,17 +10,17 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from dashboard.ingest.conventions.spans import Happened, LogEvent, Span
+from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
 from dashboard.ingest.wire import bodies
-from dashboard.ingest.wire.bodies import BodyError, Taken
+from dashboard.ingest.wire.bodies import BodyError, ParsedBody
 from dashboard.ingest.wire.values import MOST_ATTRIBUTES, DeepError, bounded_text, of_protobuf
 
-Add = Callable[[Taken, Any], None]
+Add = Callable[[ParsedBody, Any], None]
 
 
-def spans_of(body: bytes, own: str = "") -> Taken:
+def spans_of(body: bytes, own: str = "") -> ParsedBody:
     """The spans of an export, but for those of the installation `own`. Raises `BodyError`."""
-    taken = Taken()
+    taken = ParsedBody()
     for resource in _parsed(ExportTraceServiceRequest(), body).resource_spans:
         service = _service(resource.resource)
         for scope in resource.scope_spans:
@@ -31,9 +31,9 @@ def spans_of(body: bytes, own: str = "") -> Taken:
     return taken
 
 
-def logs_of(body: bytes, own: str = "") -> Taken:  # noqa: ARG001 - telemetry of ours has no logs
+def logs_of(body: bytes, own: str = "") -> ParsedBody:  # noqa: ARG001 - telemetry of ours has no logs
     """The log records of an export that name a span. Raises `BodyError`."""
-    taken = Taken()
+    taken = ParsedBody()
     for resource in _parsed(ExportLogsServiceRequest(), body).resource_logs:
         for scope in resource.scope_logs:
             _each(taken, scope.log_records, _add_log)
@@ -48,7 +48,7 @@ def _parsed(message: Any, body: bytes) -> Any:
     return message
 
 
-def _each(taken: Taken, entries: Iterable[Any], add: Add) -> None:
+def _each(taken: ParsedBody, entries: Iterable[Any], add: Add) -> None:
     for entry in entries:
         if taken.count >= bodies.MOST_SPANS:
             taken.refuse(bodies.TOO_MANY)
@@ -71,7 +71,7 @@ def _attributes(pairs: Any) -> dict[str, Any]:
     return {pair.key: of_protobuf(pair.value) for pair in islice(pairs, MOST_ATTRIBUTES)}
 
 
-def _add_span(scope: Any, service: str, taken: Taken, span: Any) -> None:
+def _add_span(scope: Any, service: str, taken: ParsedBody, span: Any) -> None:
     trace, span_id = span.trace_id.hex(), span.span_id.hex()
     if not bodies.is_trace(trace) or not bodies.is_span(span_id):
         taken.refuse(bodies.NO_ID)
@@ -91,14 +91,14 @@ def _add_span(scope: Any, service: str, taken: Taken, span: Any) -> None:
         version=scope.version[:50],
         service=service[:200],
         attributes=_attributes(span.attributes),
-        events=tuple(Happened(event.name, _attributes(event.attributes)) for event in span.events[:MOST_ATTRIBUTES]),
+        events=tuple(SpanEvent(event.name, _attributes(event.attributes)) for event in span.events[:MOST_ATTRIBUTES]),
         failed=span.status.code == Status.STATUS_CODE_ERROR,
         message=bounded_text(span.status.message),
     )
     taken.spans.append(made)
 
 
-def _add_log(taken: Taken, record: Any) -> None:
+def _add_log(taken: ParsedBody, record: Any) -> None:
     trace, span_id = record.trace_id.hex(), record.span_id.hex()
     if not bodies.is_trace(trace) or not bodies.is_span(span_id):
         taken.refuse(bodies.NO_SPAN_OF_LOG)

@@ -2,17 +2,17 @@
 
 from django import template
 
-from dashboard.keeping.selectors import OriginShown, Vouched, origin_of, vouched_of
+from dashboard.keeping.selectors import OriginView, Provenance, origin_of, vouched_of
 from dashboard.turns.models import Turn
 
 register = template.Library()
 
 
 @register.filter
-def origin_shown(turn: Turn) -> OriginShown | None:
+def origin_shown(turn: Turn) -> OriginView | None:
     return origin_of(turn)
 
 
 @register.filter
-def vouched(turn: Turn) -> Vouched:
+def vouched(turn: Turn) -> Provenance:
     return vouched_of(turn)

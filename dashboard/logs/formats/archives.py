@@ -7,12 +7,12 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from dashboard.ingest.conventions.attributes import as_count, first
 from dashboard.ingest.conventions.content.shapes import mapping, mappings
-from dashboard.ingest.conventions.facts import as_count, first
 from dashboard.logs.dialects import dialect_of_address, dialect_of_answer, dialect_of_request
-from dashboard.logs.exchanges import Logged, sample_of
+from dashboard.logs.exchanges import LoggedCall, sample_of
 from dashboard.logs.formats.pairs import body_of
-from dashboard.logs.moments import moment_of
+from dashboard.logs.timestamps import moment_of
 from dashboard.logs.values import Json, UnreadableError
 
 ARCHIVE, CASSETTE = "HTTP archive", "cassette"
@@ -35,7 +35,7 @@ def is_interaction(told: Json) -> bool:
     return ("uri" in request or "url" in request) and "method" in request and "body" in response
 
 
-def of_entry(told: Json) -> Logged | None:
+def of_entry(told: Json) -> LoggedCall | None:
     """None where it is no call of a model."""
     request, response = mapping(told.get("request")), mapping(told.get("response"))
     content, headers = mapping(response.get("content")), _headers(response.get("headers"))
@@ -48,7 +48,7 @@ def of_entry(told: Json) -> Logged | None:
     return _logged(ARCHIVE, _posted(request), raw, url, status=status, headers=headers, begun=begun, ended=ended)
 
 
-def of_interaction(told: Json) -> Logged | None:
+def of_interaction(told: Json) -> LoggedCall | None:
     """None where it is no call of a model."""
     request, response = mapping(told.get("request")), mapping(told.get("response"))
     status, headers = response.get("status", response.get("code")), _headers(response.get("headers"))
@@ -63,13 +63,13 @@ def of_interaction(told: Json) -> Logged | None:
 def _logged(
     source: str, asked: Any, raw: bytes, url: str, *, status: int | None, headers: dict[str, str],
     begun: int | None, ended: int | None,
-) -> Logged | None:  # fmt: skip
+) -> LoggedCall | None:  # fmt: skip
     is_model = dialect_of_address(url) or (dialect_of_request(asked) and dialect_of_answer(sample_of(raw)))
     if not is_model:
         return None
     request = asked if isinstance(asked, dict) else None
     is_status = status is not None and 100 <= status < 600
-    return Logged(
+    return LoggedCall(
         request=request,
         answer=raw,
         source=source,

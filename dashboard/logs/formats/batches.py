@@ -5,9 +5,9 @@ A result names its request and does not hold it, so what was asked is unknown.
 
 from typing import Any
 
+from dashboard.ingest.conventions.attributes import as_count
 from dashboard.ingest.conventions.content.shapes import mapping, words
-from dashboard.ingest.conventions.facts import as_count
-from dashboard.logs.exchanges import Logged
+from dashboard.logs.exchanges import LoggedCall
 from dashboard.logs.formats.pairs import created_of
 from dashboard.logs.values import Json
 
@@ -22,7 +22,7 @@ def fits(told: Json) -> bool:
     )
 
 
-def logged(told: Json) -> Logged | None:
+def logged(told: Json) -> LoggedCall | None:
     """None where it is a batch's request: its answer stands in another file."""
     if _ASKED & set(told) and "response" not in told and "result" not in told:
         return None
@@ -32,7 +32,7 @@ def logged(told: Json) -> Logged | None:
     response = mapping(told.get("response"))
     body, error = response.get("body"), mapping(told.get("error"))
     status = as_count(response.get("status_code"))
-    return Logged(
+    return LoggedCall(
         request=None,
         answer=body,
         source=SOURCE,
@@ -44,7 +44,7 @@ def logged(told: Json) -> Logged | None:
     )
 
 
-def _of_anthropic(result: Json, name: str) -> Logged:
+def _of_anthropic(result: Json, name: str) -> LoggedCall:
     kind = words(result.get("type"))
     answer: Any = result.get("message") if kind == "succeeded" else result.get("error")
-    return Logged(None, answer, SOURCE, name=name, error=_ENDS.get(kind, ""), dialect="anthropic")
+    return LoggedCall(None, answer, SOURCE, name=name, error=_ENDS.get(kind, ""), dialect="anthropic")

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dashboard.ingest.conventions.attributes import as_count, first
 from dashboard.ingest.conventions.content.shapes import mapping, words
-from dashboard.ingest.conventions.facts import as_count, first
 from dashboard.logs.dialects import dialect_of_answer
-from dashboard.logs.exchanges import Logged
+from dashboard.logs.exchanges import LoggedCall
 from dashboard.logs.formats.pairs import body_of
-from dashboard.logs.moments import first_moment
+from dashboard.logs.timestamps import first_moment
 from dashboard.logs.values import Json, kind_of
 
 SOURCE = "Langfuse export"
@@ -21,7 +21,7 @@ def fits(told: Json) -> bool:
     return kind_of(told) in _KINDS and is_named and ("startTime" in told or "start_time" in told)
 
 
-def logged(told: Json) -> Logged | None:
+def logged(told: Json) -> LoggedCall | None:
     """None where it is another observation than a call of a model."""
     if told["type"] != "GENERATION":
         return None
@@ -29,7 +29,7 @@ def logged(told: Json) -> Logged | None:
     output = body_of(told.get("output"))
     is_wire = dialect_of_answer(output) is not None
     answer = output if is_wire else _composed(told, output)
-    return Logged(
+    return LoggedCall(
         request=_request(told),
         answer=None if failed and output is None else answer,
         source=SOURCE,

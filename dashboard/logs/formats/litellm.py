@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from dashboard.ingest.conventions.attributes import as_count
 from dashboard.ingest.conventions.content.shapes import mapping, words
-from dashboard.ingest.conventions.facts import as_count
-from dashboard.logs.exchanges import Logged
+from dashboard.logs.exchanges import LoggedCall
 from dashboard.logs.formats.pairs import body_of
-from dashboard.logs.moments import first_moment
+from dashboard.logs.timestamps import first_moment
 from dashboard.logs.values import Json
 
 SOURCE = "LiteLLM log"
@@ -27,7 +27,7 @@ def fits(told: Json) -> bool:
     )
 
 
-def logged(told: Json) -> Logged | None:
+def logged(told: Json) -> LoggedCall | None:
     """None where it is no call that answers in words, such as an embedding."""
     if told["call_type"] not in _CALLS:
         return None
@@ -37,7 +37,7 @@ def logged(told: Json) -> Logged | None:
     provider = words(told.get("custom_llm_provider"))
     answer = None if failed else body_of(told.get("response")) or None
     is_mapped = isinstance(answer, dict) and "choices" in answer and provider not in _OWN_WORDS
-    return Logged(
+    return LoggedCall(
         request=_request(told),
         answer=answer,
         source=SOURCE,

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard.agents.strict_json import read_strictly
-from dashboard.ingest.conventions.facts import as_count, first
+from dashboard.ingest.conventions.attributes import as_count, first
 from dashboard.logs.dialects import dialect_of_answer, dialect_of_request
-from dashboard.logs.exchanges import Logged
-from dashboard.logs.moments import first_moment, moment_of, span_of
+from dashboard.logs.exchanges import LoggedCall
+from dashboard.logs.timestamps import first_moment, moment_of, span_of
 from dashboard.logs.values import Json, UnreadableError
 
 SOURCE = "JSONL log"
@@ -31,7 +31,7 @@ def fits(told: Json) -> bool:
     return _answer(told) is not None or ("error" in told and _request(told) is not None)
 
 
-def logged(told: Json) -> Logged:
+def logged(told: Json) -> LoggedCall:
     """Raises `UnreadableError` in words."""
     request, answer = _request(told), _answer(told)
     around_request, around_answer = _around(told, REQUESTS), _around(told, ANSWERS)
@@ -42,7 +42,7 @@ def logged(told: Json) -> Logged:
         begun = first_moment(around_request, ("timestamp", "time", "created_at"))
     ended = ended if ended is not None else first_moment(around_answer, ("timestamp", "time"))
     begun = begun if begun is not None or ended is not None else created_of(answer)
-    return Logged(
+    return LoggedCall(
         request=request,
         answer=answer,
         source=SOURCE,

@@ -9,12 +9,12 @@ from agentcore.errors import DecodeError, ErrorType, ProviderError
 from agentcore.messages import ChatResponse
 from agentcore.providers import get_provider
 from agentcore.values import replace
+from dashboard.ingest.conventions.attributes import as_count
 from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
-from dashboard.ingest.conventions.facts import as_count
-from dashboard.ingest.conventions.seen import AskedCall, Word
-from dashboard.logs.asked import text_of
-from dashboard.logs.moments import moment_of
-from dashboard.logs.transcripts.telling import Said, Telling
+from dashboard.ingest.conventions.observations import AskedCall, StopReasonSighting
+from dashboard.logs.request_reader import text_of
+from dashboard.logs.timestamps import moment_of
+from dashboard.logs.transcripts.session_calls import ModelCallText, SessionCalls
 from dashboard.logs.values import Episode, Json, Skipped, kind_of
 
 AGENT = "claude-code"
@@ -35,7 +35,7 @@ def fits(told: Json) -> bool:
 class _Lane:
     """The main conversation, or that of one of its helpers. `message`: the one whose blocks are still coming."""
 
-    telling: Telling
+    telling: SessionCalls
     message: dict[str, Any] = field(default_factory=dict)
     begun: int | None = None
     at: int | None = None
@@ -70,7 +70,7 @@ class Session:
         key = words(told.get("sessionId")), side
         if key not in self._lanes:
             session = f"{key[0]}/{side}" if side else key[0]
-            self._lanes[key] = _Lane(Telling(AGENT, session, words(told.get("version"))[:40]))
+            self._lanes[key] = _Lane(SessionCalls(AGENT, session, words(told.get("version"))[:40]))
         return self._lanes[key]
 
     def _assistant(self, lane: _Lane, told: Json, message: Json, line: int) -> Iterator[Episode]:
@@ -109,12 +109,12 @@ class Session:
             yield from lane.telling.spoke(text, name=words(told.get("uuid")), at=at, line=line)
 
 
-def _said(message: Json) -> Said:
+def _said(message: Json) -> ModelCallText:
     content = list(mappings(message.get("content")))
     calls = (block for block in content if block.get("type") == "tool_use")
     reason = message.get("stop_reason")
     answer = _decoded(message, content)
-    return Said(
+    return ModelCallText(
         name=words(message.get("id")),
         model=words(message.get("model")),
         provider="anthropic",
@@ -122,7 +122,7 @@ def _said(message: Json) -> Said:
         calls=tuple(AskedCall(words(c.get("id")), words(c.get("name")), words(c.get("input"))) for c in calls),
         reasoning="".join(words(block.get("thinking")) for block in content if block.get("type") == "thinking"),
         usage=answer.usage if answer is not None else None,
-        words=(Word("message.stop_reason", reason),) if isinstance(reason, str) and reason else (),
+        words=(StopReasonSighting("message.stop_reason", reason),) if isinstance(reason, str) and reason else (),
         answer=answer,
     )
 
@@ -135,7 +135,7 @@ def _decoded(message: Json, content: list[Mapping[str, Any]]) -> ChatResponse | 
         return None
 
 
-def _failed(told: Json, message: Json) -> Said:
+def _failed(told: Json, message: Json) -> ModelCallText:
     """An error that the agent wrote in the model's place."""
     text = text_of(message.get("content"))[:2_000] or "The call failed."
     found = _STATUS.search(text)
@@ -144,4 +144,4 @@ def _failed(told: Json, message: Json) -> Said:
         error = replace(get_provider("anthropic").decode_error(status, {}, b""), message=text)
     else:
         error = ProviderError(ErrorType.UNKNOWN, "not_told", text)
-    return Said(words(told.get("uuid")), "", "anthropic", error=error)
+    return ModelCallText(words(told.get("uuid")), "", "anthropic", error=error)

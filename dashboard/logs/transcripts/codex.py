@@ -8,12 +8,12 @@ from agentcore.errors import DecodeError, ErrorType, ProviderError
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.values import replace
+from dashboard.ingest.conventions.attributes import as_count
 from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
-from dashboard.ingest.conventions.facts import as_count
-from dashboard.ingest.conventions.seen import AskedCall
-from dashboard.logs.asked import text_of
-from dashboard.logs.moments import moment_of
-from dashboard.logs.transcripts.telling import Note, Said, Telling
+from dashboard.ingest.conventions.observations import AskedCall
+from dashboard.logs.request_reader import text_of
+from dashboard.logs.timestamps import moment_of
+from dashboard.logs.transcripts.session_calls import ModelCallText, Note, SessionCalls
 from dashboard.logs.values import Episode, Json, Skipped, kind_of
 
 AGENT = "codex"
@@ -35,7 +35,7 @@ def fits(told: Json) -> bool:
 class Session:
     """Reads the lines of a file one after another. `_items`: of the answer that is under way."""
 
-    _telling: Telling | None = None
+    _telling: SessionCalls | None = None
     _model: str = ""
     _items: list[Mapping[str, Any]] = field(default_factory=list)
     _at: int | None = None
@@ -48,7 +48,7 @@ class Session:
             case "session_meta", _:
                 yield from self.end()
                 session = words(payload.get("id") or payload.get("session_id"))
-                self._telling = Telling(AGENT, session, words(payload.get("cli_version"))[:40])
+                self._telling = SessionCalls(AGENT, session, words(payload.get("cli_version"))[:40])
             case "turn_context", _:
                 self._model = words(payload.get("model")) or self._model
             case "response_item", kind:
@@ -69,9 +69,9 @@ class Session:
             yield from self._telling.end()
 
     @property
-    def telling(self) -> Telling:
+    def telling(self) -> SessionCalls:
         """Of a file without its first line there is no name of the session."""
-        self._telling = self._telling or Telling(AGENT, "")
+        self._telling = self._telling or SessionCalls(AGENT, "")
         return self._telling
 
     def _item(self, item: Json, kind: str, at: int | None, line: int) -> Iterator[Episode]:
@@ -112,20 +112,20 @@ class Session:
 
     def _failed(self, message: str, at: int | None, line: int) -> Iterator[Episode]:
         error = ProviderError(ErrorType.UNKNOWN, "not_told", message or "The call failed.")
-        said = Said(f"error {line}", self._model, "openai_responses", error=error)
+        said = ModelCallText(f"error {line}", self._model, "openai_responses", error=error)
         yield from self.telling.answered(said, at=at, line=line)
 
 
 def _said(
     items: list[Mapping[str, Any]], name: str, model: str, usage: TokenUsage | None, notes: tuple[Note, ...]
-) -> Said:
+) -> ModelCallText:
     calls = (item for item in items if kind_of(item) in _CALLS)
     asked = (
         AskedCall(words(one.get("call_id")), words(one.get("name")), words(one.get("arguments", one.get("input"))))
         for one in calls
     )
     thoughts = (item.get("summary") for item in items if item.get("type") == "reasoning")
-    return Said(
+    return ModelCallText(
         name=name,
         model=model,
         provider="openai_responses",

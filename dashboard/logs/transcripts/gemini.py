@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.messages import TokenUsage
+from dashboard.ingest.conventions.attributes import as_count
 from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
-from dashboard.ingest.conventions.facts import as_count
-from dashboard.ingest.conventions.seen import AskedCall
-from dashboard.logs.asked import text_of
-from dashboard.logs.moments import moment_of
-from dashboard.logs.transcripts.telling import Said, Telling
+from dashboard.ingest.conventions.observations import AskedCall
+from dashboard.logs.request_reader import text_of
+from dashboard.logs.timestamps import moment_of
+from dashboard.logs.transcripts.session_calls import ModelCallText, SessionCalls
 from dashboard.logs.values import Episode, Json, Skipped, kind_of
 
 AGENT = "gemini-cli"
@@ -34,7 +34,7 @@ def is_session(told: Json) -> bool:
 class Session:
     """Reads the messages one after another. A message may be written again while it grows: the last time counts."""
 
-    _telling: Telling | None = None
+    _telling: SessionCalls | None = None
     _message: Json = field(default_factory=dict)
     _line: int = 0
 
@@ -57,12 +57,12 @@ class Session:
             return
         name, at = words(told.get("id")), moment_of(told.get("timestamp"))
         # The session's own name stands in none of its messages; that of its first is as good.
-        self._telling = telling = self._telling or Telling(AGENT, name)
+        self._telling = telling = self._telling or SessionCalls(AGENT, name)
         if told["type"] == "user":
             yield from telling.spoke(text_of(told.get("content")), name=name, at=at, line=self._line)
         elif told["type"] == "error":
             error = ProviderError(ErrorType.UNKNOWN, "not_told", text_of(told.get("content"))[:2_000] or "It failed.")
-            yield from telling.answered(Said(name, "", "gemini", error=error), at=at, line=self._line)
+            yield from telling.answered(ModelCallText(name, "", "gemini", error=error), at=at, line=self._line)
         else:
             yield from telling.answered(_said(told, name), at=at, line=self._line)
             for call in mappings(told.get("toolCalls")):
@@ -70,10 +70,10 @@ class Session:
                 telling.returned(words(call.get("id")), _result(call), failed=failed, at=ended)
 
 
-def _said(told: Json, name: str) -> Said:
+def _said(told: Json, name: str) -> ModelCallText:
     calls = mappings(told.get("toolCalls"))
     thoughts = mappings(told.get("thoughts"))
-    return Said(
+    return ModelCallText(
         name=name,
         model=words(told.get("model")),
         provider="gemini",

@@ -6,11 +6,11 @@ from typing import Any
 
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.messages import TokenUsage
+from dashboard.ingest.conventions.attributes import as_count
 from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
-from dashboard.ingest.conventions.facts import as_count
-from dashboard.ingest.conventions.seen import AskedCall, Word
-from dashboard.logs.moments import moment_of
-from dashboard.logs.transcripts.telling import Said, Telling
+from dashboard.ingest.conventions.observations import AskedCall, StopReasonSighting
+from dashboard.logs.timestamps import moment_of
+from dashboard.logs.transcripts.session_calls import ModelCallText, SessionCalls
 from dashboard.logs.values import Episode, Json, Skipped, kind_of
 
 AGENT = "opencode"
@@ -28,11 +28,11 @@ def fits(told: Json) -> bool:
 class Session:
     """Reads the messages one after another."""
 
-    _telling: Telling | None = None
+    _telling: SessionCalls | None = None
 
     def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]:
         info, parts = mapping(told.get("info")), list(mappings(told.get("parts")))
-        self._telling = telling = self._telling or Telling(AGENT, words(info.get("sessionID")))
+        self._telling = telling = self._telling or SessionCalls(AGENT, words(info.get("sessionID")))
         times = mapping(info.get("time"))
         begun, name = moment_of(times.get("created")), words(info.get("id"))
         if info.get("role") == "user":
@@ -73,7 +73,7 @@ def _tools(step: Parts) -> Parts:
     return [part for part in step if part.get("type") == "tool"]
 
 
-def _said(info: Json, step: Parts, name: str, *, is_last: bool) -> Said:
+def _said(info: Json, step: Parts, name: str, *, is_last: bool) -> ModelCallText:
     finish = next((part for part in step if part.get("type") == "step-finish"), {})
     reason = words(finish.get("reason")) or (words(info.get("finish")) if is_last else "")
     tokens = mapping(finish.get("tokens")) or (mapping(info.get("tokens")) if is_last else {})
@@ -81,7 +81,7 @@ def _said(info: Json, step: Parts, name: str, *, is_last: bool) -> Said:
         AskedCall(words(part.get("callID")), words(part.get("tool")), words(mapping(part.get("state")).get("input")))
         for part in _tools(step)
     )
-    return Said(
+    return ModelCallText(
         name=name,
         model=words(info.get("modelID")),
         provider=words(info.get("providerID")),
@@ -89,7 +89,7 @@ def _said(info: Json, step: Parts, name: str, *, is_last: bool) -> Said:
         calls=tuple(asked),
         reasoning=_texts(step, "reasoning"),
         usage=_usage(tokens),
-        words=(Word("finish", reason),) if reason else (),
+        words=(StopReasonSighting("finish", reason),) if reason else (),
         error=_error(mapping(info.get("error"))) if is_last else None,
     )
 

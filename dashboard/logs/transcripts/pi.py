@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.messages import TokenUsage
+from dashboard.ingest.conventions.attributes import as_count
 from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
-from dashboard.ingest.conventions.facts import as_count
-from dashboard.ingest.conventions.seen import AskedCall, Word
-from dashboard.logs.asked import text_of
-from dashboard.logs.moments import moment_of
-from dashboard.logs.transcripts.telling import Said, Telling
+from dashboard.ingest.conventions.observations import AskedCall, StopReasonSighting
+from dashboard.logs.request_reader import text_of
+from dashboard.logs.timestamps import moment_of
+from dashboard.logs.transcripts.session_calls import ModelCallText, SessionCalls
 from dashboard.logs.values import Episode, Json, Skipped, kind_of
 
 AGENT = "pi"
@@ -39,16 +39,16 @@ def fits(told: Json) -> bool:
 class Session:
     """Reads the lines of a file one after another."""
 
-    _telling: Telling | None = None
+    _telling: SessionCalls | None = None
 
     def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]:
         if told["type"] == "session":
             yield from self.end()
-            self._telling = Telling(AGENT, words(told.get("id")), words(told.get("version")))
+            self._telling = SessionCalls(AGENT, words(told.get("id")), words(told.get("version")))
         if told["type"] != "message":
             yield Skipped(line)
             return
-        self._telling = self._telling or Telling(AGENT, "")
+        self._telling = self._telling or SessionCalls(AGENT, "")
         message, at, name = mapping(told.get("message")), moment_of(told.get("timestamp")), words(told.get("id"))
         match message.get("role"):
             case "user":
@@ -68,10 +68,10 @@ class Session:
             yield from self._telling.end()
 
 
-def _said(message: Json, name: str) -> Said:
+def _said(message: Json, name: str) -> ModelCallText:
     content, reason = list(mappings(message.get("content"))), words(message.get("stopReason"))
     calls = (part for part in content if part.get("type") == "toolCall")
-    return Said(
+    return ModelCallText(
         name=name,
         model=words(message.get("model")),
         provider=_DIALECTS.get(words(message.get("api")), "") or words(message.get("provider")),
@@ -79,7 +79,7 @@ def _said(message: Json, name: str) -> Said:
         calls=tuple(AskedCall(words(c.get("id")), words(c.get("name")), words(c.get("arguments"))) for c in calls),
         reasoning="".join(words(part.get("thinking")) for part in content if part.get("type") == "thinking"),
         usage=_usage(mapping(message.get("usage"))),
-        words=(Word("stopReason", _WORDS.get(reason, reason)),) if reason else (),
+        words=(StopReasonSighting("stopReason", _WORDS.get(reason, reason)),) if reason else (),
         error=_error(reason, words(message.get("errorMessage"))),
     )
 

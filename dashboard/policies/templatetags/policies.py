@@ -12,21 +12,21 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.remedies import limits_spent
 from agentcore.why import Derivation, Kind, Node
 from dashboard.agents.models import Agent
-from dashboard.agents.resolving import KEEP_RAW_DAYS
-from dashboard.policies.deriving import Why, why_of
-from dashboard.policies.overview import Fate
-from dashboard.policies.sources import sources_of, sources_to_come
-from dashboard.policies.stopped import stop_of
-from dashboard.policies.trail import shadow_in_words
+from dashboard.agents.policy_resolution import KEEP_RAW_DAYS
+from dashboard.policies.audit_log import shadow_in_words
+from dashboard.policies.field_sources import sources_of, sources_to_come
+from dashboard.policies.overview import VersionStatus
+from dashboard.policies.stop_explanation import Why, why_of
+from dashboard.policies.stop_setting import stop_setting_of
 from dashboard.turns.models import Turn
 
 register = template.Library()
 
 
-@register.inclusion_tag("policies/_of_turn.html")
+@register.inclusion_tag("policies/_turn_limits.html")
 def policy_of_turn(turn: Turn, last: Snapshot) -> dict[str, Any]:
     """What a turn ran under, what of it ended the turn, and what was used up beside that."""
-    stop = stop_of(turn)
+    stop = stop_setting_of(turn)
     spent = [f"limits.{name}" for name in limits_spent(last)] if stop else []
     sources = [stop.source if stop and stop.source.field == each.field else each for each in sources_of(turn)]
     return {"turn": turn, "sources": sources, "stop": stop, "spent": spent}
@@ -39,7 +39,7 @@ def raw_removed(turn: Turn) -> dict[str, Any]:
     return {"turn": turn, "source": source}
 
 
-@register.inclusion_tag("policies/_of_agent.html")
+@register.inclusion_tag("policies/_agent_limits.html")
 def policy_of_agent(agent: Agent) -> dict[str, Any]:
     """What the agent's next turn would run under."""
     return {"agent": agent, "sources": sources_to_come(agent)}
@@ -101,8 +101,8 @@ FATES = {
 }
 
 
-@register.inclusion_tag("policies/_fate.html")
-def policy_fate(fate: Fate) -> dict[str, Any]:
+@register.inclusion_tag("policies/_version_status.html")
+def policy_fate(fate: VersionStatus) -> dict[str, Any]:
     """What became of a version as word, colour and shape."""
     hue, shape, words = FATES[fate.word]
     at = f"{fate.at:%-d %b %Y, %H:%M} UTC" if fate.at else "a later moment"

@@ -9,11 +9,11 @@ from django.urls import reverse
 
 from dashboard.backtests.models import Backtest
 from dashboard.policies.models import Shadow
-from dashboard.predictions.live_asked import asked_of_backtest, asked_of_shadow
-from dashboard.predictions.live_tries import ONCE, TOKENS, Asked, tried_so_far
-from dashboard.predictions.shown import compared_at
+from dashboard.predictions.live_trial_source import asked_of_backtest, asked_of_shadow
+from dashboard.predictions.live_trials import ONCE, TOKENS, TrialSource, tried_so_far
+from dashboard.predictions.presenters import compared_at
 from dashboard.prices.templatetags.prices import dollars_in_words
-from dashboard.turns.ended import ended_of
+from dashboard.turns.end_summary import end_summary_of
 
 register = template.Library()
 
@@ -31,7 +31,7 @@ def live_tries_of_shadow(context: Context, shadow: Shadow) -> dict[str, Any]:
     return shown(asked_of_shadow(shadow), page=page, act=act, perms=context.get("perms"))
 
 
-def shown(asked: Asked, *, page: str, act: str, perms: Any, fault: str = "", tokens: int = 0) -> dict[str, Any]:
+def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "", tokens: int = 0) -> dict[str, Any]:
     """The part's context. `page`: where it stands; `act`: where a click goes; `fault`: why the last one did nothing."""
     tried = tried_so_far(asked)
     dollars = [bound.dollars for bound in tried.bounds]
@@ -48,5 +48,7 @@ def shown(asked: Asked, *, page: str, act: str, perms: Any, fault: str = "", tok
         "turns": len(asked.turns),
         "price": dollars_in_words(sum((one for one in dollars if one is not None), Decimal(0))) if known else "",
         "used_price": dollars_in_words(tried.used.dollars) if tried.used.dollars else "",
-        "rows": [(row, ended_of(row.child), compared_at(row.parent_id, row.child_id)) for row in tried.predictions],
+        "rows": [
+            (row, end_summary_of(row.child), compared_at(row.parent_id, row.child_id)) for row in tried.predictions
+        ],
     }

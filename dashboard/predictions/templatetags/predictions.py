@@ -5,8 +5,8 @@ from typing import Any
 from django import template
 
 from agentcore.replay import Certainty
+from dashboard.predictions.record_text import record_words
 from dashboard.predictions.selectors import record_of
-from dashboard.predictions.words import record_words
 from dashboard.turns.models import Turn
 
 register = template.Library()

@@ -9,12 +9,12 @@ from typing import Any
 from django.db.backends.postgresql import base
 from psycopg.conninfo import conninfo_to_dict
 
-from dashboard.runtime import embedded
+from dashboard.runtime import embedded_database
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """Knows the address only once the server runs; all else is Django's."""
 
     def get_connection_params(self) -> dict[str, Any]:
-        address = conninfo_to_dict(embedded.share().url)
+        address = conninfo_to_dict(embedded_database.share().url)
         return {**super().get_connection_params(), "host": address["host"], "port": address["port"]}

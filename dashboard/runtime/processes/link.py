@@ -12,13 +12,13 @@ from uuid import UUID
 from dashboard.gateway.access.limits import KeyLimits
 from dashboard.gateway.access.refusals import UNREADABLE, Refusal
 from dashboard.runtime.processes.messages import Answer, Listening, MayCall, Message, News, packed, read
-from dashboard.runtime.processes.place import PLACE, Place
+from dashboard.runtime.processes.process_identity import PLACE, ProcessIdentity
 
 
 class Link:
     """Used from the process's event loop; `send` from any thread."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ProcessIdentity) -> None:
         self._socket = socket.socket(fileno=place.link)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._writer: asyncio.StreamWriter | None = None

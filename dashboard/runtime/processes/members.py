@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from dashboard.runtime.processes.arriving import ELSEWHERE
+from dashboard.runtime.processes.handed_connections import ELSEWHERE
 from dashboard.runtime.processes.messages import Message, packed
 
 MOST_UNREAD = 1_000_000  #: bytes that wait for a process; what would be more is dropped
@@ -54,7 +54,7 @@ class Member:
         return True
 
     def has_taken(self, count: int, changes: Mapping[str | None, int]) -> None:
-        """What it says of its connections."""
+        """Record the process's report of its connections."""
         for _ in range(count):
             self.handed.popleft()
         for address, more in changes.items():

@@ -12,8 +12,8 @@ from typing import Any
 from uuid import UUID
 
 from agentcore.messages import TokenUsage
+from dashboard.gateway.access.key_meter import PricedModel
 from dashboard.gateway.access.limits import KeyLimits
-from dashboard.gateway.access.meters import Asked
 from dashboard.gateway.access.refusals import Refusal
 
 _LENGTH = struct.Struct("!I")
@@ -71,7 +71,7 @@ class Used:
 
     key_id: UUID
     used: TokenUsage
-    asked: Asked
+    asked: PricedModel
 
 
 Message = Ready | Connections | Listening | News | MayCall | Answer | Used

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from dashboard.simulator import errors
-from dashboard.simulator.asked import Asked, Incoming, Line, Speaker, Told, ask
 from dashboard.simulator.dialects.base import EVENTS, Dialect, encoded, finished_keys, gather, named_event, parsed
-from dashboard.simulator.dialects.reading import (
+from dashboard.simulator.dialects.request_reader import (
     budget_of,
     mapping,
     mappings,
@@ -18,7 +17,8 @@ from dashboard.simulator.dialects.reading import (
     written,
 )
 from dashboard.simulator.errors import Reply, RequestError
-from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
+from dashboard.simulator.request_values import CheckedRequest, Incoming, RequestFields, RequestMessage, Speaker, ask
+from dashboard.simulator.script_player import CallOpened, CallPiece, Ending, Finished, RefusalPiece, TextPiece, Token
 
 COUNT = "/count_tokens"  #: below the dialect's address: how long a request is, instead of an answer to it
 _SPEAKERS = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
@@ -51,7 +51,7 @@ def _error(refused: RequestError) -> Reply:
     return Reply(refused.status, encoded(body), headers=refused.headers)
 
 
-def _read(incoming: Incoming) -> Asked:
+def _read(incoming: Incoming) -> CheckedRequest:
     payload = payload_of(incoming.body)
     if incoming.place.get("method") == COUNT:
         payload = {**payload, "max_tokens": 1}  # nothing is said, and nobody names a cap
@@ -63,8 +63,8 @@ def _read(incoming: Incoming) -> Asked:
     if last["role"] == "assistant" and text_of(last.get("content"))[-1:].isspace():
         raise errors.whitespace_at_the_end()
     choice = mapping(payload.get("tool_choice"))
-    guides = [Line(Speaker.GUIDE, system)] if system else []
-    told = Told(
+    guides = [RequestMessage(Speaker.GUIDE, system)] if system else []
+    told = RequestFields(
         model=model_of(payload),
         lines=[*guides, *(line for message in messages for line in _lines(message))],
         budget=budget_of(payload, "max_tokens"),
@@ -76,19 +76,19 @@ def _read(incoming: Incoming) -> Asked:
     return ask(told, incoming)
 
 
-def _lines(message: Mapping[str, Any]) -> Iterator[Line]:
+def _lines(message: Mapping[str, Any]) -> Iterator[RequestMessage]:
     """A message; a user's tool results are lines of their own."""
     content = message.get("content")
     blocks = mappings(content)
     for block in blocks:
         if block.get("type") == "tool_result":
-            yield Line(Speaker.TOOL, text_of(block.get("content")))
+            yield RequestMessage(Speaker.TOOL, text_of(block.get("content")))
     calls = [block for block in blocks if block.get("type") == "tool_use"]
     words = tuple(text for call in calls for text in (str(call.get("name")), written(call.get("input"))))
     text = text_of(content)
     paused = any(block.get("type") == "server_tool_use" for block in blocks)
     if text or calls or paused or not blocks:
-        yield Line(_SPEAKERS[message["role"]], text, words, paused)
+        yield RequestMessage(_SPEAKERS[message["role"]], text, words, paused)
 
 
 class MessagesWire:
@@ -96,7 +96,7 @@ class MessagesWire:
 
     stream_type = EVENTS
 
-    def __init__(self, asked: Asked, _created: int) -> None:
+    def __init__(self, asked: CheckedRequest, _created: int) -> None:
         self._asked = asked
         self._index = -1
         self._open = ""  # the type of the open block
@@ -108,10 +108,10 @@ class MessagesWire:
 
     def token(self, token: Token, /) -> bytes:
         match token:
-            case Said(text):
+            case TextPiece(text):
                 opened = b"" if self._open == "text" else self._begin({"type": "text", "text": ""})
                 return opened + self._delta({"type": "text_delta", "text": text})
-            case Refused(text):
+            case RefusalPiece(text):
                 self._refusal.append(text)  # told with the reason
                 return b""
             case CallOpened(index, name):

@@ -5,9 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from dashboard.simulator.asked import Asked, Incoming
 from dashboard.simulator.errors import Reply, RequestError
-from dashboard.simulator.speaking import Call, CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
+from dashboard.simulator.request_values import CheckedRequest, Incoming
+from dashboard.simulator.script_player import (
+    Call,
+    CallOpened,
+    CallPiece,
+    Ending,
+    Finished,
+    RefusalPiece,
+    TextPiece,
+    Token,
+)
 
 EVENTS = "text/event-stream; charset=utf-8"
 
@@ -43,9 +52,9 @@ class Dialect:
 
     name: str
     words: Mapping[Ending, str | None]
-    read: Callable[[Incoming], Asked]
+    read: Callable[[Incoming], CheckedRequest]
     error: Callable[[RequestError], Reply]
-    wire: Callable[[Asked, int], Wire]
+    wire: Callable[[CheckedRequest, int], Wire]
     refusals: Mapping[Ending, Callable[[], RequestError]] = field(default_factory=dict)
     counts: Mapping[str, str] = field(default_factory=dict)
 
@@ -63,7 +72,9 @@ def gather(tokens: Sequence[Token]) -> Gathered:
     opened = [token for token in tokens if isinstance(token, CallOpened)]
     pieces = [token for token in tokens if isinstance(token, CallPiece)]
     calls = (Call(call.name, "".join(piece.text for piece in pieces if piece.index == call.index)) for call in opened)
-    text, refusal = ("".join(token.text for token in tokens if isinstance(token, kind)) for kind in (Said, Refused))
+    text, refusal = (
+        "".join(token.text for token in tokens if isinstance(token, kind)) for kind in (TextPiece, RefusalPiece)
+    )
     return Gathered(text, tuple(calls), refusal)
 
 

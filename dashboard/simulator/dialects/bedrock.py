@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
-from dashboard.simulator.asked import Asked, Incoming, Line, Speaker, Told, ask
 from dashboard.simulator.dialects.base import Dialect, encoded, finished_keys, gather
 from dashboard.simulator.dialects.event_stream import event_message
-from dashboard.simulator.dialects.reading import (
+from dashboard.simulator.dialects.request_reader import (
     budget_of,
     mapping,
     mappings,
@@ -17,7 +16,8 @@ from dashboard.simulator.dialects.reading import (
     written,
 )
 from dashboard.simulator.errors import Reply, RequestError
-from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
+from dashboard.simulator.request_values import CheckedRequest, Incoming, RequestFields, RequestMessage, Speaker, ask
+from dashboard.simulator.script_player import CallOpened, CallPiece, Ending, Finished, RefusalPiece, TextPiece, Token
 
 _SPEAKERS = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 _WORDS: Mapping[Ending, str | None] = {
@@ -49,14 +49,14 @@ def _error(refused: RequestError) -> Reply:
     )
 
 
-def _read(incoming: Incoming) -> Asked:
+def _read(incoming: Incoming) -> CheckedRequest:
     payload = payload_of(incoming.body)
     text_format = mapping(mapping(payload.get("outputConfig")).get("textFormat"))
     messages = messages_of(payload, "messages", _SPEAKERS)
-    told = Told(
+    told = RequestFields(
         model=incoming.place["model"],
         lines=[
-            *(Line(Speaker.GUIDE, str(part.get("text", ""))) for part in mappings(payload.get("system"))),
+            *(RequestMessage(Speaker.GUIDE, str(part.get("text", ""))) for part in mappings(payload.get("system"))),
             *(line for message in messages for line in _lines(message)),
         ],
         budget=budget_of(mapping(payload.get("inferenceConfig")), "maxTokens"),
@@ -67,17 +67,17 @@ def _read(incoming: Incoming) -> Asked:
     return ask(told, incoming)
 
 
-def _lines(message: Mapping[str, Any]) -> Iterator[Line]:
+def _lines(message: Mapping[str, Any]) -> Iterator[RequestMessage]:
     """A message; a user's tool results are lines of their own."""
     blocks = mappings(message.get("content"))
     results = [mapping(block["toolResult"]) for block in blocks if "toolResult" in block]
     for result in results:
-        yield Line(Speaker.TOOL, text_of(result.get("content")))
+        yield RequestMessage(Speaker.TOOL, text_of(result.get("content")))
     calls = [mapping(block["toolUse"]) for block in blocks if "toolUse" in block]
     words = tuple(text for call in calls for text in (str(call.get("name")), written(call.get("input"))))
     text = text_of(blocks)
     if text or calls or not results:
-        yield Line(_SPEAKERS[message["role"]], text, words)
+        yield RequestMessage(_SPEAKERS[message["role"]], text, words)
 
 
 class ConverseWire:
@@ -85,7 +85,7 @@ class ConverseWire:
 
     stream_type = "application/vnd.amazon.eventstream"
 
-    def __init__(self, asked: Asked, _created: int) -> None:
+    def __init__(self, asked: CheckedRequest, _created: int) -> None:
         self._asked = asked
         self._index = 0
         self._open = False
@@ -95,7 +95,7 @@ class ConverseWire:
 
     def token(self, token: Token, /) -> bytes:
         match token:
-            case Said(text) | Refused(text):
+            case TextPiece(text) | RefusalPiece(text):
                 self._open = True  # the block of a text is not announced
                 return self._delta({"text": text})
             case CallOpened(index, name):
@@ -108,7 +108,7 @@ class ConverseWire:
                 assert_never(token)
 
     def closing(self, finished: Finished, /) -> bytes:
-        blocked = self.token(Said(_BLOCKED)) if finished.reason is Ending.BLOCKED else b""
+        blocked = self.token(TextPiece(_BLOCKED)) if finished.reason is Ending.BLOCKED else b""
         metadata = {"usage": self._usage(finished.tokens), "metrics": {"latencyMs": 1}}
         stop = _event("messageStop", _end(finished))
         return blocked + self._stop() + stop + _event("metadata", metadata)

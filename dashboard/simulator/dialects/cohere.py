@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
 from dashboard.simulator import errors
-from dashboard.simulator.asked import Asked
 from dashboard.simulator.dialects import openai
 from dashboard.simulator.dialects.base import EVENTS, Dialect, encoded, gather, named_event
 from dashboard.simulator.errors import CONTEXT_EXCEEDED, Reply, RequestError
-from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
+from dashboard.simulator.request_values import CheckedRequest
+from dashboard.simulator.script_player import CallOpened, CallPiece, Ending, Finished, RefusalPiece, TextPiece, Token
 
 _WORDS: Mapping[Ending, str | None] = {
     Ending.END: "COMPLETE",
@@ -38,7 +38,7 @@ class ChatWire:
 
     stream_type = EVENTS
 
-    def __init__(self, asked: Asked, _created: int) -> None:
+    def __init__(self, asked: CheckedRequest, _created: int) -> None:
         self._asked = asked
         self._open: str | None = None
         self._index = 0
@@ -49,7 +49,7 @@ class ChatWire:
 
     def token(self, token: Token, /) -> bytes:
         match token:
-            case Said(text) | Refused(text):
+            case TextPiece(text) | RefusalPiece(text):
                 opened = b"" if self._open else self._begin("content", 0, {"content": {"type": "text", "text": ""}})
                 return opened + self._event("content-delta", {"message": {"content": {"text": text}}}, index=0)
             case CallOpened(index, name):

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from dashboard.simulator import errors
-from dashboard.simulator.asked import Asked, Incoming, Line, Speaker, Told, ask
 from dashboard.simulator.dialects.base import EVENTS, Dialect, data_event, encoded, gather, parsed
-from dashboard.simulator.dialects.reading import (
+from dashboard.simulator.dialects.request_reader import (
     budget_of,
     mapping,
     mappings,
@@ -17,7 +16,17 @@ from dashboard.simulator.dialects.reading import (
     written,
 )
 from dashboard.simulator.errors import CONTEXT_EXCEEDED, WINDOW, Reply, RequestError
-from dashboard.simulator.speaking import Call, CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
+from dashboard.simulator.request_values import CheckedRequest, Incoming, RequestFields, RequestMessage, Speaker, ask
+from dashboard.simulator.script_player import (
+    Call,
+    CallOpened,
+    CallPiece,
+    Ending,
+    Finished,
+    RefusalPiece,
+    TextPiece,
+    Token,
+)
 
 _SPEAKERS = {"user": Speaker.USER, "model": Speaker.ASSISTANT, "function": Speaker.TOOL}
 _MALFORMED = "MALFORMED_FUNCTION_CALL"
@@ -53,15 +62,15 @@ def _error(refused: RequestError) -> Reply:
     return Reply(status, encoded({"error": error}), headers=tuple(headers.items()))
 
 
-def _read(incoming: Incoming) -> Asked:
+def _read(incoming: Incoming) -> CheckedRequest:
     payload = payload_of(incoming.body)
     payload = payload.get("generateContentRequest") or payload  # where tokens are counted
     config = mapping(payload.get("generationConfig"))
     system = text_of(mapping(payload.get("systemInstruction")).get("parts"))
     contents = messages_of({"contents": _with_roles(payload.get("contents"))}, "contents", _SPEAKERS)
     declared = (mappings(tool.get("functionDeclarations")) for tool in mappings(payload.get("tools")))
-    guides = [Line(Speaker.GUIDE, system)] if system else []
-    told = Told(
+    guides = [RequestMessage(Speaker.GUIDE, system)] if system else []
+    told = RequestFields(
         model=incoming.place["model"],
         lines=[*guides, *(line for content in contents for line in _lines(content))],
         budget=budget_of(config, "maxOutputTokens"),
@@ -80,24 +89,24 @@ def _with_roles(contents: object) -> object:
     return [{"role": "user", **content} if isinstance(content, dict) else content for content in contents]
 
 
-def _lines(content: Mapping[str, Any]) -> Iterator[Line]:
+def _lines(content: Mapping[str, Any]) -> Iterator[RequestMessage]:
     """A content; results of functions are lines of their own."""
     parts = mappings(content.get("parts"))
     results = [mapping(part["functionResponse"]) for part in parts if "functionResponse" in part]
     for result in results:
         output = mapping(result.get("response"))
-        yield Line(Speaker.TOOL, written(output.get("output", output)))
+        yield RequestMessage(Speaker.TOOL, written(output.get("output", output)))
     calls = [mapping(part["functionCall"]) for part in parts if "functionCall" in part]
     words = tuple(text for call in calls for text in (str(call.get("name")), written(call.get("args"))))
     text = text_of(parts)
     if text or calls or not results:
-        yield Line(_SPEAKERS[content["role"]], text, words)
+        yield RequestMessage(_SPEAKERS[content["role"]], text, words)
 
 
 class GenerateWire:
     """One answer's rendering. A call is kept back until it is whole; one that never is, is not shown."""
 
-    def __init__(self, asked: Asked, _created: int) -> None:
+    def __init__(self, asked: CheckedRequest, _created: int) -> None:
         self._asked = asked
         self._kept: list[Token] = []  # what is told at the end
         self._said = 0
@@ -110,9 +119,9 @@ class GenerateWire:
     def token(self, token: Token, /) -> bytes:
         self._said += 1
         match token:
-            case Said(text):
+            case TextPiece(text):
                 return self._chunk(self._response([{"text": text}], self._said))
-            case CallOpened() | CallPiece() | Refused():
+            case CallOpened() | CallPiece() | RefusalPiece():
                 self._kept.append(token)
                 return b""
             case _:

@@ -9,12 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
-from dashboard.simulator.asked import Asked, Incoming, Line, Speaker, ask
 from dashboard.simulator.dialects import openai
 from dashboard.simulator.dialects.base import EVENTS, Dialect, encoded
-from dashboard.simulator.dialects.reading import mapping, mappings, payload_of, written
+from dashboard.simulator.dialects.request_reader import mapping, mappings, payload_of, written
 from dashboard.simulator.errors import CONTEXT_EXCEEDED, WINDOW, Reply, RequestError
-from dashboard.simulator.speaking import CUTS, CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
+from dashboard.simulator.request_values import CheckedRequest, Incoming, RequestMessage, Speaker, ask
+from dashboard.simulator.script_player import (
+    CUTS,
+    CallOpened,
+    CallPiece,
+    Ending,
+    Finished,
+    RefusalPiece,
+    TextPiece,
+    Token,
+)
 
 _PROTOCOL = re.compile(r"Answer with exactly one JSON object.*", re.DOTALL)
 #: OpenAI's, but for what only a gateway says.
@@ -33,7 +42,7 @@ def _error(refused: RequestError) -> Reply:
     return Reply(400, encoded({"error": error}))
 
 
-def _read(incoming: Incoming) -> Asked:
+def _read(incoming: Incoming) -> CheckedRequest:
     """The request; what the system prompt says of the protocol is read here, and kept from the model."""
     told = openai.told(payload_of(incoming.body))
     rules = "".join(
@@ -48,7 +57,7 @@ def _read(incoming: Incoming) -> Asked:
     return ask(told, incoming)
 
 
-def _line(line: Line) -> Line:
+def _line(line: RequestMessage) -> RequestMessage:
     """A message as it is meant: its text without the protocol around it."""
     if line.speaker is Speaker.GUIDE:
         return replace(line, text=_PROTOCOL.sub("", line.text))
@@ -60,8 +69,8 @@ def _line(line: Line) -> Line:
         return line
     if line.speaker is Speaker.USER:
         result = said.get("tool_result")
-        return line if result is None else Line(Speaker.TOOL, written(mapping(result).get("result")))
-    return Line(line.speaker, written(said["response"]) if "response" in said else "", _calls(said))
+        return line if result is None else RequestMessage(Speaker.TOOL, written(mapping(result).get("result")))
+    return RequestMessage(line.speaker, written(said["response"]) if "response" in said else "", _calls(said))
 
 
 def _calls(said: Mapping[str, Any]) -> tuple[str, ...]:
@@ -75,7 +84,7 @@ class ProtocolWire:
 
     stream_type = EVENTS
 
-    def __init__(self, asked: Asked, created: int) -> None:
+    def __init__(self, asked: CheckedRequest, created: int) -> None:
         self._chat = openai.ChatWire(asked, created)
         self._written = ""  # the protocol's characters that close what is open
 
@@ -83,21 +92,21 @@ class ProtocolWire:
         return self._chat.opening()
 
     def token(self, token: Token, /) -> bytes:
-        refused = isinstance(token, Refused)  # in the server's own field, outside the protocol
-        return self._chat.token(token if refused else Said(self._protocol(token)))
+        refused = isinstance(token, RefusalPiece)  # in the server's own field, outside the protocol
+        return self._chat.token(token if refused else TextPiece(self._protocol(token)))
 
     def closing(self, finished: Finished, /) -> bytes:
         end = self._end(finished)
-        return (self._chat.token(Said(end)) if end else b"") + self._chat.closing(finished)
+        return (self._chat.token(TextPiece(end)) if end else b"") + self._chat.closing(finished)
 
     def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:
         text = "".join(map(self._protocol, tokens)) + self._end(finished)
-        refusal = [token for token in tokens if isinstance(token, Refused)]
-        return self._chat.whole([Said(text), *refusal], finished, withheld=withheld)
+        refusal = [token for token in tokens if isinstance(token, RefusalPiece)]
+        return self._chat.whole([TextPiece(text), *refusal], finished, withheld=withheld)
 
     def _protocol(self, token: Token) -> str:
         match token:
-            case Said(text):
+            case TextPiece(text):
                 begins = "" if self._written else '{"response": "'
                 self._written = '"}'
                 return begins + json.dumps(text, ensure_ascii=False)[1:-1]
@@ -107,7 +116,7 @@ class ProtocolWire:
                 return f'{begins}"tool_call": {{"name": {json.dumps(name)}, "arguments": '
             case CallPiece(_, text):
                 return text
-            case Refused():
+            case RefusalPiece():
                 return ""
             case _:
                 assert_never(token)

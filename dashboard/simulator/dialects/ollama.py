@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from typing import Any, assert_never
 
 from dashboard.simulator import errors
-from dashboard.simulator.asked import Asked, Incoming, Line, Told, ask
 from dashboard.simulator.dialects.base import Dialect, encoded, gather, parsed
 from dashboard.simulator.dialects.openai import SPEAKERS
-from dashboard.simulator.dialects.reading import (
+from dashboard.simulator.dialects.request_reader import (
     UNLIMITED,
     budget_of,
     mapping,
@@ -21,7 +20,17 @@ from dashboard.simulator.dialects.reading import (
     written,
 )
 from dashboard.simulator.errors import CONTEXT_EXCEEDED, Reply, RequestError
-from dashboard.simulator.speaking import Call, CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
+from dashboard.simulator.request_values import CheckedRequest, Incoming, RequestFields, RequestMessage, ask
+from dashboard.simulator.script_player import (
+    Call,
+    CallOpened,
+    CallPiece,
+    Ending,
+    Finished,
+    RefusalPiece,
+    TextPiece,
+    Token,
+)
 
 _WORDS: Mapping[Ending, str | None] = {
     Ending.END: "stop",
@@ -44,11 +53,11 @@ def _error(refused: RequestError) -> Reply:
     return Reply(status, encoded({"error": message}), headers=refused.headers)
 
 
-def _read(incoming: Incoming) -> Asked:
+def _read(incoming: Incoming) -> CheckedRequest:
     payload = payload_of(incoming.body)
     options = mapping(payload.get("options"))
     endless = options.get("num_predict") in (-1, -2)
-    told = Told(
+    told = RequestFields(
         model=model_of(payload),
         lines=[_line(message) for message in messages_of(payload, "messages", SPEAKERS)],
         budget=UNLIMITED if endless else budget_of(options, "num_predict"),
@@ -59,12 +68,12 @@ def _read(incoming: Incoming) -> Asked:
     return ask(told, incoming)
 
 
-def _line(message: Mapping[str, Any]) -> Line:
+def _line(message: Mapping[str, Any]) -> RequestMessage:
     functions = [mapping(call.get("function")) for call in mappings(message.get("tool_calls"))]
     calls = tuple(
         text for function in functions for text in (str(function.get("name")), written(function.get("arguments")))
     )
-    return Line(SPEAKERS[message["role"]], text_of(message.get("content")), calls)
+    return RequestMessage(SPEAKERS[message["role"]], text_of(message.get("content")), calls)
 
 
 class ChatWire:
@@ -72,7 +81,7 @@ class ChatWire:
 
     stream_type = "application/x-ndjson"
 
-    def __init__(self, asked: Asked, created: int) -> None:
+    def __init__(self, asked: CheckedRequest, created: int) -> None:
         self._asked = asked
         self._created = datetime.fromtimestamp(created, UTC).isoformat().replace("+00:00", "Z")
         self._calls: list[Token] = []
@@ -82,7 +91,7 @@ class ChatWire:
 
     def token(self, token: Token, /) -> bytes:
         match token:
-            case Said(text) | Refused(text):
+            case TextPiece(text) | RefusalPiece(text):
                 return self._line({"role": "assistant", "content": text})
             case CallOpened() | CallPiece():
                 self._calls.append(token)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from dashboard.simulator import errors
-from dashboard.simulator.asked import Asked, Incoming, Line, Speaker, Told, ask
 from dashboard.simulator.dialects.base import EVENTS, Dialect, data_event, encoded, gather
-from dashboard.simulator.dialects.reading import (
+from dashboard.simulator.dialects.request_reader import (
     budget_of,
     mapping,
     mappings,
@@ -18,7 +17,8 @@ from dashboard.simulator.dialects.reading import (
     text_of,
 )
 from dashboard.simulator.errors import Reply, RequestError
-from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
+from dashboard.simulator.request_values import CheckedRequest, Incoming, RequestFields, RequestMessage, Speaker, ask
+from dashboard.simulator.script_player import CallOpened, CallPiece, Ending, Finished, RefusalPiece, TextPiece, Token
 
 DONE = b"data: [DONE]\n\n"
 SPEAKERS: Mapping[str, Speaker] = {
@@ -60,16 +60,16 @@ def models_reply(names: Iterable[str]) -> Reply:
     return Reply(200, encoded({"object": "list", "data": data}))
 
 
-def read(incoming: Incoming) -> Asked:
+def read(incoming: Incoming) -> CheckedRequest:
     return ask(told(payload_of(incoming.body)), incoming)
 
 
-def told(payload: Mapping[str, Any]) -> Told:
+def told(payload: Mapping[str, Any]) -> RequestFields:
     """What a body of this API tells; also where the text is a protocol of its own."""
     legacy = "functions" in payload and "tools" not in payload
     choice = payload.get(_LEGACY if legacy else "tool_choice")
     tools = names_of(payload.get("functions"), "name") if legacy else names_of(payload.get("tools"), "function", "name")
-    return Told(
+    return RequestFields(
         model=model_of(payload),
         lines=[_line(message) for message in messages_of(payload, "messages", SPEAKERS)],
         budget=budget_of(payload, "max_completion_tokens", "max_tokens"),
@@ -82,18 +82,18 @@ def told(payload: Mapping[str, Any]) -> Told:
     )
 
 
-def _line(message: Mapping[str, Any]) -> Line:
+def _line(message: Mapping[str, Any]) -> RequestMessage:
     functions = [mapping(call.get("function")) for call in mappings(message.get("tool_calls"))]
     functions += mappings([message.get(_LEGACY)])
     calls = tuple(str(function.get(key, "")) for function in functions for key in ("name", "arguments"))
-    return Line(SPEAKERS[message["role"]], text_of(message.get("content")), calls)
+    return RequestMessage(SPEAKERS[message["role"]], text_of(message.get("content")), calls)
 
 
 @dataclass(frozen=True, slots=True)
 class ChatWire:
     """One answer's rendering; `created` is in seconds since 1970."""
 
-    asked: Asked
+    asked: CheckedRequest
     created: int
     stream_type: str = EVENTS
 
@@ -102,9 +102,9 @@ class ChatWire:
 
     def token(self, token: Token, /) -> bytes:
         match token:
-            case Said(text):
+            case TextPiece(text):
                 return self._chunk({"content": text})
-            case Refused(text):
+            case RefusalPiece(text):
                 return self._chunk({"refusal": text})
             case CallOpened(index, name):
                 return self._chunk(self._called({"name": name, "arguments": ""}, index, name))

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
-from dashboard.simulator.asked import Asked, Incoming, Line, Speaker, Told, ask
 from dashboard.simulator.dialects.base import EVENTS, Dialect, encoded, named_event
 from dashboard.simulator.dialects.openai import REFUSALS, SPEAKERS, error_reply
-from dashboard.simulator.dialects.reading import (
+from dashboard.simulator.dialects.request_reader import (
     budget_of,
     mapping,
     messages_of,
@@ -16,7 +15,17 @@ from dashboard.simulator.dialects.reading import (
     text_of,
     written,
 )
-from dashboard.simulator.speaking import CUTS, CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
+from dashboard.simulator.request_values import CheckedRequest, Incoming, RequestFields, RequestMessage, Speaker, ask
+from dashboard.simulator.script_player import (
+    CUTS,
+    CallOpened,
+    CallPiece,
+    Ending,
+    Finished,
+    RefusalPiece,
+    TextPiece,
+    Token,
+)
 
 _LEAST = 16  #: tokens; a smaller cap is refused
 _COMPLETED = "completed"
@@ -41,11 +50,11 @@ _TYPES = {
 Item = dict[str, Any]
 
 
-def _read(incoming: Incoming) -> Asked:
+def _read(incoming: Incoming) -> CheckedRequest:
     payload = payload_of(incoming.body)
     instructions = payload.get("instructions")
-    guides = [Line(Speaker.GUIDE, instructions)] if isinstance(instructions, str) else []
-    told = Told(
+    guides = [RequestMessage(Speaker.GUIDE, instructions)] if isinstance(instructions, str) else []
+    told = RequestFields(
         model=model_of(payload),
         lines=[*guides, *_lines(payload.get("input"))],
         budget=budget_of(payload, "max_output_tokens", least=_LEAST),
@@ -57,10 +66,10 @@ def _read(incoming: Incoming) -> Asked:
     return ask(told, incoming)
 
 
-def _lines(value: object) -> list[Line]:
+def _lines(value: object) -> list[RequestMessage]:
     """The items of the input; calls and results are items of their own, without a role."""
     if isinstance(value, str):
-        return [Line(Speaker.USER, value)]
+        return [RequestMessage(Speaker.USER, value)]
     items = [_with_role(item) for item in value] if isinstance(value, list) else value
     return [_line(item) for item in messages_of({"input": items}, "input", SPEAKERS)]
 
@@ -70,11 +79,11 @@ def _with_role(item: object) -> object:
     return {**item, "role": speaker.value} if isinstance(item, dict) and speaker else item
 
 
-def _line(item: Mapping[str, Any]) -> Line:
+def _line(item: Mapping[str, Any]) -> RequestMessage:
     if item.get("type") in ("function_call", "custom_tool_call"):
         arguments = written(item.get("arguments", item.get("input", "")))
-        return Line(Speaker.ASSISTANT, "", (str(item.get("name")), arguments))
-    return Line(SPEAKERS[item["role"]], text_of(item.get("output", item.get("content"))))
+        return RequestMessage(Speaker.ASSISTANT, "", (str(item.get("name")), arguments))
+    return RequestMessage(SPEAKERS[item["role"]], text_of(item.get("output", item.get("content"))))
 
 
 class ResponsesWire:
@@ -82,7 +91,7 @@ class ResponsesWire:
 
     stream_type = EVENTS
 
-    def __init__(self, asked: Asked, created: int) -> None:
+    def __init__(self, asked: CheckedRequest, created: int) -> None:
         self._asked = asked
         self._created = created
         self._items: list[Item] = []
@@ -98,11 +107,11 @@ class ResponsesWire:
 
     def token(self, token: Token, /) -> bytes:
         match token:
-            case Said(text):
+            case TextPiece(text):
                 opened = b"" if self._items else self._begin_message("output_text")
                 self._texts.append(text)
                 return opened + self._about("response.output_text.delta", content_index=0, delta=text, logprobs=[])
-            case Refused(text):
+            case RefusalPiece(text):
                 opened = b"" if self._items else self._begin_message("refusal")
                 self._texts.append(text)
                 return opened + self._about("response.refusal.delta", content_index=0, delta=text)

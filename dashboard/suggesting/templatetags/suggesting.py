@@ -13,7 +13,7 @@ from agentcore.verdict import verdict_of
 from dashboard.suggesting.panel import panel_of
 from dashboard.suggesting.selectors import suggestion_of
 from dashboard.suggesting.suggestion import Suggestion
-from dashboard.suggesting.words import because, sentence
+from dashboard.suggesting.suggestion_text import because, sentence
 from dashboard.turns.models import UNFINISHED, Turn
 
 register = template.Library()

@@ -16,7 +16,7 @@ SEARCHED = (
     "output_tokens", "duration_ms",
 )  # fmt: skip
 
-#: Terms begin with U+0001, which no word has; what they mean is in `dashboard.turns.terms`. A text vector holds at most
+#: Terms begin with U+0001, which no word has; what they mean is in `dashboard.turns.search_terms`. A text vector holds at most
 #: 1 MB, which four-byte characters could fill: so much of a text is searched.
 SEARCH = r"""
 CREATE FUNCTION whystop_search(

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from django.db import migrations, models
 
-import dashboard.turns.shared
+import dashboard.turns.shared_values
 
 nodes = import_module("dashboard.turns.migrations.0015_nodes")
 
@@ -29,9 +29,9 @@ class Migration(migrations.Migration):
         migrations.SeparateDatabaseAndState(
             [],  # what a column may hold is told apart by who reads it
             [
-                migrations.AlterField("turn", "setup", dashboard.turns.shared.BeginningField(default=dict)),
-                migrations.AlterField("record", "event", dashboard.turns.shared.BeginningField()),
-                migrations.AlterField("attempt", "request", dashboard.turns.shared.RequestField()),
+                migrations.AlterField("turn", "setup", dashboard.turns.shared_values.BeginningField(default=dict)),
+                migrations.AlterField("record", "event", dashboard.turns.shared_values.BeginningField()),
+                migrations.AlterField("attempt", "request", dashboard.turns.shared_values.RequestField()),
             ],
         ),
     ]

@@ -2,13 +2,13 @@
 
 from django.db import migrations
 
-import dashboard.turns.packing
+import dashboard.turns.record_compression
 
 
 class Migration(migrations.Migration):
     dependencies = [("turns", "0021_packed_records")]
     operations = [
         migrations.SeparateDatabaseAndState(
-            [], [migrations.AlterField("attemptchunk", "raw", dashboard.turns.packing.RawField())]
+            [], [migrations.AlterField("attemptchunk", "raw", dashboard.turns.record_compression.RawField())]
         )
     ]

@@ -3,7 +3,7 @@ written anew."""
 
 from django.db import migrations
 
-import dashboard.turns.shared
+import dashboard.turns.shared_values
 
 
 class Migration(migrations.Migration):
@@ -12,8 +12,8 @@ class Migration(migrations.Migration):
         migrations.SeparateDatabaseAndState(
             [],
             [
-                migrations.AlterField("turn", "policy", dashboard.turns.shared.RulesField(default=dict)),
-                migrations.AlterField("turn", "policy_sources", dashboard.turns.shared.RulesField(null=True)),
+                migrations.AlterField("turn", "policy", dashboard.turns.shared_values.RulesField(default=dict)),
+                migrations.AlterField("turn", "policy_sources", dashboard.turns.shared_values.RulesField(null=True)),
             ],
         )
     ]

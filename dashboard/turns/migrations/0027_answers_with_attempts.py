@@ -6,7 +6,7 @@ Columns come without a value, and pieces that are here already stay as they are:
 from django.db import migrations, models
 
 import dashboard.turns.fields
-import dashboard.turns.packing
+import dashboard.turns.record_compression
 
 COLUMNS = """
 ALTER TABLE turns_attempt ADD COLUMN IF NOT EXISTS raw bytea NULL, ADD COLUMN IF NOT EXISTS raw_text text NULL,
@@ -61,7 +61,7 @@ class Migration(migrations.Migration):
                         ("turn_id", models.UUIDField()),
                         ("attempt", models.PositiveIntegerField()),
                         ("n", models.PositiveIntegerField()),
-                        ("raw", dashboard.turns.packing.RawField()),
+                        ("raw", dashboard.turns.record_compression.RawField()),
                         (
                             "text",
                             dashboard.turns.fields.KeptOnceField(

@@ -3,7 +3,7 @@
 from django import template
 
 from agentcore.replay import Assumption, Certainty
-from dashboard.turns.certainty import MEANINGS, assumption_in_words
+from dashboard.turns.certainty_text import MEANINGS, assumption_in_words
 
 register = template.Library()
 

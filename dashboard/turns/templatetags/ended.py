@@ -2,13 +2,13 @@
 
 from django import template
 
-from dashboard.turns.ended import Ended, ended_of
+from dashboard.turns.end_summary import EndSummary, end_summary_of
 from dashboard.turns.models import Turn
 
 register = template.Library()
 
 
 @register.filter
-def ended(turn: Turn) -> Ended:
+def ended(turn: Turn) -> EndSummary:
     """Its look, its words and their detail."""
-    return ended_of(turn)
+    return end_summary_of(turn)

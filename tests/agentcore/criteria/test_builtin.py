@@ -1,11 +1,11 @@
 """The criteria every turn is judged by, one by one (design §3.5)."""
 
 from agentcore import ContinuationDecision, ContinuationEvaluation, NormalizedStopReason, StopReason
+from agentcore.argument_validation import unchecked
 from agentcore.criteria.builtin import ErrorPolicyCriterion, StepsLimit
 from agentcore.error_policy import ErrorPolicy
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Limits
-from agentcore.strict import unchecked
 from tests.agentcore.playbook import (
     Playbook,
     call,

@@ -20,7 +20,7 @@ from agentcore import (
 )
 from agentcore.commands import CallModel, Finish, RunTools, Wait
 from agentcore.events import Event, ModelFailed, ModelResponded, Started, ToolResult, ToolsReturned, WokeUp
-from agentcore.machine.requests import command_of
+from agentcore.machine.state_commands import command_of
 from agentcore.machine.states import TERMINAL, State
 from agentcore.messages import ToolCall
 from agentcore.reasons import NormalizedStopReason

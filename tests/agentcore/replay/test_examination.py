@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, fields
 from itertools import product
 
 from agentcore import Certainty, WhatIf, what_if
-from agentcore.one_call import enough_for_one_call
 from agentcore.replay import Assumed, Why
+from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
 from tests.agentcore.playbook import Playbook
 from tests.agentcore.replay.cases import CLASSES, case, drawn

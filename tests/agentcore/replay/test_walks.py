@@ -26,7 +26,7 @@ from agentcore.criteria.outcome import resolve
 from agentcore.error_policy import PRESETS
 from agentcore.events import Approvals, Breakpoint, ChangedCall, Event, OperatorAction
 from agentcore.machine.advance import settle
-from agentcore.machine.pending import pending_calls
+from agentcore.machine.pending_tool_calls import pending_calls
 from agentcore.messages import CallIssue
 from tests.agentcore.playbook import (
     Playbook,

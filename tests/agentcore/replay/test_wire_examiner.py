@@ -19,7 +19,7 @@ from agentcore.events import Event, ModelFailed, ModelResponded, Started, ToolRe
 from agentcore.messages import Message, Role
 from agentcore.policy import OnTruncation
 from agentcore.providers import get_provider
-from agentcore.providers.window import beside_window
+from agentcore.providers.context_window import beside_window
 from tests.agentcore.playbook import CALCULATOR, Playbook
 from tests.agentcore.replay.examining import may_be_wrong
 from tests.agentcore.replay.wire_provider import TEXTS, WireProvider

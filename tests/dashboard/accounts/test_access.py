@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client, RequestFactory
 
-from dashboard.accounts.access import Door, door_of, next_url
+from dashboard.accounts.access import AccessForm, access_form_of, next_url
 from dashboard.accounts.models import ApiToken, User
 from dashboard.sharing.views import WRONG_TOKENS
 from tests.together import together
@@ -123,7 +123,7 @@ def test_an_htmx_request_of_a_stranger_moves_the_whole_page_to_the_form(stranger
 
 @pytest.mark.parametrize("path", ["/healthz", "/static/css/tokens.css", "/static/none", "/sign-in/"])
 def test_the_open_addresses_are_not_guarded(path: str):
-    assert door_of(path) in {Door.OPEN, Door.SIGN_IN}
+    assert access_form_of(path) in {AccessForm.OPEN, AccessForm.SIGN_IN}
 
 
 def test_an_open_address_does_not_even_look_at_a_wrong_token(stranger: Client):

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.accounts import guessing, services
+from dashboard.accounts import guess_limiter, services
 from dashboard.accounts.models import ApiToken, User
 
 from .conftest import HERE, csrf_of
@@ -160,8 +160,8 @@ def test_an_account_that_is_guessed_from_everywhere_closes_to_other_machines_and
         services.password_set(user=user, password=PASSWORD)
     now = timezone.now()
     for number in range(100):
-        counted = guessing.count(guessing.keys_of(f"203.0.113.{number}", "Operator"), now=now)
-        assert isinstance(counted, guessing.Counted)
+        counted = guess_limiter.count(guess_limiter.keys_of(f"203.0.113.{number}", "Operator"), now=now)
+        assert isinstance(counted, guess_limiter.CountedGuess)
     shut = sign_in(stranger, address="198.51.100.1", username="operator", password=PASSWORD)
     assert shut.status_code == 429
     assert "sign_in_link" in shut.content.decode()

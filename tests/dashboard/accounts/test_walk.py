@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from django.core.exceptions import ValidationError
 
-from dashboard.accounts.access import Door, door_of
+from dashboard.accounts.access import AccessForm, access_form_of
 from dashboard.accounts.roles import ELSEWHERE, SAFE_METHODS, needed, needs_session
 from dashboard.api import turn_files
 from dashboard.sharing.views import WRONG_TOKENS
@@ -31,16 +31,16 @@ from tests.dashboard.accounts.walking import (
 pytestmark = pytest.mark.django_db
 #: How strangers are answered: by the door of an address, and whether they only read and bear nothing in their headers.
 OF_STRANGERS = {
-    (Door.OPEN, True): {200, 405},
-    (Door.OPEN, False): {200, 405},
-    (Door.SIGN_IN, True): {200, 405},
-    (Door.SIGN_IN, False): {200, 400, 401, 405, 429},
-    (Door.SHARED, True): {200, 404, 429},
-    (Door.SHARED, False): {200, 404, 429},
-    (Door.PROBLEM, True): {401},
-    (Door.PROBLEM, False): {401},
-    (Door.PAGE, True): {302},
-    (Door.PAGE, False): {401},
+    (AccessForm.OPEN, True): {200, 405},
+    (AccessForm.OPEN, False): {200, 405},
+    (AccessForm.SIGN_IN, True): {200, 405},
+    (AccessForm.SIGN_IN, False): {200, 400, 401, 405, 429},
+    (AccessForm.SHARED, True): {200, 404, 429},
+    (AccessForm.SHARED, False): {200, 404, 429},
+    (AccessForm.PROBLEM, True): {401},
+    (AccessForm.PROBLEM, False): {401},
+    (AccessForm.PAGE, True): {302},
+    (AccessForm.PAGE, False): {401},
 }
 #: Django's admin, to those it does not know as staff: its own sign-in, or none of its business.
 OF_NO_STAFF = {302, 403, 404}
@@ -97,7 +97,7 @@ def _methods(caller: Caller, route: str) -> str:
 
 def allowed(caller: Caller, route: str, method: str) -> set[int]:
     """The statuses that are right."""
-    door = door_of("/" + route.lstrip("^").replace("(", "/"))
+    door = access_form_of("/" + route.lstrip("^").replace("(", "/"))
     if not caller.known:
         return OF_STRANGERS[door, method in {"GET", "HEAD"} and not caller.bears]
     if caller.bears and needs_session(method, route):
@@ -106,7 +106,7 @@ def allowed(caller: Caller, route: str, method: str) -> set[int]:
         if route == "admin/login/":
             return OF_STAFF
         return OF_STAFF if caller.user is not None and caller.user.is_staff else OF_NO_STAFF
-    if door is Door.PAGE or door is Door.PROBLEM:
+    if door is AccessForm.PAGE or door is AccessForm.PROBLEM:
         if not caller.may(needed(method, route)):
             return {403}
         if method not in SERVED[route]:

@@ -13,7 +13,7 @@ from dashboard.accounts.websocket import AccessStack
 from dashboard.agents.models import Agent
 from dashboard.live.routing import websocket_urlpatterns
 from dashboard.live.services import turn_start
-from dashboard.runtime.sockets import router
+from dashboard.runtime.websocket_routes import router
 from dashboard.turns.models import Turn
 from tests.dashboard.accounts.walking import MEMBERS, STRANGERS, Caller, World, made_world, member, stranger
 from tests.dashboard.dialling import Dialled

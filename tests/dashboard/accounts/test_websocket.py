@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.selectors import SESSION_TOKEN
-from dashboard.accounts.tickets import visitors
+from dashboard.accounts.session_watch import visitors
 from dashboard.accounts.websocket import AccessStack
 from tests.dashboard.dialling import Dialled
 

@@ -20,8 +20,8 @@ from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.roles import Role, may
 from dashboard.agents import services as agents
 from dashboard.agents.models import PolicyActivation
+from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
-from dashboard.agents.versioning import policy_attach
 from dashboard.backtests.models import Backtest
 from dashboard.bench.long_turn import long_turn_store
 from dashboard.commenting.services import comment_add

@@ -13,7 +13,14 @@ from agentcore.criteria.builtin import ResponseContentCheck
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import CriterionSpec
 from agentcore.serial import to_json
-from dashboard.agents.criteria import MAX_CRITERIA, RESERVED, Guest, Unbuilt, criteria_clean, criterion_of
+from dashboard.agents.criteria import (
+    MAX_CRITERIA,
+    RESERVED,
+    ExternalCriterion,
+    FailedCriterion,
+    criteria_clean,
+    criterion_of,
+)
 from dashboard.agents.policies import draft_policy, stored_policy
 from tests.dashboard.own_criteria import NAME
 
@@ -123,7 +130,7 @@ def test_what_only_decides_is_given_a_reason():
 @pytest.mark.parametrize("kind", ["object", "nan", "context", "name", "reason", "stop_reason", "nothing", "word", "?"])
 def test_what_cannot_be_stored_forbids_with_error(kind):
     criterion = criterion_of(CriterionSpec(f"{NAME}.Unstorable", {"kind": kind}))
-    assert isinstance(criterion, Guest)
+    assert isinstance(criterion, ExternalCriterion)
     said = criterion.explain(Snapshot())
     assert (said.criterion, said.decision, said.stop_reason) == ("Unstorable", "forbid", StopReason.ERROR)
     assert "Unstorable" in said.reason
@@ -131,10 +138,10 @@ def test_what_cannot_be_stored_forbids_with_error(kind):
 
 def test_what_is_not_listed_any_more_forbids_with_error_and_says_why(settings):
     body = to_json(draft_policy({"criteria": [{"path": f"{NAME}.Patience", "kwargs": {"calls": 3}}]}))
-    assert isinstance(stored_policy(body).criteria[0], Guest)
+    assert isinstance(stored_policy(body).criteria[0], ExternalCriterion)
     settings.CRITERIA_MODULES = ()
     (missing,) = stored_policy(body).criteria
-    assert isinstance(missing, Unbuilt)
+    assert isinstance(missing, FailedCriterion)
     said = missing.explain(Snapshot())
     assert (said.criterion, said.decision, said.stop_reason) == ("Patience", "forbid", StopReason.ERROR)
     assert said.reason.startswith(f"There is no criterion “{NAME}.Patience”")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agentcore.machine.pending import pending_calls
+from agentcore.machine.pending_tool_calls import pending_calls
 from dashboard.live.services import turn_start
-from dashboard.turns.history import standing_of
+from dashboard.turns.history import position_of
 from dashboard.turns.models import Record, Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.driving import AgentOf, drive
@@ -29,7 +29,7 @@ def test_a_turn_is_run_to_a_state_and_answered_for_the_model(api: Program, cut: 
     body = {"action": "release", "run_to": "evaluate_stop", "answer": {"text": " Done."}, "expected_seq": cut.last_seq}
     assert api.post(f"/turns/{cut.id}/control", body).status_code == 202
     drive(cut)
-    assert standing_of(cut).snapshot.held_state == "evaluate_stop"
+    assert position_of(cut).snapshot.held_state == "evaluate_stop"
     answered = api.get(f"/turns/{cut.id}/attempts").json()[1]
     assert (answered["text"], answered["usage"]["output_tokens"], answered["status_code"]) == (" Done.", 0, None)
     event = api.get(f"/turns/{cut.id}/records").json()[-2]["event"]
@@ -42,19 +42,19 @@ def test_an_answer_may_call_tools(api: Program, calling: Turn):
     body = {"action": "refuse", "limits": {"max_steps": 9}, "error_policy": {"preset": "ignore_tool_errors"}}
     assert api.post(f"/turns/{calling.id}/control", {**body, "answer": {"tool_calls": calls}}).status_code == 202
     drive(calling)
-    assert [call.name for call in pending_calls(standing_of(calling).snapshot)] == ["calculator"]
-    assert standing_of(calling).snapshot.approving == ("calculator",)
+    assert [call.name for call in pending_calls(position_of(calling).snapshot)] == ["calculator"]
+    assert position_of(calling).snapshot.approving == ("calculator",)
 
 
 def test_a_call_is_changed_and_approved(api: Program, calling: Turn):
-    call = pending_calls(standing_of(calling).snapshot)[0]
+    call = pending_calls(position_of(calling).snapshot)[0]
     change = {"call_id": call.id, "arguments": {"expression": "40+1"}}
     assert api.post(f"/turns/{calling.id}/control", {"action": "change", "tool_call": change}).status_code == 202
     drive(calling)
     assert calling.status == "held"
     assert api.post(f"/turns/{calling.id}/control", {"action": "release"}).status_code == 202
     drive(calling)
-    assert [m.text for m in standing_of(calling).snapshot.messages if m.tool_call_id] == ["41", "1024"]
+    assert [m.text for m in position_of(calling).snapshot.messages if m.tool_call_id] == ["41", "1024"]
 
 
 def test_whoever_is_late_is_told_who_did_what_when(api: Program, cut: Turn):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.backtests import working
+from dashboard.backtests import runner
 from dashboard.backtests.models import Backtest
 from tests.dashboard.api.conftest import Program, said
 from tests.dashboard.timeline.populations import make_turn
@@ -34,7 +34,7 @@ def test_a_version_carries_the_backtest_of_its_own_words_and_of_no_others(api: P
     backtest = api.post("/backtests", {"policy": LIMITS}).json()["id"]
     early = api.problem("/policies", {"name": "curt", **LIMITS, "backtest": backtest})
     assert "has not begun; wait for it" in early["backtest"]
-    working.run(Backtest.objects.get().id)
+    runner.run(Backtest.objects.get().id)
     made = api.post("/policies", {"name": "curt", **LIMITS, "activate": False, "backtest": backtest, "why": "tried"})
     assert (made.status_code, made.json()["backtest"]) == (201, backtest)
     other = {"name": "curt", "limits": {"max_continuations": 2}, "backtest": backtest}

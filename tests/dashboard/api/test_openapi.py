@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from pydantic import BaseModel
 
-from dashboard.api import answers, bodies, replay_answers, replay_bodies
+from dashboard.api import replay_request_schemas, replay_response_schemas, request_schemas, response_schemas
 from tests.dashboard.api.conftest import Program
 
 pytestmark = pytest.mark.django_db
@@ -104,8 +104,8 @@ def test_every_reference_in_the_schema_leads_somewhere(api: Program):
 
 def test_what_is_sent_and_what_is_answered_have_names_of_their_own(schema: dict):
     """Schemas stand side by side by name, so of two with one name only the last is told."""
-    sent = [model for module in (bodies, replay_bodies) for model in defined(module)]
-    answered = [model for module in (answers, replay_answers) for model in defined(module)]
+    sent = [model for module in (request_schemas, replay_request_schemas) for model in defined(module)]
+    answered = [model for module in (response_schemas, replay_response_schemas) for model in defined(module)]
     named = Counter(model.__name__ for model in (*sent, *answered))
     assert [name for name, times in named.items() if times > 1] == []
     told = schema["components"]["schemas"]

@@ -95,7 +95,7 @@ def test_the_built_in_content_check_asks_until_the_answer_is_enough(api: Program
 
 
 def test_what_if_and_backtest_ask_the_same_criteria(api: Program, asked):
-    from dashboard.backtests import working
+    from dashboard.backtests import runner
 
     turn = asked("sim-essay", {"criteria": [PATIENCE]}, max_tokens=150)
     assert turn.terminal_reason == "forbidden"
@@ -104,7 +104,7 @@ def test_what_if_and_backtest_ask_the_same_criteria(api: Program, asked):
 
     draft = {"criteria": [{**PATIENCE, "kwargs": {"calls": 1}}]}
     made = api.post("/backtests", {"policy": draft}).json()
-    working.run(made["id"])
+    runner.run(made["id"])
     tried = api.get(f"/backtests/{made['id']}").json()
     assert (tried["done"], tried["calls_delta"], tried["undecidable"]) == (1, -1, 0)
 

@@ -5,8 +5,8 @@ from typing import get_args
 import pytest
 
 from agentcore.replay import Why
-from dashboard.api import replay_answers
-from dashboard.backtests import working
+from dashboard.api import replay_response_schemas
+from dashboard.backtests import runner
 from dashboard.backtests.models import Backtest
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Record, Turn
@@ -169,7 +169,7 @@ def test_a_backtest_runs_over_the_turns_its_filter_finds(api: Program, play: Pla
     assert (response.status_code, set(response.json())) == (201, {"id"})
     path = f"/backtests/{response.json()['id']}"
     assert api.get(path).json()["status"] == "queued"
-    working.run(Backtest.objects.get().id)
+    runner.run(Backtest.objects.get().id)
     result = api.get(path).json()
     expected = {
         "status": "done",
@@ -192,7 +192,7 @@ def test_a_draft_takes_the_place_of_the_policy_it_stands_for_or_stands_alone(api
     for stands_for in ("own", None):
         body = {"policy": {"limits": {"max_steps": 9}}, "stands_for": stands_for}
         path = f"/backtests/{api.post('/backtests', body).json()['id']}"
-        working.run(Backtest.objects.latest("id").id)
+        runner.run(Backtest.objects.latest("id").id)
         found = api.get(path).json()
         answers[found["stands_for"]] = (found["same"], found["undecidable"])
     assert answers == {"own": (1, 0), None: (0, 1)}
@@ -211,4 +211,4 @@ def test_a_wrong_backtest_is_refused_by_field(api: Program):
 
 
 def test_the_api_names_every_reason_of_an_undecidable_one():
-    assert get_args(replay_answers.Why) == tuple(Why)
+    assert get_args(replay_response_schemas.Why) == tuple(Why)

@@ -19,16 +19,16 @@ from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.services import api_token_create, bootstrap_token_ensure
 from dashboard.accounts.websocket import AccessStack
 from dashboard.audit.models import Entry
-from dashboard.live import streams as counting
-from dashboard.live.following import Follower
+from dashboard.live import stream_limits as counting
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_start
-from dashboard.runtime.sockets import router
+from dashboard.live.turn_events import Follower
+from dashboard.runtime.websocket_routes import router
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.dialling import Dialled
 from tests.dashboard.driving import AgentOf, Play, drive
-from tests.dashboard.live.test_following import everything
+from tests.dashboard.live.test_turn_events import everything
 from tests.dashboard.website import TOKEN, website
 
 pytestmark = pytest.mark.django_db(transaction=True)

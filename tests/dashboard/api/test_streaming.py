@@ -13,15 +13,15 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dashboard.accounts import tickets
+from dashboard.accounts import session_watch
 from dashboard.accounts.models import ApiToken
 from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.agents.models import Connection
 from dashboard.api import streaming
-from dashboard.live import streams as counting
-from dashboard.live.following import Message
+from dashboard.live import stream_limits as counting
 from dashboard.live.services import turn_start
-from dashboard.live.streams import streams
+from dashboard.live.stream_limits import streams
+from dashboard.live.turn_events import Message
 from dashboard.turns.models import Record, Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.website import TOKEN, until, website
@@ -180,7 +180,7 @@ def test_a_reader_who_goes_away_leaves_nothing_behind(address: str, waiting: Tur
 def test_a_stream_ends_when_its_token_is_revoked_and_who_comes_back_is_a_stranger(
     address: str, waiting: Turn, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(tickets, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(session_watch, "LOOK_SECONDS", 0.05)
     with Reader(address, waiting.id) as reader:
         assert reader.answer.status == 200
         ApiToken.objects.update(revoked_at=timezone.now())

@@ -7,12 +7,12 @@ import pytest
 
 from dashboard.agents.models import Connection
 from dashboard.agents.services import connection_update
-from dashboard.live.lines import slot_ask
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_start
+from dashboard.live.slot_queue import slot_ask
 from dashboard.simulator.texts import ESSAY
+from dashboard.turns.api_serializers import MAX_SHOWN_RESPONSE
 from dashboard.turns.models import AttemptChunk, Turn
-from dashboard.turns.presenting import MAX_SHOWN_RESPONSE
 from tests.dashboard.api.conftest import Program, said
 from tests.dashboard.driving import AgentOf, Play, drive
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from dashboard.timeline.erasing import erasing
+from dashboard.timeline.erase_flag import erasing
 from dashboard.turns.models import Record, Turn
 
 FUTURE = {"type": "from_the_future", "at": 1}

@@ -11,12 +11,12 @@ from django.test import Client
 
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import policy_create
-from dashboard.backtests import working
+from dashboard.backtests import runner
 from dashboard.backtests.management.commands import backtest as command
 from dashboard.backtests.models import Backtest
-from dashboard.backtests.shown import shown_of
+from dashboard.backtests.presenters import backtest_view
 from dashboard.backtests.templatetags.backtests import plus
-from tests.dashboard.backtests.test_pool import jobs
+from tests.dashboard.backtests.test_process_pool import jobs
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
 
@@ -57,7 +57,7 @@ def test_differences_of_turns_that_nobody_counted_say_that_they_are_estimates(pl
         assert (found["tokens_estimated"], found["flips"][0]["about"]) == (about, about)
         lines = told("--max-continuations", "0", "--filter", f"agent={model}").splitlines()
         backtest = Backtest.objects.latest("id")
-        (flip,) = shown_of(backtest).flips
+        (flip,) = backtest_view(backtest).flips
         assert [" about " in text for text in (*lines[1:3], f", {flip.difference}")] == [about] * 3
         for address in (f"/backtests/{backtest.pk}", "/backtests"):
             html = page(browser, address)
@@ -117,7 +117,7 @@ def test_ctrl_c_cancels_it_and_says_how_far_it_was(play: Play, monkeypatch: pyte
         os.kill(os.getpid(), signal.SIGINT)
         return 0
 
-    monkeypatch.setattr(working, "work", interrupted)
+    monkeypatch.setattr(runner, "work", interrupted)
     out = io.StringIO()
     with pytest.raises(SystemExit, match="1"):
         call_command("backtest", stdout=out)
@@ -128,13 +128,13 @@ def test_ctrl_c_cancels_it_and_says_how_far_it_was(play: Play, monkeypatch: pyte
 def test_what_another_process_judges_is_waited_for(play: Play, monkeypatch: pytest.MonkeyPatch):
     play("sim-essay")
     looked: list[int] = []
-    judge = working.work
+    judge = runner.work
 
     def busy_at_first(backtest_id: object, stopped: object) -> int:
         looked.append(1)
         return 0 if len(looked) == 1 else judge(backtest_id, stopped)
 
     monkeypatch.setattr(command, "LOOK_SECONDS", 0)
-    monkeypatch.setattr(working, "work", busy_at_first)
+    monkeypatch.setattr(runner, "work", busy_at_first)
     assert told().startswith("A backtest over 1 turn: 1 the same")
     assert len(looked) == 2

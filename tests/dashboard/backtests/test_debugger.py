@@ -9,7 +9,7 @@ from django.test import Client
 from agentcore.error_policy import ErrorPolicy
 from agentcore.policy import Limits, OnTruncation, Policy
 from dashboard.agents.selectors import project_default
-from dashboard.backtests import working
+from dashboard.backtests import runner
 from dashboard.backtests.debugger import changes
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.services import backtest_create
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def tried(**asked: object) -> Backtest:
     backtest = backtest_create(project=project_default(), filter={}, **asked)
-    working.run(backtest.pk)
+    runner.run(backtest.pk)
     backtest.refresh_from_db()
     return backtest
 

@@ -10,13 +10,13 @@ from django.urls import reverse
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Policy, PolicyVersion
+from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import policy_create
-from dashboard.agents.versioning import policy_attach
-from dashboard.backtests import working
+from dashboard.backtests import runner
 from dashboard.backtests.models import Backtest
+from dashboard.backtests.result_text import in_words
 from dashboard.backtests.services import backtest_create
-from dashboard.backtests.words import in_words
 from tests.dashboard.driving import Play
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,7 +49,7 @@ def test_what_is_not_saved_yet_is_tried_where_the_policy_counts(admin_client: Cl
     assert (backtest.filter["agent"], "since" in backtest.filter) == (["writer"], True)
     assert f'name="backtest" value="{backtest.pk}"' in html
     assert "in place of policy “wide”" in html
-    working.run(backtest.pk)
+    runner.run(backtest.pk)
     shown = admin_client.get(reverse("backtests:show", args=[backtest.pk]), headers={"HX-Request": "true"})
     assert f"/turns/{flips.id}/replay?max_continuations=1" in shown.content.decode()
     backtest.refresh_from_db()
@@ -65,7 +65,7 @@ def test_a_turns_own_override_and_other_levels_stand_beside_the_draft(admin_clie
     assert capped.terminal_reason == "output_cap"
     panel(admin_client, wide, max_continuations="9", **ITS_OWN)
     backtest = Backtest.objects.get()
-    working.run(backtest.pk)
+    runner.run(backtest.pk)
     backtest.refresh_from_db()
     assert (backtest.total, backtest.same) == (2, 2), (own.terminal_reason, backtest.groups)
 
@@ -73,7 +73,7 @@ def test_a_turns_own_override_and_other_levels_stand_beside_the_draft(admin_clie
 def test_what_is_saved_with_the_very_same_words_carries_it(admin_client: Client, wide: Policy):
     panel(admin_client, wide)
     backtest = Backtest.objects.get()
-    working.run(backtest.pk)
+    runner.run(backtest.pk)
     address = reverse("admin:agents_policy_change", args=[wide.pk])
     page = admin_client.post(address, {**SAID, **SAVED, "backtest": str(backtest.pk)}, follow=True)
     kept = PolicyVersion.objects.get(version=2)
@@ -133,7 +133,7 @@ def test_a_policy_that_is_new_carries_no_backtest_of_another(wide: Policy):
         policy_create(project=project_default(), name="new", backtest=backtest, **LIMITS)
     assert not Policy.objects.filter(name="new").exists()
     alone = backtest_create(project=project_default(), policy=LIMITS, filter={}, max_tokens=900)
-    working.run(alone.pk)
+    runner.run(alone.pk)
     alone.refresh_from_db()
     made = policy_create(project=project_default(), name="new", backtest=alone, **LIMITS)
     assert in_words(made.backtest).endswith("over 0 turns, with a max_tokens of 900: it found none")

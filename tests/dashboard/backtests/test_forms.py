@@ -6,9 +6,9 @@ import pytest
 from django.utils import timezone
 
 from dashboard.agents.models import Connection, Policy
+from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import agent_create, connection_create, policy_create
-from dashboard.agents.versioning import policy_attach
 from dashboard.backtests.forms import ITS_OWN, OverForm
 from dashboard.turns.filters import MAX_VALUES, TimelineFilters
 from dashboard.turns.selectors import turns_matching

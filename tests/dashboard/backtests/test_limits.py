@@ -9,14 +9,14 @@ from django.test import Client
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
+from dashboard.agents.policy_versions import version_activate
 from dashboard.agents.selectors import policy_version_active, project_default
 from dashboard.agents.services import policy_create
-from dashboard.agents.versioning import version_activate
 from dashboard.backtests import sweep_map
-from dashboard.backtests.lengths import estimate_of
-from dashboard.backtests.reading import policy_of
+from dashboard.backtests.answer_lengths import estimate_of
+from dashboard.backtests.recording_loader import policy_of
 from dashboard.backtests.sweep_map import cell_of, map_of, sample_of
-from dashboard.bench.told import copy_turns
+from dashboard.bench.recorded_turns import copy_turns
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.backtests.damaging import base_unknown, event_unknown, policy_unknown

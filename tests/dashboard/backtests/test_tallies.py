@@ -4,8 +4,8 @@ from dataclasses import asdict
 from types import SimpleNamespace
 
 from dashboard.backtests.models import Backtest
-from dashboard.backtests.shown import group_shown, shown_of
-from dashboard.backtests.tallies import Group, Judged, Tally, added_up
+from dashboard.backtests.presenters import backtest_view, group_view
+from dashboard.backtests.tallies import Group, Tally, TurnVerdict, added_up
 
 TURN = SimpleNamespace(id="t", provider="openai", model="m")
 BEFORE = {"provider": "openai", "model": "m", "same": 3, "undecidable": 1}
@@ -14,7 +14,7 @@ BEFORE = {"provider": "openai", "model": "m", "same": 3, "undecidable": 1}
 def tallied(*certainties: str) -> Tally:
     tally = Tally()
     for certainty in certainties:
-        tally.count(TURN, Judged("undecidable" if certainty == "undecidable" else "flipped", certainty=certainty))
+        tally.count(TURN, TurnVerdict("undecidable" if certainty == "undecidable" else "flipped", certainty=certainty))
     return tally
 
 
@@ -22,7 +22,7 @@ def test_the_four_counts_add_up_to_all_turns():
     tally = tallied("recorded", "certain", "estimated", "estimated", "undecidable")
     whole = tally.total()
     assert (whole.recorded, whole.certain, whole.estimated, whole.undecidable) == (1, 1, 2, 1)
-    assert sum(each.count for each in group_shown(whole).sure) == whole.turns == 5
+    assert sum(each.count for each in group_view(whole).sure) == whole.turns == 5
     assert [flip.certainty for flip in tally.flips] == ["recorded", "certain", "estimated", "estimated"]
     assert added_up([tally.as_json(), tally.as_json()]).total().estimated == 4
 
@@ -30,7 +30,7 @@ def test_the_four_counts_add_up_to_all_turns():
 def test_counts_that_were_stored_before_are_not_known_and_not_zero():
     stored = Group.stored(BEFORE)
     assert (stored.recorded, stored.certain, stored.estimated) == (None, None, None)
-    told = {each.words: each.count for each in group_shown(stored).sure}
+    told = {each.words: each.count for each in group_view(stored).sure}
     assert told == {"certainty not known": 3, "undecidable": 1}
 
 
@@ -42,6 +42,6 @@ def test_a_part_that_is_not_known_makes_the_whole_unknown():
 def test_a_backtest_of_before_is_shown():
     flip = {"turn": "t", "ended": "completed", "ends": "retry_limit", "how": "sooner", "tokens": 0, "calls": 0}
     old = {"recorded": None, "certain": None, "estimated": None, "groups": [BEFORE], "flips": [flip]}
-    shown = shown_of(Backtest(same=3, undecidable=1, done=4, **old), flips=False)
+    shown = backtest_view(Backtest(same=3, undecidable=1, done=4, **old), flips=False)
     assert [each.name for each in shown.whole.sure] == ["unknown", "undecidable"]
     assert asdict(shown.groups[0].group)["recorded"] is None

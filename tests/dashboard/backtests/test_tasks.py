@@ -3,12 +3,12 @@
 import pytest
 
 from dashboard.agents.selectors import project_default
-from dashboard.backtests import working
+from dashboard.backtests import runner
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.services import backtest_create
 from dashboard.backtests.tasks import _failed, backtests_requeue
-from dashboard.bench.told import copy_turns
-from tests.dashboard.backtests.test_pool import jobs
+from dashboard.bench.recorded_turns import copy_turns
+from tests.dashboard.backtests.test_process_pool import jobs
 from tests.dashboard.live.test_jobs import sql
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("empty_queue")]
@@ -23,7 +23,7 @@ def backtest() -> Backtest:
 @pytest.mark.parametrize("planned", [False, True])
 def test_a_backtest_without_a_job_is_queued_again_once(backtest: Backtest, planned: bool):
     if planned:
-        working.plan(backtest.pk)
+        runner.plan(backtest.pk)
     assert backtests_requeue() == 0
     # As a worker that was told to stop leaves it.
     sql("UPDATE procrastinate_jobs SET status = 'aborted' RETURNING id")
@@ -45,8 +45,8 @@ def test_a_backtest_that_is_given_up_says_when(backtest: Backtest):
 
 
 def test_a_backtest_whose_last_part_was_judged_by_one_who_died_is_done_all_the_same(backtest: Backtest):
-    working.run(backtest.pk)
+    runner.run(backtest.pk)
     Backtest.objects.update(status="running", finished_at=None)
-    working.work(backtest.pk)
+    runner.work(backtest.pk)
     backtest.refresh_from_db()
     assert (backtest.status, backtest.finished_at is not None) == ("done", True)

@@ -1,10 +1,10 @@
 import pytest
 from django.test import Client
 
+from dashboard.agents.policy_versions import version_activate
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import policy_create
-from dashboard.agents.versioning import version_activate
-from dashboard.backtests import views, working
+from dashboard.backtests import runner, views
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.services import backtest_create
 from dashboard.turns.models import Turn
@@ -24,7 +24,7 @@ def test_a_policy_is_tried_over_what_the_timeline_shows(browser: Client, play: P
     stored = Backtest.objects.get()
     assert started["Location"] == f"/backtests/{stored.pk}"
     assert 'hx-trigger="every 1s"' in page(browser, started["Location"])
-    working.run(stored.pk)
+    runner.run(stored.pk)
     shown = page(browser, started["Location"])
     assert "hx-trigger" not in shown.split('id="backtest"')[1].split(">")[0]
     assert "1 of 1 turns" in shown.replace("</b>", "")
@@ -56,7 +56,7 @@ def test_the_page_and_the_form_of_a_policy_answer_the_same(browser: Client, admi
     admin_client.post(f"/backtests/draft?policy={own.pk}", words)
     asked, panel = Backtest.objects.order_by("id")
     for backtest in (asked, panel):
-        working.run(backtest.pk)
+        runner.run(backtest.pk)
         backtest.refresh_from_db()
     assert (asked.same, asked.flipped, asked.undecidable) == (panel.same, panel.flipped, panel.undecidable) == (1, 0, 0)
     assert "in place of policy “own”" in page(browser, f"/backtests/{asked.pk}")
@@ -67,7 +67,7 @@ def test_what_was_tried_and_where_is_told_in_words(browser: Client, play: Play):
     words = {"limits": {"max_continuations": 0}, "finish_reasons": ["safety_blocked", "max_tokens"]}
     draft = {**words, "error_policy": {"preset": "retry_all"}}
     stored = backtest_create(project=project_default(), policy=draft, filter={})
-    working.run(stored.pk)
+    runner.run(stored.pk)
     shown = page(browser, f"/backtests/{stored.pk}")
     assert "finish_reasons <b>max_tokens, safety_blocked</b>" in shown
     assert "error_policy <b>preset retry_all</b>" in shown
@@ -104,7 +104,7 @@ def test_totals_say_that_they_are_differences_and_whether_a_price_is_known(brows
         Turn.objects.filter(pk=turn.pk).update(provider="openai", model="gpt-4o")
     browser.post("/backtests/new", {"policy": "", "query": ""})
     stored = Backtest.objects.get()
-    working.run(stored.pk)
+    runner.run(stored.pk)
     stored.refresh_from_db()
     assert (stored.same, stored.tokens_delta, stored.unpriced) == (1, 0, int(not priced))
     shown = page(browser, f"/backtests/{stored.pk}")

@@ -10,19 +10,19 @@ from pytest_django import DjangoDbBlocker
 
 from agentcore import Policy, Recording, StopReason, verify, what_if
 from agentcore.replay import Provenance
-from agentcore.replay.assuming import Assuming, NeedsEnds
-from agentcore.replay.past import Past
+from agentcore.replay.assumptions import Assuming, NeedsEnds
+from agentcore.replay.recorded_run import Past
 from agentcore.replay.what_if import NO_EXPERIENCE, _Run
-from dashboard.bench import core, live, loading, measuring, timeline, writing
+from dashboard.bench import bulk_load, core, live, measurements, timeline, write_rates
 from dashboard.bench import what_if as bench_what_if
 from dashboard.bench.gateway import run as gateway
-from dashboard.bench.mix import WORDS, Mix, vocabulary
+from dashboard.bench.turn_mix import WORDS, Mix, vocabulary
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import Turn
 
 
 def test_the_core_is_measured_beside_its_bounds(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(measuring, "RUN_SECONDS", 0.01)
+    monkeypatch.setattr(measurements, "RUN_SECONDS", 0.01)
     out = io.StringIO()
     call_command("bench", "core", stdout=out)
     told = out.getvalue()
@@ -59,9 +59,9 @@ def _takes_two_ends(recording: Recording, policy: Policy) -> bool:
 
 @pytest.mark.django_db(transaction=True)
 def test_made_turns_are_found_counted_and_some_verify(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(loading, "HISTORY_EVERY", 100)
+    monkeypatch.setattr(bulk_load, "HISTORY_EVERY", 100)
     monkeypatch.setattr(timeline, "RUNS", 1)
-    monkeypatch.setattr(writing, "TURNS", 2)
+    monkeypatch.setattr(write_rates, "TURNS", 2)
     out = io.StringIO()
     call_command("bench", "load", turns=400, days=2, stdout=out)
     assert Turn.objects.count() == 400

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dashboard.conformance.programs import MOST_ANSWERS
+from dashboard.conformance.script_validation import MOST_ANSWERS
 from dashboard.simulator.scripts import ENDINGS, SCRIPTS
 from tests.dashboard.api.conftest import Program, said
 

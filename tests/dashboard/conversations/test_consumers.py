@@ -16,12 +16,12 @@ from dashboard.accounts.services import one_time_code_create
 from dashboard.agents.models import Agent, Connection
 from dashboard.conversations.consumers import ConversationScene
 from dashboard.conversations.models import Conversation
+from dashboard.conversations.page_context import PARTS, ConversationView, conversation_view, page_context, rendered
 from dashboard.conversations.selectors import conversation_get
 from dashboard.conversations.services import budget_set, conversation_start
-from dashboard.conversations.showing import PARTS, Talk, page_context, rendered, talk_of
-from dashboard.live import announcing
+from dashboard.live import notifications
 from dashboard.live.services import turn_cancel, turn_start
-from dashboard.live.viewers import UNKNOWN
+from dashboard.live.subscriber import UNKNOWN
 from dashboard.turns.models import Turn
 from tests.dashboard.conversations.conftest import Say
 from tests.dashboard.dialling import PATIENCE, Dialled, dialled
@@ -55,10 +55,10 @@ def parts_in(fragment: str) -> Iterator[tuple[str, str]]:
             yield found[1], part
 
 
-def talk_now(conversation: Conversation) -> Talk:
+def talk_now(conversation: Conversation) -> ConversationView:
     found = conversation_get(conversation.pk, project=conversation.project)
     assert found.agent is not None
-    return talk_of(found.agent, found, since=1)
+    return conversation_view(found.agent, found, since=1)
 
 
 @dataclass
@@ -157,12 +157,12 @@ def _settled(html: str) -> str:
 
 def dropping(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     """The layer loses this share of its messages."""
-    say, chance = announcing._say, random.Random(7)
+    say, chance = notifications._say, random.Random(7)
 
-    def lossy(words: dict[str, announcing.Message]) -> None:
+    def lossy(words: dict[str, notifications.Message]) -> None:
         say({group: message for group, message in words.items() if chance.random() >= share})
 
-    monkeypatch.setattr(announcing, "_say", lossy)
+    monkeypatch.setattr(notifications, "_say", lossy)
 
 
 async def burst(agent: Agent, conversation: Conversation) -> dict[str, str]:
@@ -262,7 +262,7 @@ def test_what_many_are_to_be_sent_is_rendered_once(say: Say, conversation: Conve
 
 
 async def test_a_new_conversation_of_the_agent_appears_in_the_list_of_a_page_without_one(say: Say, agent: Agent):
-    talk = await database_sync_to_async(talk_of)(agent, None)
+    talk = await database_sync_to_async(conversation_view)(agent, None)
     async with dialled(f"/ws/agents/sim-essay/?{talk.query}") as socket:
         assert await socket.receive_nothing(timeout=0.6)
         await database_sync_to_async(say)("What is new?")

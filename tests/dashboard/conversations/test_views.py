@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from dashboard.conversations.models import Conversation
+from dashboard.conversations.page_context import SHOWN
 from dashboard.conversations.services import budget_set
-from dashboard.conversations.showing import SHOWN
 from dashboard.turns.models import Turn
 from tests.dashboard.conversations.conftest import Say
 from tests.dashboard.driving import AgentOf, Play, drive

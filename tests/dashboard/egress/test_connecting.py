@@ -13,9 +13,9 @@ from aiohttp import ThreadedResolver
 
 from dashboard.egress.rules import APART, Rules
 from dashboard.live.transport import Transport, TransportError
-from dashboard.tools.mcp.guarding import Guarded
+from dashboard.tools.mcp.guarded_transport import GuardedTransport
 from dashboard.tools.mcp.servers import Server
-from dashboard.tools.mcp.visiting import look
+from dashboard.tools.mcp.session import look
 from dashboard.tools.tool import ToolProblem
 from tests.dashboard.raw_server import raw_server
 
@@ -214,7 +214,7 @@ async def test_an_mcp_server_is_asked_by_its_name_at_the_address_that_was_judged
 
     settings.EGRESS = Rules.read("127.0.0.1")
     names["rebound.example"] = [["127.0.0.2", "127.0.0.1"], ["127.0.0.3"]]
-    async with listening() as listener, httpx2.AsyncClient(transport=Guarded(), trust_env=False) as client:
+    async with listening() as listener, httpx2.AsyncClient(transport=GuardedTransport(), trust_env=False) as client:
         answer = await client.post(f"http://rebound.example:{listener.port}/mcp", json={})
         assert answer.text == "ok"
         assert f"host: rebound.example:{listener.port}" in listener.heads[0].lower()

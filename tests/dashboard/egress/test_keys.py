@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.egress import keys, vendors
+from dashboard.egress import keys, vendor_keys
 from dashboard.egress.keys import KeyNames
 from tests.together import together
 
@@ -81,11 +81,11 @@ def test_a_vendors_key_that_may_not_go_to_a_host_is_told_with_the_entry_that_wou
 
 
 def test_every_host_of_a_vendors_key_could_stand_in_the_list():
-    for name, hosts in vendors.HOSTS.items():
+    for name, hosts in vendor_keys.HOSTS.items():
         for host in hosts:
             bound = KeyNames.read(f"{name}@{host}")
             assert bound.may_go(name, f"https://{host.replace('*', 'a')}/v1")
-            assert vendors.is_for(name, f"https://{host.replace('*', 'a')}/v1")
+            assert vendor_keys.is_for(name, f"https://{host.replace('*', 'a')}/v1")
 
 
 def test_what_is_said_of_a_name_does_not_depend_on_whether_it_is_set(monkeypatch: pytest.MonkeyPatch):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from dashboard.gateway.access.keys import Caller, Refusal, caller_of
+from dashboard.gateway.access.authentication import Caller, Refusal, caller_of
 
 GPT = {"provider": "openai", "model": "gpt-4o", "address": "https://api.openai.com/v1/chat/completions"}
 

@@ -8,7 +8,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.selectors import project_default
 from dashboard.gateway import services
-from dashboard.gateway.access import holding, keys
+from dashboard.gateway.access import authentication, key_cache
 from dashboard.gateway.models import GatewayKey
 from tests.dashboard.driving import AgentOf
 
@@ -43,7 +43,7 @@ def agent(agent_of: AgentOf) -> Agent:
 @pytest.fixture
 async def quick(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """Rounds come often, and the last one is done before the test is over."""
-    monkeypatch.setattr(holding, "EVERY_SECONDS", 0.05)
-    monkeypatch.setattr(holding, "FRESH_SECONDS", 0.1)
+    monkeypatch.setattr(key_cache, "EVERY_SECONDS", 0.05)
+    monkeypatch.setattr(key_cache, "FRESH_SECONDS", 0.1)
     yield
-    await keys.close()
+    await authentication.close()

@@ -146,7 +146,7 @@ def test_what_was_answered_is_stored_and_the_rest_ends_as_lost(start):
     secret = key_create(project=project, by=by, name="killed")[1]
     with provider_of(answer) as upstream:
         connection_create(project=project, name="slow", provider="openai", base_url=f"{upstream}/v1")
-        server = start("-m dashboard.bench.gateway.served")
+        server = start("-m dashboard.bench.gateway.gateway_server")
         address = f"http://127.0.0.1:{int(server.stdout.readline())}"
         heard = asyncio.run(killed_midway(address, secret, lambda: server.send_signal(signal.SIGKILL)))
         server.wait()

@@ -11,7 +11,7 @@ from django.utils import timezone
 from dashboard.agents.selectors import project_default
 from dashboard.gateway import overview
 from dashboard.gateway.models import GatewayCall
-from dashboard.gateway.overview import Reason, latest_calls, overview_of
+from dashboard.gateway.overview import ReasonCount, latest_calls, overview_of
 from dashboard.timeline.services import HISTORY
 from dashboard.turns.models import Turn
 
@@ -50,7 +50,7 @@ def test_calls_are_counted_by_what_was_told_and_by_mode():
     found = overview_of(project_default(), since=timezone.now() - HOUR)
     assert found.calls == 6
     assert found.continued_share == pytest.approx(1 / 6)
-    assert found.reasons[0] == Reason("stop", 1, 1, pytest.approx(2 / 6))
+    assert found.reasons[0] == ReasonCount("stop", 1, 1, pytest.approx(2 / 6))
     assert {reason.word for reason in found.reasons} == {"stop", "length", "error", "disconnected", "unfinished"}
     by_mode = {one.mode: one for one in found.overheads}
     assert (by_mode["observe"].calls, by_mode["observe"].p50) == (1, 3.0)

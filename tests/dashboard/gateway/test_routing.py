@@ -11,9 +11,9 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from dashboard.agents.models import Agent, Connection
+from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import policy_create
-from dashboard.agents.versioning import policy_attach
 from dashboard.gateway import routing
 from dashboard.gateway.access.callers import Caller, Target
 from dashboard.gateway.routing import AWAY_FAULT, CONTINUE, AnyModel, Route, Routes

@@ -19,18 +19,18 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.recorder import Recorder
-from dashboard.gateway.recording.said import NewTurn, Told
-from dashboard.live.calling import prepared_call
+from dashboard.gateway.recording.recorder_messages import CallerResult, NewTurn
+from dashboard.live.model_call import prepared_call
 from dashboard.turns.evidence import answer_columns
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Turn
-from dashboard.turns.recorder import CallEnd, Entry
+from dashboard.turns.recorder import CallEnd, StepRows
 
 NOWHERE = Connection(name="nowhere", base_url="http://127.0.0.1:9/v1")
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 BODY = b'{"model":"m", "messages":[{"role":"user","content":"Say it."}]}'
 ODD = "nul \x00, lone \ud800, private \ue000, plain é"
-TOLD = Told(
+TOLD = CallerResult(
     status=200, finish_reason="stop", source="finish_reason", continued=False, disconnected=False, overhead_us=9
 )
 
@@ -107,7 +107,7 @@ class Story:
             0.0, Setup(str(self.id), "openai", "m", 40, client_tools=True), (Message(Role.USER, self.prompt),)
         )
 
-    def steps(self) -> Iterator[tuple[tuple[int, bytes, str] | None, Entry]]:
+    def steps(self) -> Iterator[tuple[tuple[int, bytes, str] | None, StepRows]]:
         """The piece that came before a step, and the step."""
         step = advance(Snapshot(), self.started(), self.ruling.policy)
         yield None, self._entry(1, self.started(), step, None)
@@ -119,12 +119,12 @@ class Story:
             piece = (call, answer.text.encode("utf-8", "surrogatepass"), answer.text)
             yield piece, self._entry(seq, event, step, CallEnd(call, 900, 100, columns))
 
-    def _entry(self, seq: int, event: Event, step: Step, end: CallEnd | None) -> Entry:
+    def _entry(self, seq: int, event: Event, step: Step, end: CallEnd | None) -> StepRows:
         begun = None
         if isinstance(step.command, CallModel):
             provider = get_provider("openai")
             begun = prepared_call(step.command, provider, NOWHERE, step.snapshot.iteration)
-        return Entry(self.id, seq, AT + timedelta(seconds=event.at), AT, event, step, end, begun)
+        return StepRows(self.id, seq, AT + timedelta(seconds=event.at), AT, event, step, end, begun)
 
     def turn(self) -> Turn:
         return Turn.objects.get(id=self.id)

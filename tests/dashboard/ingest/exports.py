@@ -13,8 +13,8 @@ from dashboard.commenting.models import Comment
 from dashboard.ingest.models import NO_SENDER, Ingested, Piece
 from dashboard.ingest.services import Outcome, ingest
 from dashboard.ingest.wire import json_body
-from dashboard.ingest.wire.bodies import Taken
-from dashboard.timeline.erasing import erasing
+from dashboard.ingest.wire.bodies import ParsedBody
+from dashboard.timeline.erase_flag import erasing
 from dashboard.timeline.services import HISTORY
 from dashboard.turns.models import Attempt, Record, Turn
 from dashboard.turns.models import Outcome as Judged
@@ -29,7 +29,7 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.json") if not path.name.endswith(".logs.json"))
 
 
-def export(name: str) -> Taken:
+def export(name: str) -> ParsedBody:
     """One export, with its log events."""
     taken = json_body.spans_of((FOLDER / f"{name}.json").read_bytes())
     logs = FOLDER / f"{name}.logs.json"
@@ -43,8 +43,8 @@ def send(*parts: Any, sender: UUID = NO_SENDER) -> Outcome:
     return ingest(project_id=project_default().pk, taken=taken_of(parts), by=None, sender=sender)
 
 
-def taken_of(parts: Iterable[Any]) -> Taken:
-    taken = Taken()
+def taken_of(parts: Iterable[Any]) -> ParsedBody:
+    taken = ParsedBody()
     for part in parts:
         (taken.spans if hasattr(part, "parent") else taken.logs).append(part)
     return taken

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from dashboard.gateway.wire import packing
+from dashboard.gateway.wire import decompression
 from dashboard.ingest import app
 from dashboard.ingest.models import Piece
 from dashboard.ingest.wire import bodies
@@ -115,13 +115,13 @@ def test_a_body_that_is_too_large_packed_or_unpacked_is_not_taken(keyed: Keyed) 
         connection.putrequest("POST", "/v1/traces")
         for name, value in {"Authorization": f"Bearer {gate.token}", **otlp.JSON}.items():
             connection.putheader(name, value)
-        connection.putheader("Content-Length", str(packing.MOST_PACKED + 1))
+        connection.putheader("Content-Length", str(decompression.MOST_PACKED + 1))
         connection.endheaders()
         assert connection.getresponse().status == 413
     behind = gzip.compress(b"{}") + gzip.compress(b"{}")
     answer = gate.send("POST", "/v1/traces", behind, {**otlp.JSON, "Content-Encoding": "gzip"})
     assert (answer.status, "behind the end" in answer.json["message"]) == (400, True)
-    bomb = gzip.compress(b" " * (packing.MOST_UNPACKED + 1))
+    bomb = gzip.compress(b" " * (decompression.MOST_UNPACKED + 1))
     answer = gate.send("POST", "/v1/traces", bomb, {**otlp.JSON, "Content-Encoding": "gzip"})
     assert (answer.status, "unpacks to more" in answer.json["message"]) == (413, True)
 

@@ -6,8 +6,8 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.replay.services import turn_what_if
-from dashboard.sealing.checking import check_all
 from dashboard.sealing.models import Tombstone
+from dashboard.sealing.seal_check import check_all
 from dashboard.sealing.services import chain_some, seal_make
 from dashboard.turns.models import Turn
 from tests.dashboard.ingest import exports

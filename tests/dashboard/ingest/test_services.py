@@ -12,10 +12,10 @@ from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.commenting.services import comment_add
 from dashboard.gateway.models import GatewayCall
-from dashboard.ingest import pieces
+from dashboard.ingest import span_store
 from dashboard.ingest.models import Ingested, Piece
 from dashboard.ingest.services import FULL, ingest
-from dashboard.keeping.exporting import file_text, turn_file
+from dashboard.keeping.file_export import file_text, turn_file
 from dashboard.keeping.services import turn_import
 from dashboard.replay.services import turn_verify
 from dashboard.timeline.services import turns_erase
@@ -59,7 +59,7 @@ def test_a_parent_that_comes_an_hour_later_puts_its_calls_into_one_turn() -> Non
     exports.send(calls[-1])
     assert not Ingested.objects.exclude(loop="").exists()
     Piece.objects.update(at="2020-01-01T00:00:00Z")
-    assert pieces.sweep() == 0
+    assert span_store.sweep() == 0
     exports.send(*calls[1:-1], loop)
     turn = Turn.objects.get()
     assert (turn.attempts, turn.ingested.loop_reason, turn.agent_name) == (2, "stop", "demo")
@@ -99,7 +99,7 @@ def test_another_sender_neither_changes_nor_joins_nor_fills_nor_erases_a_trace(
     user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop, *calls = sorted(exports.export(AGENT).spans, key=lambda span: span.parent)
-    monkeypatch.setattr(pieces, "MOST_OF_TRACE", len(calls) + 1)
+    monkeypatch.setattr(span_store, "MOST_OF_TRACE", len(calls) + 1)
     mine, other = UUID(int=1), UUID(int=2)
     exports.send(*calls, sender=mine)
     recorded = exports.stored()
@@ -139,9 +139,9 @@ def test_what_is_not_about_a_model_is_let_go_after_a_day_and_counted_at_once() -
     assert exports.send(*spans).let_go == len(spans)
     assert not Turn.objects.exists()
     assert not Piece.objects.exclude(content=None).exists()
-    assert pieces.sweep() == 0
+    assert span_store.sweep() == 0
     Piece.objects.update(at="2020-01-01T00:00:00Z")
-    assert pieces.sweep() == len(spans)
+    assert span_store.sweep() == len(spans)
 
 
 def test_ingested_turns_are_no_calls_at_the_gateway_and_the_turns_of_a_trace_are_one_run() -> None:
@@ -152,7 +152,7 @@ def test_ingested_turns_are_no_calls_at_the_gateway_and_the_turns_of_a_trace_are
 
 
 def test_a_trace_has_a_bound_beyond_which_spans_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "MOST_OF_TRACE", 3)
+    monkeypatch.setattr(span_store, "MOST_OF_TRACE", 3)
     spans = exports.export(AGENT).spans
     taken = exports.taken_of(spans)
     ingest(project_id=project_default().pk, taken=taken, by=None)
@@ -164,7 +164,7 @@ def test_where_the_database_refuses_a_row_nothing_of_the_request_is_stored(monke
     def failing(*_: Any) -> None:
         raise RuntimeError("as if the disk were full")
 
-    monkeypatch.setattr("dashboard.ingest.storing._link", failing)
+    monkeypatch.setattr("dashboard.ingest.turn_store._link", failing)
     with pytest.raises(RuntimeError, match="disk"):
         exports.send(*exports.pieces_of([AGENT]))
     assert not Turn.objects.exists()

@@ -12,7 +12,7 @@ from django.utils import timezone
 from dashboard.accounts.models import User
 from dashboard.commenting.services import comment_add
 from dashboard.keeping.selectors import origin_told
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_verify
 from dashboard.sealing import keys
 from dashboard.sealing.models import KnownKey

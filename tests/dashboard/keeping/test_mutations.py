@@ -1,5 +1,5 @@
 """Every value of real turn files is changed, one at a time, with the checksum computed anew: each change is refused,
-doubted or told, or the file alone can tell it (`dashboard.keeping.told`)."""
+doubted or told, or the file alone can tell it (`dashboard.keeping.unproven_fields`)."""
 
 import base64
 import json
@@ -16,8 +16,8 @@ from django.db import transaction
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, api_token_create, one_time_code_create
 from dashboard.agents.models import Agent
-from dashboard.keeping.told import TOLD
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.keeping.unproven_fields import TOLD
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.gateway.served.conftest import turn_of

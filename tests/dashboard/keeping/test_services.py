@@ -11,8 +11,8 @@ from django.db import connection, transaction
 
 from dashboard.accounts.models import User
 from dashboard.commenting.services import comment_add
-from dashboard.keeping.exporting import file_text, turn_file
-from dashboard.keeping.reading import digest_of
+from dashboard.keeping.file_export import file_text, turn_file
+from dashboard.keeping.file_reader import digest_of
 from dashboard.keeping.services import Import, turn_import
 from dashboard.live.services import TurnConflict, turn_start
 from dashboard.replay.services import turn_verify
@@ -161,7 +161,7 @@ def test_an_agent_here_is_linked_unless_the_file_would_give_it_tools(agent_of: A
 
 
 def test_a_fork_keeps_its_parent_where_the_parent_is_and_its_name_where_not(cut: Turn):
-    from dashboard.replay.rerunning import turn_rerun
+    from dashboard.replay.rerun_service import turn_rerun
 
     child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=2))
     file = exported(child)

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 
 from dashboard.keeping.selectors import vouched_of
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_verify
 from dashboard.sealing import keys
 from dashboard.sealing.models import KnownKey

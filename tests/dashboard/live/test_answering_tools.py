@@ -10,15 +10,15 @@ from agentcore.commands import RunTools
 from agentcore.events import OperatorActed, ToolResult
 from agentcore.messages import ToolCall
 from agentcore.replay import verify
-from dashboard.live import claims
+from dashboard.live import tool_claims
 from dashboard.live.driver import Driver
-from dashboard.live.inbox import Inbox
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_control, turn_start
+from dashboard.live.signal_inbox import SignalInbox
 from dashboard.live.transport import Transport
 from dashboard.tools import selectors
 from dashboard.tools.registry import Registry
-from dashboard.turns.history import recording_of, standing_of
+from dashboard.turns.history import position_of, recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, drive
 
@@ -58,7 +58,7 @@ def turn(agent_of: AgentOf) -> Turn:
 def supply(turn: Turn) -> None:
     """Give the result of the call that hangs, as its operator."""
     try:
-        (hanging,) = (call for call in standing_of(turn).snapshot.calls if call.arguments["expression"] == HANGING)
+        (hanging,) = (call for call in position_of(turn).snapshot.calls if call.arguments["expression"] == HANGING)
         given = {"call_id": hanging.id, "result": "1024, by hand"}
         turn_control(turn=turn, by="ada", action="change", tool_result=given)
     finally:
@@ -67,7 +67,7 @@ def supply(turn: Turn) -> None:
 
 async def drive_and_supply(turn: Turn, told: Told) -> None:
     async with Transport() as transport, asyncio.timeout(60):
-        inbox = Inbox()
+        inbox = SignalInbox()
         polling = asyncio.create_task(inbox.run())
         driving = asyncio.create_task(Driver(turn.id, transport, inbox).drive())
         while not told:
@@ -91,7 +91,7 @@ def calls_of(*expressions: str) -> tuple[ToolCall, ...]:
 
 async def ended_while_it_runs(turn: Turn, told: Told, *, cancel: bool) -> Any:
     """What comes of a call that hangs beside one that does not, once it is answered, or all are cancelled."""
-    runs, calls = claims.Runs(), calls_of("6 * 7", HANGING)
+    runs, calls = tool_claims.Runs(), calls_of("6 * 7", HANGING)
     results = asyncio.create_task(runs.results(turn.id, RunTools(calls), attempt=1))
     async with asyncio.timeout(60):
         while not told:
@@ -123,7 +123,7 @@ def test_tools_that_are_cancelled_give_no_results(turn: Turn, told: Told):
 def test_a_result_that_comes_after_the_tools_have_returned_is_kept_with_the_reason(agent_of: AgentOf):
     agent = agent_of("sim-tools", tools=["calculator"])
     turn = drive(turn_start(agent=agent, input_text="Count.", breakpoints=[{"state": "evaluate_continuation"}]))
-    (call, *_) = standing_of(turn).snapshot.calls
+    (call, *_) = position_of(turn).snapshot.calls
     given = {"call_id": call.id, "name": "calculator", "content": "late"}
     # Accepted while the tools ran, and handed over when they had returned.
     late = Signal.objects.create(turn_id=turn.id, action="change", by="ada", payload={"tool_result": given})

@@ -8,15 +8,15 @@ import pytest
 
 from agentcore.replay import verify
 from dashboard.live import driver as driving
+from dashboard.live.db_threads import in_database
 from dashboard.live.driver import Driver
-from dashboard.live.finding import left_behind, waiting_since
-from dashboard.live.inbox import Inbox, signal_put_away
 from dashboard.live.models import Signal
-from dashboard.live.offload import in_database
 from dashboard.live.services import turn_cancel, turn_start
+from dashboard.live.signal_inbox import SignalInbox, signal_put_away
 from dashboard.live.transport import Transport
+from dashboard.live.turn_loader import abandoned_call, waiting_since
 from dashboard.simulator.texts import ESSAY
-from dashboard.turns.history import raw_response_of, recording_of, standing_of
+from dashboard.turns.history import position_of, raw_response_of, recording_of
 from dashboard.turns.models import Attempt, Record, Turn
 from dashboard.turns.recorder import LostTurnError, append_chunk, pieces_kept
 from tests.dashboard.driving import drive
@@ -63,13 +63,13 @@ def test_what_comes_while_a_turn_is_taken_over_is_read_as_well(abandoned, monkey
     looked = []
 
     def read_then_more_comes(turn: Turn, index: int):
-        found = left_behind(turn, index)
+        found = abandoned_call(turn, index)
         looked.append(found.pieces)
         if len(looked) == 1:
             late_piece(turn, n=found.pieces + 1, raw=b": a comment\n\n")
         return found
 
-    monkeypatch.setattr(driving, "left_behind", read_then_more_comes)
+    monkeypatch.setattr(driving, "abandoned_call", read_then_more_comes)
     turn = drive(abandoned)
     assert looked == [looked[0], looked[0] + 1]
     assert (turn.status, turn.output_text) == ("completed", ESSAY)
@@ -81,11 +81,11 @@ def test_a_driver_whose_turn_was_taken_over_stops_in_the_middle_of_its_stream(ag
 
     async def overtaken() -> Driver:
         async with Transport() as transport:
-            sleeper = Driver(turn.id, transport, Inbox())
+            sleeper = Driver(turn.id, transport, SignalInbox())
             sleeping = asyncio.create_task(sleeper.drive())
             while sleeper.performer.exchange is None or sleeper.performer.exchange.reading.first_token is None:
                 await asyncio.sleep(0.02)
-            await Driver(turn.id, transport, Inbox()).drive()
+            await Driver(turn.id, transport, SignalInbox()).drive()
             with pytest.raises(LostTurnError):
                 await sleeping
         return sleeper
@@ -93,7 +93,7 @@ def test_a_driver_whose_turn_was_taken_over_stops_in_the_middle_of_its_stream(ag
     sleeper = asyncio.run(overtaken())
     turn.refresh_from_db()
     assert turn.status == "completed"
-    assert ESSAY in (turn.output_text, standing_of(turn).snapshot.answer.without_repeats)
+    assert ESSAY in (turn.output_text, position_of(turn).snapshot.answer.without_repeats)
     assert sleeper.performer.exchange.reading.received < len(ESSAY) * 100
     assert [record.seq for record in Record.objects.filter(turn_id=turn.id).order_by("seq")] == [1, 2, 3]
     assert verify(recording_of(turn)).verified
@@ -114,7 +114,7 @@ def test_a_signal_is_not_put_away_by_who_has_lost_the_turn(agent_of):
 
 async def test_two_drivers_of_one_process_do_not_share_their_signals():
     """The job of a turn may come back to the very worker that slept."""
-    inbox = Inbox()
+    inbox = SignalInbox()
     turn = Turn().id
     first = inbox.open(turn)
     second = inbox.open(turn)
@@ -125,7 +125,7 @@ async def test_two_drivers_of_one_process_do_not_share_their_signals():
 
 @pytest.mark.parametrize(("waited", "left"), [(0.0, 60.0), (59.9, 0.1), (600.0, 0.0)])
 async def test_what_was_waited_of_a_backoff_is_not_waited_again(waited, left):
-    driver = Driver(Turn().id, Transport(), Inbox())
+    driver = Driver(Turn().id, Transport(), SignalInbox())
     driver.performer.waiting_since = datetime.now(UTC) - timedelta(seconds=waited)
     waiting = asyncio.create_task(driver.performer.wait(60.0))
     done, _ = await asyncio.wait({waiting}, timeout=60.0 if left < 1 else 0.05)
@@ -142,7 +142,7 @@ def test_a_backoff_begins_with_its_error_however_often_it_is_taken_over(agent_of
 
     async def abandoned_in_backoff() -> None:
         async with Transport() as transport:
-            task = asyncio.create_task(Driver(turn.id, transport, Inbox()).drive())
+            task = asyncio.create_task(Driver(turn.id, transport, SignalInbox()).drive())
             while (await in_database(Turn.objects.get, id=turn.id)).state != "backoff":
                 await asyncio.sleep(0.01)
             task.cancel()
@@ -160,6 +160,6 @@ def test_a_backoff_begins_with_its_error_however_often_it_is_taken_over(agent_of
 
 async def taken_over(turn: Turn) -> None:
     async with Transport() as transport:
-        driver = Driver(turn.id, transport, Inbox())
+        driver = Driver(turn.id, transport, SignalInbox())
         driver.take(await in_database(driving.load, turn.id))
         await driver._begin()

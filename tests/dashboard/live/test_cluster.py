@@ -21,7 +21,7 @@ from django.test import Client
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, bootstrap_token_ensure, one_time_code_create
 from dashboard.agents.models import Connection
-from dashboard.live.rooms import TRY_AGAIN
+from dashboard.live.broadcast_hub import TRY_AGAIN
 from dashboard.runtime.environment import CHECKOUT
 from dashboard.turns.models import UNFINISHED, Turn
 from tests.dashboard.driving import AgentOf

@@ -7,7 +7,7 @@ from django.test import Client
 
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_start
-from dashboard.turns.history import standing_of
+from dashboard.turns.history import position_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, page
@@ -46,7 +46,7 @@ def test_a_release_goes_on_and_a_step_holds_again(browser: Client, held: Turn):
     assert control(browser, held, action="step") == 204
     drive(held)
     assert held.status == "held"
-    assert standing_of(held).snapshot.held_state == "continue_pending"
+    assert position_of(held).snapshot.held_state == "continue_pending"
     assert control(browser, held, action="release") == 204
     drive(held)
     assert held.status == "held"  # the breakpoint stands: the next answer is to be judged
@@ -55,7 +55,7 @@ def test_a_release_goes_on_and_a_step_holds_again(browser: Client, held: Turn):
 def test_a_breakpoint_more_and_none_any_more(browser: Client, held: Turn):
     assert control(browser, held, action="break", breakpoint="continue_pending") == 204
     drive(held)
-    states = [known.state for known in standing_of(held).snapshot.breakpoints]
+    states = [known.state for known in position_of(held).snapshot.breakpoints]
     assert states == ["evaluate_stop", "continue_pending"]
     assert control(browser, held, action="clear") == 204
     assert control(browser, held, action="release") == 204
@@ -95,7 +95,7 @@ def test_the_api_takes_breakpoints_too(browser: Client, held: Turn):
     address = f"/api/v1/turns/{held.id}/control"
     assert browser.post(address, asked, content_type="application/json").status_code == 202
     drive(held)
-    assert standing_of(held).snapshot.held_state == "abort_partial"
+    assert position_of(held).snapshot.held_state == "abort_partial"
     wrong = {"action": "release", "breakpoints": [{"state": "nowhere"}]}
     assert browser.post(address, wrong, content_type="application/json").status_code == 400
 
@@ -106,7 +106,7 @@ def test_one_breakpoint_is_taken_away_and_the_others_stay(browser: Client, held:
     assert "any budget under 10 %" in page(browser, f"/turns/{held.id}")
     assert control(browser, held, action="unbreak", number="0") == 204
     drive(held)
-    assert [known.budget_below for known in standing_of(held).snapshot.breakpoints] == [0.1]
+    assert [known.budget_below for known in position_of(held).snapshot.breakpoints] == [0.1]
 
 
 def test_who_comes_second_is_told_on_the_page_which_stays_as_it_is(browser: Client, held: Turn):

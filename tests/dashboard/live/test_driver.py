@@ -16,15 +16,15 @@ from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import policy_create
 from dashboard.live import driver as driving
+from dashboard.live.db_threads import in_database
 from dashboard.live.driver import Driver
-from dashboard.live.inbox import Inbox
 from dashboard.live.models import Signal
-from dashboard.live.offload import in_database
 from dashboard.live.services import turn_cancel, turn_control, turn_start
+from dashboard.live.signal_inbox import SignalInbox
 from dashboard.live.transport import Transport
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.history import (
-    Standing,
+    TurnPosition,
     begun_as,
     messages_of,
     partial_of,
@@ -183,10 +183,12 @@ def test_a_late_writer_is_refused_and_stops(play: Play):
 def drive_from_the_start(turn: Turn) -> None:
     async def run() -> None:
         async with Transport() as transport:
-            late = Driver(turn.id, transport, Inbox())
+            late = Driver(turn.id, transport, SignalInbox())
             late.take(await in_database(driving.load, turn.id))
             late.loaded.turn.setup = await in_database(begun_as, late.loaded.turn)  # as it was before it began
-            late.standing = Standing(late.loaded.standing.policy, Snapshot(), 0, None, turn.started_at, turn.started_at)
+            late.standing = TurnPosition(
+                late.loaded.standing.policy, Snapshot(), 0, None, turn.started_at, turn.started_at
+            )
             await late._begin()
 
     asyncio.run(run())
@@ -204,7 +206,7 @@ def test_a_cancelled_turn_keeps_what_had_been_said(agent_of: AgentOf, slow: Conn
 
 async def cancel_when_it_speaks(turn: Turn) -> Turn:
     async with Transport() as transport:
-        inbox = Inbox()
+        inbox = SignalInbox()
         polling = asyncio.create_task(inbox.run())
         driver = Driver(turn.id, transport, inbox)
         driving_task = asyncio.create_task(driver.drive())
@@ -281,7 +283,7 @@ def test_a_worker_that_takes_over_keeps_the_partial_answer_and_asks_for_the_rest
 async def abandon_when_it_speaks(turn: Turn) -> None:
     """A worker that goes away in the middle of a stream, as by a stop of its process."""
     async with Transport() as transport:
-        driver = Driver(turn.id, transport, Inbox())
+        driver = Driver(turn.id, transport, SignalInbox())
         task = asyncio.create_task(driver.drive())
         said = AttemptChunk.objects.filter(turn_id=turn.id).exclude(text="")
         async with asyncio.timeout(60):
@@ -311,8 +313,8 @@ def test_an_override_of_one_part_of_the_error_policy_leaves_the_rest(agent_of: A
 
 async def test_what_has_happened_comes_before_a_signal_of_the_same_instant(transactional_db: None):
     """A cancel that arrives as a call ends must not cost the answer."""
-    driver = Driver(uuid4(), Transport(), Inbox())
-    driver.standing = Standing(Policy(), Snapshot(), 0, None, None, None)
+    driver = Driver(uuid4(), Transport(), SignalInbox())
+    driver.standing = TurnPosition(Policy(), Snapshot(), 0, None, None, None)
     driver.performer.work = asyncio.create_task(asyncio.sleep(0, result=WokeUp(1.0)))
     signals: asyncio.Queue[Signal] = asyncio.Queue()
     signals.put_nowait(Signal(action="hold", by="a tester"))
@@ -329,7 +331,7 @@ def test_a_signal_that_a_driver_did_not_record_is_handed_to_the_next(agent_of: A
     turn_cancel(turn=turn, by="a tester")
 
     async def handed_twice() -> list[str]:
-        inbox, seen = Inbox(), []
+        inbox, seen = SignalInbox(), []
         for _ in range(2):
             queue = inbox.open(turn.id)
             await inbox.look()

@@ -13,9 +13,9 @@ from channels.layers import get_channel_layer
 from dashboard.accounts.services import bootstrap_token_ensure, one_time_code_create
 from dashboard.accounts.websocket import AccessStack
 from dashboard.agents.models import Connection
-from dashboard.live import announcing
+from dashboard.live import notifications
 from dashboard.live.services import turn_start
-from dashboard.runtime.sockets import router
+from dashboard.runtime.websocket_routes import router
 from dashboard.settings import _channel_layers as channel_layers_of
 from dashboard.turns.models import Turn
 from tests.dashboard.dialling import Dialled, dialled, everything
@@ -103,7 +103,7 @@ async def hearing() -> AsyncIterator[Callable[[], Awaitable[object]]]:
     async def heard_again() -> None:
         async with asyncio.timeout(60):
             while not heard.done():
-                announcing._say({"quiet": {"type": "turn.changed"}})
+                notifications._say({"quiet": {"type": "turn.changed"}})
                 await asyncio.sleep(0.05)
 
     yield heard_again
@@ -122,7 +122,7 @@ async def test_who_hears_nothing_for_longer_than_the_timeout_hears_what_comes_th
 async def test_a_redis_that_was_restarted_is_heard_again(redis: Redis):
     async with hearing() as heard_again:
         redis.stop()
-        announcing._say({"quiet": {"type": "turn.changed"}})
+        notifications._say({"quiet": {"type": "turn.changed"}})
         redis.start()
         await heard_again()
 
@@ -134,5 +134,5 @@ async def test_a_redis_that_hangs_does_not_slow_a_turn(queued: Turn, redis: Redi
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
         await followed(socket, queued, [])
     await driving
-    assert announcing._speakers[loop].words, "Redis was never waited for"
+    assert notifications._speakers[loop].words, "Redis was never waited for"
     redis.stop()

@@ -12,18 +12,18 @@ from agentcore.replay import verify
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create, connection_update
-from dashboard.live import lines
+from dashboard.live import slot_queue
 from dashboard.live import slots as holding
+from dashboard.live.db_threads import in_database
 from dashboard.live.driver import Driver
-from dashboard.live.inbox import Inbox
-from dashboard.live.lines import KEPT_SECONDS, LEASE_SECONDS, slot_ask, slot_release, slots_grant, slots_renew
 from dashboard.live.models import CallSlot
-from dashboard.live.offload import in_database
 from dashboard.live.selectors import _ordinal, waiting_words
 from dashboard.live.services import turn_cancel, turn_start
+from dashboard.live.signal_inbox import SignalInbox
+from dashboard.live.slot_queue import KEPT_SECONDS, LEASE_SECONDS, slot_ask, slot_release, slots_grant, slots_renew
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
-from dashboard.turns.history import recording_of, standing_of
+from dashboard.turns.history import position_of, recording_of
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.recorder import LostTurnError
 from tests.dashboard.racing import at_once
@@ -68,8 +68,8 @@ def aged(seconds: float, **which: object) -> None:
 def long_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the server had been up for long."""
     for name in ("_GRANT", "_RENEW"):
-        query = getattr(lines, name).replace("pg_postmaster_start_time()", "'-infinity'::timestamptz")
-        monkeypatch.setattr(lines, name, query)
+        query = getattr(slot_queue, name).replace("pg_postmaster_start_time()", "'-infinity'::timestamptz")
+        monkeypatch.setattr(slot_queue, name, query)
 
 
 def test_slots_are_granted_in_the_order_they_were_asked_for(narrow):
@@ -202,7 +202,7 @@ def test_a_connection_without_limits_asks_the_database_nothing(connection, djang
 @pytest.fixture
 def full_line(narrow: Connection, monkeypatch: pytest.MonkeyPatch):
     """Both slots taken, and one call in line before whoever comes next; nobody renews them, however long that takes."""
-    monkeypatch.setattr(lines, "LEASE_SECONDS", 3_600.0)
+    monkeypatch.setattr(slot_queue, "LEASE_SECONDS", 3_600.0)
     return [ask(narrow)[0] for _ in range(3)]
 
 
@@ -216,7 +216,7 @@ async def when(condition, seconds: float = 60.0) -> None:
 async def driving(turn: Turn, meanwhile) -> None:
     """Drive the turn, while something else happens as well."""
     async with Transport() as transport:
-        inbox = Inbox()
+        inbox = SignalInbox()
         polling = asyncio.create_task(inbox.run())
         driven = asyncio.create_task(Driver(turn.id, transport, inbox).drive())
         await meanwhile()
@@ -248,7 +248,7 @@ def test_a_turn_says_where_it_stands_and_what_it_waited_is_not_time_in_the_model
     assert verify(recording).verified
     answered = recording.records[1].event
     assert answered.waited >= 0.5
-    assert standing_of(turn).snapshot.spent.seconds <= turn.duration_ms / 1000 - answered.waited + 0.01
+    assert position_of(turn).snapshot.spent.seconds <= turn.duration_ms / 1000 - answered.waited + 0.01
     assert "in line" in browser.get(f"/turns/{turn.id}/").content.decode()
 
 

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
+from dashboard.live.db_threads import in_database
 from dashboard.live.driver import Driver
-from dashboard.live.inbox import Inbox
 from dashboard.live.jobs import job_renew
-from dashboard.live.offload import in_database
 from dashboard.live.services import turn_start
+from dashboard.live.signal_inbox import SignalInbox
 from dashboard.live.tasks import MAX_FAILURES, QUEUE, QUEUES, _failed
 from dashboard.live.transport import Transport
 from dashboard.tools import selectors
@@ -69,7 +69,7 @@ def test_a_worker_that_stops_lets_its_tools_finish_and_the_next_one_finds_their_
 
     async def stopped_while_it_runs() -> None:
         async with Transport() as transport:
-            task = asyncio.create_task(Driver(turn.id, transport, Inbox()).drive())
+            task = asyncio.create_task(Driver(turn.id, transport, SignalInbox()).drive())
             while not runs:
                 await asyncio.sleep(0.01)
             task.cancel()
@@ -85,9 +85,9 @@ def test_a_worker_that_stops_lets_its_tools_finish_and_the_next_one_finds_their_
 async def test_what_the_database_could_not_do_is_done_when_it_is_back(transactional_db: None, monkeypatch):
     from django.db import OperationalError
 
-    from dashboard.live import offload
+    from dashboard.live import db_threads
 
-    monkeypatch.setattr(offload, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(db_threads, "PAUSE_SECONDS", 0.01)
     tried = []
 
     def work() -> str:
@@ -96,10 +96,10 @@ async def test_what_the_database_could_not_do_is_done_when_it_is_back(transactio
             raise OperationalError("the server is starting up")
         return "done"
 
-    assert await offload.patiently(work) == "done"
+    assert await db_threads.retrying(work) == "done"
     assert len(tried) == 3
-    monkeypatch.setattr(offload, "PATIENCE_SECONDS", -1.0)
+    monkeypatch.setattr(db_threads, "PATIENCE_SECONDS", -1.0)
     tried.clear()
     with pytest.raises(OperationalError):
-        await offload.patiently(work)
+        await db_threads.retrying(work)
     assert await in_database(lambda: len(tried)) == 1

@@ -8,14 +8,14 @@ from procrastinate.testing import InMemoryConnector
 
 from dashboard.agents.selectors import project_default
 from dashboard.backtests.models import Backtest
-from dashboard.live.enduring import EnduringWorker
-from dashboard.live.worker import GONE_SECONDS, Keeper
+from dashboard.live.resilient_worker import ResilientWorker
+from dashboard.live.worker import GONE_SECONDS, JobKeeper
 from tests.dashboard.live.test_jobs import sql, taken, worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("empty_queue")]
 
 
-class Doing(EnduringWorker):
+class Doing(ResilientWorker):
     """A worker that is doing these jobs."""
 
     doing: frozenset[int] = frozenset()
@@ -31,7 +31,7 @@ def looks(job: int, by: int, *, doing: bool) -> list[bool]:
 
     own = Doing(App(connector=InMemoryConnector()), queues=[])
     own.worker_id, own.doing = by, frozenset({job} if doing else ())
-    keeper, seen = Keeper(own), []
+    keeper, seen = JobKeeper(own), []
     for _ in range(2):
         asyncio.run(keeper.take_back())
         seen.append(job_is_ours(job))

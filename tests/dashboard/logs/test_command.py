@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from dashboard.keeping.exporting import file_text, turn_file
+from dashboard.keeping.file_export import file_text, turn_file
 from dashboard.runtime.environment import CHECKOUT
 from dashboard.turns.models import Turn
 from tests.dashboard.logs.samples import FILES
@@ -103,7 +103,7 @@ from pathlib import Path
 os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 import django
 django.setup()
-from dashboard.logs.reading import read
+from dashboard.logs.format_detection import read
 def peak(path):
     path = Path(path)
     with path.open("rb") as file:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.ingest.models import Ingested
-from dashboard.logs import elements, lines
-from dashboard.logs.lines import BOMB, DAMAGED, TOO_LONG
-from dashboard.logs.reading import UNEXPECTED
+from dashboard.logs import json_list_reader, line_reader
+from dashboard.logs.format_detection import UNEXPECTED
+from dashboard.logs.line_reader import BOMB, DAMAGED, TOO_LONG
 from dashboard.logs.services import NOT_MADE
 from dashboard.logs.values import Episode, Fault
 from dashboard.turns.models import Attempt, Record, Turn
@@ -100,8 +100,8 @@ def test_endless_nesting_is_told_of() -> None:
 
 
 def test_a_line_that_is_too_long_is_left_out_and_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "MOST_LINE", 2000)
-    monkeypatch.setattr(elements, "MOST_LINE", 2000)
+    monkeypatch.setattr(line_reader, "MOST_LINE", 2000)
+    monkeypatch.setattr(json_list_reader, "MOST_LINE", 2000)
     long = {"request": chat_request(), "response": chat_answer("x" * 5000)}
     assert faults_in(written(PAIR, long, PAIR)) == [(2, TOO_LONG)]
     listed = b"[" + b",".join(written(one) for one in (PAIR, long, PAIR)) + b"]"
@@ -110,20 +110,20 @@ def test_a_line_that_is_too_long_is_left_out_and_not_held(monkeypatch: pytest.Mo
 
 
 def test_a_file_of_too_many_lines_is_read_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "MOST_LINES", 3)
-    monkeypatch.setattr(lines, "MOST_BLANK", 2)
+    monkeypatch.setattr(line_reader, "MOST_LINES", 3)
+    monkeypatch.setattr(line_reader, "MOST_BLANK", 2)
     assert faults_in(written(*[PAIR] * 3) + b"\n \n") == []
     for many in (written(*[PAIR] * 4), b"[" + b",".join([written(PAIR)] * 4) + b"]"):
-        assert faults_in(many) == [(0, lines.TOO_MANY)]
+        assert faults_in(many) == [(0, line_reader.TOO_MANY)]
         assert sum(isinstance(one, Episode) for one in found_in(many)) == 3
-    assert faults_in(b"\n" * 2**21 + written(PAIR)) == [(0, lines.TOO_BLANK)]
+    assert faults_in(b"\n" * 2**21 + written(PAIR)) == [(0, line_reader.TOO_BLANK)]
 
 
 def test_a_packed_file_is_unpacked_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     content = gzip.compress(written(PAIR))
     assert faults_in(content) == []
     assert faults_in(content[:-20]) == [(0, DAMAGED)]
-    monkeypatch.setattr(lines, "MOST_UNPACKED", 2**20)
+    monkeypatch.setattr(line_reader, "MOST_UNPACKED", 2**20)
     bomb = gzip.compress(written(PAIR) + b" " * 2**24)
     assert faults_in(bomb) == [(0, BOMB)]
 

@@ -3,10 +3,10 @@
 import pytest
 
 from dashboard.keeping.selectors import vouched_of
-from dashboard.logs import importing
+from dashboard.logs import server_import
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
-from dashboard.turns.verified import raws_of
+from dashboard.turns.verification import raws_of
 from tests.dashboard.logs.samples import FILES
 from tests.dashboard.logs.writing import AT, anthropic_answer, chat_answer, chat_request, imported, lines
 
@@ -93,9 +93,9 @@ def test_a_record_that_the_database_refuses_is_left_out_alone() -> None:
 
 
 def test_a_log_is_read_once_for_its_kind_and_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, files = importing.read, []
-    monkeypatch.setattr(importing, "read", lambda file, **given: files.append(file) or read(file, **given))
-    found = importing.log_found(b"nonsense\n" + FILES["claude"], is_sure=False)
-    told = importing.log_told(found, "log", by=None, dry=True)
+    read, files = server_import.read, []
+    monkeypatch.setattr(server_import, "read", lambda file, **given: files.append(file) or read(file, **given))
+    found = server_import.log_found(b"nonsense\n" + FILES["claude"], is_sure=False)
+    told = server_import.log_told(found, "log", by=None, dry=True)
     assert (told["turns"], told["refused"], told["faults"][0][0], len(files)) == (2, 1, 1, 1)
-    assert importing.log_found(b"x\n" * 20_000 + FILES["claude"], is_sure=False) is None
+    assert server_import.log_found(b"x\n" * 20_000 + FILES["claude"], is_sure=False) is None

@@ -6,8 +6,8 @@ from io import BytesIO
 from typing import Any
 
 from dashboard.agents.selectors import project_default
-from dashboard.logs.reading import read
-from dashboard.logs.services import Taken, log_import
+from dashboard.logs.format_detection import read
+from dashboard.logs.services import ImportProgress, log_import
 from dashboard.logs.values import Episode, Fault
 
 FILE_TIME = 1_750_000_000 * 10**9
@@ -36,8 +36,8 @@ def calls_in(content: bytes) -> list[Any]:
 
 def imported(
     content: bytes, *, name: str = "log.jsonl", dry: bool = False, by: int | None = None
-) -> tuple[Taken, list[Fault]]:
-    taken = Taken()
+) -> tuple[ImportProgress, list[Fault]]:
+    taken = ImportProgress()
     found = read(BytesIO(content), size=len(content), file_time=FILE_TIME, told=lambda _: None)
     faults = list(log_import(found, name=name, project_id=project_default().id, by=by, taken=taken, dry=dry))
     return taken, faults

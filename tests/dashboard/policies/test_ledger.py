@@ -8,13 +8,13 @@ from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
+from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.services import policy_create
-from dashboard.agents.versioning import policy_attach
-from dashboard.live.controlling import turn_control
+from dashboard.live.operator_control import turn_control
 from dashboard.live.services import turn_start
 from dashboard.policies.ledger import Ledger, ledger_of
-from dashboard.policies.stopped import stop_of
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.policies.stop_setting import stop_setting_of
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import page
@@ -33,7 +33,7 @@ def test_who_lowered_a_limit_is_found_with_what_it_cost(play: Play, project: Pro
     policy_create(project=project, name="wide", limits={"max_continuations": 1}, created_by=ann, why="Too dear.")
     turn = play("sim-essay", name="second", max_tokens=60, policy=wide)
     assert turn.terminal_reason == "retry_limit"
-    stop = stop_of(turn)
+    stop = stop_setting_of(turn)
     assert stop is not None
     assert (stop.source.field, stop.source.value, stop.source.policy, stop.source.version) == (
         "limits.max_continuations",
@@ -94,7 +94,7 @@ def test_a_turn_run_again_is_charged_to_the_version_it_ran_under(
     assert again.terminal_reason == "retry_limit"
     (line,) = the_ledger(project).lines
     assert (line.turns, line.shown, line.setting.by) == (2, "1 continuation", "ann")
-    stop = stop_of(again)
+    stop = stop_setting_of(again)
     assert (stop.setting.by, stop.setting.value) == ("ann", 1)
     assert "bob" not in page(browser, f"/policies/ledger/turns?{line.query}&days=1")
 
@@ -119,7 +119,7 @@ def test_what_an_operator_set_while_the_turn_ran_is_the_operators(
     turn_control(turn=held, by="ada", action="release", limits={"max_continuations": 0}, breakpoints=[])
     turn = drive(held)
     assert turn.terminal_reason == "retry_limit"
-    stop = stop_of(turn)
+    stop = stop_setting_of(turn)
     assert (stop.source.level, stop.source.of, stop.source.value, stop.setting) == ("operator", "ada", 0, None)
     (line,) = the_ledger(project).lines
     assert (line.said.level, line.said.policy, line.shown, line.setting) == ("operator", "", "0 continuations", None)
@@ -155,7 +155,7 @@ def test_a_default_a_site_and_an_error_policy_are_told_apart(play: Play, project
 
 def test_a_turn_that_completed_was_stopped_by_nothing(play: Play, project: Project):
     turn = play("sim-essay", max_tokens=4000)
-    assert stop_of(turn) is None
+    assert stop_setting_of(turn) is None
     assert the_ledger(project).lines == ()
 
 
@@ -164,7 +164,7 @@ def test_a_turn_from_before_there_were_layers_is_told_by_its_version(play: Play,
     turn = play("sim-essay", max_tokens=60, policy=wide)
     Turn.objects.filter(pk=turn.pk).update(policy_sources=None)
     turn.refresh_from_db()
-    stop = stop_of(turn)
+    stop = stop_setting_of(turn)
     assert stop is not None
     assert (stop.source.level, stop.source.policy) == ("agent", "wide")
     assert [(line.said.policy, line.turns) for line in the_ledger(project).lines] == [("wide", 1)]

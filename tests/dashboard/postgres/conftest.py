@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dashboard.postgres import running_postgres
-from dashboard.postgres.places import Home, find_home
+from dashboard.postgres.paths import ClusterPaths, find_cluster_paths
 from dashboard.postgres.processes import end_all
 
 HOLD = """
@@ -80,8 +80,8 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def home(folder: Path) -> Home:
-    return find_home(folder)
+def home(folder: Path) -> ClusterPaths:
+    return find_cluster_paths(folder)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from dashboard.postgres import access, postmaster, running_postgres, start
-from dashboard.postgres.places import Home
+from dashboard.postgres.paths import ClusterPaths
 from dashboard.postgres.postmaster import find_postmaster
 
 from .conftest import Holder, copy_cluster
@@ -35,7 +35,7 @@ def silent(message: str) -> None:
     pass
 
 
-def no_rules(_home: Home) -> Mapping[str, str]:
+def no_rules(_home: ClusterPaths) -> Mapping[str, str]:
     return {}
 
 
@@ -46,7 +46,9 @@ def asked_as(uid: int, sockets: Path) -> str:
 
 @as_root
 @pytest.mark.parametrize("before", [False, True], ids=["a new cluster", "a cluster from before the rules"])
-def test_a_process_of_the_user_that_runs_the_server_is_refused(folder: Path, home: Home, template: Path, before: bool):
+def test_a_process_of_the_user_that_runs_the_server_is_refused(
+    folder: Path, home: ClusterPaths, template: Path, before: bool
+):
     if before:
         copy_cluster(template, folder)
         (home.data / "pg_hba.conf").write_text("local all all trust\n")
@@ -60,7 +62,7 @@ def test_a_process_of_the_user_that_runs_the_server_is_refused(folder: Path, hom
 
 
 def test_a_server_from_before_the_rules_that_outlived_its_user_is_started_again(
-    folder: Path, home: Home, template: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, home: ClusterPaths, template: Path, monkeypatch: pytest.MonkeyPatch
 ):
     copy_cluster(template, folder)
     (home.data / "pg_hba.conf").write_text("local all all trust\n")
@@ -78,7 +80,7 @@ def test_a_server_from_before_the_rules_that_outlived_its_user_is_started_again(
 
 
 def test_another_of_our_processes_takes_the_server_as_it_runs(
-    folder: Path, home: Home, template: Path, hold: Callable[[], Holder]
+    folder: Path, home: ClusterPaths, template: Path, hold: Callable[[], Holder]
 ):
     copy_cluster(template, folder)
     hold().url()
@@ -88,7 +90,7 @@ def test_another_of_our_processes_takes_the_server_as_it_runs(
 
 
 @as_root
-def test_the_owner_of_the_folder_comes_in_where_root_started_the_server(folder: Path, home: Home):
+def test_the_owner_of_the_folder_comes_in_where_root_started_the_server(folder: Path, home: ClusterPaths):
     owner = pwd.getpwnam("nobody").pw_uid
     os.chown(home.folder, owner, -1)
     with running_postgres(folder, on_message=silent):
@@ -104,7 +106,7 @@ def test_the_owner_of_the_folder_comes_in_where_root_started_the_server(folder: 
         assert "Peer authentication failed" in asked_as(home.account.uid, sockets)
 
 
-def test_a_folder_is_not_given_away_through_a_link(tmp_path: Path, home: Home):
+def test_a_folder_is_not_given_away_through_a_link(tmp_path: Path, home: ClusterPaths):
     other = tmp_path / "other"
     other.mkdir(mode=0o755)
     (tmp_path / "link").symlink_to(other)
@@ -114,7 +116,7 @@ def test_a_folder_is_not_given_away_through_a_link(tmp_path: Path, home: Home):
 
 
 def test_a_user_without_a_name_gets_in_by_the_closed_folder_alone(
-    folder: Path, home: Home, template: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, home: ClusterPaths, template: Path, monkeypatch: pytest.MonkeyPatch
 ):
     copy_cluster(template, folder)
     uid = home.account.uid
@@ -124,7 +126,7 @@ def test_a_user_without_a_name_gets_in_by_the_closed_folder_alone(
         assert connection.execute("SELECT 42").fetchone() == (42,)
 
 
-def test_the_rules_are_written_anew_and_never_through_a_link(folder: Path, home: Home, tmp_path: Path):
+def test_the_rules_are_written_anew_and_never_through_a_link(folder: Path, home: ClusterPaths, tmp_path: Path):
     other = tmp_path / "other"
     other.write_text("mine")
     (home.folder / "pg_hba.conf").symlink_to(other)

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from dashboard.postgres import PostgresError, start
-from dashboard.postgres.places import Home
+from dashboard.postgres.paths import ClusterPaths
 from dashboard.postgres.postmaster import _accepts, find_postmaster
 from dashboard.postgres.processes import serves
 
@@ -40,7 +40,7 @@ def no_file_left() -> Iterator[None]:
             os.close(one)
 
 
-def test_a_living_server_is_left_alone_by_a_process_that_cannot_look(folder: Path, home: Home, template: Path):
+def test_a_living_server_is_left_alone_by_a_process_that_cannot_look(folder: Path, home: ClusterPaths, template: Path):
     copy_cluster(template, folder)
     share = start(folder, on_message=silent)
     try:

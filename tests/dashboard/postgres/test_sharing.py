@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from dashboard.postgres import running_postgres, start
-from dashboard.postgres.places import Home
+from dashboard.postgres.paths import ClusterPaths
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.postgres.processes import serves, wait_until
 
@@ -35,7 +35,7 @@ def answer(url: str, question: str = "SELECT 42") -> object:
         return connection.execute(question).fetchone()[0]
 
 
-def pid_of(home: Home) -> int:
+def pid_of(home: ClusterPaths) -> int:
     found = find_postmaster(home)
     assert found is not None
     return found.pid
@@ -47,7 +47,7 @@ def remember(url: str, word: str) -> None:
         connection.execute("INSERT INTO said VALUES (%s)", [word])
 
 
-def test_what_was_stored_is_there_at_the_next_start(folder: Path, home: Home):
+def test_what_was_stored_is_there_at_the_next_start(folder: Path, home: ClusterPaths):
     with running_postgres(folder, on_message=silent) as url:
         remember(url, "kept")
     assert find_postmaster(home) is None
@@ -66,13 +66,13 @@ def test_it_listens_on_no_network_address(folder: Path):
         assert answer(url, "SHOW listen_addresses") == ""
 
 
-def test_nobody_else_may_enter_the_folders_of_data_and_socket(folder: Path, home: Home):
+def test_nobody_else_may_enter_the_folders_of_data_and_socket(folder: Path, home: ClusterPaths):
     with running_postgres(folder, on_message=silent):
         assert home.data.stat().st_mode & 0o077 == 0
         assert (home.folder / "run").stat().st_mode & 0o077 == 0
 
 
-def test_the_last_process_to_leave_stops_the_server(folder: Path, home: Home, hold: Hold):
+def test_the_last_process_to_leave_stops_the_server(folder: Path, home: ClusterPaths, hold: Hold):
     first, second = hold(), hold()
     assert first.url() == second.url()
     assert first.leave() == 0
@@ -81,7 +81,7 @@ def test_the_last_process_to_leave_stops_the_server(folder: Path, home: Home, ho
     assert find_postmaster(home) is None
 
 
-def test_two_shares_in_one_process_count_as_two(folder: Path, home: Home):
+def test_two_shares_in_one_process_count_as_two(folder: Path, home: ClusterPaths):
     first, second = start(folder, on_message=silent), start(folder, on_message=silent)
     first.leave()
     assert answer(second.url) == 42
@@ -89,7 +89,7 @@ def test_two_shares_in_one_process_count_as_two(folder: Path, home: Home):
     assert find_postmaster(home) is None
 
 
-def test_processes_that_start_at_once_make_one_cluster(home: Home, hold: Hold):
+def test_processes_that_start_at_once_make_one_cluster(home: ClusterPaths, hold: Hold):
     shutil.rmtree(home.data)
     holders = [hold() for _ in range(4)]
     assert len({holder.url() for holder in holders}) == 1
@@ -101,7 +101,7 @@ def answer_all(holders: list[Holder]) -> list[int]:
     return [holder.leave() for holder in holders]
 
 
-def test_the_server_outlives_a_killed_process_and_is_adopted(folder: Path, home: Home, hold: Hold):
+def test_the_server_outlives_a_killed_process_and_is_adopted(folder: Path, home: ClusterPaths, hold: Hold):
     killed = hold()
     remember(killed.url(), "kept")
     before = pid_of(home)
@@ -112,7 +112,7 @@ def test_the_server_outlives_a_killed_process_and_is_adopted(folder: Path, home:
     assert find_postmaster(home) is None
 
 
-def test_a_killed_process_no_longer_counts(folder: Path, home: Home, hold: Hold):
+def test_a_killed_process_no_longer_counts(folder: Path, home: ClusterPaths, hold: Hold):
     killed = hold()
     killed.url()
     with running_postgres(folder, on_message=silent):
@@ -120,13 +120,13 @@ def test_a_killed_process_no_longer_counts(folder: Path, home: Home, hold: Hold)
     assert find_postmaster(home) is None
 
 
-def test_ctrl_c_in_the_terminal_does_not_reach_the_server(home: Home, hold: Hold):
+def test_ctrl_c_in_the_terminal_does_not_reach_the_server(home: ClusterPaths, hold: Hold):
     holder = hold()
     holder.url()
     assert os.getsid(pid_of(home)) != os.getsid(holder.process.pid)
 
 
-def test_a_killed_server_loses_nothing_and_starts_again(folder: Path, home: Home):
+def test_a_killed_server_loses_nothing_and_starts_again(folder: Path, home: ClusterPaths):
     with running_postgres(folder, on_message=silent) as url:
         remember(url, "kept")
         os.kill(pid_of(home), signal.SIGKILL)
@@ -135,7 +135,7 @@ def test_a_killed_server_loses_nothing_and_starts_again(folder: Path, home: Home
             assert answer(again, "SELECT word FROM said") == "kept"
 
 
-def test_kill_everything(folder: Path, home: Home, hold: Hold):
+def test_kill_everything(folder: Path, home: ClusterPaths, hold: Hold):
     killed = hold()
     remember(killed.url(), "kept")
     killed.kill()
@@ -144,7 +144,7 @@ def test_kill_everything(folder: Path, home: Home, hold: Hold):
         assert answer(url, "SELECT word FROM said") == "kept"
 
 
-def test_an_orphan_still_at_work_is_ended_before_a_new_server_starts(folder: Path, home: Home):
+def test_an_orphan_still_at_work_is_ended_before_a_new_server_starts(folder: Path, home: ClusterPaths):
     busy = "DO $$ BEGIN LOOP PERFORM 1; END LOOP; END $$"
     with running_postgres(folder, on_message=silent) as url, closing(psycopg.connect(url, autocommit=True)) as working:
         orphan = working.info.backend_pid
@@ -155,7 +155,7 @@ def test_an_orphan_still_at_work_is_ended_before_a_new_server_starts(folder: Pat
             assert not serves(orphan, home.data)
 
 
-def test_a_share_starts_a_killed_server_again_at_the_same_address(folder: Path, home: Home):
+def test_a_share_starts_a_killed_server_again_at_the_same_address(folder: Path, home: ClusterPaths):
     share = start(folder, on_message=silent)
     killed = pid_of(home)
     os.kill(killed, signal.SIGKILL)
@@ -167,7 +167,7 @@ def test_a_share_starts_a_killed_server_again_at_the_same_address(folder: Path, 
     assert find_postmaster(home) is None
 
 
-def test_a_server_whose_socket_was_swept_away_is_started_again(folder: Path, home: Home, hold: Hold):
+def test_a_server_whose_socket_was_swept_away_is_started_again(folder: Path, home: ClusterPaths, hold: Hold):
     left = hold()
     url = left.url()
     left.kill()

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from dashboard.postgres import running_postgres
-from dashboard.postgres.places import Home
+from dashboard.postgres.paths import ClusterPaths
 from dashboard.postgres.postmaster import find_postmaster
 
 from .conftest import copy_cluster
@@ -21,7 +21,7 @@ def silent(message: str) -> None:
 
 
 @pytest.fixture
-def leave_files_of(folder: Path, home: Home, template: Path) -> Callable[[int], None]:
+def leave_files_of(folder: Path, home: ClusterPaths, template: Path) -> Callable[[int], None]:
     """A cluster that was made and stopped, with the files of a server that had the given pid."""
     copy_cluster(template, folder)
     with running_postgres(folder, on_message=silent):
@@ -38,7 +38,7 @@ def leave_files_of(folder: Path, home: Home, template: Path) -> Callable[[int], 
 
 
 @pytest.fixture
-def stranger(home: Home) -> Iterator[int]:
+def stranger(home: ClusterPaths) -> Iterator[int]:
     """A living process of the very user that runs PostgreSQL."""
     with home.account.popen(["/bin/sleep", "600"], output=subprocess.DEVNULL) as process:
         yield process.pid
@@ -46,7 +46,7 @@ def stranger(home: Home) -> Iterator[int]:
 
 
 @pytest.fixture
-def zombie(home: Home) -> Iterator[int]:
+def zombie(home: ClusterPaths) -> Iterator[int]:
     """A process that ended and was not collected by its parent."""
     with home.account.popen(["/bin/sh", "-c", "echo"], output=subprocess.PIPE) as process:
         process.stdout.read()
@@ -59,7 +59,7 @@ def starts(folder: Path) -> bool:
 
 
 def test_a_pid_that_was_given_to_another_program(
-    folder: Path, home: Home, leave_files_of: Callable[[int], None], stranger: int
+    folder: Path, home: ClusterPaths, leave_files_of: Callable[[int], None], stranger: int
 ):
     leave_files_of(stranger)
     assert find_postmaster(home) is None
@@ -78,7 +78,9 @@ def test_a_pid_of_nobody(folder: Path, leave_files_of: Callable[[int], None]):
 
 
 @pytest.mark.parametrize("content", ["", "\n", "not a pid\n", "17", "-1\n", "17\n/elsewhere\n"])
-def test_a_pid_file_that_was_cut_short(folder: Path, home: Home, leave_files_of: Callable[[int], None], content: str):
+def test_a_pid_file_that_was_cut_short(
+    folder: Path, home: ClusterPaths, leave_files_of: Callable[[int], None], content: str
+):
     leave_files_of(1)
     (home.data / "postmaster.pid").write_text(content)
     assert starts(folder)

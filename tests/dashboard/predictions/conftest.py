@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dashboard.predictions import comparing
+from dashboard.predictions import outcome_comparison
 from dashboard.predictions.models import Prediction
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 
@@ -23,5 +23,5 @@ def cut(play: Play) -> Turn:
 def again_of(turn: Turn, overrides: Mapping[str, Any], **more: Any) -> Prediction:
     """The prediction for a re-run that has ended and been compared."""
     child = drive(turn_rerun(turn=turn, overrides=overrides, **more))
-    comparing.sweep()
+    outcome_comparison.sweep()
     return Prediction.objects.get(child=child)

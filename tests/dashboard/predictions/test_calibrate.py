@@ -12,12 +12,12 @@ from django.core.management import CommandError, call_command
 from dashboard.agents.models import Connection
 from dashboard.agents.services import connection_update
 from dashboard.live.services import turn_start
-from dashboard.predictions import calibrating
-from dashboard.predictions.bounds import at_most
-from dashboard.predictions.calibrating import Budget, Used
+from dashboard.predictions import calibration_state
+from dashboard.predictions.calibration_state import Budget, Used
 from dashboard.predictions.management.commands import calibrate as command
 from dashboard.predictions.models import Calibration, Prediction
 from dashboard.predictions.trials import Values, left_out_for, plan_of
+from dashboard.predictions.usage_bounds import usage_bound
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 
@@ -86,7 +86,7 @@ def test_values_are_chosen_on_both_sides_of_where_the_answer_changes(cut: Turn):
 
 
 def test_a_turn_is_not_begun_that_could_exceed_the_budget(cut: Turn):
-    bound = at_most(cut, {"limits": {"max_continuations": 0}}).tokens
+    bound = usage_bound(cut, {"limits": {"max_continuations": 0}}).tokens
     found = as_json("--max-continuations", "0,1", "--tokens", str(bound))
     assert (found["finished"], found["stopped_by"], found["begun"]) == (False, "budget", 1)
     assert found["tokens"] <= bound
@@ -102,18 +102,18 @@ def test_what_a_turn_really_uses_is_never_more_than_its_bound(play: Play):
         [("sim-essay", {"max_tokens": 30}), ("sim-endless", {}), ("sim-flaky", {}), ("sim-hangup", {})]
     ):
         turn = play(model, name=f"agent-{number}", overrides=overrides)
-        bound = at_most(turn, {})
+        bound = usage_bound(turn, {})
         assert turn.attempts <= bound.calls
         assert turn.input_tokens <= bound.input_tokens
         assert turn.output_tokens <= bound.output_tokens
 
 
 def test_a_budget_of_money_is_kept_to_and_refused_where_no_price_is_known(cut: Turn):
-    bound = at_most(cut, {})
+    bound = usage_bound(cut, {})
     priced = type(bound)(bound.calls, bound.input_tokens, bound.output_tokens, Decimal("0.10"))
-    assert calibrating.is_left(Budget(None, Decimal(1)), Used(0, Decimal("0.90")), priced)
-    assert not calibrating.is_left(Budget(None, Decimal(1)), Used(0, Decimal("0.91")), priced)
-    assert not calibrating.is_left(Budget(None, Decimal(1)), Used(), bound), "it has no price"
+    assert calibration_state.is_left(Budget(None, Decimal(1)), Used(0, Decimal("0.90")), priced)
+    assert not calibration_state.is_left(Budget(None, Decimal(1)), Used(0, Decimal("0.91")), priced)
+    assert not calibration_state.is_left(Budget(None, Decimal(1)), Used(), bound), "it has no price"
     with pytest.raises(CommandError, match="price of some of these models is not known"):
         told("--money", "1.00", "--max-continuations", "0")
     assert not Prediction.objects.exists()
@@ -122,7 +122,7 @@ def test_a_budget_of_money_is_kept_to_and_refused_where_no_price_is_known(cut: T
 def test_where_the_price_is_known_it_is_said_beforehand_and_may_be_bounded(play: Play):
     turn = play("gpt-4o", max_tokens=400)
     assert turn.status == "failed", "the simulator knows no such model; its price is known all the same"
-    bound = at_most(turn, {"limits": {"max_continuations": 0}})
+    bound = usage_bound(turn, {"limits": {"max_continuations": 0}})
     assert bound.dollars is not None
     assert bound.dollars > 0
     said = told("--max-continuations", "0", "--money", "2.50")
@@ -136,15 +136,15 @@ def test_where_the_price_is_known_it_is_said_beforehand_and_may_be_bounded(play:
 def test_a_certain_one_that_fails_is_asked_again_once_under_the_recorded_policy(
     cut: Turn, monkeypatch: pytest.MonkeyPatch
 ):
-    from dashboard.predictions import comparing
+    from dashboard.predictions import outcome_comparison
 
-    honest = comparing.Ending.differences
+    honest = outcome_comparison.Ending.differences
 
     def differing(self: Any, actual: Any) -> list[dict[str, Any]]:
         wrong = actual.terminal_reason == "retry_limit"
         return honest(self, actual) or ([{"field": "text", "predicted": "a", "actual": "b"}] if wrong else [])
 
-    monkeypatch.setattr(comparing.Ending, "differences", differing)
+    monkeypatch.setattr(outcome_comparison.Ending, "differences", differing)
     found = as_json("--max-continuations", "1")
     (failed,) = found["failed"]
     assert (failed["parent_id"], failed["reason"]) == (str(cut.id), "defect")
@@ -193,19 +193,19 @@ def test_turns_that_cannot_be_asked_the_same_are_left_out_and_it_says_why(
 
 def test_a_turn_that_was_erased_meanwhile_is_passed_by(cut: Turn, play: Play):
     plan = plan_of([cut], Values(max_continuations=(0,)), most=1)
-    calibration = calibrating.calibration_begin(project=cut.project, key="x", plan=plan)
-    (trial,) = calibrating.trials_of(calibration)
+    calibration = calibration_state.calibration_begin(project=cut.project, key="x", plan=plan)
+    (trial,) = calibration_state.trials_of(calibration)
     Turn.objects.filter(id=cut.id).delete()
     with pytest.raises(Exception, match="erased"):
-        calibrating.trial_begin(calibration=calibration, place=0, trial=trial)
+        calibration_state.trial_begin(calibration=calibration, place=0, trial=trial)
 
 
 def test_a_trial_is_begun_once(cut: Turn):
     plan = plan_of([cut], Values(max_continuations=(0,)), most=1)
-    calibration = calibrating.calibration_begin(project=cut.project, key="x", plan=plan)
-    (trial,) = calibrating.trials_of(calibration)
-    first = calibrating.trial_begin(calibration=calibration, place=0, trial=trial)
-    assert calibrating.trial_begin(calibration=calibration, place=0, trial=trial) == first
-    assert calibrating.used_by(calibration).tokens == at_most(cut, trial.overrides).tokens, "while it runs"
+    calibration = calibration_state.calibration_begin(project=cut.project, key="x", plan=plan)
+    (trial,) = calibration_state.trials_of(calibration)
+    first = calibration_state.trial_begin(calibration=calibration, place=0, trial=trial)
+    assert calibration_state.trial_begin(calibration=calibration, place=0, trial=trial) == first
+    assert calibration_state.used_by(calibration).tokens == usage_bound(cut, trial.overrides).tokens, "while it runs"
     child = drive(Turn.objects.get(id=first.child_id))
-    assert calibrating.used_by(calibration).tokens == child.input_tokens + child.output_tokens
+    assert calibration_state.used_by(calibration).tokens == child.input_tokens + child.output_tokens

@@ -8,16 +8,16 @@ from django.test import Client
 
 from agentcore.replay import Certainty
 from dashboard.accounts.models import User
-from dashboard.predictions import comparing
+from dashboard.predictions import outcome_comparison
 from dashboard.predictions.models import Prediction
+from dashboard.predictions.record_text import record_words, share
 from dashboard.predictions.selectors import Tally
 from dashboard.predictions.templatetags.predictions import track_record
-from dashboard.predictions.words import record_words, share
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import drive
 from tests.dashboard.pages import page
 from tests.dashboard.predictions.conftest import again_of
-from tests.dashboard.predictions.test_checking import failed
+from tests.dashboard.predictions.test_failure_check import failed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -64,7 +64,7 @@ def test_a_certain_one_that_failed_stands_apart_with_both_turns_and_a_way_to_fin
     check = Prediction.objects.get(kind="check")
     assert "Asked again under the recorded policy; waiting for" in bare(page(browser, ADDRESS))
     drive(check.child)
-    comparing.sweep()
+    outcome_comparison.sweep()
     html = page(browser, ADDRESS)
     assert "either Whystop was wrong, or the provider answers otherwise" in bare(html)
     assert f"/compare?left={prediction.parent_id}&amp;right={check.child_id}" in html

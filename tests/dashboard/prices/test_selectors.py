@@ -7,12 +7,12 @@ from django.test import Client
 
 from dashboard.live.services import turn_start
 from dashboard.prices.selectors import attempt_price, price_of, recording_price, turn_rate
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.simulator.behaviours import MODELS
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt, Turn
-from dashboard.turns.shown import shown_of
+from dashboard.turns.turn_view import recording_view
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import page
 
@@ -42,7 +42,7 @@ def test_a_turn_costs_what_its_attempts_cost(bought: Turn):
 
 def test_a_recording_costs_what_its_turn_costs(bought: Turn):
     recording = recording_of(bought)
-    price = recording_price(recording, shown_of(recording).snapshot, turn_rate(bought), derived=False)
+    price = recording_price(recording, recording_view(recording).snapshot, turn_rate(bought), derived=False)
     assert price == price_of(bought)
 
 

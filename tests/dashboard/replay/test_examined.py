@@ -8,7 +8,7 @@ import pytest
 from agentcore import Certainty, Recording, WhatIf
 from agentcore.replay import fork, what_if
 from dashboard.agents.policies import overridden
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from dashboard.replay.lineage import changes, lineage_of
-from dashboard.replay.other_words import Words
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_changes import RerunChanges
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import page
@@ -35,7 +35,7 @@ def test_the_family_is_the_same_from_wherever_it_is_looked_at(cut: Turn):
 
 
 def test_what_each_says_otherwise_is_said_in_words(cut: Turn):
-    words = Words(messages={1: "And people?"}, breakpoints=[{"state": "continue_pending"}])
+    words = RerunChanges(messages={1: "And people?"}, breakpoints=[{"state": "continue_pending"}])
     overrides = {
         "max_tokens": 80,
         "limits": {"max_continuations": 9, "max_total_tokens": 5_000},

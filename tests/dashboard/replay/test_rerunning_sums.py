@@ -9,7 +9,7 @@ from django.db.models import Sum
 
 from agentcore.replay import fold, unforkable
 from dashboard.metrics.counters import REGISTRY
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt, Outcome, Turn

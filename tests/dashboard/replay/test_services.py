@@ -4,14 +4,14 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from agentcore.replay import Provenance
-from dashboard.backtests import working
+from dashboard.backtests import runner
 from dashboard.backtests.services import backtest_create
 from dashboard.live.services import turn_start
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_verify, turn_what_if
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Record
-from dashboard.turns.packing import PACKED
+from dashboard.turns.record_compression import PACKED
 from tests.dashboard.driving import AgentOf, Play, drive
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -107,7 +107,7 @@ def test_a_backtest_counts_what_would_have_gone_otherwise_and_what_cannot_be_kno
     cut = drive(turn_start(agent=agent, input_text="cut", overrides={"max_tokens": 60}))
     draft = {"limits": {"max_continuations": 0}}
     stored = backtest_create(project=whole.project, policy=draft, filter={})
-    working.run(stored.id)
+    runner.run(stored.id)
     stored.refresh_from_db()
     assert (stored.status, stored.total, stored.done) == ("done", 2, 2)
     assert (stored.same, stored.flipped, stored.undecidable) == (1, 1, 0)

@@ -7,9 +7,9 @@ from django.test import Client
 
 from dashboard.agents.models import Agent
 from dashboard.live.services import turn_start
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Record, Turn
-from dashboard.turns.packing import PACKED
+from dashboard.turns.record_compression import PACKED
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, page
 

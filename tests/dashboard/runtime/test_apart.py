@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from dashboard.postgres.places import find_home
+from dashboard.postgres.paths import find_cluster_paths
 from dashboard.postgres.postmaster import find_postmaster
 
 from .conftest import Up
@@ -33,4 +33,4 @@ def test_a_web_process_drives_no_turn_and_a_worker_drives_those_that_waited(
     assert "WHYSTOP_EGRESS does not allow" in api(f"turns/{waiting}")["verdict"]
     assert strict.stop()[0] == 0
     assert web.stop() == (0, "", "")
-    assert find_postmaster(find_home(data_dir)) is None
+    assert find_postmaster(find_cluster_paths(data_dir)) is None

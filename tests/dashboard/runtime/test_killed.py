@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dashboard.client import Draft, Whystop
-from dashboard.postgres.places import find_home
+from dashboard.postgres.paths import find_cluster_paths
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.simulator.texts import ESSAY
 
@@ -64,7 +64,7 @@ def killed(server: Up, data_dir: Path) -> None:
 
 
 def killed_with_its_database(server: Up, data_dir: Path) -> None:
-    postmaster = find_postmaster(find_home(data_dir))
+    postmaster = find_postmaster(find_cluster_paths(data_dir))
     assert postmaster is not None
     server.kill()
     os.kill(postmaster.pid, signal.SIGKILL)

@@ -10,7 +10,7 @@ from structlog.contextvars import bound_contextvars
 
 from dashboard.runtime import logs
 from dashboard.runtime.logs import logging_settings, of_process, without_secrets
-from dashboard.runtime.processes.place import Place
+from dashboard.runtime.processes.process_identity import ProcessIdentity
 
 
 @pytest.mark.parametrize("name", ["Authorization", "api_key", "OPENAI_API_KEY", "password", "cookie", "client_secret"])
@@ -102,7 +102,7 @@ def test_what_has_no_such_character_is_written_as_it_is(logged: Callable[..., st
 
 def test_each_line_says_which_of_several_processes_wrote_it(monkeypatch: pytest.MonkeyPatch):
     assert of_process(None, "info", {"event": "x"}) == {"event": "x"}
-    monkeypatch.setattr(logs, "PLACE", Place("2", 3, "/", link=9))
+    monkeypatch.setattr(logs, "PLACE", ProcessIdentity("2", 3, "/", link=9))
     assert of_process(None, "info", {"event": "x"}) == {"event": "x", "process": "2"}
 
 

@@ -2,9 +2,9 @@ import socket
 
 import pytest
 
-from dashboard.runtime.answering import reachable_address
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.ports import listen, listen_for_simulator, port_of
+from dashboard.runtime.readiness import reachable_address
 
 
 def test_a_port_can_be_taken_once():

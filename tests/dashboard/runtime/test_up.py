@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from dashboard.postgres import running_postgres
-from dashboard.postgres.places import Home, find_home
+from dashboard.postgres.paths import ClusterPaths, find_cluster_paths
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.postgres.processes import serves, wait_until
 from dashboard.runtime.health import KEPT_SECONDS
@@ -53,12 +53,12 @@ def test_a_signal_stops_everything_cleanly_and_soon(up: Start, data_dir: Path, n
     began = time.monotonic()
     assert started.stop(number) == (0, "", "")
     assert time.monotonic() - began < STOPPING
-    assert find_postmaster(find_home(data_dir)) is None
+    assert find_postmaster(find_cluster_paths(data_dir)) is None
 
 
 def test_a_signal_while_it_still_starts_stops_it_cleanly(up: Start, data_dir: Path):
     started = up()
-    home = find_home(data_dir)
+    home = find_cluster_paths(data_dir)
     assert wait_until(lambda: find_postmaster(home) is not None, seconds=PATIENCE)
     assert started.stop(signal.SIGINT)[0] == 0
     assert find_postmaster(home) is None
@@ -82,14 +82,14 @@ def test_two_on_one_folder_share_the_database(up: Start, data_dir: Path):
     assert first.stop()[0] == 0
     assert health(addresses[1])[0] == 200
     assert second.stop()[0] == 0
-    assert find_postmaster(find_home(data_dir)) is None
+    assert find_postmaster(find_cluster_paths(data_dir)) is None
 
 
 def test_all_of_it_killed_and_started_again(up: Start, data_dir: Path):
     killed = up()
     killed.line()
     killed.kill()
-    home = find_home(data_dir)
+    home = find_cluster_paths(data_dir)
     os.kill(pid_of(home), signal.SIGKILL)
     assert health(up().address())[0] == 200
 
@@ -97,7 +97,7 @@ def test_all_of_it_killed_and_started_again(up: Start, data_dir: Path):
 def test_a_database_killed_under_it_is_started_again(up: Start, data_dir: Path):
     started = up()
     address = started.address()
-    home = find_home(data_dir)
+    home = find_cluster_paths(data_dir)
     killed = pid_of(home)
     os.kill(killed, signal.SIGKILL)
     assert wait_until(lambda: not serves(killed, home.data), seconds=PATIENCE)
@@ -106,7 +106,7 @@ def test_a_database_killed_under_it_is_started_again(up: Start, data_dir: Path):
     assert started.stop()[0] == 0
 
 
-def pid_of(home: Home) -> int:
+def pid_of(home: ClusterPaths) -> int:
     found = find_postmaster(home)
     assert found is not None
     return found.pid
@@ -117,7 +117,7 @@ def test_a_server_of_ones_own_is_used_instead(up: Start, data_dir: Path):
     with running_postgres(elsewhere, on_message=lambda message: None) as url:
         started = up(DATABASE_URL=url)
         assert health(started.address())[0] == 200
-        assert find_postmaster(find_home(data_dir)) is None
+        assert find_postmaster(find_cluster_paths(data_dir)) is None
         assert started.stop() == (0, "", "")
         with psycopg.connect(url) as connection:
             assert connection.execute("SELECT count(*) FROM agents_agent").fetchone()[0] >= 8

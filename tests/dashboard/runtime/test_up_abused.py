@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dashboard.postgres.places import find_home
+from dashboard.postgres.paths import find_cluster_paths
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.postgres.processes import wait_until
 from tests import first_start
@@ -26,7 +26,7 @@ class Attacked:
     """One that serves few connections, and where."""
 
     def __init__(self, up: Up, address: str, store: Path) -> None:
-        self.up, self.address, self.home = up, address, find_home(store)
+        self.up, self.address, self.home = up, address, find_cluster_paths(store)
         self.at = (str(urlsplit(address).hostname), int(str(urlsplit(address).port)))
 
     def half_sent(self, stack: contextlib.ExitStack, count: int) -> list[socket.socket]:

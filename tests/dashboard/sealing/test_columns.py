@@ -13,8 +13,8 @@ from dashboard.conversations.models import Conversation
 from dashboard.keeping.models import Origin
 from dashboard.replay.services import turn_verify
 from dashboard.sealing import chains, columns
-from dashboard.sealing.checking import check_all
 from dashboard.sealing.models import Chain
+from dashboard.sealing.seal_check import check_all
 from dashboard.turns import nodes, recorder
 from dashboard.turns.history import messages_of
 from dashboard.turns.models import (
@@ -33,7 +33,7 @@ from dashboard.turns.request_frames import split
 from tests.dashboard.driving import Play
 from tests.dashboard.turns.before import judged_as_before
 
-from .test_checking import as_superuser, data_dir, faults, seal  # noqa: F401 - the first is a fixture
+from .test_seal_check import as_superuser, data_dir, faults, seal  # noqa: F401 - the first is a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -69,7 +69,7 @@ def led(play: Play, monkeypatch: pytest.MonkeyPatch) -> Turn:
     parent, turn = play("sim-script"), play("sim-essay", max_tokens=60, system_prompt="Be brief.")
     user = User.objects.create_user("starter")
     policy = Policy.objects.create(project=turn.project, name="strict")
-    frame = nodes.grown(turn.project_id, None, {nodes.Form.FRAME: [split(b"no JSON").frame]})
+    frame = nodes.grown(turn.project_id, None, {nodes.NodeForm.FRAME: [split(b"no JSON").frame]})
     recorder.keep(frame)
     Turn.objects.filter(id=turn.id).update(
         shared=frame[-1].id,

@@ -15,15 +15,15 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.accounts.models import User
 from dashboard.commenting.services import comment_add
 from dashboard.live.services import turn_start
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.sharing.redaction import CONTEXTS, KEPT, SENTENCES, Redaction
 from dashboard.sharing.services import link_create
 from dashboard.turns.history import recording_of
-from dashboard.turns.island import island
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import attempts_of
-from dashboard.turns.shown import TurnShown, shown_of, turn_shown
-from dashboard.turns.told import told
+from dashboard.turns.step_view import step_view
+from dashboard.turns.steps_json import steps_json
+from dashboard.turns.turn_view import TurnView, recording_view, turn_view
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.turns.histories import TOOL, recorded, started, with_a_tool
 
@@ -73,7 +73,7 @@ def test_what_an_error_quotes_is_taken_out_of_reasons_verdict_and_notice():
     error = ProviderError(ErrorType.MODEL, "invalid_request", f"bad request: “{WORD}” is not allowed here.", status=400)
     recording = recorded(started(), ModelFailed(1.0, error))
     redaction = Redaction.of(recording, Turn(max_tokens=1))
-    shown = redaction.value(shown_of(recording))
+    shown = redaction.value(recording_view(recording))
     assert any("invalid_request" in moment.reason for moment in shown.moments)
     assert WORD not in str(shown)
     end = recording.final.end  # type: ignore[union-attr]
@@ -99,14 +99,17 @@ def test_a_sentence_is_looked_through_for_what_is_short_enough_to_be_in_it():
 
 def test_numbers_reasons_and_transitions_stay():
     recording = with_a_tool()
-    before, after = shown_of(recording), Redaction.of(recording, Turn(max_tokens=1)).value(shown_of(recording))
+    before, after = (
+        recording_view(recording),
+        Redaction.of(recording, Turn(max_tokens=1)).value(recording_view(recording)),
+    )
     assert [(m.number, m.source, m.trigger, m.target, m.at) for m in before.moments] == [
         (m.number, m.source, m.trigger, m.target, m.at) for m in after.moments
     ]
     assert before.diagram == after.diagram
     assert before.rail == after.rail
     assert [m.reason for m in after.moments] == [m.reason for m in before.moments]
-    assert island(map(told, before.moments)) == island(map(told, after.moments))
+    assert steps_json(map(step_view, before.moments)) == steps_json(map(step_view, after.moments))
     assert "[7 characters redacted]" in str(after.transcript)
     assert "6 * 7" not in str(after)
     assert "42" not in str(after.transcript)
@@ -115,7 +118,7 @@ def test_numbers_reasons_and_transitions_stay():
 def test_the_overlap_that_was_dropped_is_counted_as_it_was_and_not_as_its_placeholder(agent_of: AgentOf):
     turn = drive(turn_start(agent=agent_of("sim-endless"), input_text="on and on", overrides={"max_tokens": 60}))
     recording = recording_of(turn)
-    before = shown_of(recording)
+    before = recording_view(recording)
     after = Redaction.of(recording, turn).value(before)
     assert before.dropped > 0
     assert after.dropped == before.dropped
@@ -131,16 +134,16 @@ def test_of_what_the_error_policy_knew_words_and_numbers_of_ours_stay_and_a_made
         "toolName": WORD,
         "tomorrows": WORD,
     }
-    (*_, moment) = shown_of(with_a_tool()).moments
+    (*_, moment) = recording_view(with_a_tool()).moments
     shown = Redaction((WORD,)).value(replace(moment, error=context))
-    assert {fact.name: fact.value for fact in told(shown).facts} == {
+    assert {fact.name: fact.value for fact in step_view(shown).facts} == {
         "type": "tool",
         "tool": "[redacted]",
         "consecutive failures": "2",
         "max_retries": "3",
         "total failures": "2",
     }
-    assert told(shown).handling == "retry"
+    assert step_view(shown).handling == "retry"
     assert WORD not in str(shown)
     assert Redaction(()).value(moment).error is None
 
@@ -171,19 +174,19 @@ def test_the_names_of_a_callers_own_tools_are_taken_out_and_those_of_this_instal
         ),
     )
     recording = recorded(Started(0.0, setup, (Message(Role.USER, "Say it."),)), asked, back)
-    shown = str(Redaction.of(recording, Turn(max_tokens=1)).value(shown_of(recording)))
-    assert WORD in str(shown_of(recording))
+    shown = str(Redaction.of(recording, Turn(max_tokens=1)).value(recording_view(recording)))
+    assert WORD in str(recording_view(recording))
     assert WORD not in shown
     assert "calculator" in shown
 
 
 def test_every_class_that_is_let_through_is_named_by_its_own_name(agent_of: AgentOf):
     """A class or field that is renamed falls out of the list, and is then left out rather than let through."""
-    from dashboard.turns import diagram, meters, shown, stepping, stretches, transcript, waterfall
+    from dashboard.turns import diagram, meters, moments, time_breakdown, transcript, turn_view, waterfall
 
     known = {
         name: cls
-        for module in (diagram, meters, shown, stepping, stretches, transcript, waterfall)
+        for module in (diagram, meters, turn_view, moments, time_breakdown, transcript, waterfall)
         for name, cls in vars(module).items()
     }
     for table in (KEPT, SENTENCES, CONTEXTS):
@@ -193,8 +196,8 @@ def test_every_class_that_is_let_through_is_named_by_its_own_name(agent_of: Agen
 
 def test_a_row_that_is_shown_was_made_anew(agent_of: AgentOf):
     turn = drive(turn_start(agent=agent_of("sim-essay"), input_text=WORD))
-    page = turn_shown(turn)
-    redacted: TurnShown = Redaction.of(recorded(started()), turn).value(page)
+    page = turn_view(turn)
+    redacted: TurnView = Redaction.of(recorded(started()), turn).value(page)
     assert redacted.turn is not turn
     hidden: list[Any] = [redacted.turn.setup, redacted.turn.policy, redacted.turn.overrides, redacted.turn.output_text]
     assert hidden == [{}, {}, {}, ""]

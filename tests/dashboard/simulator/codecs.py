@@ -5,9 +5,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agentcore.continuation_merge import merge_continuation
 from agentcore.errors import ProviderError
 from agentcore.machine.judges.continue_pending import HINT
-from agentcore.merging import merge_continuation
 from agentcore.messages import ChatRequest, ChatResponse, Continuation, Message, Role, ToolSpec
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason

@@ -14,7 +14,7 @@ import pytest
 
 from dashboard.simulator import texts
 from dashboard.simulator.behaviours import MODELS
-from dashboard.simulator.exchange import LONGEST_BODY
+from dashboard.simulator.http_exchange import LONGEST_BODY
 
 from .client import Client, user
 

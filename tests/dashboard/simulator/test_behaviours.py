@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from agentcore.merging import merge_continuation
+from agentcore.continuation_merge import merge_continuation
 from dashboard.simulator import texts
 from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.tokens import count_tokens

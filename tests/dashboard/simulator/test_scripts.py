@@ -11,10 +11,11 @@ from agentcore.errors import ProviderError
 from agentcore.messages import ChatResponse, Message, Role
 from agentcore.providers import PROVIDERS
 from agentcore.reasons import NormalizedStopReason as Reason
-from dashboard.simulator.asked import Speaker
 from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.dialects import BASES
 from dashboard.simulator.errors import RequestError
+from dashboard.simulator.request_values import Speaker
+from dashboard.simulator.script_player import Call, Ending
 from dashboard.simulator.scripts import (
     CALLS_KEPT,
     ENDINGS,
@@ -24,9 +25,8 @@ from dashboard.simulator.scripts import (
     MOST_SCRIPTS,
     SCRIPTS,
     Answer,
-    Standing,
+    ScriptProgress,
 )
-from dashboard.simulator.speaking import Call, Ending
 from dashboard.simulator.tokens import count_tokens
 from tests.together import together
 
@@ -50,7 +50,7 @@ def play(talk: Talk, answer: Answer, **fields: Any) -> ChatResponse | ProviderEr
     return talk.ask(MODEL, tools=(CALCULATOR,), **fields)
 
 
-def standing(name: str = "test") -> Standing:
+def standing(name: str = "test") -> ScriptProgress:
     found = SCRIPTS.get(name)
     assert found is not None
     return found

@@ -12,10 +12,10 @@ from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.backtests.sweep_map import cell_of, sample_of
 from dashboard.replay.services import turn_what_if
-from dashboard.replay.sweeping import turn_sweep
+from dashboard.replay.sweep_service import turn_sweep
 from dashboard.suggesting.selectors import suggestion_for
 from dashboard.suggesting.suggestion import Basis, Goal
-from dashboard.suggesting.words import sentence
+from dashboard.suggesting.suggestion_text import sentence
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play

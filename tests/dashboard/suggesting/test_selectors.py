@@ -6,12 +6,12 @@ from django.test import Client
 from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
-from dashboard.backtests.lengths import ENOUGH, estimate_of
-from dashboard.replay.rerunning import turn_rerun
-from dashboard.replay.sweeping import turn_sweep
+from dashboard.backtests.answer_lengths import ENOUGH, estimate_of
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.replay.sweep_service import turn_sweep
 from dashboard.suggesting.selectors import LEAST, suggestion_for
 from dashboard.suggesting.suggestion import Basis, Goal
-from dashboard.suggesting.words import because, sentence
+from dashboard.suggesting.suggestion_text import because, sentence
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive

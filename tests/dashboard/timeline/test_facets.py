@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from dashboard.agents import selectors as agents
-from dashboard.timeline import counting, rollups
 from dashboard.timeline import facets as module
+from dashboard.timeline import rollups, turn_counts
 from dashboard.timeline.facets import LABELS, facets
 from dashboard.timeline.values import Facet, FacetValue
 from dashboard.turns.filters import NOT, TimelineFilters
@@ -67,7 +67,7 @@ def test_tags_are_counted_one_by_one():
 
 
 def test_under_a_text_search_counting_stops_and_says_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(counting, "MOST_COUNTED", 2)
+    monkeypatch.setattr(turn_counts, "MOST_COUNTED", 2)
     monkeypatch.setattr(module, "MOST_COUNTED", 2)
     for status in ("failed", "completed", "completed"):
         make_turn(output_text="rivers", status=status, tags=["x"])
@@ -85,8 +85,8 @@ def test_the_turns_of_another_project_are_not_counted():
 
 def test_turns_that_are_found_one_by_one_are_found_once_for_all_facets(monkeypatch: pytest.MonkeyPatch):
     make_turn(input_text="a word", tags=["kept"], lint=["unclosed_json"])
-    looked, find = list[object](), counting.find
-    monkeypatch.setattr(counting, "find", lambda **asked: (looked.append(asked["filters"]), find(**asked))[1])
+    looked, find = list[object](), turn_counts.find
+    monkeypatch.setattr(turn_counts, "find", lambda **asked: (looked.append(asked["filters"]), find(**asked))[1])
     found = {facet.name: facet for facet in facets(project=agents.project_default(), filters=TimelineFilters(q="word"))}
     assert [value.value for name in ("tag", "lint") for value in found[name].values] == ["kept", "unclosed_json"]
     assert len(looked) == 1

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard.agents import selectors as agents
-from dashboard.timeline import counting, rollups
+from dashboard.timeline import rollups, turn_counts
 from dashboard.timeline.histogram import MOST_BUCKETS, STACKS, bucket_seconds, histogram, moment_of
 from dashboard.timeline.values import Histogram
 from dashboard.turns.filters import TimelineFilters
@@ -85,7 +85,7 @@ def test_without_turns_there_are_no_buckets():
 
 
 def test_under_a_text_search_counting_stops_and_says_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(counting, "MOST_COUNTED", 2)
+    monkeypatch.setattr(turn_counts, "MOST_COUNTED", 2)
     for n in range(3):
         make_turn(NOW + timedelta(seconds=n), output_text="rivers")
     assert (of(q="rivers").total, of(q="rivers").capped) == (2, True)

@@ -14,21 +14,21 @@ from django.utils import timezone
 
 from agentcore.replay import verify
 from dashboard.agents import selectors as agents
+from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.services import policy_create
-from dashboard.agents.versioning import policy_attach
-from dashboard.keeping.exporting import file_text, turn_file
-from dashboard.keeping.reading import digest_of
+from dashboard.keeping.file_export import file_text, turn_file
+from dashboard.keeping.file_reader import digest_of
 from dashboard.keeping.services import turn_import
 from dashboard.live.services import turn_start
-from dashboard.policies.sources import sources_of
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.policies.field_sources import sources_of
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_verify, turn_what_if
 from dashboard.timeline import retention
 from dashboard.timeline.models import BulkAction
 from dashboard.timeline.services import HISTORY
 from dashboard.turns.history import partial_of, raw_response_of, recording_of
 from dashboard.turns.models import UNFINISHED, Attempt, AttemptChunk, Piece, Turn
-from dashboard.turns.packing import packed_raw
+from dashboard.turns.record_compression import packed_raw
 from dashboard.turns.selectors import turn_get
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import page

@@ -7,7 +7,7 @@ from agentcore.events import ToolResult
 from agentcore.messages import ToolCall
 from dashboard.tools.mcp.names import wire_name
 from dashboard.tools.models import McpServer
-from dashboard.tools.running import run_tool
+from dashboard.tools.runner import run_tool
 from dashboard.tools.selectors import server_tool
 from dashboard.tools.tool import Document, Tool, TurnContext
 

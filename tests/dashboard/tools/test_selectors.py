@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from agentcore.replay import verify
 from dashboard.agents.selectors import project_default
 from dashboard.live.services import turn_start
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.tools import selectors
 from dashboard.tools.services import mcp_server_create, mcp_server_look
 from dashboard.turns.history import recording_of

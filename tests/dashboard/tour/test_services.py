@@ -12,7 +12,7 @@ from django.db import connection, connections, transaction
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.live.services import turn_start
-from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.tour import services
 from dashboard.tour.models import Stop
 from dashboard.tour.selectors import tour_of, turns_of_tour

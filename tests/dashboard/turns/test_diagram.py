@@ -6,8 +6,8 @@ import pytest
 from agentcore.machine.states import TRANSITIONS, State
 from agentcore.replay import fold
 from dashboard.turns.diagram import diagram_of
-from dashboard.turns.lanes import BOX_HEIGHT, BOX_WIDTH, HEIGHT, PITCH, PLACES, WIDTH
-from dashboard.turns.stepping import moments_of
+from dashboard.turns.diagram_layout import BOX_HEIGHT, BOX_WIDTH, HEIGHT, PITCH, PLACES, WIDTH
+from dashboard.turns.moments import moments_of
 from tests.dashboard.turns.histories import cut_twice
 
 EMPTY = diagram_of(())

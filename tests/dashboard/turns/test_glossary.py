@@ -8,7 +8,7 @@ from django.test import Client
 
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.limit_fields import LIMIT_FIELDS
-from dashboard.policies.words import label_of
+from dashboard.policies.field_text import label_of
 from dashboard.turns.glossary import ALL, LIMITS, term_of
 from tests.dashboard.pages import page
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from dashboard.agents.selectors import project_default
 from dashboard.comparing.selectors import candidates_for
 from dashboard.turns.filters import MAX_LENGTH, MAX_VALUES, TimelineFilters
-from dashboard.turns.finding import find
-from dashboard.turns.reach import Reach
+from dashboard.turns.id_range import IdRange
+from dashboard.turns.search_terms import words_query
 from dashboard.turns.selectors import turns_matching
-from dashboard.turns.terms import words_query
+from dashboard.turns.turn_query import find
 from tests.dashboard.timeline.populations import make_turn
 
 pytestmark = pytest.mark.django_db
@@ -67,7 +67,7 @@ def test_what_is_typed_is_asked_for_by_its_words(typed: str, asked: str):
 def test_words_with_punctuation_are_found_as_they_are_typed(typed: str):
     turn = make_turn(output_text="So the re-run of foo.py mailed 3.14 as snake_case to me@mail.example, twice.")
     make_turn(output_text="Some foo and py; a run, snake or case; 14 times 3, example of a mail.")
-    found = find(project=project_default(), filters=TimelineFilters(q=typed), reach=Reach(newest_first=True), limit=9)
+    found = find(project=project_default(), filters=TimelineFilters(q=typed), reach=IdRange(newest_first=True), limit=9)
     assert [turn_id for turn_id, _ in found] == [turn.id]
 
 
@@ -89,7 +89,7 @@ def test_no_text_makes_what_is_searched_for_slow(run: str):
         filters, faults = TimelineFilters.parse({"q": [f"{one[:-2]}{number:02}" for number in range(MAX_VALUES)]})
         assert not faults, "the longest that can be asked for"
         list(turns_matching(project=project_default(), filters=filters))
-        find(project=project_default(), filters=filters, reach=Reach(newest_first=True), limit=9)
+        find(project=project_default(), filters=filters, reach=IdRange(newest_first=True), limit=9)
     found = candidates_for(turn)
     assert [each.id for candidates in found for each in candidates.turns] == (
         [other.id] if "a" in run or "1" in run else []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from dashboard.querying.installed import install
+from dashboard.querying.view_installer import install
 from dashboard.turns import known_answers
 from dashboard.turns.ids import new_id
 from dashboard.turns.known_answers import LINES, stored, told

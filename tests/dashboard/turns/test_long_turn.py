@@ -16,7 +16,7 @@ from dashboard.bench.long_turn import long_turn_store
 from dashboard.turns.attempts_page import LENGTH, attempts_page
 from dashboard.turns.history import raw_response_of, rebuilt_columns
 from dashboard.turns.models import Attempt, AttemptChunk, Turn
-from dashboard.turns.shown import turn_shown
+from dashboard.turns.turn_view import turn_view
 from tests.dashboard.pages import HTMX, page
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,7 @@ def test_it_is_what_it_says_and_replays_true(long_turn: Turn):
     assert 4_500_000 < sum(sizes) < 5_500_000
     kinds = set(Attempt.objects.filter(turn_id=long_turn.id).values_list("kind", flat=True))
     assert kinds == {"initial", "continuation", "after_tools", "error_retry"}
-    assert turn_shown(long_turn).verified
+    assert turn_view(long_turn).verified
     assert rebuilt_columns(long_turn)["verdict"] == long_turn.verdict
 
 

@@ -7,14 +7,14 @@ from django.test import override_settings
 
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Node
-from dashboard.turns.nodes import Form, grown, read, said
+from dashboard.turns.nodes import NodeForm, grown, read, said
 from dashboard.turns.recorder import keep
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 HISTORY = [b'{"role": "system"}', b'{"role": "user", "content": "Why?"}', b'{"role": "assistant"}', b'{"role": "user"}']
 
 
-def stored(forms: dict[Form, list[bytes]], parent: UUID | None = None, project: UUID = ONE) -> UUID:
+def stored(forms: dict[NodeForm, list[bytes]], parent: UUID | None = None, project: UUID = ONE) -> UUID:
     made = grown(project, parent, forms)
     keep(made)
     return made[-1].id
@@ -22,30 +22,30 @@ def stored(forms: dict[Form, list[bytes]], parent: UUID | None = None, project: 
 
 @pytest.mark.django_db
 def test_a_conversation_comes_back_in_each_form():
-    head = stored({Form.CLIENT: HISTORY[1:], Form.WIRE: HISTORY})
+    head = stored({NodeForm.CLIENT: HISTORY[1:], NodeForm.WIRE: HISTORY})
     nodes = read(head)
-    assert said(nodes, Form.WIRE) == HISTORY
-    assert said(nodes, Form.CLIENT) == HISTORY[1:]
+    assert said(nodes, NodeForm.WIRE) == HISTORY
+    assert said(nodes, NodeForm.CLIENT) == HISTORY[1:]
     assert read(None) == []
 
 
 @pytest.mark.django_db
 def test_conversations_that_begin_alike_share_what_they_have_in_common():
-    heads = [stored({Form.CLIENT: HISTORY[: n + 1], Form.WIRE: HISTORY[: n + 1]}) for n in range(4)]
+    heads = [stored({NodeForm.CLIENT: HISTORY[: n + 1], NodeForm.WIRE: HISTORY[: n + 1]}) for n in range(4)]
     assert Node.objects.count() == 4
     assert len(set(heads)) == 4
-    branch = stored({Form.CLIENT: [b"2"], Form.WIRE: [b"2"]}, parent=heads[1])
-    assert said(read(branch), Form.WIRE) == [*HISTORY[:2], b"2"]
+    branch = stored({NodeForm.CLIENT: [b"2"], NodeForm.WIRE: [b"2"]}, parent=heads[1])
+    assert said(read(branch), NodeForm.WIRE) == [*HISTORY[:2], b"2"]
     assert Node.objects.count() == 5
 
 
 def test_the_form_without_a_system_prompt_shares_the_nodes_of_the_later_messages():
-    early, late = (grown(ONE, None, {Form.CLIENT: HISTORY[1:n], Form.WIRE: HISTORY[:n]}) for n in (2, 4))
+    early, late = (grown(ONE, None, {NodeForm.CLIENT: HISTORY[1:n], NodeForm.WIRE: HISTORY[:n]}) for n in (2, 4))
     assert late[: len(early)] == early
 
 
 def test_another_project_another_key_and_another_parent_give_another_id():
-    forms = {Form.WIRE: HISTORY[:1]}
+    forms = {NodeForm.WIRE: HISTORY[:1]}
     first = grown(ONE, None, forms)[0].id
     assert grown(ONE, None, forms)[0].id == first
     assert grown(OTHER, None, forms)[0].id != first
@@ -58,10 +58,10 @@ def test_forms_and_messages_that_run_together_alike_are_told_apart():
     ids = {
         grown(ONE, None, forms)[-1].id
         for forms in (
-            {Form.WIRE: [b"ab"]},
-            {Form.CLIENT: [b"ab"]},
-            {Form.CLIENT: [b"a"], Form.WIRE: [b"b"]},
-            {Form.WIRE: [b"a", b"b"]},
+            {NodeForm.WIRE: [b"ab"]},
+            {NodeForm.CLIENT: [b"ab"]},
+            {NodeForm.CLIENT: [b"a"], NodeForm.WIRE: [b"b"]},
+            {NodeForm.WIRE: [b"a", b"b"]},
         )
     }
     assert len(ids) == 4
@@ -70,4 +70,4 @@ def test_forms_and_messages_that_run_together_alike_are_told_apart():
 @pytest.mark.django_db
 def test_a_long_conversation_is_read_in_one_go():
     wires = [b"%d" % n for n in range(3_000)]
-    assert said(read(stored({Form.WIRE: wires})), Form.WIRE) == wires
+    assert said(read(stored({NodeForm.WIRE: wires})), NodeForm.WIRE) == wires

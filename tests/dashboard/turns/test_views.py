@@ -66,7 +66,7 @@ def test_a_filter_that_cannot_be_is_refused_in_words_and_the_rest_is_shown(brows
 
 
 def test_older_and_newer_pages_are_linked(browser: Client, cut: Turn, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dashboard.turns.listing.PAGE_LENGTH", 1)
+    monkeypatch.setattr("dashboard.turns.timeline_page.PAGE_LENGTH", 1)
     older = drive(turn_start(agent=cut.agent, input_text="Another one."))
     first = page(browser, "/")
     assert str(older.id) in first
@@ -181,7 +181,7 @@ def test_the_link_to_what_was_sent_opens_a_page_and_htmx_gets_its_part(browser: 
     whole, part = page(browser, address), page(browser, address, **HTMX)
     assert "<title>Attempt 2 of" in whole
     assert 'css/turn.css"' in whole
-    assert 'js/copying.js"' in whole
+    assert 'js/copy_text.js"' in whole
     assert f'href="/turns/{cut.id}#attempts"' in whole
     assert "<html" not in part
     assert part.strip() in whole

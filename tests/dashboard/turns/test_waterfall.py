@@ -1,7 +1,7 @@
 from itertools import pairwise
 
 from agentcore.replay import fold
-from dashboard.turns.stepping import moments_of
+from dashboard.turns.moments import moments_of
 from dashboard.turns.waterfall import LENGTH, bars_of, rail_of
 from tests.dashboard.turns.histories import cut_twice, recorded, started
 

@@ -9,7 +9,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.live.transport import Transport
 from dashboard.webhooks.models import Webhook
-from dashboard.webhooks.sending import Sender
+from dashboard.webhooks.sender import Sender
 from dashboard.webhooks.services import webhook_create
 from tests.dashboard.receiving import Receiver, receiving
 

@@ -15,15 +15,15 @@ from django.test import override_settings
 from django.utils import timezone
 
 from dashboard.egress.rules import Rules
-from dashboard.live.offload import in_database
+from dashboard.live.db_threads import in_database
 from dashboard.live.services import turn_control, turn_start
 from dashboard.live.transport import Transport
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
-from dashboard.webhooks import settling
+from dashboard.webhooks import delivery_queue
 from dashboard.webhooks.models import Delivery, Happened, Try, Webhook
 from dashboard.webhooks.secret import signature
-from dashboard.webhooks.sending import Sender
+from dashboard.webhooks.sender import Sender
 from dashboard.webhooks.services import delivery_again, webhook_enable, webhook_new_secret, webhook_test
 from tests.dashboard.api.test_timeline import make_turns
 from tests.dashboard.driving import AgentOf, Play, drive
@@ -166,8 +166,8 @@ def test_a_failure_is_tried_again_with_the_same_id_and_a_new_time(webhook_of: We
 def test_what_nobody_takes_is_given_up_and_may_be_sent_again(webhook_of: WebhookOf, receiver: Receiver):
     webhook, _ = webhook_of()
     make_turns("a", status="completed")
-    receiver.answers += [(500, {})] * (len(settling.DELAYS) + 1)
-    for _ in range(len(settling.DELAYS) + 1):
+    receiver.answers += [(500, {})] * (len(delivery_queue.DELAYS) + 1)
+    for _ in range(len(delivery_queue.DELAYS) + 1):
         due()
         send()
     delivery = Delivery.objects.get()
@@ -185,10 +185,10 @@ def test_what_nobody_takes_is_given_up_and_may_be_sent_again(webhook_of: Webhook
 def test_a_webhook_whose_deliveries_all_fail_is_disabled_with_a_word(
     webhook_of: WebhookOf, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(settling, "DELAYS", ())
+    monkeypatch.setattr(delivery_queue, "DELAYS", ())
     webhook, _ = webhook_of()
-    receiver.answers += [(500, {})] * (settling.GIVEN_UP + 1)
-    make_turns(*["a"] * (settling.GIVEN_UP + 1), status="completed")
+    receiver.answers += [(500, {})] * (delivery_queue.GIVEN_UP + 1)
+    make_turns(*["a"] * (delivery_queue.GIVEN_UP + 1), status="completed")
     send()
     send()
     webhook.refresh_from_db()
@@ -267,7 +267,7 @@ def test_the_rules_of_egress_hold(webhook_of: WebhookOf, receiver: Receiver):
 
 def test_a_try_whose_worker_was_killed_is_made_again_after_its_lease(webhook_of: WebhookOf, receiver: Receiver):
     webhook_test(webhook_of()[0])
-    assert len(settling.claim(10, [])) == 1  # and its worker is gone
+    assert len(delivery_queue.claim(10, [])) == 1  # and its worker is gone
     send()
     assert not receiver.requests
     due()
@@ -280,9 +280,9 @@ def test_no_more_than_a_few_go_to_one_webhook_at_once(webhook_of: WebhookOf):
     for _ in range(6):
         webhook_test(slow)
     webhook_test(other)
-    claimed = settling.claim(10, [])
-    assert sorted(one.webhook.name for one in claimed) == ["on-call"] * settling.OF_ONE + ["other"]
-    assert settling.claim(10, [slow.id]) == []
+    claimed = delivery_queue.claim(10, [])
+    assert sorted(one.webhook.name for one in claimed) == ["on-call"] * delivery_queue.OF_ONE + ["other"]
+    assert delivery_queue.claim(10, [slow.id]) == []
 
 
 def test_a_secret_that_cannot_be_read_any_more_is_said(webhook_of: WebhookOf, receiver: Receiver):
@@ -312,8 +312,8 @@ def test_old_deliveries_are_forgotten_and_waiting_ones_stay(webhook_of: WebhookO
         webhook_test(webhook)
     send()
     waiting = webhook_test(webhook)
-    Delivery.objects.update(created_at=timezone.now() - settling.KEPT - timedelta(days=1))
-    settling.sweep()
+    Delivery.objects.update(created_at=timezone.now() - delivery_queue.KEPT - timedelta(days=1))
+    delivery_queue.sweep()
     assert list(Delivery.objects.all()) == [waiting]
 
 

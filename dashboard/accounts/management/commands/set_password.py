@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from dashboard.accounts.services import OPERATOR, owner_password_set
 from dashboard.audit.services import command_record
-from dashboard.runtime.preparing import prepare
+from dashboard.runtime.database_setup import prepare
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand
 from dashboard.accounts.access import SIGN_IN
 from dashboard.accounts.services import one_time_code_create
 from dashboard.audit.services import command_record
-from dashboard.runtime.preparing import prepare
+from dashboard.runtime.database_setup import prepare
 
 
 class Command(BaseCommand):

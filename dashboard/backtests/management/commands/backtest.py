@@ -19,12 +19,12 @@ from dashboard.agents.models import Policy, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.selectors import policy_get, policy_version_standing, project_default
 from dashboard.audit.services import command_record
-from dashboard.backtests import working
+from dashboard.backtests import runner
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.selectors import backtest_get, backtest_shown
 from dashboard.backtests.services import UNFINISHED, backtest_cancel, backtest_create
-from dashboard.backtests.telling import lines_of
-from dashboard.runtime.preparing import prepare
+from dashboard.backtests.terminal_output import lines_of
+from dashboard.runtime.database_setup import prepare
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 
 LOOK_SECONDS = 0.1  #: between two looks at what other processes still judge
@@ -118,9 +118,9 @@ def filter_of(said: list[str]) -> dict[str, Any]:
 
 def _worked_on(backtest: Backtest, stop: Event) -> Backtest:
     """The backtest once it is over: judged here, and by any worker that has taken it up too."""
-    working.plan(backtest.pk)
+    runner.plan(backtest.pk)
     while not stop.is_set():
-        working.work(backtest.pk, stop.is_set)
+        runner.work(backtest.pk, stop.is_set)
         if backtest_get(backtest.pk).status not in UNFINISHED:
             break
         stop.wait(LOOK_SECONDS)

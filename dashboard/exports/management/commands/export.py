@@ -13,7 +13,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.audit.services import command_record
 from dashboard.backtests.management.commands.backtest import filter_of
 from dashboard.exports.formats import FORMATS, file_of
-from dashboard.runtime.preparing import prepare
+from dashboard.runtime.database_setup import prepare
 from dashboard.turns.filters import TimelineFilters
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from agentcore.messages import Message, Role, ToolCall
 from dashboard.agents.strict_json import read_strictly
-from dashboard.gateway.wire.asked import MOST_MESSAGES
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type, wrong_value
+from dashboard.gateway.wire.parsed_request import MOST_MESSAGES
 
 #: A client's roles, as ours. `function` is how results were told before there were tools.
 ROLES: Mapping[str, Role] = {

@@ -5,12 +5,12 @@ from typing import Any
 
 from agentcore.messages import ToolSpec
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type
-from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered, read_specs
+from dashboard.gateway.wire.offered_tools import ANYTHING, NO_TOOLS, OfferedTools, read_specs
 
 _PLAIN = frozenset({"name", "description", "parameters"})
 
 
-def read_tools(body: Mapping[str, Any]) -> Offered | Fault:
+def read_tools(body: Mapping[str, Any]) -> OfferedTools | Fault:
     """`tools` and `tool_choice`, or else `functions` and `function_call`."""
     if body.get("tools"):
         return _tools(body["tools"], body.get("tool_choice"))
@@ -19,7 +19,7 @@ def read_tools(body: Mapping[str, Any]) -> Offered | Fault:
     return NO_TOOLS
 
 
-def _tools(given: Any, choice: Any) -> Offered | Fault:
+def _tools(given: Any, choice: Any) -> OfferedTools | Fault:
     if not isinstance(given, list):
         return wrong_type("tools", "an array of objects", given)
     specs, other, exact = [], "", True
@@ -38,7 +38,7 @@ def _tools(given: Any, choice: Any) -> Offered | Fault:
         if kind != "function":
             other = other or str(kind)
         exact = exact and _is_said_by_its_spec(entry)
-    return Offered(tuple(specs), choice, _allowed(choice), () if exact else tuple(given), other)
+    return OfferedTools(tuple(specs), choice, _allowed(choice), () if exact else tuple(given), other)
 
 
 def _allowed(choice: Any) -> frozenset[str] | None:
@@ -56,14 +56,14 @@ def _is_said_by_its_spec(entry: Mapping[str, Any]) -> bool:
     return entry.keys() == {"type", "function"} and isinstance(function, dict) and function.keys() == _PLAIN
 
 
-def _functions(given: Any, choice: Any) -> Offered | Fault:
+def _functions(given: Any, choice: Any) -> OfferedTools | Fault:
     if not isinstance(given, list):
         return wrong_type("functions", "an array of objects", given)
     specs = read_specs(given, _spec, "functions[{}]")
     if isinstance(specs, Fault):
         return specs
     named = {"type": "function", "function": choice} if isinstance(choice, dict) else choice
-    return Offered(specs, named, legacy=True)
+    return OfferedTools(specs, named, legacy=True)
 
 
 def _spec(given: Any, at: str) -> ToolSpec | Fault:

@@ -12,19 +12,19 @@ METHODS = (WHOLE, STREAM, COUNT)
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ParsedAddress:
     """`method`: one of `METHODS`."""
 
     model: str
     method: str
 
 
-def called(path: str) -> Called | None:
+def parse_address(path: str) -> ParsedAddress | None:
     """What is asked there; None where nothing of the Gemini API is that we answer."""
     found = _CALLED.fullmatch(path)
     if found is None or found["method"] not in METHODS:
         return None
-    return Called(found["model"], found["method"])
+    return ParsedAddress(found["model"], found["method"])
 
 
 def wants_array(path: str, query: bytes) -> bool:

@@ -11,10 +11,10 @@ from typing import Any
 
 from agentcore.machine.classify import with_unique_ids
 from agentcore.messages import Message, Role, ToolCall
-from dashboard.gateway.wire.asked import MOST_MESSAGES
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.gemini.address import camel
 from dashboard.gateway.wire.gemini.faults import expected, invalid, required
+from dashboard.gateway.wire.parsed_request import MOST_MESSAGES
 
 _USER, _MODEL = "user", "model"
 #: `function` and `tool` is how some clients tell results.

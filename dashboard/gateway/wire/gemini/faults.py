@@ -51,7 +51,7 @@ def fault_body(fault: Fault, request_id: str) -> bytes:
 
 
 def fault_event(fault: Fault, request_id: str) -> bytes:
-    """The same as the last event of a stream."""
+    """The fault as the last event of a stream."""
     return b"data: " + fault_body(fault, request_id) + b"\n\n"
 
 

@@ -8,7 +8,7 @@ from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.gemini.address import camel
 from dashboard.gateway.wire.gemini.faults import expected, invalid, required
 from dashboard.gateway.wire.gemini.schemas import json_schema
-from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered, read_specs
+from dashboard.gateway.wire.offered_tools import ANYTHING, NO_TOOLS, OfferedTools, read_specs
 
 DECLARED = "functionDeclarations"
 _CLIENTS_OWN = frozenset({DECLARED, "computerUse"})  #: tools that the client runs; Google runs all others
@@ -25,7 +25,7 @@ _CHOICES: Mapping[str, str] = {
 Json = Mapping[str, Any]
 
 
-def read_tools(body: Json) -> Offered | Fault:
+def read_tools(body: Json) -> OfferedTools | Fault:
     """`tools` and `toolConfig`."""
     given = body.get("tools")
     if given is None:
@@ -42,7 +42,7 @@ def read_tools(body: Json) -> Offered | Fault:
     if isinstance(choice, Fault):
         return choice
     other = next((kind for kind in _kinds(given) if kind != DECLARED), "")
-    return Offered(specs, *choice, other=other) if specs or other else NO_TOOLS
+    return OfferedTools(specs, *choice, other=other) if specs or other else NO_TOOLS
 
 
 def run_by_provider(body: Json) -> bool:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentcore.messages import Message, Role, ToolCall
-from dashboard.gateway.wire.asked import MOST_MESSAGES
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.messages.faults import expected, invalid, required
+from dashboard.gateway.wire.parsed_request import MOST_MESSAGES
 
 _ROLES: Mapping[str, Role] = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
 #: Blocks of an assistant that another dialect is not told: thoughts are signed for Anthropic's models alone.

@@ -51,5 +51,5 @@ def fault_body(fault: Fault, request_id: str) -> bytes:
 
 
 def fault_event(fault: Fault, request_id: str) -> bytes:
-    """The same as the last event of a stream."""
+    """The fault as the last event of a stream."""
     return b"event: error\ndata: " + fault_body(fault, request_id) + b"\n\n"

@@ -6,7 +6,7 @@ from typing import Any
 from agentcore.messages import ToolSpec
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.messages.faults import expected, invalid, required
-from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered, read_specs
+from dashboard.gateway.wire.offered_tools import ANYTHING, NO_TOOLS, OfferedTools, read_specs
 
 #: Types of Anthropic's own tools that the client runs; all others are run by Anthropic, within the answer.
 _RUN_BY_CLIENTS = ("bash_", "text_editor_", "computer_", "memory_", "browser_")
@@ -15,7 +15,7 @@ _PLAIN = frozenset({"name", "description", "input_schema"})
 _CHOICES: Mapping[str, str] = {"auto": "auto", "any": "required", "none": "none"}
 
 
-def read_tools(body: Mapping[str, Any]) -> Offered | Fault:
+def read_tools(body: Mapping[str, Any]) -> OfferedTools | Fault:
     """`tools` and `tool_choice`."""
     given = body.get("tools")
     if not given:
@@ -31,7 +31,7 @@ def read_tools(body: Mapping[str, Any]) -> Offered | Fault:
     other = next((kind for entry in given if (kind := _typed(entry))), "")
     plain = all(entry.keys() <= _PLAIN for entry in given)
     named = tuple(spec for spec in specs if spec.name)
-    return Offered(named, choice, verbatim=() if plain else tuple(given), other=other)
+    return OfferedTools(named, choice, verbatim=() if plain else tuple(given), other=other)
 
 
 def run_by_provider(body: Mapping[str, Any]) -> bool:

@@ -12,8 +12,8 @@ from agentcore.messages import Message, Role, ToolCall
 from agentcore.providers.openai_responses.items import OTHER_CLIENT_CALLS, call_id, client_calls
 from agentcore.providers.openai_responses.request import written
 from dashboard.agents.strict_json import read_strictly
-from dashboard.gateway.wire.asked import MOST_MESSAGES
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type, wrong_value
+from dashboard.gateway.wire.parsed_request import MOST_MESSAGES
 
 ROLES: Mapping[str, Role] = {
     "user": Role.USER,
@@ -200,7 +200,7 @@ def read_input(given: Any, before: Sequence[Message] = (), answered: Sequence[It
 
 
 def text_of(item: Item) -> str:
-    """What a message says."""
+    """The text of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from dashboard.gateway.wire.responses.answering import to_json
 from dashboard.gateway.wire.responses.output import Json, summary, text_part
+from dashboard.gateway.wire.responses.serializers import to_json
 
 #: Of a call, by its type: the field that is written piece by piece, and the events that say so.
 _ARGUMENTS: Mapping[str, tuple[str, str]] = {
@@ -18,7 +18,7 @@ _PARTS: Mapping[str, tuple[str, Json]] = {"output_text": ("text", {"logprobs": [
 
 
 @dataclass(slots=True)
-class Written:
+class EventLog:
     """What has been written of a stream. An item that is open has the place after those that are done."""
 
     number: int = 0  #: of the next event

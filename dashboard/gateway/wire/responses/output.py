@@ -8,14 +8,14 @@ from typing import Any
 
 from agentcore.messages import ToolCall
 from agentcore.providers.openai_responses.items import call_id, client_calls
-from dashboard.gateway.wire.answers import Ended, Named
+from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn
 from dashboard.gateway.wire.responses.conversation import OUR_THOUGHTS, text_of
-from dashboard.gateway.wire.responses.words import COMPLETED, status_of
+from dashboard.gateway.wire.responses.status_words import COMPLETED, status_of
 
 Json = dict[str, Any]
 
 
-def output_of(named: Named, ended: Ended) -> list[Json]:
+def output_of(named: AnswerIdentity, ended: EndedTurn) -> list[Json]:
     """All items of a whole answer."""
     if (items := items_that_stand(ended)) is not None:
         return items
@@ -25,7 +25,7 @@ def output_of(named: Named, ended: Ended) -> list[Json]:
     return [*thoughts_of(named, ended), *message, *calls_of(named, ended)]
 
 
-def items_that_stand(ended: Ended) -> list[Json] | None:
+def items_that_stand(ended: EndedTurn) -> list[Json] | None:
     """The items of the one answer that there was, where they are this dialect's and say what is said."""
     said, items = ended.said, _items(ended.echoes[0] if len(ended.echoes) == 1 else None)
     if not items or said.refusal is not None:
@@ -35,7 +35,7 @@ def items_that_stand(ended: Ended) -> list[Json] | None:
     return items if text == (said.text or "") and calls == [call.id for call in said.calls] else None
 
 
-def thoughts_of(named: Named, ended: Ended) -> list[Json]:
+def thoughts_of(named: AnswerIdentity, ended: EndedTurn) -> list[Json]:
     """What was thought before the answer: as it came where it is OpenAI's, else as a summary; none of what is
     withheld."""
     if ended.said.text is None and not ended.said.calls:
@@ -44,22 +44,22 @@ def thoughts_of(named: Named, ended: Ended) -> list[Json]:
     return kept or ([thought_item(named, ended.reasoning)] if ended.reasoning else [])
 
 
-def calls_of(named: Named, ended: Ended) -> Iterator[Json]:
+def calls_of(named: AnswerIdentity, ended: EndedTurn) -> Iterator[Json]:
     return (_call_item(named, n, call) for n, call in enumerate(ended.said.calls))
 
 
-def thought_item(named: Named, text: str) -> Json:
+def thought_item(named: AnswerIdentity, text: str) -> Json:
     """Thoughts of a model that does not sign them."""
     return {"id": f"{OUR_THOUGHTS}{_digits(named)}", "type": "reasoning", "summary": [summary(text)]}
 
 
-def message_item(named: Named, text: str | None, refusal: str | None, status: str) -> Json:
+def message_item(named: AnswerIdentity, text: str | None, refusal: str | None, status: str) -> Json:
     parts = [] if text is None else [text_part(text)]
     parts += [] if refusal is None else [refusal_part(refusal)]
     return {**begun_message(named), "status": status, "content": parts}
 
 
-def begun_message(named: Named) -> Json:
+def begun_message(named: AnswerIdentity) -> Json:
     """A message before anything is said in it."""
     return {"id": f"msg_{_digits(named)}", "type": "message", "status": "in_progress", "role": "assistant"}
 
@@ -76,7 +76,7 @@ def summary(text: str) -> Json:
     return {"type": "summary_text", "text": text}
 
 
-def _call_item(named: Named, n: int, call: ToolCall) -> Json:
+def _call_item(named: AnswerIdentity, n: int, call: ToolCall) -> Json:
     place, about = f"{_digits(named)}{n:04d}", {"call_id": call.id, "name": call.name}
     if call.custom:
         return {"id": f"ctc_{place}", "type": "custom_tool_call", "status": COMPLETED, **about, "input": call.raw}
@@ -92,5 +92,5 @@ def _items(echo: object) -> list[Json]:
     return items if typed and known else []
 
 
-def _digits(named: Named) -> str:
+def _digits(named: AnswerIdentity) -> str:
     return named.id.removeprefix("resp_")

@@ -9,7 +9,7 @@ from typing import Any
 
 from agentcore.messages import ToolSpec
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type
-from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered, read_specs
+from dashboard.gateway.wire.offered_tools import ANYTHING, NO_TOOLS, OfferedTools, read_specs
 
 _FUNCTION = "function"
 #: Types of tools that the client runs; all others are run by the provider, within the answer.
@@ -19,7 +19,7 @@ _PLAIN = frozenset({"type", "name", "description", "parameters"})
 Json = dict[str, Any]
 
 
-def read_tools(body: Mapping[str, Any]) -> Offered | Fault:
+def read_tools(body: Mapping[str, Any]) -> OfferedTools | Fault:
     """`tools` and `tool_choice`."""
     given = body.get("tools")
     if not given:
@@ -36,7 +36,7 @@ def read_tools(body: Mapping[str, Any]) -> Offered | Fault:
     exact = all(entry.keys() <= _PLAIN for entry in given)
     named = tuple(spec for spec in specs if spec.name)
     verbatim = () if exact else tuple(_in_chat_form(entry) for entry in given)
-    return Offered(named, choice, _allowed(choice), verbatim, other)
+    return OfferedTools(named, choice, _allowed(choice), verbatim, other)
 
 
 def run_by_provider(body: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentcore.messages import Message, Role
+from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content.shapes import (
     asked_call,
     mapping,
@@ -15,8 +16,7 @@ from dashboard.ingest.conventions.content.shapes import (
     whole_calls,
     words,
 )
-from dashboard.ingest.conventions.facts import read_json
-from dashboard.ingest.conventions.seen import AskedCall, Content, Word
+from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import Attributes
 
 INPUT = ("gen_ai.input.messages", "gen_ai.prompt")
@@ -39,7 +39,7 @@ class _Parts:
 
 
 def read(attributes: Attributes) -> Content:
-    """What these attributes tell of the messages."""
+    """Read the messages from these attributes."""
     told = _input(attributes)
     system, messages = system_apart(told) if told is not None else ("", None)
     instructions = read_json(attributes.get(SYSTEM))
@@ -83,7 +83,7 @@ def _answered(content: Content, output: list[Any]) -> Content:
     entry = next(mappings(output), {})
     parts = _parts(entry)
     reason = entry.get("finish_reason")
-    found = (Word("gen_ai.output.messages", reason),) if isinstance(reason, str) and reason else ()
+    found = (StopReasonSighting("gen_ai.output.messages", reason),) if isinstance(reason, str) and reason else ()
     return Content(
         system=content.system,
         input=content.input,

@@ -6,9 +6,9 @@ from typing import Any
 from agentcore.errors import CoreError
 from agentcore.messages import ChatResponse
 from agentcore.providers import get_provider
+from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content.shapes import asked_call, mapping, mappings, words
-from dashboard.ingest.conventions.facts import read_json
-from dashboard.ingest.conventions.seen import AskedCall, Content, Word
+from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import Attributes
 
 NAMES = ("output.value", "response_data")
@@ -41,7 +41,7 @@ def _decoded(dialect: str, told: Mapping[str, Any], source: str) -> Content:
         calls=tuple(AskedCall(call.id, call.name, call.raw) for call in asked),
         reasoning=answer.reasoning_content,
         refusal=answer.refusal,
-        words=() if raw is None else (Word(source, raw),),
+        words=() if raw is None else (StopReasonSighting(source, raw),),
         response_id=answer.response_id or "",
     )
 
@@ -65,7 +65,7 @@ def _openai_message(message: Mapping[str, Any], reason: Any, source: str) -> Con
     for call in mappings(message.get("tool_calls")):
         function = mapping(call.get("function"))
         calls.append(asked_call(call.get("id"), function.get("name"), function.get("arguments")))
-    found = (Word(source, reason),) if isinstance(reason, str) and reason else ()
+    found = (StopReasonSighting(source, reason),) if isinstance(reason, str) and reason else ()
     return Content(text=words(message.get("content")), calls=tuple(calls), words=found)
 
 
@@ -76,6 +76,6 @@ def _langchain(generation: Mapping[str, Any], source: str) -> Content:
     calls = tuple(asked_call(call.get("id"), call.get("name"), call.get("args")) for call in asked)
     about = mapping(generation.get("generation_info")) or mapping(message.get("response_metadata"))
     reason = about.get("finish_reason") or about.get("stop_reason")
-    found = (Word(source, reason),) if isinstance(reason, str) and reason else ()
+    found = (StopReasonSighting(source, reason),) if isinstance(reason, str) and reason else ()
     text = generation.get("text")
     return Content(text=text if isinstance(text, str) else words(message.get("content")), calls=calls, words=found)

@@ -6,8 +6,8 @@ from typing import Any
 
 from agentcore.messages import Message, Role, ToolCall, ToolSpec
 from agentcore.providers.wire.tool_arguments import read_arguments
-from dashboard.ingest.conventions.facts import read_json
-from dashboard.ingest.conventions.seen import AskedCall
+from dashboard.ingest.conventions.attributes import read_json
+from dashboard.ingest.conventions.observations import AskedCall
 
 _ROLES = {"developer": "system", "model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
 #: Under which pydantic-ai puts arguments that are no JSON.

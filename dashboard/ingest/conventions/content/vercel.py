@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentcore.messages import Message, Role
+from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content.shapes import (
     asked_call,
     mappings,
@@ -13,15 +14,14 @@ from dashboard.ingest.conventions.content.shapes import (
     whole_calls,
     words,
 )
-from dashboard.ingest.conventions.facts import read_json
-from dashboard.ingest.conventions.seen import AskedCall, Content
+from dashboard.ingest.conventions.observations import AskedCall, Content
 from dashboard.ingest.conventions.spans import Attributes
 
 _ANSWER = ("ai.response.text", "ai.response.toolCalls", "ai.response.object")
 
 
 def read(attributes: Attributes) -> Content:
-    """What these attributes tell of the messages."""
+    """Read the messages from these attributes."""
     sent = read_json(attributes.get("ai.prompt.messages"))
     messages = list(_messages(sent)) if isinstance(sent, list) else None
     system, others = system_apart(messages) if messages is not None else (None, None)

@@ -12,8 +12,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from dashboard.agents.selectors import project_default
 from dashboard.audit.services import command_record
 from dashboard.logs.files import TRANSCRIPTS, Options, file_import, files_in, transcripts_of
-from dashboard.logs.services import Taken
-from dashboard.runtime.preparing import prepare
+from dashboard.logs.services import ImportProgress
+from dashboard.runtime.database_setup import prepare
 
 EVERY_SECONDS = 2.0  #: between two lines of progress
 MOST_FAULTS = 20  #: of a file that are told one by one
@@ -57,8 +57,8 @@ class Command(BaseCommand):
         if faults and not turns and not here:
             sys.exit(1)
 
-    def _file(self, path: Path, asked: Options) -> tuple[Taken, int]:
-        taken, refused = Taken(), 0
+    def _file(self, path: Path, asked: Options) -> tuple[ImportProgress, int]:
+        taken, refused = ImportProgress(), 0
         for fault in file_import(path, asked, taken, self._progress(path, taken)):
             refused += 1
             if refused <= MOST_FAULTS:
@@ -71,7 +71,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{path}: {turns} {verb}, {taken.here:,} here already, {refused:,} refused")
         return taken, refused
 
-    def _progress(self, path: Path, taken: Taken) -> Callable[[int], None]:
+    def _progress(self, path: Path, taken: ImportProgress) -> Callable[[int], None]:
         """Tells how far a file is read, now and then."""
         size, last = max(1, path.stat().st_size if path.exists() else 1), time.monotonic()
 

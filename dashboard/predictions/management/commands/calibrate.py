@@ -18,14 +18,14 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.audit.services import command_record
 from dashboard.backtests.management.commands.backtest import filter_of
-from dashboard.predictions import calibrating, telling
-from dashboard.predictions.calibrating import Budget
-from dashboard.predictions.calibration_run import Run, connections_of
+from dashboard.predictions import calibration_state, terminal_output
+from dashboard.predictions.calibration_loop import CalibrationLoop, connections_of
+from dashboard.predictions.calibration_state import Budget
 from dashboard.predictions.models import Calibration
 from dashboard.predictions.trials import Values, left_out_for, plan_of
-from dashboard.runtime.asking import simulator_for
+from dashboard.runtime.database_setup import prepare
 from dashboard.runtime.ports import simulator_at
-from dashboard.runtime.preparing import prepare
+from dashboard.runtime.terminal_turn import simulator_for
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import timeline
@@ -77,31 +77,33 @@ class Command(BaseCommand):
         prepare(settings.ENVIRONMENT, simulator_url=simulator_at(port) if port else None)
         calibration, resumed = _calibration(project_default(), options)
         budget = Budget(options["tokens"], options["money"])
-        if budget.dollars is not None and any(t.bound.dollars is None for t in calibrating.trials_of(calibration)):
+        if budget.dollars is not None and any(
+            t.bound.dollars is None for t in calibration_state.trials_of(calibration)
+        ):
             raise CommandError("The price of some of these models is not known, so --money cannot be kept to. Leave "
                                "it out; --tokens bounds them.")  # fmt: skip
         out = self.stderr if options["json"] else self.stdout
-        used = calibrating.used_by(calibration)
-        for line in telling.plan_lines(calibration, resumed=resumed, used=used, budget=budget):
+        used = calibration_state.used_by(calibration)
+        for line in terminal_output.plan_lines(calibration, resumed=resumed, used=used, budget=budget):
             out.write(line, lambda text: text)
         _agreed(yes=options["yes"])
         command_record("calibrate", str(calibration.pk))
-        run = asyncio.run(_run(calibration, budget, telling.Progress(_stream(out), len(calibration.trials))))
+        run = asyncio.run(_run(calibration, budget, terminal_output.Progress(_stream(out), len(calibration.trials))))
         self._tell(run, as_json=options["json"])
         if calibration.finished_at is None:
             sys.exit(1)
 
-    def _tell(self, run: Run, *, as_json: bool) -> None:
-        used = calibrating.used_by(run.calibration)
+    def _tell(self, run: CalibrationLoop, *, as_json: bool) -> None:
+        used = calibration_state.used_by(run.calibration)
         if as_json:
-            self.stdout.write(json.dumps(telling.told(run.calibration, used, run.over)))
+            self.stdout.write(json.dumps(terminal_output.told(run.calibration, used, run.over)))
             return
         if run.over:
-            self.stdout.write(telling.OVER[run.over])
+            self.stdout.write(terminal_output.OVER[run.over])
         if run.unchecked:
             self.stdout.write("Why some failed was not asked, for that could exceed the budget.")
-        self.stdout.write(f"{telling.used_words(used)}.".capitalize())
-        self.stdout.write("\n".join(telling.table_lines(run.calibration)))
+        self.stdout.write(f"{terminal_output.used_words(used)}.".capitalize())
+        self.stdout.write("\n".join(terminal_output.table_lines(run.calibration)))
 
 
 def _stream(out: Any) -> Any:
@@ -109,11 +111,11 @@ def _stream(out: Any) -> Any:
     return getattr(out, "_out", out)
 
 
-async def _run(calibration: Calibration, budget: Budget, progress: telling.Progress) -> Run:
+async def _run(calibration: Calibration, budget: Budget, progress: terminal_output.Progress) -> CalibrationLoop:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    run = Run(calibration, budget, progress, stop)
+    run = CalibrationLoop(calibration, budget, progress, stop)
     async with AsyncExitStack() as stack:
         for connection in await asyncio.to_thread(connections_of, calibration):
             await stack.enter_async_context(simulator_for(connection))
@@ -123,19 +125,19 @@ async def _run(calibration: Calibration, budget: Budget, progress: telling.Progr
 
 def _calibration(project: Project, options: dict[str, Any]) -> tuple[Calibration, bool]:
     """The one to go on with, or a new one; whether it is gone on with."""
-    key = calibrating.key_of({name: options[name] for name in WORDS})
-    found = calibrating.calibration_unfinished(project=project, key=key)
+    key = calibration_state.key_of({name: options[name] for name in WORDS})
+    found = calibration_state.calibration_unfinished(project=project, key=key)
     if found is not None and not options["anew"]:
         return found, True
     if found is not None:
-        calibrating.calibration_finish(calibration=found)
+        calibration_state.calibration_finish(calibration=found)
     values = Values(options["max_tokens"], options["max_continuations"], options["values"])
     turns = _named(options["ids"]) if options["ids"] else _newest(project, options["filter"])
     plan = plan_of(turns, values, most=len(options["ids"]) or options["turns"])
     if not plan.trials:
         left_out = "".join(f" Left out {count:,}: {why}." for why, count in plan.left_out.items())
         raise CommandError(f"There is no turn to run again.{left_out}")
-    return calibrating.calibration_begin(project=project, key=key, plan=plan), False
+    return calibration_state.calibration_begin(project=project, key=key, plan=plan), False
 
 
 def _named(ids: list[UUID]) -> list[Turn]:

@@ -9,7 +9,7 @@ import psycopg
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection, transaction
 
-from dashboard.querying import installed
+from dashboard.querying import view_installer
 
 SECONDS = 60
 WIDEST = 60  #: characters of a value in a table
@@ -39,11 +39,11 @@ class Command(BaseCommand):
             raise CommandError(str(error).strip()) from error
 
     def _tell(self, asked: str, *, seconds: int, as_csv: bool) -> None:
-        installed.install()
+        view_installer.install()
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(
                 f"SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = '{seconds}s'; "
-                f"SET LOCAL search_path = {installed.SCHEMA}, public"
+                f"SET LOCAL search_path = {view_installer.SCHEMA}, public"
             )
             if _is_superuser(connection.connection):
                 cursor.execute(f"SET LOCAL ROLE {READER}")

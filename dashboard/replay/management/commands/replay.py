@@ -18,13 +18,13 @@ from dashboard.keeping.selectors import vouched_of
 from dashboard.live.narration import lines_of
 from dashboard.prices.templatetags.prices import money
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
-from dashboard.replay.sweeping import turn_sweep
-from dashboard.replay.swept import Point, Sweep
-from dashboard.runtime.preparing import prepare
+from dashboard.replay.sweep_result import Point, Sweep
+from dashboard.replay.sweep_service import turn_sweep
+from dashboard.runtime.database_setup import prepare
 from dashboard.suggesting.selectors import suggestion_for
-from dashboard.suggesting.words import because, sentence
-from dashboard.turns import presenting, selectors
-from dashboard.turns.certainty import MEANINGS, assumption_in_words
+from dashboard.suggesting.suggestion_text import because, sentence
+from dashboard.turns import api_serializers, selectors
+from dashboard.turns.certainty_text import MEANINGS, assumption_in_words
 from dashboard.turns.models import Turn
 
 NUMBERS = (
@@ -65,7 +65,7 @@ class Command(BaseCommand):
     def _verify(self, turn: Turn, *, as_json: bool) -> None:
         verification = turn_verify(turn=turn)
         if as_json:
-            told = presenting.verification_shown(verification)
+            told = api_serializers.verification_json(verification)
             self.stdout.write(_json({**told, "vouched_by": vouched_of(turn).by}))
         elif verification.verified:
             self.stdout.write(f"Replay verified: {verification.records} records replayed, all the same.")

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.audit.services import command_record
-from dashboard.runs.linking import link_stored
+from dashboard.runs.run_links import link_stored
 
 
 class Command(BaseCommand):

@@ -16,15 +16,15 @@ from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import agent_list, project_default
 from dashboard.audit.services import command_record
-from dashboard.live.narration import Lines
+from dashboard.live.narration import TurnNarration
 from dashboard.live.services import turn_start
-from dashboard.policies.deriving import derivation_of, why_told
-from dashboard.runtime.asking import simulator_for, work_and_watch
+from dashboard.policies.stop_explanation import derivation_of, why_told
+from dashboard.runtime.database_setup import prepare
 from dashboard.runtime.ports import simulator_at
-from dashboard.runtime.preparing import prepare
+from dashboard.runtime.terminal_turn import simulator_for, work_and_watch
+from dashboard.turns.api_serializers import record_json, turn_json
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Record, Turn
-from dashboard.turns.presenting import record_shown, turn_shown
 
 
 class Command(BaseCommand):
@@ -70,16 +70,16 @@ async def _run(agent: Agent, turn: Turn, queue: str, telling: "AsLines | AsJson"
         return await work_and_watch(turn, queue, telling, stop)
 
 
-class AsLines(Lines):
+class AsLines(TurnNarration):
     """For people: streamed text, a line for each thing that happens, then why it stopped, as tree and sentence."""
 
     def recorded(self, record: Record) -> None:
-        self.told(record_shown(record))
+        self.told(record_json(record))
 
     def ended(self, turn: Turn) -> None:
         why = derivation_of(turn)
         self.why(why.lines if why else ())
-        self.over(turn_shown(turn))
+        self.over(turn_json(turn))
 
 
 class AsJson:
@@ -89,11 +89,11 @@ class AsJson:
         """Text is in the records."""
 
     def recorded(self, record: Record) -> None:
-        self._write({"record": record_shown(record)})
+        self._write({"record": record_json(record)})
 
     def ended(self, turn: Turn) -> None:
         self._write({"why": why_told(turn, derivation_of(turn))})
-        self._write({"turn": turn_shown(turn)})
+        self._write({"turn": turn_json(turn)})
 
     def _write(self, value: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps(value, cls=DjangoJSONEncoder) + "\n")

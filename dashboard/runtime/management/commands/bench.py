@@ -10,14 +10,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dashboard.bench import backtest, core, live, loading, timeline, turn, what_if
+from dashboard.bench import backtest, bulk_load, core, live, timeline, turn, what_if
 from dashboard.bench.abuse.run import ATTACKS, abuse
 from dashboard.bench.chaos.run import chaos
 from dashboard.bench.gateway import run as gateway
 from dashboard.bench.ingest import run as ingest
 from dashboard.bench.storage import run as storage
+from dashboard.runtime.database_setup import prepare
 from dashboard.runtime.errors import StartError
-from dashboard.runtime.preparing import prepare
 
 GATEWAY = "gateway"
 SUITES: Mapping[str, tuple[Callable[..., Iterator[str]], str]] = {
@@ -85,7 +85,7 @@ class Command(BaseCommand):
         if options["suite"] not in WITHOUT_DATABASE:
             _prepare()
         if options["suite"] == LOAD:
-            loading.load(turns=options["turns"] or 1_000_000, days=options["days"], say=self.stdout.write)
+            bulk_load.load(turns=options["turns"] or 1_000_000, days=options["days"], say=self.stdout.write)
             return
         if options["suite"] == BACKTEST:
             for line in backtest.lines(options["turns"] or 100_000):

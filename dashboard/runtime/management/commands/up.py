@@ -6,8 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from dashboard.runtime.processes.place import add_processes
-from dashboard.runtime.starting import start
+from dashboard.runtime.processes.process_identity import add_processes
+from dashboard.runtime.startup import start
 
 
 class Command(BaseCommand):

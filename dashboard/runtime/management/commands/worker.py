@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from dashboard.runtime.starting import start
+from dashboard.runtime.startup import start
 
 
 class Command(BaseCommand):

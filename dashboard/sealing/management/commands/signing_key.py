@@ -6,8 +6,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.audit.services import command_record
+from dashboard.runtime.database_setup import prepare
 from dashboard.runtime.errors import StartError
-from dashboard.runtime.preparing import prepare
 from dashboard.sealing import keys
 from dashboard.sealing.models import KnownKey
 

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from dashboard.runtime.preparing import prepare
-from dashboard.sealing.checking import Checked, check_all
+from dashboard.runtime.database_setup import prepare
 from dashboard.sealing.resuming import Notes
+from dashboard.sealing.seal_check import Checked, check_all
 from dashboard.sealing.services import chain_some, seal_make
 from dashboard.turns.models import Turn
 

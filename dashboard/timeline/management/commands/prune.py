@@ -12,7 +12,7 @@ from django.utils import timezone
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import DEFAULT_PROJECT
 from dashboard.audit.services import command_record
-from dashboard.runtime.preparing import prepare
+from dashboard.runtime.database_setup import prepare
 from dashboard.timeline.pruning import Kept, Plan, plan, prune
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

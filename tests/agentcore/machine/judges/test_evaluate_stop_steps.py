@@ -1,11 +1,11 @@
 """evaluate_stop at the last iteration: a criterion that asks for more there is refused by max_steps (design §3.5)."""
 
 from agentcore import ContinuationDecision, ContinuationEvaluation, State, StopReason, Trigger, TurnStatus
-from agentcore.replay.folding import fold
+from agentcore.replay.record_spans import fold
 from agentcore.resource import resource_of
 from agentcore.verdict import verdict
 from agentcore.why import derive, roads_of
-from agentcore.why.case import cases_of
+from agentcore.why.transition_case import cases_of
 from tests.agentcore.playbook import Playbook, ended, finish, started
 
 

@@ -8,17 +8,17 @@ from django.db import OperationalError
 
 from agentcore.messages import TokenUsage
 from dashboard.gateway.access import shared_counts
+from dashboard.gateway.access.key_meter import PricedModel
 from dashboard.gateway.access.limits import KeyLimits
-from dashboard.gateway.access.meters import Asked
 from dashboard.gateway.access.refusals import UNREADABLE
 from dashboard.gateway.access.shared_counts import SharedCounts
 from dashboard.gateway.models import KeyPace, KeySpending
-from dashboard.live.offload import in_database
+from dashboard.live.db_threads import in_database
 from tests.dashboard.gateway.conftest import KeyOf
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ASKED = Asked("openai", "gpt-4o")
+ASKED = PricedModel("openai", "gpt-4o")
 FIVE = KeyLimits(requests_per_minute=5)
 
 

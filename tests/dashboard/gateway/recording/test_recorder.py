@@ -11,12 +11,12 @@ from django.db import connection, transaction
 from agentcore import serial, verify
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.models import GatewayCall
-from dashboard.gateway.recording import groups
-from dashboard.gateway.recording.large import LARGE, MARKS
+from dashboard.gateway.recording import group_writer
+from dashboard.gateway.recording.pending_turn import answered
 from dashboard.gateway.recording.recorder import Recorder
-from dashboard.gateway.recording.rows import Kept, Rows, add_part
-from dashboard.gateway.recording.said import Part
-from dashboard.gateway.recording.tracks import answered
+from dashboard.gateway.recording.recorder_messages import TurnUpdate
+from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part
+from dashboard.gateway.recording.text_dedup import LARGE, MARKS
 from dashboard.live.models import OwnedTurn, Process
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.history import (
@@ -28,7 +28,7 @@ from dashboard.turns.history import (
     sha256_of,
 )
 from dashboard.turns.models import Attempt, ClientRequest, Node, Piece, Record, Turn, TurnMessage
-from dashboard.turns.nodes import Form, read
+from dashboard.turns.nodes import NodeForm, read
 from dashboard.turns.recorder import append_chunk, record_step
 from tests.dashboard.gateway.told_turns import BODY, ODD, TOLD, Story, called, cut, ended, tell, thought
 
@@ -58,10 +58,10 @@ STORIES = {
 @pytest.mark.parametrize("answer", [ended, called, thought])
 def test_what_is_large_stands_in_no_row_and_counts_for_what_it_is(answer):
     """It is sent beside the rows; and as large as it is, it is waited for."""
-    story, rows = Story([answer("x" * (4 * LARGE))]), Rows()
+    story, rows = Story([answer("x" * (4 * LARGE))]), TableRows()
     entries = [entry for _, entry in story.steps()]
     size = sum(map(answered, entries))
-    add_part(rows, story.id, Part(0.0, story.new_turn(), entries, size=size), Kept())
+    add_part(rows, story.id, TurnUpdate(0.0, story.new_turn(), entries, size=size), StoredTurn())
     assert size >= 4 * LARGE
     assert sum(len(text) for texts in rows.tables.values() for text in texts) < LARGE
 
@@ -86,7 +86,7 @@ def all_rows() -> dict[str, list[dict[str, object]]]:
     for turn in rows["turns_turn"]:
         turn["node_id"] = messages_of(turn["id"])
         del turn["answered_key"], turn["history_keys"]  # of what a client sends, and may send back
-        turn["shared_id"] = [node for node in read(turn["shared_id"]) if Form.VALUE in node]
+        turn["shared_id"] = [node for node in read(turn["shared_id"]) if NodeForm.VALUE in node]
     rows["turns_record"] = [vars(record) | {"_state": None} for record in Record.objects.order_by("turn_id", "seq")]
     for record in rows["turns_record"]:
         record["packed"] = record["packed"] is not None
@@ -292,14 +292,14 @@ def test_who_was_taken_for_gone_writes_nothing_more():
 
 def test_a_turn_of_which_no_rows_can_be_made_keeps_no_other_from_being_stored(monkeypatch):
     good, bad = Story([ended("good")]), Story([ended("bad")])
-    project_id, add = project_default().pk, groups.add_part
+    project_id, add = project_default().pk, group_writer.add_part
 
     def add_part(rows, turn_id, part, kept) -> None:
         if turn_id == bad.id:
             raise TypeError("not to be written down")
         add(rows, turn_id, part, kept)
 
-    monkeypatch.setattr(groups, "add_part", add_part)
+    monkeypatch.setattr(group_writer, "add_part", add_part)
 
     async def told() -> list[object]:
         async with recording() as recorder:

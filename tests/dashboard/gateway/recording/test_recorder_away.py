@@ -21,9 +21,9 @@ from dashboard.agents.services import connection_create
 from dashboard.bench.chaos.scratch import STOPS, Scratch, scratch
 from dashboard.gateway import app
 from dashboard.gateway.app import Gateway
-from dashboard.gateway.recording import recorder, tracks
+from dashboard.gateway.recording import pending_turn, recorder
+from dashboard.gateway.recording.pending_turn import NotStoredError
 from dashboard.gateway.recording.recorder import Recorder
-from dashboard.gateway.recording.tracks import NotStoredError
 from dashboard.gateway.services import key_create
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.turns.history import recording_of
@@ -90,7 +90,7 @@ def test_who_waits_is_told_and_all_is_stored_once_the_database_is_back(store):
         await recorder.close()
         return waited
 
-    assert run(told()) < tracks.PATIENCE_SECONDS + 8  # and not the ten of who asks for a connection
+    assert run(told()) < pending_turn.PATIENCE_SECONDS + 8  # and not the ten of who asks for a connection
     turns = [each.turn() for each in said]
     assert [turn.status for turn in turns] == ["completed"] * 12
     assert all(verify(recording_of(turn)).verified for turn in turns)

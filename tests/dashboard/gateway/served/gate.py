@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from dashboard.gateway import app
-from dashboard.runtime.serving import config_of
+from dashboard.runtime.server import config_of
 from tests.dashboard.website import until
 
 

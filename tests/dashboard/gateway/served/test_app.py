@@ -2,7 +2,7 @@
 
 import json
 
-from dashboard.gateway.serving.receiving import MOST_BYTES
+from dashboard.gateway.serving.request_body import MOST_BYTES
 from dashboard.turns.history import client_body_of
 from dashboard.turns.models import Turn
 

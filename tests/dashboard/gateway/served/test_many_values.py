@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from dashboard.gateway.serving.receiving import MOST_VALUES, MOST_VALUES_RELAYED
-from dashboard.gateway.wire.doors import BY_PATH
-from dashboard.gateway.wire.relayed import RELAYED
+from dashboard.gateway.serving.request_body import MOST_VALUES, MOST_VALUES_RELAYED
+from dashboard.gateway.wire.caller_dialects import BY_PATH
+from dashboard.gateway.wire.relay_routes import RELAYED
 from tests.dashboard.gateway.served.conftest import AgentAt
 from tests.dashboard.gateway.served.gate import Gate
 

@@ -1,7 +1,7 @@
 """Why the model stopped, and what its client is told: every ending × dialect × mode × whole or streamed.
 
 What an OpenAI-style upstream says goes through as it is where the call is only watched; all else is the one table of
-`dashboard.gateway.wire.reasons`. Whatever is told, the history verifies.
+`dashboard.gateway.wire.finish_reasons`. Whatever is told, the history verifies.
 """
 
 import pytest

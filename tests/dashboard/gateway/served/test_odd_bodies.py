@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import brotli
 import pytest
 
-from dashboard.gateway.serving.receiving import MOST_BYTES
+from dashboard.gateway.serving.request_body import MOST_BYTES
 from tests.dashboard.gateway.served.conftest import AgentAt
 from tests.dashboard.gateway.served.gate import Gate
 from tests.dashboard.gateway.served.raw_provider import chunked

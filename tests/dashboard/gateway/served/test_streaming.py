@@ -11,9 +11,9 @@ import pytest
 
 from agentcore import verify
 from dashboard.gateway.models import GatewayCall
+from dashboard.gateway.recording.pending_turn import NotStoredError
 from dashboard.gateway.recording.recorder import Recorder
-from dashboard.gateway.recording.tracks import NotStoredError
-from dashboard.gateway.serving import call, keeping_alive
+from dashboard.gateway.serving import gateway_call, keep_alive
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.conftest import turn_of
@@ -162,7 +162,7 @@ def test_an_empty_answer_at_the_cap_is_an_error_that_is_not_tried_again(gate, up
 
 
 def test_a_silent_stream_is_kept_alive(gate, upstream, continued, watched, monkeypatch):
-    monkeypatch.setattr(keeping_alive, "SILENCE_SECONDS", 0.1)
+    monkeypatch.setattr(keep_alive, "SILENCE_SECONDS", 0.1)
     for model in ("continued", "watched"):
         upstream.says(Reply(said("Hello."), pause=0.25))
         answer = gate.ask(model=model, stream=True)
@@ -226,7 +226,7 @@ def test_who_hangs_up_while_the_end_is_being_stored_is_counted_and_charged_once(
         await asyncio.sleep(0.5)
         await committed(recorder, turn_id)
 
-    monkeypatch.setattr(call, "count_call", counted.append)
+    monkeypatch.setattr(gateway_call, "count_call", counted.append)
     monkeypatch.setattr(Recorder, "committed", slow)
     upstream.says(said("All", " of it"))
     with socket.create_connection(("127.0.0.1", urlsplit(gate.address).port or 0)) as client:

@@ -11,19 +11,19 @@ from django.utils import timezone
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
 from dashboard.agents.models import Agent, Policy
+from dashboard.agents.observe_policy import was_watched
 from dashboard.agents.services import policy_create
-from dashboard.agents.watching import was_watched
-from dashboard.backtests import working
-from dashboard.backtests.lengths import estimate_of
+from dashboard.backtests import runner
+from dashboard.backtests.answer_lengths import estimate_of
 from dashboard.backtests.models import Backtest
+from dashboard.backtests.result_text import in_words
 from dashboard.backtests.services import backtest_create
 from dashboard.backtests.sweep_map import map_of, sample_of
-from dashboard.backtests.words import in_words
-from dashboard.policies import shadowing
+from dashboard.policies import shadow_evaluation
 from dashboard.policies.ledger import ledger_of
 from dashboard.policies.selectors import tally_of
 from dashboard.policies.services import shadow_start
-from dashboard.policies.stopped import stop_of
+from dashboard.policies.stop_setting import stop_setting_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
@@ -47,7 +47,7 @@ def ours(watched: Agent) -> Policy:
 
 def tried(policy: Policy, draft: dict[str, object], *, stands: bool) -> Backtest:
     made = backtest_create(project=policy.project, policy=draft, filter={}, stands_for=policy if stands else None)
-    working.run(made.pk)
+    runner.run(made.pk)
     made.refresh_from_db()
     assert (made.status, made.total) == ("done", 1)
     return made
@@ -104,7 +104,7 @@ def test_a_pause_that_was_resumed_is_no_word_of_a_policy(gate, upstream, watched
     assert (turn.continuations, turn.terminal_reason) == (1, "cut_below_cap")
     made = tried(ours, draft, stands=False)
     assert getattr(made, word) == 1
-    assert stop_of(turn) is None
+    assert stop_setting_of(turn) is None
     now = timezone.now()
     assert ledger_of(watched.project, since=now - timedelta(days=1), now=now).lines == ()
 
@@ -127,7 +127,7 @@ def test_the_shadow_leaves_out_what_its_policy_did_not_act_on(gate, upstream, wa
     upstream.says(whole("All of it."))
     acted_on = [turn_of(gate.ask(model=model)) for model in ("watched", "continued")][1]
     assert tally_of(shadow).waiting == 1
-    assert shadowing.sweep() == 1
+    assert shadow_evaluation.sweep() == 1
     assert list(shadow.verdicts.values_list("turn", "word")) == [(acted_on.id, "same")]
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from agentcore.messages import Role
-from dashboard.gateway.wire.asked import shown_input
 from dashboard.gateway.wire.chat.conversation import Conversation, read_messages
 from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.parsed_request import shown_input
 
 USER = {"role": "user", "content": "Hello?"}
 

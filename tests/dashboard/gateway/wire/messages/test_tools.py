@@ -4,7 +4,7 @@ import pytest
 
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.messages.tools import is_parallel, read_tools, run_by_provider
-from dashboard.gateway.wire.offered import NO_TOOLS, Offered
+from dashboard.gateway.wire.offered_tools import NO_TOOLS, OfferedTools
 
 LOOK = {"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}
 BASH = {"type": "bash_20250124", "name": "bash"}
@@ -12,9 +12,9 @@ SEARCH = {"type": "web_search_20250305", "name": "web_search"}
 TOOLSET = {"type": "mcp_toolset", "mcp_server_name": "n"}
 
 
-def read(*tools, **more) -> Offered:
+def read(*tools, **more) -> OfferedTools:
     found = read_tools({"tools": list(tools), **more})
-    assert isinstance(found, Offered), found
+    assert isinstance(found, OfferedTools), found
     return found
 
 

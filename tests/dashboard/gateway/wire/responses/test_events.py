@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dashboard.gateway.wire.responses.events import Written
+from dashboard.gateway.wire.responses.events import EventLog
 
 THOUGHT = {
     "type": "reasoning",
@@ -30,7 +30,7 @@ def kinds(told: bytes) -> list[str]:
 
 @pytest.mark.parametrize("item", [THOUGHT, PATCH, SHELL], ids=lambda item: item["type"])
 def test_a_whole_item_is_repeated_as_it_came(item):
-    written = Written()
+    written = EventLog()
     told = written.whole(item)
     events = [json.loads(line[6:]) for line in told.decode().split("\n") if line.startswith("data: ")]
     assert written.items == [item]
@@ -41,7 +41,7 @@ def test_a_whole_item_is_repeated_as_it_came(item):
 
 
 def test_thoughts_are_told_summary_by_summary():
-    assert kinds(Written().whole(THOUGHT))[1:-1] == [
+    assert kinds(EventLog().whole(THOUGHT))[1:-1] == [
         *["reasoning_summary_part.added", "reasoning_summary_text.delta"],
         *["reasoning_summary_text.done", "reasoning_summary_part.done"],
         *["reasoning_summary_part.added", "reasoning_summary_text.delta"],
@@ -51,4 +51,4 @@ def test_thoughts_are_told_summary_by_summary():
 
 
 def test_the_text_of_a_custom_call_has_events_of_its_own():
-    assert kinds(Written().whole(PATCH))[1:-1] == ["custom_tool_call_input.delta", "custom_tool_call_input.done"]
+    assert kinds(EventLog().whole(PATCH))[1:-1] == ["custom_tool_call_input.delta", "custom_tool_call_input.done"]

@@ -1,0 +1,52 @@
+"""The phrases of a verdict about errors: how many calls failed, what left no other try, what the error policy said."""
+
+from agentcore.commands import Finish
+from agentcore.machine.snapshot import Snapshot
+from agentcore.number_format import count, number
+from agentcore.reasons import StopReason
+from agentcore.resource import LIMIT_OF, no_retry_helps, resource_of
+
+
+def failed(snapshot: Snapshot, end: Finish) -> str:
+    """How the calls failed, why no other was made, and the provider's own words; follows “Failed”."""
+    failures = snapshot.spent.total_failures
+    ran_out = _after(failures, snapshot.spent.attempts)
+    ran_out += _beside_retries(snapshot)
+    if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
+        ran_out += f", with max_retries at {number(snapshot.error_policy.max_retries)}"
+    kept = " What had arrived is kept." if snapshot.output_text else ""
+    return f"{ran_out}: {_closed(end.error_message or str(end.error_code))}{kept}"
+
+
+def _after(failures: int, attempts: int) -> str:
+    """`on the first call`, `on call 3`, `after 2 failed calls`."""
+    if failures == 1 and attempts:
+        return " on the first call" if attempts == 1 else f" on call {number(attempts)}"
+    return f" after {count(failures, 'failed call')}" if failures else ""
+
+
+def _beside_retries(snapshot: Snapshot) -> str:
+    """The limit that left no other try, and how much of it was used."""
+    outcome = snapshot.outcome
+    if outcome is not None and resource_of(snapshot) == "max_total_completion_tokens":
+        return f", with max_total_completion_tokens used up ({outcome.forbidding_reason()})"
+    if outcome is None or outcome.resolved_by not in LIMIT_OF:
+        return ""
+    return f", with {LIMIT_OF[outcome.resolved_by]} used up ({outcome.forbidding_reason()})"
+
+
+def _closed(sentence: str) -> str:
+    """A provider's own words, ended as a sentence is."""
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
+
+
+def plainly(snapshot: Snapshot, told: str) -> str:
+    """What the error policy said with plain words in place of the specification's sentence."""
+    evaluations = snapshot.outcome.evaluations if snapshot.outcome else ()
+    said = next((each for each in evaluations if each.criterion == "ErrorPolicyCriterion"), None)
+    if said is None or "consecutiveFailures" not in said.context:
+        return told
+    kind, failures = str(said.context["errorType"]).replace("_", " "), said.context["consecutiveFailures"]
+    running = "1 failure" if failures == 1 else f"{number(failures)} failures in a row"
+    limit = number(said.context["maxRetries"])
+    return told.replace(said.reason, f"{kind} error, {running}, with max_retries at {limit}")

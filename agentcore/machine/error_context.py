@@ -1,0 +1,41 @@
+"""The error context that the error policy is asked about: the machine's own, or a policy's (`Policy.resolver`)."""
+
+from dataclasses import dataclass
+
+from agentcore.argument_validation import required
+from agentcore.error_policy import ErrorContext, ResolvesErrorContext
+from agentcore.machine.snapshot import Snapshot
+from agentcore.values import replace
+
+UNRESOLVED = "The error-context resolver "  #: how the words begin where one could not tell
+
+
+class Unresolved(Exception):
+    """A resolver has nothing to say; its text is why, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentErrorContextResolver:
+    """What the machine counted itself: the default, and what a resolver of one's own may start from."""
+
+    def resolve(self, state: Snapshot) -> ErrorContext:
+        """The type of the failure and the failures that the snapshot counts."""
+        required(state, Snapshot, "state")
+        return state.counted_error_context()
+
+
+def resolved(snapshot: Snapshot, resolver: ResolvesErrorContext) -> Snapshot:
+    """The snapshot with what the resolver makes of its failure, which it is asked about once."""
+    failure = snapshot.failure
+    if failure is None or failure.context is not None or failure.unresolved:
+        return snapshot
+    try:
+        context = resolver.resolve(snapshot)
+        if not isinstance(context, ErrorContext):
+            raise Unresolved(f"{UNRESOLVED}gave a {type(context).__name__}, not an ErrorContext")
+    except Unresolved as error:
+        return replace(snapshot, failure=replace(failure, unresolved=str(error)))
+    except Exception as error:
+        words = f"{UNRESOLVED}raised {type(error).__name__}: {error}"
+        return replace(snapshot, failure=replace(failure, unresolved=words))
+    return replace(snapshot, failure=replace(failure, context=context))

@@ -1,0 +1,122 @@
+"""What an operator changes in a turn that runs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentcore.error_policy import ErrorHandlingDecision, ErrorPolicy
+from agentcore.errors import IllegalEvent
+from agentcore.events import OperatorActed, OperatorAction
+from agentcore.machine.breakpoints import still_low
+from agentcore.machine.pending_tool_calls import refusals, tools_to_approve, with_changed_call
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import DECIDING, State
+from agentcore.messages import ChatResponse, Message, TokenUsage
+from agentcore.policy import Limits, Policy
+from agentcore.values import replace
+
+#: What a held turn goes on by.
+RELEASING = frozenset({OperatorAction.RELEASE, OperatorAction.STEP, OperatorAction.REFUSE})
+
+_UNLIMITED = Limits()  # what is None here may be None
+
+
+def told(event: OperatorActed) -> str:
+    """What was done, in words, by whom. What is changed beside it stands in the event."""
+    words = [f"{event.by}: {event.action}"]
+    words += [f"run to {event.run_to}"] if event.run_to is not None else []
+    words += [f"other arguments for call {event.tool_call.call_id}"] if event.tool_call is not None else []
+    words += ["an answer in the model's place"] if event.answer is not None else []
+    return ", ".join(words)
+
+
+def operator_changes(snapshot: Snapshot, event: OperatorActed, policy: Policy) -> Snapshot:
+    """The snapshot with what the operator changed; it counts from the next judgement and the next call on."""
+    _check(snapshot, event)
+    changed = _with_numbers(snapshot, event)
+    if event.tool_call is not None:
+        changed = _approving_still(with_changed_call(changed, event.tool_call, policy), policy)
+    if event.answer is not None:
+        changed = replace(changed, stand_in=_stand_in(changed, event.answer, event.by))
+    if event.action is OperatorAction.REFUSE:
+        changed = replace(changed, supplied=(*changed.supplied, *refusals(changed, event.by)))
+    return replace(changed, low=still_low(changed)) if changed.low else changed
+
+
+def _approving_still(snapshot: Snapshot, policy: Policy) -> Snapshot:
+    """Arguments that are mended may make a call run that would not have: then it waits for approval as well."""
+    if not snapshot.approving or snapshot.held_state is None:
+        return snapshot
+    return replace(snapshot, approving=tools_to_approve(replace(snapshot, state=snapshot.held_state), policy))
+
+
+def _check(snapshot: Snapshot, event: OperatorActed) -> None:
+    """What no operator may do here. Raises `IllegalEvent`."""
+    if event.run_to is not None:
+        if event.action is not OperatorAction.RELEASE:
+            raise IllegalEvent(f"run_to goes with release, not with {event.action}; nothing has changed.")
+        if event.run_to not in DECIDING:
+            raise IllegalEvent(f"A turn cannot be run to {event.run_to}; nothing has changed.")
+    if event.action is OperatorAction.REFUSE and not snapshot.approving:
+        raise IllegalEvent("No call waits for approval here; nothing has changed.")
+
+
+def _stand_in(snapshot: Snapshot, answer: ChatResponse, by: str) -> ChatResponse:
+    """The answer as if the model had given it, marked as somebody's, and for nothing."""
+    given = ChatResponse(answer.text, answer.tool_calls, stop_reason=answer.stop_reason, usage=TokenUsage())
+    return replace(given, provider=snapshot.asked.provider, model=snapshot.asked.model, answered_by=by)
+
+
+def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
+    """Limits, policy, the next request, breakpoints, and results in place of tools."""
+    if event.max_tokens is not None and not (_is_limit(event.max_tokens) and event.max_tokens >= 1):
+        raise IllegalEvent(f"max_tokens cannot be {event.max_tokens!r}; nothing has changed.")
+    asked = snapshot.asked.asking(max_tokens=event.max_tokens, model=event.model, system_prompt=event.system_prompt)
+    call = snapshot.call
+    failed = snapshot.state is State.BACKOFF or snapshot.held_state is State.EVALUATE_ERROR
+    if event.max_tokens is not None and call is not None and failed:
+        call = replace(call, max_tokens=event.max_tokens)
+    return replace(
+        snapshot,
+        setup=asked,
+        call=call,
+        limits=_limits_with(snapshot.limits, event.limits),
+        error_policy=_error_policy_with(snapshot.error_policy, event.error_policy),
+        messages=snapshot.messages if event.messages is None else _with_pending_calls(snapshot, event.messages),
+        breakpoints=snapshot.breakpoints if event.breakpoints is None else event.breakpoints,
+        supplied=snapshot.supplied if event.tool_result is None else (*snapshot.supplied, event.tool_result),
+    )
+
+
+def _with_pending_calls(snapshot: Snapshot, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Another history. While tools run, the message that called them stays last: results need their calls."""
+    if snapshot.state is not State.EXECUTE_TOOLS:
+        return messages
+    pending = snapshot.messages[-1]
+    return messages if messages[-1:] and messages[-1].tool_calls == pending.tool_calls else (*messages, pending)
+
+
+def _limits_with(limits: Limits, changes: Mapping[str, Any]) -> Limits:
+    try:
+        changed = replace(limits, **changes)
+    except TypeError as error:
+        raise IllegalEvent(f"These are not limits: {error}; nothing has changed.") from error
+    for name, value in changes.items():
+        if not _is_limit(value) and not (value is None and getattr(_UNLIMITED, name) is None):
+            raise IllegalEvent(f"These are not limits: {name} is {value!r}; nothing has changed.")
+    return changed
+
+
+def _is_limit(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _error_policy_with(policy: ErrorPolicy, changes: Mapping[str, Any]) -> ErrorPolicy:
+    """Decisions come as words from a stored event, as members from a live one; both must judge the same."""
+    try:
+        words = {key: ErrorHandlingDecision(item) for key, item in changes.items() if key != "max_retries"}
+        max_retries: int = changes.get("max_retries", policy.max_retries)
+        if not isinstance(max_retries, int) or max_retries < 0:
+            raise ValueError(f"max_retries is {max_retries!r}")
+        return replace(policy, max_retries=max_retries, **words)
+    except (TypeError, ValueError) as error:
+        raise IllegalEvent(f"This is not an error policy: {error}; nothing has changed.") from error

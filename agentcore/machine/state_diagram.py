@@ -1,0 +1,63 @@
+"""The transition table as others read it: a diagram, and rows. Both are made from the table, so neither can differ."""
+
+from collections.abc import Mapping
+
+from agentcore.machine.states import CALLS, DECIDING, RELEASES, TERMINAL, TRANSITIONS, WAITING, State, Trigger
+
+_START = "[*]"
+
+#: Moves that every waiting state has, or that lead to and from `held`; drawn, they would hide all others.
+_EVERYWHERE = frozenset(
+    {Trigger.CANCEL, Trigger.BREAKPOINT, Trigger.INTERRUPTED, Trigger.LOST, Trigger.OPERATOR_ACTED, *RELEASES.values()}
+)
+
+
+def mermaid() -> str:
+    """The table as a Mermaid state diagram, without the moves that exist everywhere."""
+    lines = ["stateDiagram-v2", f"    {_START} --> {State.IDLE}"]
+    for source, row in TRANSITIONS.items():
+        for target, triggers in _by_target(row).items():
+            drawn = [trigger for trigger in triggers if trigger not in _EVERYWHERE]
+            if drawn:
+                lines.append(f"    {source} --> {target}: {', '.join(drawn)}")
+    lines += [f"    {state} --> {_START}" for state in TERMINAL]
+    return "\n".join(lines) + "\n"
+
+
+def markdown_table() -> str:
+    """Every transition: one row per state, trigger and target."""
+    lines = ["| from | trigger | to |", "|---|---|---|"]
+    for source, row in TRANSITIONS.items():
+        lines += [f"| {source} | {trigger} | {target} |" for trigger, target in row.items()]
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    """The text of docs/state-machine.md."""
+    kinds = {"calls": CALLS, "waiting": WAITING, "deciding": DECIDING, "terminal": TERMINAL}
+    listed = "\n".join(f"- {kind}: {', '.join(states)}" for kind, states in kinds.items())
+    return (
+        "# The state machine\n\n"
+        "Made from the transition table in `agentcore/machine/states.py`; a test fails while this page is not current. "
+        "To make it anew: `python -m agentcore.machine.state_diagram > docs/state-machine.md`.\n\n"
+        "One event moves the machine through deciding states to the next waiting or terminal state; what is not in the "
+        f"table cannot happen.\n\n{listed}\n\n"
+        f"```mermaid\n{mermaid()}```\n\n"
+        "Not drawn: `cancel` from every waiting state to `abort`, and `lost` from all of them but `held`; "
+        "`breakpoint` from every deciding state to `held`, and the release back; `interrupted` and `operator_acted`, "
+        "which give a state's command again.\n\n"
+        f"## Every transition\n\n{markdown_table()}"
+    )
+
+
+def _by_target(row: Mapping[Trigger, State]) -> dict[State, list[Trigger]]:
+    found: dict[State, list[Trigger]] = {}
+    for trigger, target in row.items():
+        found.setdefault(target, []).append(trigger)
+    return found
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(page())

@@ -1,0 +1,104 @@
+"""How a cut answer is asked to go on (design §3.3), in the two ways that dialects have."""
+
+from typing import Any, NamedTuple
+from unicodedata import east_asian_width
+
+from agentcore import prefill
+from agentcore.messages import ChatRequest, Continuation
+from agentcore.prefill import prefills, refuses_prefill
+from agentcore.providers.wire.untrusted_json import mapping
+
+#: What goes into the body of a turn's first call alone, by its own name: how it ends is for the first call to say.
+FIRST_CALL = "first_call"
+#: The setting of a connection that asks, after its hint, for the space between two words at the seam.
+SPACE = "hint_space"
+#: Keys of `ChatRequest.extra` that steer the codecs and are not sent.
+SETTINGS = frozenset(
+    {
+        "hint_role",
+        SPACE,
+        "max_tokens_field",
+        *prefill.SETTINGS,
+        prefill.ECHO,
+        "add_generation_prompt",
+        "uncapped",
+        FIRST_CALL,
+    }
+)
+_QUOTED_CHARS = 200  #: how much of the end the model is shown: enough to find its place, also in code
+_QUOTED_WORDS = 40  #: how much of it shows which word stands last
+_BEFORE_SPACE = frozenset(".,;:!?)\"'”’")  #: what words are separated from by a space, beside a word
+
+
+class Going(NamedTuple):
+    """What a continuation adds to a request: to the system prompt, as an assistant message, as a user message."""
+
+    system: str = ""
+    assistant: str = ""
+    user: str = ""
+
+
+def sent_extra(request: ChatRequest) -> dict[str, Any]:
+    """The keys of `extra` that go into the body."""
+    sent = {key: value for key, value in request.extra.items() if key not in SETTINGS}
+    return sent | dict(mapping(request.extra.get(FIRST_CALL))) if request.continuation is None else sent
+
+
+def interrupted(text: str) -> str:
+    """The sentence that Anthropic gives for an answer that broke off (providers.md §1.6)."""
+    ending = text[-_QUOTED_CHARS:]
+    return f"Your previous response was interrupted and ended with `{ending}`. Continue from there."
+
+
+def by_user_turn(request: ChatRequest, *, can_prefill: bool = True) -> Going:
+    """For dialects whose conversations end with the user: the hint goes to the system prompt.
+
+    A broken call is asked for again in words even where text could be prefilled: the model must know what was wrong.
+    """
+    continuation = request.continuation
+    if continuation is None:
+        return Going()
+    if not continuation.text:
+        return Going(system=continuation.hint)
+    if can_prefill and prefills(request.extra) and not continuation.repairs:
+        return Going(assistant=continuation.text)
+    return Going(_hint(request, continuation), continuation.text, interrupted(continuation.text))
+
+
+def by_hint_message(request: ChatRequest, *, can_prefill: bool = True) -> list[tuple[str, str]]:
+    """For OpenAI-style dialects: the messages to add, each a role and its text."""
+    continuation = request.continuation
+    if continuation is None:
+        return []
+    said = [("assistant", continuation.text)] if continuation.text else []
+    goes_on = bool(continuation.text) and can_prefill and prefills(request.extra) and not continuation.repairs
+    if goes_on or not continuation.hint:
+        return said
+    role = request.extra.get("hint_role")
+    return [*said, (role if isinstance(role, str) and role else "system", _hint(request, continuation))]
+
+
+def _hint(request: ChatRequest, continuation: Continuation) -> str:
+    """The hint; and where a space may be due at the seam, a sentence that asks for it. Models begin a message without
+    one, and two words would become one."""
+    ending = continuation.text[-_QUOTED_WORDS:]
+    if not request.extra.get(SPACE) or continuation.repairs or not _may_need_space(ending):
+        return continuation.hint
+    asked = f"Your next words are appended directly to `{ending}`. Begin with a space if a new word follows."
+    return f"{continuation.hint}\n{asked}" if continuation.hint else asked
+
+
+def _may_need_space(ending: str) -> bool:
+    last = ending[-1:]
+    return last in _BEFORE_SPACE or (last.isalnum() and east_asian_width(last) not in ("W", "F"))
+
+
+def by_user_turn_trimmed(request: ChatRequest) -> Going:
+    """As `by_user_turn`, for Claude: it refuses blank text, and a prefill that ends in whitespace.
+
+    From 4.6 on, and while it thinks, it refuses any prefill (providers.md §1.6): then it is asked by a user's turn.
+    """
+    going = by_user_turn(request, can_prefill=not refuses_prefill(request.model, request.extra))
+    if not going.assistant.strip():
+        return Going(system=request.continuation.hint) if request.continuation else going
+    return going if going.user else going._replace(assistant=going.assistant.rstrip())

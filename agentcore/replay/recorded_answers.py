@@ -1,0 +1,218 @@
+"""What the recording answers to one call of another run: by occurrence, by the same request, or off the tape."""
+
+import re
+
+from agentcore.errors import ErrorType, ProviderError
+from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded
+from agentcore.messages import ChatResponse
+from agentcore.replay.answer_tape import spoken_tokens
+from agentcore.replay.assumptions import LOW, NEARLY
+from agentcore.replay.certainty import Assumed, Certainty, Why, weakest
+from agentcore.replay.pending_call import Answer, broke_off, failing, own_timeout, unknown
+from agentcore.replay.recorded_calls import Asks, Heard, alike, asks_of
+from agentcore.replay.tape_reader import TapeReading
+from agentcore.values import replace
+
+_AT_ONCE = 1.0  #: seconds within which what fails has not begun to answer
+_TICK = 0.001  #: seconds: no clock tells two moments apart that are closer
+_OF_THE_REQUEST = frozenset({400, 402, 413, 422})  #: HTTP statuses
+_UNPAID = 402
+_OF_TOKENS = re.compile(
+    r"token|length|context|window|budget|credit|afford|quota|limit|large|long|max|exceed", re.IGNORECASE
+)
+
+
+class Asked(TapeReading):
+    """One call of the run, answered: by the failure that struck it, by the same request, or off the tape."""
+
+    __slots__ = ()
+
+    def answer(self) -> Answer:
+        """Its answer, or what is known of it."""
+        same = self.past.nth(self.snapshot.iteration, self.nth)
+        asks = asks_of(self.snapshot)
+        struck = self._struck(same)
+        found = self._failed(struck, asks) if struck is not None else None
+        if found is None:
+            found = self._matched(same, asks) or self._read(same, asks)
+        return self._in_time(found, struck or same)
+
+    def _struck(self, same: Heard | None) -> Heard | None:
+        """The recorded failure that strikes this occurrence; where the count of calls has shifted that is assumed."""
+        by_turn = self.past.attempts.get(self.snapshot.spent.attempts)
+        here = _if_failing(same)
+        there = here if same is by_turn else _if_failing(by_turn)
+        if here is there or (here and there):
+            return here
+        strikes = self.assuming.at(Assumed.FAILURES, 0.0, 1.0, "the order of calls has shifted")
+        return (here or there) if strikes else None
+
+    def _failed(self, struck: Heard, asks: Asks) -> Answer | None:
+        """The failure again; None where this call would have been cut before it failed."""
+        event, identical = struck.event, (asks, self.cap) == (struck.asks, struck.cap)
+        given_up = own_timeout(struck)
+        if given_up and (self.left != struck.before.seconds_left or asks != struck.asks or self._reaches(struck)):
+            return self._as_far_as(struck)
+        if identical:
+            return self._again(struck, Certainty.RECORDED)
+        if given_up:
+            arrived = len(struck.response.text) if struck.response else 0
+            self.assuming.note(Assumed.POSITION, 0, arrived, "what had come by then")
+            return self._again(struck, Certainty.ESTIMATED)
+        if isinstance(event, ModelFailed) and event.error.stop_reason is not None:
+            return self._as_far_as(struck)
+        if _refuses(event) and self.cap != struck.cap:
+            return self._refused_again(struck)
+        said = struck.response
+        if said is None or not (struck.tokens or _shows(said)):
+            return self._nothing_shown(struck)
+        if not alike(asks, struck.asks):
+            return unknown(Why.FAILED_CALL)
+        least, most = self._counted(struck)
+        if struck.tokens is None and self.cap < struck.cap:
+            self.assuming.note(Assumed.USAGE, least, most, "not reported")
+        tokens = self.assuming.at(Assumed.USAGE, least, most, "not reported") if least <= self.cap < most else most
+        if tokens == self.cap and not self.assuming.at(Assumed.FAILURES, 0.0, 1.0, "it came as the cap was reached"):
+            return None
+        if tokens > self.cap:
+            return None
+        if self.cap < struck.cap:
+            self._note_what_is_told()
+        return self._again(struck, Certainty.CERTAIN)
+
+    def _reaches(self, struck: Heard) -> bool:
+        """Whether this cap may have cut the answer before its time was over."""
+        if self.cap >= struck.cap:
+            return False
+        if struck.response is None:
+            return True
+        return self._counted(struck)[1] + self.past.reasoning + self.past.unseen >= self.cap
+
+    def _nothing_shown(self, struck: Heard) -> Answer:
+        """A failure before anything was received: of a call that had been taken nobody knows how far it was."""
+        begun = not isinstance(struck.event, ModelFailed) or struck.event.error.status is None
+        if not begun or self.cap >= struck.cap:
+            return self._again(struck, Certainty.CERTAIN)
+        if struck.seconds > _AT_ONCE or self.past.reasoning:
+            return unknown(Why.FAILED_CALL)  # it may have been at work, and might have been cut before
+        self.assuming.note(Assumed.FAILURES, 0.0, 1.0, "it failed before anything was received")
+        return self._again(struck, Certainty.ESTIMATED)
+
+    def _refused_again(self, struck: Heard) -> Answer:
+        """The refusal of a request that had another cap, which may have been what was refused."""
+        assert isinstance(struck.event, ModelFailed), "it was refused"
+        if struck.event.error.status == _UNPAID or _OF_TOKENS.search(struck.event.error.message):
+            return unknown(Why.REFUSAL)
+        self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "the provider's refusal does not speak of max_tokens")
+        return self._again(struck, Certainty.ESTIMATED)
+
+    def _as_far_as(self, struck: Heard) -> Answer:
+        """What had come of a call that would have gone on otherwise, nobody knows how."""
+        if struck.response is None or self.cap != struck.cap:
+            return unknown(broke_off(struck))
+        return unknown(broke_off(struck), Interrupted(self.snapshot.at + struck.seconds, struck.response))
+
+    def _matched(self, same: Heard | None, asks: Asks) -> Answer | None:
+        """The recorded answer to the same request, where this cap leaves it as it was; else None."""
+        was_cut = False  #: this occurrence, of the same request: another's whole answer may have cost less
+        for heard in self._candidates(same, asks):
+            if (heard is same, self.cap, asks) == (True, heard.cap, heard.asks):
+                return self._again(heard, Certainty.RECORDED)
+            if heard.cut:
+                if self.cap == heard.cap and heard.nth == self.nth:
+                    return self._again(heard, Certainty.CERTAIN)
+                was_cut = was_cut or heard is same
+                if heard is same and self.cap < heard.cap:
+                    return None
+                continue
+            if self._fits(heard, same):
+                if self.cap != heard.cap and self._may_have_been_cut(heard):
+                    return unknown(Why.OUTPUT_AT_CAP)
+                if was_cut:
+                    self.assuming.note(Assumed.WORDING, 0.0, 0.0, "the same request was answered whole only later")
+                    return self._again(heard, Certainty.ESTIMATED)
+                return self._again(heard, Certainty.CERTAIN if asks == heard.asks else self._reworded())
+        return None
+
+    def _fits(self, heard: Heard, same: Heard | None) -> bool:
+        """Whether an answer that ended by itself ends within this cap."""
+        if heard.tokens is None and self.cap >= heard.cap and not (heard is not same and self.past.reasoning):
+            return True
+        tokens = self._needed(heard, same)
+        if self.cap < heard.cap:
+            tokens = self._with_its_end(tokens) + (self._untold(heard) if heard is same and tokens <= self.cap else 0.0)
+        if tokens <= self.cap < heard.cap:
+            self._note_what_is_told()
+        return tokens <= self.cap
+
+    def _needed(self, heard: Heard, same: Heard | None) -> float:
+        """The tokens that it takes of a cap."""
+        if heard is not same and self.past.reasoning:
+            return spoken_tokens(heard, self.past.rate)[1] + self._reasoning(heard, same)
+        if heard.unreported and heard.tokens is not None and heard.tokens <= self.cap < heard.cap:
+            return heard.tokens + self._hidden(heard)
+        least, most = self._counted(heard)
+        if least <= self.cap < most and heard.doubtful and heard.tokens is not None:
+            return least + self.assuming.counted(most - least)
+        if least <= self.cap < most:
+            return self.assuming.at(Assumed.USAGE, least, most, "not reported")
+        if heard.tokens is None and most <= self.cap:
+            self.assuming.note(Assumed.USAGE, least, most, "not reported")
+        return most
+
+    def _again(self, heard: Heard, certainty: Certainty) -> Answer:
+        """What came back then, now; its place on the tape is after it."""
+        event = replace(heard.event, at=self.snapshot.at + _took(heard))
+        tape = self.past.tapes.get(heard.iteration)
+        place = None
+        if tape is not None and any(stretch.heard is heard for stretch in tape.stretches):
+            parts, before = tape.after(heard, self.assuming.end or LOW)
+            place = before + (parts[0].advance if parts else 0.0)
+        if self.assuming.step and certainty.rank < Certainty.ESTIMATED.rank:
+            certainty = Certainty.ESTIMATED
+        return Answer(event, certainty, place, given=heard.attempt)
+
+    def _in_time(self, answer: Answer, heard: Heard | None) -> Answer:
+        """The answer, unless the time limit ends the call before it has come."""
+        if answer.event is None or self.left is None:
+            return answer
+        took = answer.event.at - self.snapshot.at - (getattr(answer.event, "waited", None) or 0.0)
+        if took <= self.left - NEARLY:
+            return answer
+        if answer.certainty is Certainty.RECORDED and heard is not None and heard.before.seconds_left == self.left:
+            return answer
+        if took <= self.left + NEARLY:
+            source = "it took as long as there was time"
+            if self.assuming.at(Assumed.SECONDS, took, took + _TICK, source) == took:
+                return answer._replace(certainty=weakest((answer.certainty, Certainty.ESTIMATED)))
+        return self._timed_out(answer.event, self.left)
+
+    def _timed_out(self, event: Event, left: float) -> Answer:
+        said = event.response if isinstance(event, ModelResponded) else getattr(event, "partial", None)
+        text = said.text if said is not None else ""
+        share = left / max(NEARLY, event.at - self.snapshot.at)
+        arrived, source = round(len(text) * share), "what had come by then"
+        self.assuming.note(Assumed.POSITION, 0.0, arrived, source)
+        reached = round(self.assuming.at(Assumed.POSITION, 0.0, arrived, source))
+        error = ProviderError(ErrorType.TIMEOUT, "timeout", f"The call was ended after {left:.1f} s: max_seconds.")
+        partial = ChatResponse(text=text[:reached], diagnostics=("derived",)) if reached else None
+        return Answer(ModelFailed(self.snapshot.at + left, error, partial), Certainty.ESTIMATED)
+
+
+def _if_failing(heard: Heard | None) -> Heard | None:
+    return heard if heard is not None and failing(heard) else None
+
+
+def _refuses(event: Event) -> bool:
+    """Whether a provider refused what was asked: “max_tokens is too large” and “can only afford” are such refusals."""
+    return isinstance(event, ModelFailed) and event.error.status in _OF_THE_REQUEST
+
+
+def _shows(said: ChatResponse) -> bool:
+    """Whether anything arrived of an answer that failed."""
+    return bool(said.text or said.tool_calls or said.broken_tool_calls or said.reasoning_content)
+
+
+def _took(heard: Heard) -> float:
+    waited = getattr(heard.event, "waited", None) or 0.0
+    return heard.seconds + waited

@@ -1,0 +1,129 @@
+"""Judging again what was judged: criteria and a resolver from outside answer what was recorded of them.
+
+Their code may be gone or changed since. A history is folded with what they said then; only *verify*, and what was never
+judged before, ask them anew. `NotHere` stands for one that was not given when the recording was read: *verify* recalls
+that too.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentcore.criteria.builtin import ErrorPolicyCriterion
+from agentcore.criteria.outcome import ContinuationDecision, ContinuationEvaluation
+from agentcore.error_policy import ErrorContext
+from agentcore.errors import CoreError, ErrorType, RecordingError
+from agentcore.machine.error_context import UNRESOLVED, Unresolved
+from agentcore.machine.snapshot import Snapshot
+from agentcore.policy import Policy
+from agentcore.reasons import StopReason
+from agentcore.values import replace
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A criterion that says again what it said at each deciding state of one record."""
+
+    said: Mapping[str, ContinuationEvaluation]  #: by state, of which no record judges one twice
+
+    def explain(self, state: Snapshot) -> ContinuationEvaluation:
+        return self.said[state.state]
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledResolver:
+    """A resolver that says again what the error policy was asked about at each deciding state of one record."""
+
+    said: Mapping[str, Mapping[str, Any]]  #: by state, the recorded evaluation of the error policy
+
+    def resolve(self, state: Snapshot) -> ErrorContext:
+        said = self.said.get(state.state)
+        if said is None:
+            return state.counted_error_context()
+        if said["reason"].startswith(UNRESOLVED):
+            raise Unresolved(said["reason"])
+        counted, context = state.counted_error_context(), said["context"]
+        return replace(
+            counted,
+            type=ErrorType(context["errorType"]),
+            consecutive_failures=context["consecutiveFailures"],
+            total_failures=context["totalFailures"],
+            tool_name=context["toolName"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotHere:
+    """A criterion or resolver that judged a turn and was not given when its recording was read."""
+
+    name: str
+
+    def explain(self, _state: Snapshot) -> ContinuationEvaluation:
+        raise CoreError(self._words)
+
+    def resolve(self, _state: Snapshot) -> ErrorContext:
+        raise CoreError(self._words)
+
+    @property
+    def _words(self) -> str:
+        return f"{self.name} is not stored with the recording; give it with recording_from_json(…, like=…)."
+
+
+def with_stand_ins(policy: Policy, transitions: Sequence[Mapping[str, Any]]) -> Policy:
+    """The policy for the record with these transitions: what is not here is recalled from them, the rest is asked."""
+    here = not isinstance(policy.resolver, NotHere)
+    if here and not any(isinstance(criterion, NotHere) for criterion in policy.criteria):
+        return policy
+    recalled = as_judged(policy, transitions)
+    pairs = zip(policy.criteria, recalled.criteria, strict=True)
+    criteria = tuple(other if isinstance(given, NotHere) else given for given, other in pairs)
+    return replace(policy, criteria=criteria, resolver=policy.resolver if here else recalled.resolver)
+
+
+def as_judged(policy: Policy, transitions: Sequence[Mapping[str, Any]]) -> Policy:
+    """The policy for the record with these transitions (as JSON), its outside criteria and resolver recalled from them.
+
+    Raises `RecordingError` for transitions that are not a record's.
+    """
+    if not policy.criteria and policy.resolver is None:
+        return policy
+    count = len(policy.criteria)
+    try:
+        recalled = tuple(Recalled(_said(transitions, position - count)) for position in range(count))
+        resolver = None if policy.resolver is None else RecalledResolver(_asked_about(transitions))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordingError(f"This recording has evaluations that cannot be read: {error}") from error
+    return replace(policy, criteria=recalled, resolver=resolver)
+
+
+def _asked_about(transitions: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """What the error policy said in each deciding state, with the context it was asked about."""
+    return {
+        transition["from"]: said
+        for transition in transitions
+        if transition.get("outcome")
+        for said in transition["outcome"]["evaluations"]
+        if said["criterion"] == ErrorPolicyCriterion.__name__
+    }
+
+
+def _said(transitions: Sequence[Mapping[str, Any]], position: int) -> dict[str, ContinuationEvaluation]:
+    """What the criterion at `position` said, counted from the end: criteria from outside come last."""
+    outcomes = {transition["from"]: transition["outcome"] for transition in transitions if transition.get("outcome")}
+    return {
+        state: _evaluation(outcome["evaluations"][position], StopReason(outcome["stopReason"]))
+        for state, outcome in outcomes.items()
+        if len(outcome["evaluations"]) >= -position
+    }
+
+
+def _evaluation(said: Mapping[str, Any], stop_reason: StopReason) -> ContinuationEvaluation:
+    decision = ContinuationDecision(said["decision"])
+    return ContinuationEvaluation(
+        said["criterion"],
+        decision,
+        said["reason"],
+        said["context"],
+        stop_reason if decision is ContinuationDecision.FORBID else None,
+        said.get("message"),
+    )

@@ -1,0 +1,126 @@
+"""Tool calls that open models write into their text: where one begins, and whether it was left half written.
+
+A server that does not know a model's form hands such a call on as text. Cut short, it is no answer: it is a tool call
+that was cut.
+"""
+
+import re
+from collections.abc import Collection
+from itertools import product
+
+from agentcore.incomplete_text import json_at
+
+#: How such a call begins, and how it ends; None: nothing ends it but the answer.
+FORMS: tuple[tuple[str, str | None], ...] = (
+    ("<tool_call>", "</tool_call>"),
+    ("<tool_calls>", "</tool_calls>"),
+    ("<function=", "</function>"),
+    ("<function_call>", "</function_call>"),
+    ("<|tool_call|>", None),
+    ("<|python_tag|>", None),
+    ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+    ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+    ("[TOOL_CALLS]", None),
+)
+#: Forms that rules of revision 3 know too.
+LATER_FORMS: tuple[tuple[str, str | None], ...] = (
+    ("<function_calls>", "</function_calls>"),
+    ("<invoke name=", "</invoke>"),
+    ("<minimax:tool_call>", "</minimax:tool_call>"),
+    ("<|channel|>commentary to=", "<|call|>"),
+    ("<|start|>assistant to=", "<|call|>"),
+    ("```tool_code", "```"),
+    ("```tool_call", "```"),
+)
+_ALL = FORMS + LATER_FORMS
+_CLOSERS = dict(_ALL)
+_NAME = re.compile(
+    r"""<function=([\w.:-]+)|"(?:name|function)"\s*:\s*"([\w.:-]+)"|\[TOOL_CALLS\]\s*([\w.:-]+)"""
+    r"""|<invoke name=["']([\w.:-]+)["']|\bto=(?:functions\.)?([\w.:-]+)\s"""
+)
+#: A call written as bare JSON, as Llama's models do: what stands before the tool's name and after it, without blanks.
+_BARE_HEADS = (
+    '{"name":"',
+    '{"function":{"name":"',
+    '{"type":"function","name":"',
+    '{"type":"function","function":{"name":"',
+)
+_BARE_KEYS = ('","parameters"', '","arguments"')
+_BARE_CHARS = 500  #: of a text that are looked at for its beginning
+_LONGEST = max(len(opener) for opener, _ in _ALL)
+_TOLD = 6  #: characters of a form's beginning by which one is known that was cut itself
+
+
+def _any_of(forms: tuple[tuple[str, str | None], ...]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(opener) for opener, _ in forms))
+
+
+_OPENERS, _ALL_OPENERS = _any_of(FORMS), _any_of(_ALL)
+
+
+def left_open(text: str, *, later: bool = True) -> int | None:
+    """Where the markup of a tool call begins that the text ends inside of; None where there is none.
+
+    `later`: by the rules of revision 3, which know more forms, and a form whose beginning was cut itself.
+    """
+    position, openers = 0, _ALL_OPENERS if later else _OPENERS
+    while (opener := openers.search(text, position)) is not None:
+        closer = _CLOSERS[opener.group()]
+        end = -1 if closer is None else text.find(closer, opener.end())
+        if end < 0:
+            return opener.start()
+        position = end + len(closer or "")
+    return _begun(text[position:], position) if later else None
+
+
+def _begun(text: str, position: int) -> int | None:
+    """Where the beginning of a form stands that the text ends inside of. One with words in it may become other markup
+    of the same model."""
+    begun = [
+        length
+        for opener, _ in _ALL
+        for length in range(_TOLD, len(opener))
+        if " " not in opener and text.endswith(opener[:length])
+    ]
+    return position + len(text) - max(begun) if begun else None
+
+
+def is_cut_bare_call(text: str, tools: Collection[str]) -> bool:
+    """Whether a text that was cut is a call of one of these tools from its first character on, written as bare JSON.
+
+    An object that goes on in another way, such as a description of the tool, is text; so is one that is whole.
+    """
+    said = _beginning(text)
+    begun = any(
+        said.startswith(head + name + key) or (len(said) > len(head) and (head + name + key).startswith(said))
+        for head, name, key in product(_BARE_HEADS, tools, _BARE_KEYS)
+    )
+    return begun and json_at(text) is not None
+
+
+def may_be_bare_call(text: str, tools: Collection[str]) -> bool:
+    """Whether a text that is still coming in may turn out to be such a call."""
+    said = _beginning(text)
+    whole = (head + name + key for head, name, key in product(_BARE_HEADS, tools, _BARE_KEYS))
+    return any(one.startswith(said) or said.startswith(one) for one in whole)
+
+
+def _beginning(text: str) -> str:
+    return "".join(text.lstrip()[:_BARE_CHARS].split())
+
+
+def name_in(markup: str) -> str:
+    """The tool that the markup of a call names; empty where its name was cut too."""
+    found = _NAME.search(markup)
+    return next(filter(None, found.groups()), "") if found else ""
+
+
+def settled(text: str) -> int:
+    """How much of a text that is still coming in can be no markup of a tool call."""
+    found = _ALL_OPENERS.search(text)
+    if found is not None:
+        return found.start()
+    for length in range(min(len(text), _LONGEST - 1), 0, -1):
+        if any(opener.startswith(text[-length:]) for opener, _ in _ALL):
+            return len(text) - length
+    return len(text)

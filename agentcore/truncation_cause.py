@@ -1,0 +1,54 @@
+"""What cut an answer that its provider calls cut: the cap of its call, the reasoning before it, or something else.
+
+Most providers have one word for all three. The tokens they report tell them apart, where they report them.
+"""
+
+from agentcore.messages import ChatResponse
+from agentcore.number_format import number
+from agentcore.reasons import NormalizedStopReason
+
+#: Of the cap: an answer that used less was not cut by it. Below by far, for counts differ by a few between servers.
+_CLEARLY = 0.9
+_BYTES = 4  #: of reasoning that is shown and not counted, about as many as a token
+
+
+def below_cap(response: ChatResponse, cap: int) -> bool:
+    """Whether the answer was cut though its call had tokens left: by a full context window, or by a limit that the
+    server has of its own. Only where the provider counted, and never where reasoning may stand beside its count.
+
+    An answer that the provider offers to go on with (a resume token) is one it paused.
+    """
+    usage = response.usage
+    cut = response.stop_reason is NormalizedStopReason.MAX_TOKENS and response.resume_token is None
+    if not cut or usage is None or usage.output_tokens <= 0 or not _says(response):
+        return False
+    return not _spent(response, cap)
+
+
+def _spent(response: ChatResponse, cap: int) -> bool:
+    """Whether the reported tokens come close to the cap, or may: reasoning may stand beside their count."""
+    assert response.usage is not None, "the provider counted"
+    thought = len(response.reasoning_content.encode("utf-8", "replace")) // _BYTES
+    return response.usage.output_tokens + (response.usage.reasoning_tokens or thought) + 1 >= cap * _CLEARLY
+
+
+def _says(response: ChatResponse) -> bool:
+    """Whether anything came of it: where nothing did, hidden reasoning may have used the cap."""
+    return bool(response.text.strip() or response.tool_calls or response.broken_tool_calls)
+
+
+def eaten(response: ChatResponse, cap: int) -> bool:
+    """Whether reasoning used the tokens of a cut answer, so that none were left for its text."""
+    if response.stop_reason is not NormalizedStopReason.MAX_TOKENS or cap <= 0 or _says(response):
+        return False
+    usage = response.usage
+    if usage is None or usage.output_tokens <= 0:
+        return bool(response.reasoning_content)
+    thought = usage.reasoning_tokens > 0 or bool(response.reasoning_content) or not response.text
+    return thought and _spent(response, cap)
+
+
+def used_of(response: ChatResponse, cap: int) -> str:
+    """`482 of 4,000 tokens`; `4,000 tokens` where the provider did not count."""
+    used = f"{number(response.usage.output_tokens)} of " if response.usage else ""
+    return f"{used}{number(cap)} tokens"

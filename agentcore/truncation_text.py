@@ -1,0 +1,42 @@
+"""The phrases of a verdict about a cut answer: what cut it, and how much of its cap it had used."""
+
+from agentcore.machine.snapshot import Snapshot
+from agentcore.reasons import AttemptKind, NormalizedStopReason
+from agentcore.sufficient_max_tokens import continued_at_the_cap
+from agentcore.truncation_cause import used_of
+
+BY_MAX_TOKENS = ("Cut off", " by max_tokens")
+
+
+def broken_off(snapshot: Snapshot) -> tuple[str, str]:
+    """What ended the answers that were gone on with: a resume follows a pause, a continuation a cut."""
+    if snapshot.eaten:
+        return "", f"Reasoning used up max_tokens before any text came ({of_call(snapshot)}); cut off"
+    kinds = {part.kind for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
+    last_paused = snapshot.model_stop_reason == NormalizedStopReason.PAUSED
+    paused = last_paused or AttemptKind.RESUME in kinds
+    cut = not last_paused or AttemptKind.CONTINUATION in kinds
+    by = "" if below_caps(snapshot) else " by max_tokens"
+    if not paused:
+        return "Cut off", by
+    return "Paused", f" by the provider or cut off{by}" if cut else " by the provider"
+
+
+def how_cut(snapshot: Snapshot) -> tuple[str, str]:
+    """What cut the last answer, as the lead of a verdict and what follows it."""
+    if snapshot.cut_below_cap:
+        return "Cut off", f" at {of_call(snapshot)}, below max_tokens"
+    return ("", "Reasoning used up max_tokens before any text came") if snapshot.eaten else BY_MAX_TOKENS
+
+
+def below_caps(snapshot: Snapshot) -> bool:
+    """Whether the last cut, and not it alone, was one below the cap."""
+    alone = snapshot.spent.continuations > 0 and continued_at_the_cap(snapshot)
+    return snapshot.cut_below_cap and not alone
+
+
+def of_call(snapshot: Snapshot) -> str:
+    """What of its cap the last answer used."""
+    assert snapshot.response is not None, "a cut answer was answered"
+    assert snapshot.call is not None, "a cut answer was called for"
+    return used_of(snapshot.response, snapshot.call.max_tokens)

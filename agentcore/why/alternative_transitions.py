@@ -1,0 +1,45 @@
+"""Roads not taken: at each step every other move the table allows, with its guard and the nearest miss."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from agentcore.machine.states import TRANSITIONS, State, Trigger
+from agentcore.replay.record_spans import Span
+from agentcore.why.guards import GUARDS
+from agentcore.why.transition_case import Case, cases_of
+
+
+@dataclass(frozen=True, slots=True)
+class Road:
+    """A move that was possible by the table and not made. `open`: its guard held too, and another was asked first;
+    None: the record does not tell. `near`: a limit says how near it was, or it was open."""
+
+    source: State  #: where the turn stood
+    trigger: Trigger  #: by which it would have moved
+    target: State  #: where to
+    guard: str  #: its condition, in words
+    open: bool | None
+    miss: str  #: how its condition stood, in words
+    near: bool
+
+
+def roads_of(case: Case) -> tuple[Road, ...]:
+    """The other moves of one step, in the order in which they are asked for."""
+    guards = GUARDS.get(case.source, {})
+    return tuple(_road(case, trigger) for trigger in guards if trigger is not case.trigger)
+
+
+def _road(case: Case, trigger: Trigger) -> Road:
+    guard = GUARDS[case.source][trigger]
+    stand = guard.look(case)
+    near = stand.counted or bool(stand.open)
+    miss = stand.miss or ("the turn was held before this was asked" if case.held else "the record does not tell")
+    return Road(case.source, trigger, TRANSITIONS[case.source][trigger], guard.words, stand.open, miss, near)
+
+
+def roads_taken_past(spans: Iterable[Span]) -> Iterator[tuple[Case, tuple[Road, ...]]]:
+    """Every step of a history out of a deciding state, with the roads it did not take."""
+    for span in spans:
+        for case in cases_of(span):
+            if case is not None:
+                yield case, roads_of(case)

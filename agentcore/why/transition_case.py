@@ -1,0 +1,109 @@
+"""One move as it is looked at: where it left, what was judged there, and what is known of the answer."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentcore.errors import ProviderError
+from agentcore.events import ModelFailed, ModelResponded
+from agentcore.machine.classify import response_error
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import DECIDING, State, Trigger
+from agentcore.messages import ChatResponse
+from agentcore.replay.record_spans import Span
+
+Json = Mapping[str, Any]  #: as it is stored
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One move out of a deciding state. `snapshot` is what the turn knew after the record; None where this core cannot
+    judge it, and then only what was recorded is known."""
+
+    seq: int  #: of its record
+    number: int  #: of the transition, from 1
+    source: State  #: that was left
+    trigger: Trigger  #: the one taken
+    target: State  #: that was entered
+    reason: str  #: in words, as recorded
+    outcome: Json | None  #: `ContinuationOutcome.to_dict`; None: it was held before it was judged
+    snapshot: Snapshot | None  #: see above
+    response: ChatResponse | None  #: the answer under judgement
+    error: ProviderError | None  #: the error under judgement, also one inside an answer
+    #: What has been read out of it, by name: every guard asks for the same.
+    kept: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    @property
+    def held(self) -> bool:
+        """Whether it stopped there before anything was judged."""
+        return self.trigger is Trigger.BREAKPOINT
+
+    @property
+    def evaluations(self) -> tuple[Json, ...]:
+        """What each criterion said."""
+        return tuple(self.outcome["evaluations"]) if self.outcome else ()
+
+    @property
+    def forbade(self) -> tuple[Json, ...]:
+        """The evaluations that forbade, in their order."""
+        return tuple(said for said in self.evaluations if said["decision"] == "forbid")
+
+    def said(self, criterion: str) -> Json | None:
+        """What the criterion of this name said; None where it was not asked."""
+        if "said" not in self.kept:
+            self.kept["said"] = {said["criterion"]: said for said in reversed(self.evaluations)}
+        found: Json | None = self.kept["said"].get(criterion)
+        return found
+
+    def context(self, criterion: str) -> Json:
+        """The numbers the criterion was judged by; empty where it was not asked."""
+        said = self.said(criterion)
+        return said["context"] if said else {}
+
+
+def cases_of(span: Span) -> Iterator[Case | None]:
+    """One for each transition of a record; None for those out of a waiting state, and those of an unknown kind."""
+    for number, transition in enumerate(span.record.transitions, start=span.first):
+        yield case_of(span, number, transition)
+
+
+def case_of(span: Span, number: int, transition: Json) -> Case | None:
+    """The case of one transition; None where it leaves no deciding state."""
+    try:
+        source, trigger, target = State(transition["from"]), Trigger(transition["trigger"]), State(transition["to"])
+    except ValueError:
+        return None
+    if source not in DECIDING:
+        return None
+    known = span.after if span.known else None
+    response = _response(span, known)
+    return Case(
+        seq=span.record.seq,
+        number=number,
+        source=source,
+        trigger=trigger,
+        target=target,
+        reason=transition["reason"],
+        outcome=transition.get("outcome"),
+        snapshot=known,
+        response=response,
+        error=_error(span, response),
+    )
+
+
+def _response(span: Span, known: Snapshot | None) -> ChatResponse | None:
+    """The last answer: as it is judged, else as it came."""
+    if known is not None:
+        return known.response
+    event = span.record.event
+    return event.response if isinstance(event, ModelResponded) else None
+
+
+def _error(span: Span, response: ChatResponse | None) -> ProviderError | None:
+    event = span.record.event
+    if isinstance(event, ModelFailed):
+        return event.error
+    failure = span.before.failure if span.known else None
+    if failure is not None and failure.provider is not None and not isinstance(event, ModelResponded):
+        return failure.provider
+    return response_error(response) if response is not None else None

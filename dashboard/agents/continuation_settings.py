@@ -1,0 +1,103 @@
+"""Model fields of a connection: how it continues a truncated answer, set by hand or found by a connection test."""
+
+from django.db import models
+from django.utils import timezone
+
+from agentcore.prefill import ECHO
+from dashboard.agents.probes import CAN, Finding, Probe
+
+NOT_A_CHOICE = {"invalid_choice": "“%(value)s” is not one of the choices."}
+WAYS = {
+    "prefill": "as it is (llama.cpp, Ollama, Claude up to 4.5, Groq)",
+    "prefix": "prefix: true on the message (DeepSeek, Mistral)",
+    "continue_final_message": "continue_final_message: true (vLLM, SGLang)",
+}
+EXACT = (
+    "Nothing is repeated at a seam, and what-if numbers about max_tokens are exact: the text is the one that a single "
+    "call would have given."
+)
+BY_HINT = (
+    "A hint asks the model to continue. It may repeat words, which are removed at the seam, or continue with another "
+    "text than in one call, so what-if numbers about max_tokens are estimates."
+)
+FOUND = {
+    Finding.CONTINUES: "It continues a last assistant message.",
+    Finding.ECHOES: "It continues a last assistant message and sends the text again first.",
+    Finding.IGNORES: "It does not continue a last assistant message: it begins again.",
+    Finding.REFUSES: "It refuses a last assistant message.",
+    Finding.UNKNOWN: "Could not tell whether it continues a last assistant message.",
+}
+
+
+class Continuing(models.Model):
+    """The settings of a connection that say whether, and how, its models continue a last assistant message."""
+
+    prefill = models.BooleanField(
+        "continues exactly",
+        default=False,
+        help_text="The model goes on writing a cut answer that ends the conversation, so it needs no hint to. "
+        "Test the connection to find out; a server that cannot answers with an error, or begins again.",
+    )
+    prefill_way = models.CharField(
+        "how it is told to continue",
+        max_length=32,
+        default="prefill",
+        choices=list(WAYS.items()),
+        error_messages=NOT_A_CHOICE,
+        help_text="How the last assistant message is sent. Only for connections that continue exactly.",
+    )
+    prefill_echo = models.BooleanField(
+        "sends the text again",
+        default=False,
+        help_text="The server's answer begins with the text that it continues, as current llama.cpp's does. "
+        "It is then removed before the parts are joined.",
+    )
+    probe = models.JSONField(null=True, blank=True, editable=False)
+    probed_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def continuing(self) -> dict[str, bool]:
+        """What a turn's setup is told of it. A prefill that is off is left out, as it was before there was one."""
+        if not self.prefill:
+            return {}
+        return {self.prefill_way: True} | ({ECHO: True} if self.prefill_echo else {})
+
+    @property
+    def found(self) -> Probe | None:
+        """What its last test found; None where it was not tested, or had another address or dialect then."""
+        if not self.probe:
+            return None
+        probe = Probe.of(self.probe)
+        here = (getattr(self, "provider", None), getattr(self, "base_url", None))
+        return probe if (probe.provider, probe.address) == here else None
+
+    def take(self, probe: Probe) -> None:
+        """Keep what a test found, and use it. Where it could not tell, the settings stay as they are."""
+        self.probe, self.probed_at = probe.stored(), timezone.now()
+        if probe.finding is Finding.UNKNOWN:
+            return
+        self.prefill = probe.finding in CAN
+        self.prefill_way = probe.way if self.prefill else "prefill"
+        self.prefill_echo = probe.finding is Finding.ECHOES
+
+    def way_in_words(self) -> str:
+        """Which way is used, and why it matters."""
+        if not self.prefill:
+            return f"By a hint. {BY_HINT}"
+        echo = "; the text that the server sends again is removed" if self.prefill_echo else ""
+        return f"Exactly, by a last assistant message sent {WAYS[self.prefill_way]}{echo}. {EXACT}"
+
+    def found_in_words(self) -> str:
+        """What its last test found, with which model and when."""
+        probe = self.found
+        if probe is None or self.probed_at is None:
+            stale = "Not tested since its address or provider changed." if self.probe else "Not tested."
+            return f"{stale} “Save and test the connection” finds out."
+        seen = f" {probe.why}" if probe.why else ""
+        told = f"{FOUND[probe.finding]}{seen} Tested with {probe.model} at {self.probed_at:%Y-%m-%d %H:%M} UTC."
+        used = self.prefill == (probe.finding in CAN)
+        by_hand = "" if used or probe.finding is Finding.UNKNOWN else " An operator has set it otherwise since."
+        return told + by_hand

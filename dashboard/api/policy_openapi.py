@@ -1,0 +1,97 @@
+"""OpenAPI of a policy's parts: every key with its meaning, range and default."""
+
+from typing import Any
+
+from agentcore.error_policy import PRESETS, ErrorHandlingDecision
+from agentcore.policy import SPEC_KEYS
+from dashboard.agents.criteria import BUILT_IN
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, LimitField, default_in_words
+from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, RECOVERIES, listed
+
+
+def _number_schema(name: str, limit: LimitField, meaning: str = "") -> dict[str, Any]:
+    kind = "integer" if limit.whole else "number"
+    return {
+        "type": kind if limit.unset is None else [kind, "null"],
+        "minimum": limit.minimum,
+        "maximum": limit.maximum,
+        "description": f"{meaning or limit.meaning} Left out: {default_in_words(name)}.",
+    }
+
+
+def limits_schema() -> dict[str, Any]:
+    also = SPEC_KEYS.items()
+    return {
+        "type": "object",
+        "properties": {
+            **{name: _number_schema(name, limit) for name, limit in LIMIT_FIELDS.items()},
+            **{key: _number_schema(ours, LIMIT_FIELDS[ours], f"Another name of {ours}.") for key, ours in also},
+        },
+        "examples": [{"max_continuations": 5, "max_total_completion_tokens": 2000}],
+    }
+
+
+def retention_schema() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {name: _number_schema(name, number) for name, number in RETENTION_FIELDS.items()},
+        "additionalProperties": False,
+        "examples": [{"keep_raw_days": 30}],
+    }
+
+
+def error_policy_schema() -> dict[str, Any]:
+    handling = {"enum": [decision.value for decision in ErrorHandlingDecision]}
+    return {
+        "type": "object",
+        "properties": {
+            "preset": {
+                "enum": list(PRESETS),
+                "description": "It speaks of every type of error. Left out: only what is named beside it is said; what "
+                "nobody says is as in stop_on_any_error. ignore_tool_errors says “retry” of some errors, but its "
+                "max_retries is 0: it never retries, and `warnings` says so.",
+            },
+            "max_retries": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": MAX_RETRIES,
+                "description": "Consecutive failures at which a retry stops.",
+            },
+            **dict.fromkeys(HANDLING_KEYS, handling),
+        },
+        "examples": [{"preset": "retry_tool_errors", "max_retries": 3, "on_model_error": "retry"}],
+    }
+
+
+def envelope_schema() -> dict[str, Any]:
+    paths = {"enum": [path.value for path in RECOVERIES]}
+    return {
+        "type": "object",
+        "properties": {
+            "recovery": {
+                "type": "array",
+                "items": paths,
+                "description": "How JSON is looked for in an answer that is not JSON as it is. No path costs a retry; "
+                "`jsonrepair`, off by default, also mends what is broken, but never an answer that was cut.",
+            }
+        },
+        "additionalProperties": False,
+        "examples": [{"recovery": ["markdown-fence", "brace-walker", "jsonrepair"]}],
+    }
+
+
+def criterion_schema() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "path": {
+                "type": "string",
+                "description": "`module.Class` of a module that WHYSTOP_CRITERIA lists, or built in: "
+                f"{listed(BUILT_IN)}.",
+            },
+            "kwargs": {"type": "object", "description": "What the class is built with, by name."},
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+        "examples": [{"path": "ResponseContentCheck", "kwargs": {"message": "Say more.", "min_chars": 200}}],
+    }

@@ -1,0 +1,72 @@
+"""Request schemas of replays and backtests."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dashboard.api.request_base import Body, Object, Text
+from dashboard.api.request_schemas import Breakpoint, Overrides, PolicyDraft, SuppliedResult
+from dashboard.replay.sweep_service import SWEPT
+
+
+class AskVerify(Body):
+    """Do the recorded events give the recorded transitions?"""
+
+    mode: Literal["verify"]
+
+
+class AskWhatIf(Body):
+    """The recording under other words; no provider is asked."""
+
+    mode: Literal["what_if"]
+    overrides: Overrides = Overrides()
+
+
+class OtherMessage(Body):
+    """A message of the conversation in other words."""
+
+    place: int = Field(description="In the conversation, from 1.")
+    text: Text
+
+
+class AskRerun(Body):
+    """The turn again, live, under other words."""
+
+    mode: Literal["rerun"]
+    overrides: Overrides = Overrides()
+    from_record: int | None = Field(default=None, description="Fork at this record; left out: from the start.")
+    connection: Text | None = Field(default=None, description="Another connection to ask, by name.")
+    messages: list[OtherMessage] | None = Field(default=None, description="Messages of the conversation there, anew.")
+    tool_results: list[SuppliedResult] | None = Field(
+        default=None, description="In place of running the tools that are about to run at that record."
+    )
+    breakpoints: list[Breakpoint] | None = None
+
+
+class AskSweep(Body):
+    """One limit over a range, from the recording; no provider is asked."""
+
+    mode: Literal["sweep"]
+    limit: Text = Field(examples=["max_tokens"], description="One of: " + ", ".join(SWEPT) + ".")
+    begin: int = Field(description="The first value.", examples=[50])
+    end: int = Field(description="The last value.", examples=[1000])
+    step: int = Field(default=1, description="From one value to the next.", examples=[50])
+    overrides: Overrides = Overrides()
+
+
+Replay = Annotated[AskVerify | AskWhatIf | AskRerun | AskSweep, Field(discriminator="mode")]
+
+
+class NewBacktest(Body):
+    """A policy to be tried over stored turns by what-if."""
+
+    policy: PolicyDraft
+    stands_for: Text | None = Field(
+        default=None,
+        description="A policy's name: the draft takes its place in the settings each turn ran under, so that overrides "
+        "and other policies stand as they did. Left out: the draft stands alone, for all of them.",
+    )
+    max_tokens: int | None = Field(default=None, description="Of the first call, in place of what each turn had.")
+    filter: Object | None = Field(
+        default=None, description="As the timeline's.", examples=[{"stop_reason": "retry_limit"}]
+    )

@@ -1,0 +1,181 @@
+"""Response schemas of replays and backtests."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from dashboard.api.response_schemas import MaybeObject, Object, Objects, Turn
+from dashboard.turns.certainty_text import MEANINGS, WHYS
+
+
+class Verification(BaseModel):
+    class Divergence(BaseModel):
+        seq: int
+        recorded: MaybeObject
+        replayed: MaybeObject
+
+    verified: bool
+    divergence: Divergence | None = Field(description="The first record where the two part.")
+    missing: list[str] = Field(description="What could not be compared because it is not stored, each in a sentence.")
+    vouched_by: Literal["here", "sender", "own", "known", "unknown", "unsigned", "broken"] = Field(
+        description="Who vouches for the recording, which a verification does not tell: `here`: recorded by this "
+        "installation; `sender`: of its trace; else what the signature of its file proves."
+    )
+
+
+CERTAINTIES = " ".join(f"`{certainty}`: {words}" for certainty, words in MEANINGS.items())
+Certainty = Literal["recorded", "certain", "estimated", "undecidable"]
+WHY_WORDS = " ".join(f"`{why}`: {words}." for why, words in WHYS.items())
+Why = Literal[
+    "assumptions",
+    "more_text",
+    "iteration",
+    "other_request",
+    "another_answer",
+    "repair",
+    "failed_call",
+    "timed_out",
+    "refusal",
+    "cut_below_cap",
+    "output_at_cap",
+    "tool_calls",
+    "tool_results",
+    "tool_seconds",
+    "context_window",
+    "blocked",
+    "not_begun",
+    "work",
+]
+
+
+class Assumption(BaseModel):
+    """A range that an estimate takes for granted. `repeats`: tokens a continuation repeats at the seam. `reasoning`:
+    reasoning tokens of a call that was never made. `position`: characters of the text that a cut call reaches.
+    `usage`: output tokens of a call without exact usage; also that none count which stand in no usage. `wording`:
+    tokens that text said after a hint takes in one go. `failures`: failed calls. `input_tokens`, `seconds`: of a call
+    that was never made."""
+
+    name: Literal["repeats", "reasoning", "position", "usage", "wording", "failures", "input_tokens", "seconds"]
+    low: float
+    high: float
+    source: str = Field(description="Where the range comes from, in words.")
+
+
+class Step(BaseModel):
+    seq: int
+    at: datetime | None
+    event: Object
+    transitions: Objects
+    command: Object
+    observed: Objects
+    provenance: Literal["recorded", "derived", "live"]
+    certainty: Certainty = Field(
+        description="Of what came, the event. How sure the answer to the command is stands at the next step."
+    )
+    assumes: list[Assumption] = Field(description="What this step takes for granted; empty unless it is estimated.")
+
+
+class Ending(Turn):
+    """The turn as it would have been."""
+
+    steps: list[Step]
+    undecidable: bool = Field(description="The recording does not decide how the turn ends; it stops there.")
+    why: Why | None = Field(description="Why it is undecidable; null where it is not. " + WHY_WORDS)
+    stopped: str = Field(
+        description="Why it is undecidable, in words, where imagining it would take too much work; else empty."
+    )
+    certainty: Certainty = Field(description="The weakest of its steps. " + CERTAINTIES)
+    assumes: list[Assumption] = Field(description="What its steps take for granted, each name with its widest range.")
+
+
+class WhatIf(Ending):
+    """The turn as it would have been; where its assumptions decide, with both endings."""
+
+    endings: list[Ending] = Field(
+        description="Where assumptions decide how it ends: the turn at the smaller and at the larger end of their "
+        "ranges, in this order. Empty otherwise."
+    )
+
+
+class Rerun(BaseModel):
+    id: UUID
+    parent_id: UUID
+
+
+class Sweep(BaseModel):
+    class Point(BaseModel):
+        value: int
+        ends: str = Field(description="How the turn would have ended; `undecidable`: that is not in the recording.")
+        certainty: Certainty
+        completed: bool
+        output_tokens: int
+        attempts: int
+        price: float | None = Field(description="US dollars at list prices; null: not known.")
+        seconds: float = Field(description="How long the turn would have taken.")
+        why: Why | None = Field(description="Why it is undecidable; null where it is not.")
+
+    class Found(BaseModel):
+        since: int | None = Field(
+            description="The smallest value from which on every larger one that was tried completes as well; null: the "
+            "largest does not."
+        )
+        first: int = Field(description="The smallest value that completes.")
+
+    limit: str
+    certain: Found | None = Field(description="Where it completes, `recorded` or `certain`; null: nowhere.")
+    likely: Found | None = Field(description="Where it completes, `estimated` included; null: nowhere.")
+    least: int | None = Field(description="The smallest value that completes, however certain: `likely.first`.")
+    sure: bool = Field(description="Every smaller value of the range than `least` was tried.")
+    left_out: int = Field(
+        description="Values of the range that were not evaluated, for the sweep would have taken too much work."
+    )
+    tried: int
+    words: str
+    recommended: list[Point] = Field(
+        description="The values to choose from: for each number of calls the smallest, the fewest calls first."
+    )
+    points: list[Point]
+
+
+class BacktestId(BaseModel):
+    id: UUID
+
+
+class Backtest(BaseModel):
+    status: str
+    total: int
+    done: int
+    same: int
+    flipped: int
+    undecidable: int
+    unended: int = Field(
+        description="Of the undecidable, the turns that would have gone on where their recording ends; how they end is "
+        "not known."
+    )
+    recorded: int | None = Field(
+        description="Of those the same or flipped, how many are `recorded`. With `certain`, `estimated` and "
+        "`undecidable` they add up to `done`. Null: judged before certainties were counted."
+    )
+    certain: int | None = Field(description="As `recorded`.")
+    estimated: int | None = Field(description="As `recorded`.")
+    tokens_delta: int
+    tokens_estimated: bool = Field(
+        description="Some of the tokens that `tokens_delta` and `dollars_delta` rest on are estimates, not counts."
+    )
+    calls_delta: int
+    seconds_delta: float
+    dollars_delta: float = Field(description="At list prices, of the decided turns whose price is known.")
+    unpriced: int = Field(description="Decided turns whose price is not known.")
+    flipped_turns: list[UUID] = Field(description="The first thousand.")
+    unended_turns: list[UUID] = Field(description="The first thousand.")
+    flips: Objects = Field(
+        description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each of them; `about`: its tokens "
+        "are an estimate; null: judged before that was looked at."
+    )
+    groups: Objects = Field(
+        description="The same counts by `provider` and `model`; `watched`: of all, the turns that were only watched."
+    )
+    max_tokens: int | None
+    stands_for: str | None = Field(description="The policy whose place the draft took; null: it stood alone.")

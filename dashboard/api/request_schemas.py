@@ -1,0 +1,257 @@
+"""Request schemas. Types are strict, and an unknown field is refused with the names of the known ones."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, Field, Strict
+
+from agentcore.policy import OnTruncation
+from agentcore.reasons import NormalizedStopReason
+from dashboard.agents.policy_validation import listed
+from dashboard.api.request_base import Body, Criterion, Envelope, ErrorPolicy, Id, Limits, Object, Retention, Text
+from dashboard.turns.breakpoints import ENTERING, KNOWN
+
+
+class NewConnection(Body):
+    """One endpoint of a provider. The key stays in the environment: only its variable is named."""
+
+    name: Text = Field(examples=["near"])
+    provider: Text = Field(description="The dialect it speaks.", examples=["openai"])
+    base_url: Text = Field(description="As the vendor's client takes it.", examples=["http://127.0.0.1:8400/v1"])
+    api_key_env: Text | None = Field(
+        default=None, description="The variable that holds the key.", examples=["OPENAI_API_KEY"]
+    )
+    max_output_tokens: int | None = Field(default=None, description="Tokens one call may ask for at most.")
+    context_window: int | None = Field(default=None, description="Tokens of input and output together.")
+    max_concurrent_calls: int | None = Field(
+        default=None, description="Calls under way at the same time, of all workers; others wait in line."
+    )
+    requests_per_minute: int | None = Field(
+        default=None, description="Calls that begin within any 60 seconds, of all workers; others wait in line."
+    )
+    hint_role: Literal["system", "user"] | None = Field(default=None, description="Who speaks the hint to continue.")
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = Field(
+        default=None, description="What an OpenAI-style server calls the cap."
+    )
+    prefill: bool | None = Field(
+        default=None, description="The model goes on writing a cut answer that ends the conversation, without a hint."
+    )
+    prefill_way: Literal["prefill", "prefix", "continue_final_message"] | None = Field(
+        default=None, description="How an OpenAI-style server is told to: as it is, or by a field of the request."
+    )
+    prefill_echo: bool | None = Field(
+        default=None, description="The server sends the text that it continues again, at the start of its answer."
+    )
+
+
+class PolicyDraft(Body):
+    """Limits, error policy and rules. What is left out has its default."""
+
+    name: Text | None = Field(default=None, description="A label.")
+    limits: Limits | None = Field(default=None, description="What a turn may use, counted over the whole turn.")
+    error_policy: ErrorPolicy | None = Field(
+        default=None, description="What is done about each type of error: a preset, and what differs from it."
+    )
+    envelope: Envelope | None = Field(default=None, description="How structured answers are read.")
+    tool_calls_on_truncation: Text | None = Field(
+        default=None, description="What is done with whole tool calls of a cut answer.", examples=list(OnTruncation)
+    )
+    finish_reasons: list[Text] | None = Field(
+        default=None,
+        description=f"Stop reasons of the model after which the agent must not go on: {listed(NormalizedStopReason)}.",
+        examples=[["max_tokens"]],
+    )
+    criteria: list[Criterion] | None = Field(
+        default=None, description="Criteria of your own, asked beside the built-in ones at every decision."
+    )
+    retention: Retention | None = Field(default=None, description="What is kept of a turn once it has ended.")
+
+
+class NewPolicy(PolicyDraft):
+    """The first version of a new policy, or the next version of one that has this name."""
+
+    name: Text = Field(examples=["patient"])
+    why: Text | None = Field(default=None, max_length=500, description="Kept with the version, for who asks later.")
+    activate: bool | None = Field(
+        default=None, description="Whether it counts at once; false: it is a draft. Left out: true."
+    )
+    backtest: Id | None = Field(
+        default=None,
+        description="A backtest that is done and tried these very words in the policy's place, or alone where this is "
+        "its first version; the version carries it for good.",
+    )
+
+
+class Activate(Body):
+    """The version to activate; an earlier one to roll back."""
+
+    version: int = Field(ge=1, le=2_000_000_000, examples=[2])
+    why: Text | None = Field(default=None, max_length=500)
+    starts_at: Annotated[datetime, Strict(False)] | None = Field(
+        default=None, description="From when on, with its time zone; left out: now.", examples=["2030-01-31T12:00:00Z"]
+    )
+
+
+class Breakpoint(Body):
+    """Where a turn shall hold. All that is set must match."""
+
+    state: str | None = Field(default=None, description="Entering a deciding state: " + ", ".join(KNOWN["state"]) + ".")
+    trigger: str | None = Field(default=None, description="Entering one by: " + ", ".join(ENTERING) + ".")
+    stop_reason: str | None = Field(
+        default=None, description="Why the model stopped: " + ", ".join(KNOWN["stop_reason"]) + "."
+    )
+    tool: str | None = Field(default=None, description="The model calls this tool.")
+    budget_below: float | None = Field(
+        default=None, description="Once when less than this part of any budget is left, above 0 and at most 1."
+    )
+
+
+class Approvals(Body):
+    """Tools that run only once a person has approved of their calls."""
+
+    tools: list[Text] = Field(description="Names of tools of the agent.", examples=[["calculator"]])
+    seconds: float | None = Field(default=None, description="How long that is waited for; left out: for ever.")
+    otherwise: Literal["refuse", "run", "cancel"] | None = Field(default=None, description="What happens then.")
+
+
+class NewAgent(Body):
+    """A model behind a connection, with what it is told and given."""
+
+    name: Text = Field(examples=["writer"])
+    connection: Text = Field(description="A connection's name.", examples=["near"])
+    model: Text = Field(examples=["sim-essay"])
+    system_prompt: Text | None = None
+    max_tokens: int = Field(description="Tokens one call may answer with, reasoning included.", examples=[150])
+    tools: list[Text] | None = Field(
+        default=None, description="Names of tools; server.tool for one of an MCP server.", examples=[["calculator"]]
+    )
+    envelope_schema: Object | None = Field(default=None, description="A JSON Schema the answer must satisfy.")
+    policy: Text | None = Field(default=None, description="A policy's name; its active version is used.")
+    gateway_mode: Literal["observe", "continue"] | None = None
+    breakpoints: list[Breakpoint] | None = Field(default=None, description="Where each of its turns holds.")
+    approvals: Approvals | None = None
+
+
+class Overrides(Body):
+    """What takes the place of the agent's and the policy's own words."""
+
+    max_tokens: int | None = Field(default=None, description="Tokens of one call.", examples=[400])
+    limits: Limits | None = None
+    error_policy: ErrorPolicy | None = None
+    tool_calls_on_truncation: Text | None = None
+    retention: Retention | None = None
+    system_prompt: str | None = None
+    model: str | None = None
+
+
+class Document(Body):
+    """A text that the turn's tools may search."""
+
+    name: Text = Field(examples=["handbook.md"])
+    text: Text
+
+
+class NewTurn(Body):
+    """One input for an agent."""
+
+    agent: Text = Field(examples=["writer"])
+    input: str = Field(description="What the user says.", examples=["Tell me about rivers."])
+    overrides: Overrides | None = None
+    breakpoints: list[Breakpoint] | None = None
+    documents: list[Document] | None = Field(
+        default=None, description="Texts for the tool search_documents; at most 50, of 1,000,000 characters together."
+    )
+    conversation: Id | None = Field(
+        default=None, description="The conversation it goes on with. It begins when the turns before it have ended."
+    )
+
+
+class NewConversation(Body):
+    """Turns with one agent, one after another."""
+
+    agent: Text = Field(examples=["writer"])
+    token_budget: int | None = Field(
+        default=None, description="Input and output tokens of all its turns together; left out: none."
+    )
+
+
+class Budget(Body):
+    """What a conversation may use."""
+
+    token_budget: int | None = Field(description="null: no budget.", examples=[20_000])
+
+
+class Message(Body):
+    """One message of the conversation."""
+
+    role: Literal["user", "assistant"]
+    text: str = Field(validation_alias=AliasChoices("text", "content"), description="`content` is taken as well.")
+
+
+class ChangedRequest(Body):
+    """What the next request asks with."""
+
+    system_prompt: str | None = None
+    messages: list[Message] | None = Field(default=None, description="The whole conversation.")
+    model: str | None = None
+
+
+class SuppliedResult(Body):
+    """A result in place of a tool's."""
+
+    call_id: str
+    result: Any = Field(description="Text, or JSON that the model reads as text.")
+
+
+class ChangedCall(Body):
+    """Other arguments for a tool call that has not run; a broken one becomes whole by them."""
+
+    call_id: str
+    arguments: Object
+
+
+class GivenCall(Body):
+    """A tool call of an answer that is given in the model's place."""
+
+    name: Text
+    arguments: Object = {}
+
+
+class GivenAnswer(Body):
+    """An answer in the model's place, to its next call or the one in flight; it costs nothing and is marked."""
+
+    text: Text = ""
+    tool_calls: list[GivenCall] = []
+    stop_reason: Text | None = Field(
+        default=None, description="Left out: tool_call where there are calls, else end_turn.", examples=["end_turn"]
+    )
+
+
+class Control(Body):
+    """What an operator does to a running or held turn; the changes apply from the next judgement and request on."""
+
+    action: Literal["hold", "release", "step", "refuse", "change"] = Field(
+        description="refuse: release, with an error in place of each call that waits for approval."
+    )
+    limits: Limits | None = None
+    max_tokens: int | None = None
+    error_policy: ErrorPolicy | None = None
+    request: ChangedRequest | None = None
+    tool_result: SuppliedResult | None = None
+    tool_call: ChangedCall | None = None
+    answer: GivenAnswer | None = None
+    run_to: str | None = Field(
+        default=None, description="With release: hold once more on entering this state: " + listed(KNOWN["state"]) + "."
+    )
+    breakpoints: list[Breakpoint] | None = Field(default=None, description="In place of those there are.")
+    expected_seq: int | None = Field(
+        default=None,
+        description="The last record you have seen. 409, with who did what, where the turn has moved on since.",
+    )
+
+
+class NewComment(Body):
+    """What is said about a transition of a turn."""
+
+    text: Text = Field(description="At most 4,000 characters.")
+    transition: int = Field(default=0, description="Its number, from 1; 0: the turn as a whole.")

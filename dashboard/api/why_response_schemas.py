@@ -1,0 +1,112 @@
+"""Response schemas of stop explanations: the derivation as a tree, and the alternative transitions."""
+
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agentcore.policy import LIMIT_NAMES
+from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.replay import Certainty
+from agentcore.resource import RESOURCES
+from agentcore.why import Kind
+from dashboard.api import response_schemas
+
+
+class Fact(BaseModel):
+    """One value of a node."""
+
+    name: str
+    value: str | float | bool | None
+    unit: str = Field(description="A plural; empty where there is none.")
+    estimated: bool = Field(description="The number is our estimate, not the provider's count.")
+
+
+class WhyNode(BaseModel):
+    """One step of a derivation, and what it follows from."""
+
+    kind: str = Field(description=", ".join(Kind))
+    name: str = Field(description="A word of the machine, of a policy (`limits.max_continuations`) or of the provider.")
+    words: str
+    facts: list[Fact]
+    source: response_schemas.PolicySource | None = Field(description="Of a clause: whose word it was.")
+    because: list["WhyNode"]
+
+
+class SuggestionCosts(BaseModel):
+    """What a live try costs at most."""
+
+    output_tokens: int | None
+    price: float | None = Field(description="US dollars at list prices; null: not known.")
+
+
+class Suggestion(BaseModel):
+    """The limit that would have let the turn finish, or complete in one call; the same as on the turn's page."""
+
+    limit: str = Field(description="Its key: " + ", ".join(LIMIT_NAMES))
+    name: str = Field(description="What pages call it.")
+    value: float
+    recorded: float | None = Field(description="The value that the turn had; null: no limit.")
+    certainty: str = Field(description=", ".join(Certainty))
+    basis: str = Field(
+        description="What the value rests on: the turn's `recording`, a live `rerun` that completed, the turns of its "
+        "`agent`, or of its `model`, what the provider asked for (`setting`); `none`: it is a value to begin with."
+    )
+    goal: str = Field(description="`finish`, or `one_call` where the turn completed in several calls.")
+    share: float | None = Field(description="Of the answers of the agent or model, how many are complete within it.")
+    answers: int = Field(description="How many answers that is estimated from.")
+    cut: int = Field(description="Of these, how many were cut, so that only a lower bound of their length is known.")
+    calls: int | None
+    used: int | None = Field(description="Output tokens that the turn then takes.")
+    rerun: UUID | None
+    overrides: dict[str, Any] = Field(description="The change, as a replay takes it.")
+    costs: SuggestionCosts
+    words: str
+
+
+class Decided(BaseModel):
+    """The transition that decided how the turn ended."""
+
+    seq: int = Field(description="Of its record.")
+    number: int = Field(description="Of the transition, from 1 through the whole history.")
+
+
+class Why(BaseModel):
+    """Why a turn stopped: why the agent, which limit, why the model; and the tree behind the sentence."""
+
+    verdict: str
+    loop_reason: str | None = Field(description="Why the agent stopped: " + ", ".join(StopReason))
+    terminal_reason: str | None
+    resource: str | None = Field(description="The limit that ended it: " + ", ".join(RESOURCES))
+    model_reason: str | None = Field(description="Why the model stopped: " + ", ".join(NormalizedStopReason))
+    raw_model_reason: str | None = Field(description="The provider's own word.")
+    clause: str | None = Field(description="The field of the policy that ended it.")
+    decided_at: Decided | None
+    tree: WhyNode | None = Field(description="Null while the turn runs, and where no history is kept of it.")
+    suggestion: Suggestion | None = Field(
+        description="The limit that would have let it finish; null: it needs none, or no limit would have helped."
+    )
+
+
+class Road(BaseModel):
+    """A move that the table allows at a step and that was not made."""
+
+    trigger: str
+    to: str
+    guard: str = Field(description="Its condition, in words, after “when”.")
+    open: bool | None = Field(description="Whether the condition held; null where the record does not tell.")
+    miss: str = Field(description="How the condition stood, in words and numbers.")
+    near: bool = Field(description="A limit says how near it was, or its condition held too.")
+
+
+class RoadsStep(BaseModel):
+    """A move out of a deciding state, and the roads not taken there."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    seq: int
+    number: int
+    from_: str = Field(alias="from")
+    trigger: str
+    to: str
+    roads: list[Road]

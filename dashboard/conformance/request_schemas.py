@@ -1,0 +1,69 @@
+"""What a program sends through the seam. How much of it is allowed is judged in `script_validation`."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dashboard.api.request_base import Body, Text
+from dashboard.simulator.scripts import ENDINGS
+
+StopReason = Literal[
+    "end_turn",
+    "max_tokens",
+    "tool_call",
+    "malformed_tool_call",
+    "safety_blocked",
+    "prompt_blocked",
+    "context_window_exceeded",
+    "paused",
+    "unknown",
+    "missing",
+]
+assert set(StopReason.__args__) == ENDINGS.keys(), "a schema needs the words themselves"  # type: ignore[attr-defined]
+
+
+class ScriptedCall(Body):
+    """A tool call. Arguments that are text go out as they are, whole JSON or not."""
+
+    name: Text
+    arguments: Text | dict[str, Any] = "{}"
+
+
+class ScriptedError(Body):
+    """An answer that is an error."""
+
+    status: int = Field(description="400 to 599.")
+    message: Text = "This error was written in a script."
+    code: Text | None = None
+    retry_after: int | None = Field(default=None, description="Seconds.")
+
+
+class ScriptedAnswer(Body):
+    """What one call is answered with: as a model of the simulator does, by an error, or in words of its own."""
+
+    behaviour: Text | None = Field(default=None, description="A model of the simulator.", examples=["sim-pause"])
+    error: ScriptedError | None = None
+    text: Text = ""
+    tool_calls: list[ScriptedCall] = []
+    refusal: Text | None = Field(default=None, description="Said as a refusal, in place of a text.")
+    stop_reason: StopReason | None = Field(default=None, description="Left out: as the parts have it.")
+    raw_stop_reason: Text | None = Field(default=None, description="The word on the wire, if not the dialect's own.")
+    truncated: bool | int = Field(default=False, description="Tokens after which it is cut; true: half way.")
+    output_tokens: int | None = Field(default=None, description="What it says it used.")
+    hangs_up: bool = Field(default=False, description="The connection is dropped half way.")
+    delay_ms: int = Field(default=0, description="Milliseconds before it begins.")
+
+
+class SimulatorScript(Body):
+    """The answers of a model, one for each call; the last one stays. Either `answers`, or the RFC's two sequences."""
+
+    name: Text = Field(description="The model is `script-<name>`.", examples=["cut-once"])
+    answers: list[ScriptedAnswer] | None = None
+    mockTruncationSequence: list[int] | None = Field(  # noqa: N815 - the RFC's name
+        default=None, description="Of each call: the tokens after which it is cut; 0: not cut.", examples=[[20, 0]]
+    )
+    mockSchemaViolationSequence: list[bool] | None = Field(  # noqa: N815 - the RFC's name
+        default=None, description="Of each call: whether its JSON is against the schema."
+    )
+    envelope: Any = Field(default=None, description="What is answered where nothing is wrong; left out: a report.")
+    violation: Any = Field(default=None, description="What is answered against the schema.")

@@ -1,0 +1,53 @@
+"""What a program is told through the seam, and of what this host can do."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field
+
+from dashboard.api.response_schemas import Object
+
+
+class Capabilities(BaseModel):
+    envelopes: Object = Field(
+        description="`{reliability: {supported, events, maxRetryAttempts, completion}}` (RFC 0033 §E)."
+    )
+    capabilities: Object = Field(description="The same once more: `{envelopes}`.")
+
+
+class Script(BaseModel):
+    """A model of the simulator whose answers were sent."""
+
+    name: str
+    model: str = Field(description="What an agent names.")
+    answers: int
+    calls: int = Field(description="How many it has had.")
+    base_urls: dict[str, str] = Field(description="What a connection names, by its provider.")
+
+
+class ReceivedMessage(BaseModel):
+    role: str = Field(description="user, assistant, tool")
+    text: str
+
+
+class ReceivedCall(BaseModel):
+    """What one call asked with; what is long is cut."""
+
+    call: int
+    provider: str
+    model: str
+    stream: bool
+    max_tokens: int = Field(description="4096 where the request set no limit.")
+    system_prompt: str
+    messages: list[ReceivedMessage]
+    at: datetime
+
+
+class ReceivedCalls(BaseModel):
+    """The latest calls of a script, in order."""
+
+    name: str
+    model: str
+    total: int = Field(description="How many there were.")
+    lastReceivedMaxTokens: int | None  # noqa: N815 - the RFC's name
+    lastReceivedSystemPrompt: str | None  # noqa: N815 - the RFC's name
+    calls: list[ReceivedCall]

@@ -1,0 +1,32 @@
+"""A streaming response: a file sent piece by piece, at its reader's pace."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+
+from dashboard.agents.selectors import project_default
+from dashboard.exports.formats import FORMATS, file_of
+from dashboard.live.db_threads import in_database, request_connection_returned
+from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
+from dashboard.turns.filters import TimelineFilters
+
+
+def export_response(*, filters: TimelineFilters, named: str, who: Caller) -> StreamingHttpResponse:
+    """The answer that is a file. It counts as one of the caller's streams; raises `TooManyStreamsError`."""
+    streams.require_room(who)
+    pieces = _sent(file_of(project=project_default(), filters=filters, named=named), who)
+    name = f"turns-{timezone.now():%Y%m%d-%H%M%S}.{named}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return StreamingHttpResponse(pieces, content_type=FORMATS[named].content_type, headers=headers)
+
+
+async def _sent(pieces: Iterator[bytes], who: Caller) -> AsyncIterator[bytes]:
+    """A failure in the middle breaks the connection off, so that half a file is not taken for a whole one."""
+    await request_connection_returned()
+    # Others may have come in between; this file then ends at once.
+    with suppress(TooManyStreamsError), streams.opened(who):
+        while (piece := await in_database(next, pieces, None)) is not None and not streams.ending:
+            if piece:
+                yield piece

@@ -1,0 +1,74 @@
+"""The turns of a filter with their attempts, newest first, a few in memory at a time.
+
+Turns that are made while it is read are newer than those that are still to come, and are left out.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from dashboard.agents.models import Project
+from dashboard.exports.columns import ATTEMPT, TURN
+from dashboard.prices.selectors import prices_of
+from dashboard.turns.api_serializers import turn_json
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.selectors import timeline
+
+PAGE = 100  #: turns that are found at once
+TOGETHER = 200  #: attempts that are read at once; a turn that has more is read alone
+#: Of an attempt, what a file does not have: they may be large.
+UNREAD = ("request", "request_sha256", "request_url", "response_headers", "content_type")
+
+Row = dict[str, Any]
+
+
+def rows_of(*, project: Project, filters: TimelineFilters) -> Iterator[Row]:
+    """Each turn by the names of `columns.TURN`. An order and a fold are of lists, and are not looked at."""
+    plain = replace(filters, sort="", fold="")
+    cursor: str | None = None
+    while True:
+        page = timeline(project=project, filters=plain, cursor=cursor, limit=PAGE)
+        for turns in _together(page.items):
+            yield from _rows(turns)
+        if page.next is None:
+            return
+        cursor = page.next
+
+
+def _together(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
+    held: list[Turn] = []
+    for turn in turns:
+        if held and sum(one.attempts for one in held) + turn.attempts > TOGETHER:
+            yield held
+            held = []
+        held.append(turn)
+    if held:
+        yield held
+
+
+def _rows(turns: Sequence[Turn]) -> Iterator[Row]:
+    prices = prices_of(turns)
+    called: dict[UUID, list[Row]] = {turn.id: [] for turn in turns}
+    attempts = Attempt.objects.filter(turn_id__in=called).order_by("turn_id", "index").defer(*UNREAD)
+    for attempt in attempts:
+        called[attempt.turn_id].append(_attempt(attempt))
+    for turn in turns:
+        yield _turn(turn, prices[turn.id], called[turn.id])
+
+
+def _turn(turn: Turn, price: Any, attempts: list[Row]) -> Row:
+    apart = {
+        **turn_json(turn),
+        "cost_usd": None if price is None else float(price.dollars),
+        "cost_estimated": None if price is None else price.estimated,
+        "attempt_list": attempts,
+    }
+    return {column.name: apart[column.name] if column.name in apart else getattr(turn, column.name) for column in TURN}
+
+
+def _attempt(attempt: Attempt) -> Row:
+    uncounted = attempt.usage is None and attempt.stop_reason is not None
+    apart = {"tokens_estimated": uncounted}
+    return {one.name: apart[one.name] if one.name in apart else getattr(attempt, one.name) for one in ATTEMPT}

@@ -1,0 +1,43 @@
+"""Stores turns that have already ended, by one statement in the caller's transaction."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from django.db import connection
+from psycopg import RawCursor
+from pydantic_core import to_json
+
+from dashboard.gateway.recording import statements
+from dashboard.gateway.recording.recorder_messages import TurnUpdate
+from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part
+from dashboard.gateway.recording.text_dedup import parameters
+from dashboard.turns import models
+
+GROUP_TURNS = 256
+_NOBODY = UUID(int=0)
+_NO_ROWS = b"[]"
+
+
+def whole_turns_store(turns: Iterable[tuple[UUID, TurnUpdate]]) -> None:
+    """Store these turns, of which each part is all that is said of it. They are nobody's call at the gateway."""
+    rows, held = TableRows(), 0
+    for turn_id, part in turns:
+        add_part(rows, turn_id, part, StoredTurn())
+        held += 1
+        if held == GROUP_TURNS:
+            _store(rows)
+            rows, held = TableRows(), 0
+    if held:
+        _store(rows)
+
+
+def _store(rows: TableRows) -> None:
+    nodes = list({node.id: node for node in rows.nodes}.values())
+    values: list[object] = [*parameters({}), *(rows.json(model) for model in statements.PLAIN)]
+    values += [rows.json(models.Record), rows.packed, rows.json(models.AttemptChunk), rows.raws]
+    values += [to_json([{"id": node.id, "parent_id": node.parent} for node in nodes]), [node.packed for node in nodes]]
+    values += [rows.json(models.Turn), list[UUID](), _NOBODY, _NO_ROWS]
+    texts = [value.decode() if isinstance(value, bytes) else value for value in values]
+    connection.ensure_connection()
+    with RawCursor(connection.connection) as cursor:
+        cursor.execute(statements.NEW.sql, texts)

@@ -1,0 +1,247 @@
+"""Writes groups of turns: one statement for new turns, one for updates of stored ones.
+
+A group that the database refuses is halved until what it refuses stands alone; one that takes it too long is written
+turn by turn, and a turn that alone takes too long is written apart, so that no other waits for it. A group whose
+answer got lost is looked for before it is sent again.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import structlog
+from pydantic_core import to_json
+
+from dashboard.gateway.models import GatewayCall
+from dashboard.gateway.recording import statements
+from dashboard.gateway.recording.known_nodes import KnownNodes
+from dashboard.gateway.recording.pg_connection import (
+    SECONDS,
+    DatabaseAway,
+    LackingError,
+    PgConnection,
+    RefusedError,
+    SlowError,
+    byte_strings,
+)
+from dashboard.gateway.recording.recorder_messages import TurnUpdate
+from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part, listed
+from dashboard.gateway.recording.slow_writes import Settle, SlowWrites
+from dashboard.gateway.recording.text_dedup import parameters
+from dashboard.turns import models
+from dashboard.turns.ids import new_id
+
+log = structlog.get_logger(__name__)
+
+BEAT_SECONDS = 1.0
+TURN_SECONDS = 0.01  #: that each turn of a group adds to what its statement may take,
+BYTES_A_SECOND = 1024 * 1024  #: and their bytes, in whole seconds
+REFUSALS = 5  #: after which a group is given up that refers to nodes that are not there
+SLOW_IN_A_ROW = 2  #: turns that were alone too slow, after which it is the database that is slow
+TAKEN = "Another process has ended this turn, for this one was not heard of."
+
+#: A turn, what is said of it, what is stored of it, whether it is stored, whether it has ended.
+Given = tuple[UUID, TurnUpdate, StoredTurn, bool, bool]
+
+
+@dataclass(slots=True)
+class TurnGroup:
+    """Turns that are written by one statement, with their rows."""
+
+    statement: str
+    parts: dict[UUID, TurnUpdate] = field(default_factory=dict)
+    rows: dict[UUID, TableRows] = field(default_factory=dict)
+    ended: set[UUID] = field(default_factory=set)
+    sent: bool = False  #: and it is not known what became of it
+    refused: int = 0  #: times, because it refers to nodes that have been erased since they were stored
+
+    def halves(self) -> "list[TurnGroup]":
+        ids = list(self.parts)
+        return [self._of(ids[: len(ids) // 2]), self._of(ids[len(ids) // 2 :])]
+
+    def singles(self) -> "list[TurnGroup]":
+        return [self._of([turn_id]) for turn_id in self.parts]
+
+    @property
+    def seconds(self) -> float:
+        """That its statement may take. Few of the values come up, for each new one is told to the database."""
+        size = sum(part.size for part in self.parts.values())
+        return SECONDS + int(len(self.parts) * TURN_SECONDS) + size // BYTES_A_SECOND
+
+    def _of(self, ids: Sequence[UUID]) -> "TurnGroup":
+        parts, rows = ({i: given[i] for i in ids} for given in (self.parts, self.rows))
+        return TurnGroup(self.statement, parts, rows, self.ended & set(ids))  # type: ignore[arg-type]
+
+    def together(self) -> TableRows:
+        """The rows of all of them."""
+        whole = TableRows()
+        for rows in self.rows.values():
+            whole.add_all(rows)
+        return whole
+
+
+class GroupWriter:
+    """Writes groups, one after another, as one process that is heard of."""
+
+    def __init__(self, settle: Settle) -> None:
+        self._settle = settle
+        self.process_id = new_id()
+        self._link = PgConnection(statements.ALL)
+        self._link_apart = PgConnection(statements.ALL)
+        self._known = KnownNodes()
+        self._slow_in_a_row = 0
+        self.apart = SlowWrites(self._write_apart, settle)
+        self._groups: deque[TurnGroup] = deque()
+        self._beaten: float | None = None
+        self.stored_at = 0.0  #: when the database last took a group, by the loop's clock
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._groups)
+
+    def take(self, given: Iterable[Given]) -> None:
+        """What is to be written next. A turn with large texts is a group of its own, whose marks are its alone."""
+        groups = {name: TurnGroup(name) for name in (statements.NEW.name, statements.MORE.name)}
+        apart: list[TurnGroup] = []
+        for turn_id, part, kept, is_stored, has_ended in given:
+            group = groups[name := statements.MORE.name if is_stored else statements.NEW.name]
+            rows = TableRows()
+            try:
+                add_part(rows, turn_id, part, kept)
+            except Exception as error:
+                # A turn that cannot be written down keeps no other from it.
+                log.exception("gateway_turn_without_rows", turn=str(turn_id))
+                self._settle(TurnGroup("", {turn_id: part}), {turn_id: f"{type(error).__name__}: {error}"})
+                continue
+            if rows.large:
+                apart.append(group := TurnGroup(name))
+            group.rows[turn_id], group.parts[turn_id] = rows, part
+            if has_ended:
+                group.ended.add(turn_id)
+        self._groups.extend(group for group in (*groups.values(), *apart) if group.parts)
+
+    def next(self) -> TurnGroup | None:
+        return self._groups[0] if self._groups else None
+
+    async def write(self, group: TurnGroup) -> dict[UUID, str]:
+        """Why which turns of it are lost; the others are stored. Raises `DatabaseAway`; it is to be written again."""
+        try:
+            lost = await self._written(group, self._link, group.seconds)
+        except SlowError as error:
+            self._groups.popleft()
+            self._set_apart(group, error)
+            return {}
+        except RefusedError as error:
+            self._groups.popleft()
+            if len(group.parts) == 1:
+                return dict.fromkeys(group.parts, str(error))
+            self._groups.extendleft(reversed(group.halves()))
+            group.parts.clear()
+            return {}
+        self._groups.popleft()
+        self._has_stored()
+        return lost
+
+    def _has_stored(self) -> None:
+        self._slow_in_a_row = 0
+        self.stored_at = asyncio.get_running_loop().time()
+
+    async def _write_apart(self, group: TurnGroup, seconds: float) -> dict[UUID, str]:
+        """As `write`, for one slow turn, on a connection of its own. Raises `SlowError` too."""
+        try:
+            lost = await self._written(group, self._link_apart, seconds)
+        except RefusedError as error:
+            return dict.fromkeys(group.parts, str(error))
+        self._has_stored()
+        return lost
+
+    async def _written(self, group: TurnGroup, link: PgConnection, seconds: float) -> dict[UUID, str]:
+        if group.sent and await self._is_there(group, link):
+            return {}
+        group.sent = False
+        try:
+            found = await link.run(group.statement, self._values(group), seconds=seconds)
+        except LackingError:
+            group.refused += 1
+            if group.refused == REFUSALS:
+                raise
+            self._known.forget()  # all are sent now
+            return await self._written(group, link, seconds)
+        except DatabaseAway as error:
+            group.sent = error.sent
+            raise
+        self._known.add(node for rows in group.rows.values() for node in rows.nodes)
+        return self._taken(group, found)
+
+    def _set_apart(self, group: TurnGroup, error: SlowError) -> None:
+        """Its turns are written one by one, or, where it is one, beside the others. Raises `DatabaseAway` where it
+        seems to be the database that is slow."""
+        singles = group.singles()
+        group.parts.clear()
+        if len(singles) > 1:
+            self._groups.extendleft(reversed(singles))
+            return
+        self.apart.take(singles[0])
+        self._slow_in_a_row += 1
+        if self._slow_in_a_row >= SLOW_IN_A_ROW:
+            raise DatabaseAway(str(error), sent=False)
+
+    def _taken(self, group: TurnGroup, found: list[bytes]) -> dict[UUID, str]:
+        if group.statement == statements.NEW.name:
+            return {}
+        ours = {UUID(turn_id.decode()) for turn_id in found}
+        said = (turn_id for turn_id, part in group.parts.items() if part.entries or part.pieces)
+        return {turn_id: TAKEN for turn_id in said if turn_id not in ours}
+
+    def _values(self, group: TurnGroup) -> list[bytes | None]:
+        rows = group.together()
+        nodes = self._known.lacking(rows.nodes)
+        shared = [*parameters(rows.large), *(rows.json(model) for model in statements.PLAIN)]
+        shared += [rows.json(models.Record), byte_strings(rows.packed)]
+        shared += [rows.json(models.AttemptChunk), byte_strings(rows.raws)]
+        shared += [to_json([{"id": node.id, "parent_id": node.parent} for node in nodes])]
+        shared += [byte_strings([node.packed for node in nodes])]
+        process, calls = str(self.process_id).encode(), rows.json(GatewayCall)
+        if group.statement == statements.NEW.name:
+            open_ids = _ids(turn_id for turn_id in group.parts if turn_id not in group.ended)
+            return [*shared, rows.json(models.Turn), open_ids, process, calls]
+        owned, ended = _ids(group.parts), _ids(group.ended)
+        return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, calls]
+
+    async def _is_there(self, group: TurnGroup, link: PgConnection) -> bool:
+        """Whether it was stored although nobody heard so: one of its rows says it of all."""
+        turn_id, rows = next(iter(group.rows.items()))
+        if group.statement == statements.NEW.name:
+            return bool(await link.run(statements.HAS_TURN.name, [str(turn_id).encode()]))
+        for turn_id, rows in group.rows.items():
+            if rows.found_by is not None:
+                name, key = rows.found_by
+                return bool(await link.run(name, [str(part).encode() for part in (turn_id, *key)]))
+        return False  # only what callers were told, which may be said twice
+
+    def beat_due(self, now: float, *, open_turns: bool) -> bool:
+        return open_turns and (self._beaten is None or now - self._beaten >= BEAT_SECONDS)
+
+    async def beat(self) -> None:
+        """Be heard of."""
+        await self._link.run(statements.BEAT.name, [str(self.process_id).encode()])
+        self._beaten = asyncio.get_running_loop().time()
+
+    async def disown(self, turn_ids: Sequence[UUID]) -> None:
+        await self._link.run(statements.DISOWN.name, [_ids(turn_ids)])
+
+    async def close(self) -> None:
+        """Leave in order, as far as the database is there."""
+        await self.apart.close()
+        if self._link.is_open:
+            with contextlib.suppress(DatabaseAway, RefusedError):
+                await self._link.run(statements.LEAVE.name, [str(self.process_id).encode()])
+        self._link.close()
+        self._link_apart.close()
+
+
+def _ids(turn_ids: Iterable[UUID]) -> bytes:
+    return ("{" + ",".join(map(str, turn_ids)) + "}").encode()

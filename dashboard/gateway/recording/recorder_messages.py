@@ -1,0 +1,131 @@
+"""What calls send to the recorder: new turns, answer chunks, updates and results, with their columns."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from django.db import models as orm
+
+from agentcore.events import Started
+from agentcore.values import quickly_made
+from dashboard.gateway.recording.statements import columns_of
+from dashboard.gateway.routing import ResolvedPolicy
+from dashboard.turns import models
+from dashboard.turns.fields import storable_text
+from dashboard.turns.row_mapping import Columns, StepRows
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """A turn that has begun, and how it was asked: the columns of its row and of its call."""
+
+    id: UUID
+    project_id: UUID
+    agent_id: UUID | None
+    agent_name: str
+    provider: str
+    model: str
+    max_tokens: int
+    input_text: str
+    started: Started  #: the first event; its setup and messages are the row's `setup`
+    ruling: ResolvedPolicy  #: policy, its sources and its version
+    body: bytes  #: the client's request, verbatim
+    created_at: datetime
+    created_by_id: int | None
+    caller: str  #: the key's or token's name
+    key_id: UUID | None
+    mode: str
+    stream: bool
+    n: int
+    legacy: bool = False  #: it offered functions, not tools
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class CallerResult:
+    """What the caller was told in the end, as a row of calls keeps it."""
+
+    status: int
+    finish_reason: str | None
+    source: str  #: of the reason: a `ReasonSighting.source`, or `machine`
+    continued: bool
+    disconnected: bool
+    overhead_us: int
+    answer_id: str | None = None  #: by which the caller may ask for the answer again
+
+
+@dataclass(slots=True)
+class AnswerChunk:
+    """Bytes of an answer as they came, one after the other, and the text in them."""
+
+    attempt: int
+    at: datetime  #: of the last of them
+    raws: list[bytes]
+    texts: list[str]
+
+
+@dataclass(slots=True)
+class TurnUpdate:
+    """What has been said of a turn since its last part was written."""
+
+    since: float  #: seconds, the loop's
+    new: NewTurn | None = None
+    entries: list[StepRows] = field(default_factory=list)
+    pieces: list[AnswerChunk] = field(default_factory=list)
+    told: CallerResult | None = None
+    size: int = 0  #: bytes, about
+    waiting: "list[tuple[float, asyncio.Future[None]]]" = field(default_factory=list)  #: since when who waits for it
+
+
+def new_columns(new: NewTurn, setup: Any) -> Columns:
+    """The columns a step does not change. Its first record has the messages that the turn was started with."""
+    return {
+        **defaults(models.Turn),
+        "project_id": new.project_id,
+        "agent_id": new.agent_id,
+        "agent_name": new.agent_name,
+        "provider": new.provider,
+        "input_text": storable_text(new.input_text),
+        "setup": {"setup": setup},
+        "policy_version_id": new.ruling.version_id,
+        "keep_raw_days": new.ruling.keep_raw_days,
+        "created_at": new.created_at,
+        "created_by_id": new.created_by_id,
+    }
+
+
+def call_columns(new: NewTurn) -> Columns:
+    return {
+        "turn_id": new.id,
+        "project_id": new.project_id,
+        "key_id": new.key_id,
+        "caller": new.caller,
+        "mode": new.mode,
+        "stream": new.stream,
+        "n": new.n,
+        "created_at": new.created_at,
+    }
+
+
+def result_columns(told: CallerResult) -> Columns:
+    return {
+        "status": told.status,
+        "client_finish_reason": told.finish_reason,
+        "finish_source": told.source,
+        "continued": told.continued,
+        "disconnected": told.disconnected,
+        "overhead_us": told.overhead_us,
+        "answer_id": told.answer_id,
+    }
+
+
+@cache
+def defaults(model: type[orm.Model]) -> Columns:
+    """What columns are that nobody speaks of. Not among them: what is made anew each time, an id, and what is null."""
+    fields = {field.column: field for field in model._meta.concrete_fields}
+    empty = {name: fields[name].get_default() for name in columns_of(model) if not fields[name].primary_key}
+    return {name: value for name, value in empty.items() if value is not None}

@@ -1,0 +1,31 @@
+"""The response where the gateway itself fails."""
+
+from dashboard.gateway.serving.response_writer import ResponseWriter
+from dashboard.gateway.wire.faults import Fault
+
+UNSTORED = Fault(
+    503,
+    "The database does not answer, so this call could not be recorded, and unrecorded answers are not given out.",
+    "server_error",
+    "not_recorded",
+)
+UNSTORABLE = Fault(
+    503,
+    "The database took no record of this call, and would not later; unrecorded answers are not given out.",
+    "server_error",
+    "not_recordable",
+    headers=(("x-should-retry", "false"),),
+)
+BROKEN = Fault(500, "The gateway failed to answer; its log says why.", "server_error", "gateway_failed")
+STOPPING = Fault(
+    503, "The gateway stops; ask again soon.", "server_error", "gateway_stops", headers=(("retry-after", "2"),)
+)
+
+
+async def send_failure(outgoing: ResponseWriter, fault: Fault) -> None:
+    """What a client hears where the gateway itself cannot go on."""
+    if not outgoing.begun:
+        await outgoing.fault(fault)
+    elif not outgoing.ended:
+        await outgoing.more(b"\n\n" + outgoing.fault_event(fault))
+        await outgoing.close()

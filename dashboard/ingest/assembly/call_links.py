@@ -1,0 +1,60 @@
+"""Whether a call continues the one before it, and how. Only what the trace shows joins two calls into one turn."""
+
+from enum import StrEnum
+
+from agentcore.messages import ChatResponse, Role
+from agentcore.reasons import NormalizedStopReason
+from dashboard.ingest.conventions.observations import ModelCall
+from dashboard.ingest.conventions.tables import dialect_of
+
+SLACK = 1_000_000  #: nanoseconds
+
+
+class CallLink(StrEnum):
+    """How a call continues the one before it."""
+
+    TOOLS = "tools"  #: with the results of the tools
+    REPAIR = "repair"  #: a broken call was asked for again
+    CONTINUATION = "continuation"  #: the rest of a cut answer was asked for
+    RETRY = "retry"  #: the same again after an error
+
+
+def call_link_of(before: ModelCall, answer: ChatResponse, after: ModelCall, *, in_loop: bool) -> CallLink | None:
+    """How `after` goes on from `before`, whose answer this is; None: it begins a turn of its own."""
+    if after.span.start + SLACK < before.span.end or _is_of_another_model(before, after):
+        return None
+    if before.error is not None:
+        return CallLink.RETRY if _asks_the_same(before, after, in_loop=in_loop) else None
+    if answer.broken_tool_calls or (answer.tool_calls and answer.stop_reason is NormalizedStopReason.MAX_TOKENS):
+        return CallLink.REPAIR if in_loop else None
+    if answer.tool_calls:
+        return CallLink.TOOLS if _brings_results(answer, after) else None
+    is_cut = answer.stop_reason in {NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.PAUSED}
+    return CallLink.CONTINUATION if is_cut and _holds_the_text(answer, after) else None
+
+
+def _is_of_another_model(before: ModelCall, after: ModelCall) -> bool:
+    return before.model != after.model or dialect_of(before.provider) != dialect_of(after.provider)
+
+
+def _asks_the_same(before: ModelCall, after: ModelCall, *, in_loop: bool) -> bool:
+    known = before.content.input is not None and after.content.input is not None
+    return before.content.input == after.content.input if known else in_loop
+
+
+def _brings_results(answer: ChatResponse, after: ModelCall) -> bool:
+    """Whether its conversation holds what these calls came to; where it is not in the trace, its place must do."""
+    sent = after.content.input
+    if sent is None:
+        return True
+    asked = {call.id for call in answer.tool_calls}
+    named = {call.id for message in sent for call in message.tool_calls}
+    results = {message.tool_call_id for message in sent if message.role is Role.TOOL}
+    return bool(asked & (named | results)) or (bool(results) and not named)
+
+
+def _holds_the_text(answer: ChatResponse, after: ModelCall) -> bool:
+    """Whether the cut text is the last that was said by the model in its conversation."""
+    said = [message.text for message in after.content.input or () if message.role is Role.ASSISTANT]
+    text = answer.text.strip()
+    return bool(text and said) and said[-1].strip().endswith(text)

@@ -1,0 +1,103 @@
+"""Converts a traced call into the answer event given to the machine. What the trace lacks is marked, never made up."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agentcore.messages import CallIssue, ChatResponse, ReasonSighting, ToolCall
+from agentcore.providers.wire.stop_reasons import normalize
+from agentcore.providers.wire.tool_arguments import read_arguments
+from agentcore.reasons import NormalizedStopReason
+from dashboard.ingest.conventions.observations import AskedCall, ModelCall, StopReasonSighting
+from dashboard.ingest.conventions.tables import dialect_of
+
+NO_TEXT = "[The answer's text was not recorded.]"
+UNNAMED = "not_in_the_trace"  #: the tool of a call of which the trace holds only that there was one
+
+_END, _CALL = NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL
+_CUT = frozenset({NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED})
+_UNKNOWN = NormalizedStopReason.UNKNOWN
+_PRIORITY = 10  #: of a word, as of one in an answer's final object
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReason:
+    """Why an answer ended, and the word that says so; None where no word is told."""
+
+    normalized: NormalizedStopReason
+    raw: str | None
+
+
+def meaning_of(word: str) -> NormalizedStopReason:
+    """What a word means. The AI SDK writes hyphens where others write underscores."""
+    return normalize(word.replace("-", "_"))
+
+
+def reason_of(call: ModelCall) -> AnswerReason:
+    """The first word that means something, else the first word; calls beside a natural end are what it ended for."""
+    chosen: StopReasonSighting | None = next(
+        (word for word in call.words if meaning_of(word.raw) is not _UNKNOWN), None
+    )
+    chosen = chosen or next(iter(call.words), None)
+    found = _UNKNOWN if chosen is None else meaning_of(chosen.raw)
+    if found is _END and call.content.refusal:
+        found = NormalizedStopReason.SAFETY_BLOCKED
+    if found is _END and call.content.calls:
+        found = _CALL
+    return AnswerReason(found, None if chosen is None else chosen.raw)
+
+
+def answer_of(call: ModelCall) -> ChatResponse:
+    """The answer. Text that is not in the trace has a sentence in its place, where the machine would else take the
+    answer for empty; and a tool call without a name has one."""
+    if call.exchange is not None and call.exchange.answer is not None:
+        return call.exchange.answer
+    reason, content = reason_of(call), call.content
+    calls = tuple(_calls(call, reason))
+    silent = reason.normalized in {_END, _UNKNOWN} and call.error is None
+    text = content.text or ""
+    if (not content.answered and silent) or lacks_its_end(call, reason.normalized):
+        text = NO_TEXT
+    is_empty = content.answered and silent and not (text.strip() or calls or content.refusal)
+    return ChatResponse(
+        text=text,
+        tool_calls=tuple(one for one in calls if one.issue is None),
+        broken_tool_calls=tuple(one for one in calls if one.issue is not None),
+        usage=call.usage,
+        reasoning_content=content.reasoning,
+        stop_reason=reason.normalized,
+        raw_stop_reason=reason.raw,
+        reason_trail=tuple(ReasonSighting(w.source, w.raw, meaning_of(w.raw), _PRIORITY) for w in call.words),
+        refusal=content.refusal,
+        diagnostics=("empty_output",) if is_empty else (),
+        provider=dialect_of(call.provider),
+        model=call.model,
+        response_id=call.response_id or None,
+    )
+
+
+def lacks_its_end(call: ModelCall, reason: NormalizedStopReason) -> bool:
+    """Whether an answer was cut, and the trace holds nothing of it: neither its content, nor, where there is some, any
+    text, thought or call. Instrumentations lose cut tool calls so."""
+    content = call.content
+    if reason not in _CUT or call.error is not None:
+        return False
+    return not content.answered or bool(content.tools and not (content.text or content.calls or content.reasoning))
+
+
+def _calls(call: ModelCall, reason: AnswerReason) -> Iterator[ToolCall]:
+    asked = call.content.calls
+    if reason.normalized is _CALL and not asked:
+        yield ToolCall(f"call_{call.span.id}", UNNAMED)
+        return
+    is_cut = reason.normalized in _CUT
+    for place, one in enumerate(asked or ()):
+        yield _call(one, is_cut=is_cut, is_last=place == len(asked or ()) - 1)
+
+
+def _call(asked: AskedCall, *, is_cut: bool, is_last: bool) -> ToolCall:
+    arguments, issue = read_arguments(asked.raw, cut=is_cut)
+    if is_cut and is_last and asked.is_object and not arguments:
+        issue = CallIssue.TRUNCATED  # an object that an instrumentation put in place of what was cut
+    shown = issue is None and not (asked.is_object and is_last)
+    given = {} if issue is not None else arguments
+    return ToolCall(asked.id, asked.name, given, asked.raw, issue, shown_whole=shown)

@@ -1,0 +1,81 @@
+"""What is not known of a turn, or differs from what its provider said: a code, and a sentence for people."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agentcore.reasons import NormalizedStopReason
+from dashboard.ingest.assembly.model_answers import lacks_its_end
+from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
+from dashboard.ingest.conventions.observations import ModelCall
+from dashboard.ingest.conventions.tables import dialect_of
+
+#: Words that only a provider of this dialect, or none of it, says.
+_RENAMED = {"anthropic": frozenset({"length", "tool_call", "tool_calls", "stop", "content_filter"})}
+_HYPHEN = "-"  #: stands in the AI SDK's own words only
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """`attempt`: of which call; 0: of the whole turn."""
+
+    code: str
+    words: str
+    attempt: int = 0
+
+
+def notes_of(turn: TurnCalls) -> list[Note]:
+    """Every note of the turn."""
+    found = [Note(code, words, place) for place, step in enumerate(turn.steps, 1) for code, words in _of(step)]
+    reason = turn.loop.word if turn.loop is not None else None
+    if reason:
+        found.append(Note("loop_reason", f"The loop around the calls gave “{reason}” as its own reason."))
+    return found
+
+
+def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
+    call, content = step.call, step.call.content
+    if len(call.spans) > 1:
+        yield "told_twice", f"{len(call.spans)} spans tell of this call; it is one attempt."
+    if content.input is None:
+        yield "input_unknown", "The trace does not hold what was asked."
+    if not content.answered and call.error is None:
+        yield "answer_unknown", "The trace does not hold the answer's content."
+    if not call.words and call.error is None:
+        yield "reason_unknown", "The trace holds no stop reason for this call."
+    if call.usage is None and call.error is None:
+        yield "usage_unknown", "The trace holds no token counts, so they are estimated."
+    if call.max_tokens is None:
+        yield "cap_unknown", "The trace does not hold the limit of output tokens that was asked for."
+    if call.exchange is not None:
+        yield from call.exchange.notes
+    yield from _of_reason(call)
+    yield from _of_calls(step)
+
+
+def _of_reason(call: ModelCall) -> Iterator[tuple[str, str]]:
+    raw = [word.raw for word in call.words]
+    dialect = dialect_of(call.provider)
+    renamed = [word for word in raw if word in _RENAMED.get(dialect, ()) or _HYPHEN in word]
+    if renamed:
+        own = [word for word in raw if word not in renamed]
+        said = f"; the provider's own word was “{own[0]}”" if own else "; the provider's own word is not in the trace"
+        yield "reason_renamed", f"The instrumentation's word for the stop reason is “{renamed[0]}”{said}."
+
+
+def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
+    call, content, answer = step.call, step.call.content, step.answer
+    is_cut = answer.stop_reason is NormalizedStopReason.MAX_TOKENS
+    used = call.usage.output_tokens if call.usage is not None else 0
+    if content.answered and lacks_its_end(call, answer.stop_reason):
+        yield (
+            "cut_call_lost",
+            f"{used} output tokens are neither text nor a tool call in the trace: a cut tool call may be lost there.",
+        )
+    last = content.calls[-1] if content.calls else None
+    if is_cut and last is not None and (last.is_object or not last.raw.strip()):
+        yield (
+            "cut_arguments_lost",
+            "The trace holds the cut tool call's arguments as a complete object: the text that was cut is not in it.",
+        )
+    if answer.stop_reason is NormalizedStopReason.TOOL_CALL and not content.calls:
+        yield "calls_unknown", "The model asked for a tool; which one, and with what, is not in the trace."

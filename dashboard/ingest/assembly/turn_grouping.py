@@ -1,0 +1,66 @@
+"""Groups the calls of a trace into turns: calls of one loop or span that continue one another."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from agentcore.messages import ChatResponse
+from dashboard.ingest.assembly.call_links import CallLink, call_link_of
+from dashboard.ingest.assembly.model_answers import answer_of
+from dashboard.ingest.assembly.span_tree import SpanTree
+from dashboard.ingest.conventions.observations import Loop, ModelCall
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCall:
+    """A call of a turn with its answer, and how it goes on from the one before it; None for the first."""
+
+    call: ModelCall
+    answer: ChatResponse
+    joint: CallLink | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCalls:
+    """The calls of one turn, and the loop that they are of."""
+
+    steps: tuple[TurnCall, ...]
+    loop: Loop | None
+
+
+def joined(calls: Iterable[ModelCall], places: SpanTree) -> Iterator[TurnCalls]:
+    """The turns, by when they began."""
+    by_place: dict[str, tuple[Loop | None, list[TurnCall]]] = {}
+    for call in calls:
+        loop = places.loop_of(call.span.id)
+        place = loop.span.id if loop else call.span.parent or call.span.id
+        by_place.setdefault(place, (loop, []))[1].append(TurnCall(call, answer_of(call), None))
+    found = [turn for loop, steps in by_place.values() for turn in _turns_in(steps, loop)]
+    yield from sorted(found, key=lambda turn: (turn.steps[0].call.span.start, turn.steps[0].call.span.id))
+
+
+def _turns_in(steps: Sequence[TurnCall], loop: Loop | None) -> Iterator[TurnCalls]:
+    """A turn whose last answer asks for tools, of which the trace shows no results, is handed out as the gateway does
+    it: each of its calls is a turn, and who asked runs the tools."""
+    at = 0
+    while at < len(steps):
+        end = at + 1
+        turn = [steps[at]]
+        while end < len(steps):
+            joint = call_link_of(turn[-1].call, turn[-1].answer, steps[end].call, in_loop=loop is not None)
+            if joint is None:
+                break
+            turn.append(TurnCall(steps[end].call, steps[end].answer, joint))
+            end += 1
+        parts = _handed_out(turn) if turn[-1].answer.tool_calls and len(turn) > 1 else [turn]
+        yield from (TurnCalls(tuple(part), loop) for part in parts)
+        at = end
+
+
+def _handed_out(turn: Sequence[TurnCall]) -> list[list[TurnCall]]:
+    parts: list[list[TurnCall]] = []
+    for step in turn:
+        if not parts or step.joint is CallLink.TOOLS:
+            parts.append([TurnCall(step.call, step.answer, None)])
+        else:
+            parts[-1].append(step)
+    return parts

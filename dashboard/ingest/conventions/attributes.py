@@ -1,0 +1,83 @@
+"""Reads a fact from span attributes: by the names a convention gives it, with its type checked."""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from agentcore.messages import TokenUsage
+from dashboard.ingest.conventions.observations import StopReasonSighting
+from dashboard.ingest.conventions.spans import Attributes
+from dashboard.ingest.conventions.tables import Convention, Names
+
+_COUNTS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
+MOST_SECONDS = 366 * 24 * 3_600  #: beyond which a number is no duration of a call
+MOST_TOKENS = 10**9  #: beyond which a number is no count of tokens
+
+
+def first(attributes: Attributes, names: Names) -> Any:
+    """The value of the first of these that is there; None where none is."""
+    return next((attributes[name] for name in names if attributes.get(name) is not None), None)
+
+
+def text_of(convention: Convention, attributes: Attributes, fact: str) -> str:
+    """Empty where it is not told, or is no text."""
+    value = first(attributes, convention.facts.get(fact, ()))
+    return value if isinstance(value, str) else ""
+
+
+def count_of(convention: Convention, attributes: Attributes, fact: str) -> int | None:
+    """A number of tokens; None where it is not told, or is none."""
+    return as_count(first(attributes, convention.facts.get(fact, ())))
+
+
+def as_count(value: Any) -> int | None:
+    """The value as a count, which some exporters send as text or with a point."""
+    if isinstance(value, str) and value.isdecimal() and value.isascii() and len(value) < 12:
+        value = int(value)
+    if isinstance(value, float) and math.isfinite(value) and value == int(value):
+        value = int(value)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+    return value if is_count else None
+
+
+def seconds_of(convention: Convention, attributes: Attributes) -> float | None:
+    """From the call to its first token."""
+    for fact, a_second in (("first_token", 1), ("first_token_ms", 1_000)):
+        told = first(attributes, convention.facts.get(fact, ()))
+        if isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < MOST_SECONDS * a_second:
+            return told / a_second
+    return None
+
+
+def usage_of(convention: Convention, attributes: Attributes) -> TokenUsage | None:
+    """None unless the output's tokens are told: the input's alone say nothing of what the answer cost."""
+    counts = {name: count_of(convention, attributes, name) for name in _COUNTS}
+    if counts["output_tokens"] is None:
+        return None
+    none = counts["reasoning_tokens"] == 0 or None
+    return TokenUsage(**{name: count or 0 for name, count in counts.items()}, no_reasoning=none)
+
+
+def words_of(convention: Convention, attributes: Attributes) -> Iterator[StopReasonSighting]:
+    """Every stop reason that is told: a text, a list, or a list written as JSON. An empty one is none."""
+    for name in convention.facts["words"]:
+        yield from (StopReasonSighting(name, word) for word in words_in(attributes.get(name)))
+
+
+def words_in(value: Any) -> list[str]:
+    """The first answer's reason in each form it comes in."""
+    if isinstance(value, str) and value.startswith("["):
+        value = read_json(value)
+    listed = value[:1] if isinstance(value, list) else [value]
+    return [word for word in listed if isinstance(word, str) and word]
+
+
+def read_json(value: Any) -> Any:
+    """What stands in a text as JSON; anything else as it is. None where the text is no JSON."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,44 @@
+"""Merges what several spans say about one call."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from agentcore.messages import Message
+from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
+
+
+def merged(accounts: Iterable[Content]) -> Content:
+    """Each fact from the first account that tells it; of the calls, the account whose arguments are longest."""
+    told = list(accounts)
+    texts = [account.text for account in told if account.text is not None]
+    return Content(
+        system=_first(account.system for account in told),
+        input=_first_input(account.input for account in told),
+        tools=next((account.tools for account in told if account.tools), ()),
+        text=next(filter(None, texts), texts[0] if texts else None),
+        calls=_calls([account.calls for account in told if account.calls is not None]),
+        reasoning=next((account.reasoning for account in told if account.reasoning), ""),
+        refusal=_first(account.refusal for account in told),
+        words=unique(word for account in told for word in account.words),
+        response_id=_first(account.response_id for account in told) or "",
+    )
+
+
+def unique(words: Iterable[StopReasonSighting]) -> tuple[StopReasonSighting, ...]:
+    """Each once, in order."""
+    return tuple(dict.fromkeys(words))
+
+
+def _first(values: Iterable[Any]) -> Any:
+    return next((value for value in values if value), None)
+
+
+def _first_input(values: Iterable[tuple[Message, ...] | None]) -> tuple[Message, ...] | None:
+    told = [value for value in values if value is not None]
+    return max(told, key=len) if told else None
+
+
+def _calls(accounts: list[tuple[AskedCall, ...]]) -> tuple[AskedCall, ...] | None:
+    if not accounts:
+        return None
+    return max(accounts, key=lambda calls: (len(calls), sum(len(call.raw) for call in calls)))

@@ -1,0 +1,57 @@
+"""Older GenAI convention: one event per message, on the span or in the log, such as `gen_ai.choice`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentcore.messages import Message, Role
+from dashboard.ingest.conventions.attributes import read_json
+from dashboard.ingest.conventions.content import parts
+from dashboard.ingest.conventions.content.shapes import mapping, system_apart
+from dashboard.ingest.conventions.observations import Content, StopReasonSighting
+from dashboard.ingest.conventions.spans import SpanEvent
+
+DETAILS = "gen_ai.client.inference.operation.details"  #: whose attributes are the span's, messages among them
+CHOICE = "gen_ai.choice"
+_ROLES = {
+    "gen_ai.system.message": Role.SYSTEM,
+    "gen_ai.user.message": Role.USER,
+    "gen_ai.assistant.message": Role.ASSISTANT,
+    "gen_ai.tool.message": Role.TOOL,
+}
+
+
+def read(events: Iterable[SpanEvent]) -> Content:
+    """What these events tell; one that has come twice is told once."""
+    sent: list[Message] = []
+    answer = Content()
+    for event in events:
+        told = _told(event)
+        if event.name in _ROLES:
+            entry = {"role": _ROLES[event.name].value, **told}
+            sent += [message for message in parts.messages_of([entry]) if message not in sent]
+        elif event.name == CHOICE and told.get("index", 0) in {0, "0"}:
+            answer = _choice(told)
+        elif event.name == "gen_ai.content.prompt":
+            sent += list(parts.messages_of(read_json(event.attributes.get("gen_ai.prompt"))))
+        elif event.name == "gen_ai.content.completion":
+            completion = event.attributes.get("gen_ai.completion")
+            answer = parts.read({"gen_ai.output.messages": completion})
+    if not sent:
+        return answer
+    system, messages = system_apart(sent)
+    return replace(answer, system=system or None, input=messages)
+
+
+def _told(event: SpanEvent) -> dict[str, Any]:
+    """Its attributes, over those of its body."""
+    body = read_json(event.attributes.get("body"))
+    return {**mapping(body), **{name: value for name, value in event.attributes.items() if name != "body"}}
+
+
+def _choice(told: Mapping[str, Any]) -> Content:
+    message = mapping(read_json(told.get("message"))) or told
+    answer = parts.read({"gen_ai.output.messages": [dict(message)]})
+    reason = told.get("finish_reason")
+    found = (StopReasonSighting(CHOICE, reason),) if isinstance(reason, str) and reason else ()
+    return replace(answer, words=found)

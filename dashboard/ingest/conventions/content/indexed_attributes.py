@@ -1,0 +1,133 @@
+"""Messages spread over attributes with the message's index in the name (OpenInference, OpenLLMetry)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agentcore.messages import Message, Role
+from dashboard.ingest.conventions.attributes import read_json
+from dashboard.ingest.conventions.content.shapes import (
+    asked_call,
+    mapping,
+    role_of,
+    system_apart,
+    tools_of,
+    whole_calls,
+    words,
+)
+from dashboard.ingest.conventions.observations import Content, StopReasonSighting
+from dashboard.ingest.conventions.spans import Attributes
+
+MOST_NUMBERED = 10_000  #: beyond which a number is no place in a list
+_NUMBER = re.compile(r"[0-9]{1,5}")
+
+
+def openinference(attributes: Attributes) -> Content:
+    """OpenInference's messages, tools and answer."""
+    sent = list(_openinference_messages(_tree(attributes, "llm.input_messages")))
+    system, messages = system_apart(sent) if sent else (None, None)
+    tools = tools_of(
+        [mapping(mapping(entry).get("tool")).get("json_schema") for entry in _tree(attributes, "llm.tools")]
+    )
+    answers = _tree(attributes, "llm.output_messages")
+    if not answers:
+        return Content(system=system or None, input=messages, tools=tools)
+    answer = mapping(mapping(answers[0]).get("message"))
+    return Content(
+        system=system or None,
+        input=messages,
+        tools=tools,
+        text=_said(answer),
+        calls=tuple(_openinference_calls(answer)),
+    )
+
+
+def _openinference_messages(entries: list[Any]) -> Iterator[Message]:
+    for entry in entries:
+        told = mapping(mapping(entry).get("message"))
+        role = role_of(told.get("role"))
+        if role is Role.TOOL:
+            yield Message(role, _said(told), tool_call_id=words(told.get("tool_call_id")))
+        else:
+            yield Message(role, _said(told), whole_calls(_openinference_calls(told)))
+
+
+def _openinference_calls(message: Mapping[str, Any]) -> Iterator[Any]:
+    for entry in _list(message.get("tool_calls")):
+        call = mapping(mapping(entry).get("tool_call"))
+        function = mapping(call.get("function"))
+        yield asked_call(call.get("id"), function.get("name"), function.get("arguments"))
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    if message.get("content") is not None:
+        return words(message["content"])
+    parts = (mapping(mapping(entry).get("message_content")) for entry in _list(message.get("contents")))
+    return "".join(words(part.get("text")) for part in parts)
+
+
+def openllmetry(attributes: Attributes) -> Content:
+    """`gen_ai.prompt.0.role`, as OpenLLMetry and older GenAI instrumentations write."""
+    sent = [_older_message(mapping(entry)) for entry in _tree(attributes, "gen_ai.prompt")]
+    system, messages = system_apart(sent) if sent else (None, None)
+    tools = tools_of([_older_tool(mapping(entry)) for entry in _tree(attributes, "llm.request.functions")])
+    answers = _tree(attributes, "gen_ai.completion")
+    if not answers:
+        return Content(system=system or None, input=messages, tools=tools)
+    answer = mapping(answers[0])
+    reason = answer.get("finish_reason")
+    found = (
+        (StopReasonSighting("gen_ai.completion.0.finish_reason", reason),) if isinstance(reason, str) and reason else ()
+    )
+    return Content(
+        system=system or None,
+        input=messages,
+        tools=tools,
+        text=words(answer.get("content")),
+        calls=tuple(_older_calls(answer)),
+        words=found,
+    )
+
+
+def _older_message(told: Mapping[str, Any]) -> Message:
+    role, text = role_of(told.get("role")), words(told.get("content"))
+    if role is Role.TOOL:
+        return Message(role, text, tool_call_id=words(told.get("tool_call_id")))
+    return Message(role, text, whole_calls(_older_calls(told)))
+
+
+def _older_calls(message: Mapping[str, Any]) -> Iterator[Any]:
+    for entry in _list(message.get("tool_calls")):
+        call = mapping(entry)
+        yield asked_call(call.get("id"), call.get("name"), call.get("arguments"))
+
+
+def _older_tool(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**told, "parameters": read_json(told.get("parameters") or told.get("input_schema"))}
+
+
+def _tree(attributes: Attributes, prefix: str) -> list[Any]:
+    """The attributes below a prefix as nested objects and lists."""
+    root: dict[str, Any] = {}
+    start = f"{prefix}."
+    for name, value in attributes.items():
+        if name.startswith(start):
+            _put(root, name[len(start) :].split("."), value)
+    return _list(root)
+
+
+def _put(node: dict[str, Any], path: list[str], value: Any) -> None:
+    for step in path[:-1]:
+        below = node.get(step)
+        if not isinstance(below, dict):
+            below = node[step] = {}
+        node = below
+    node[path[-1]] = value
+
+
+def _list(value: Any) -> list[Any]:
+    """What has numbers for names, in their order."""
+    if isinstance(value, list):
+        return value
+    numbered = ((int(name), held) for name, held in mapping(value).items() if _NUMBER.fullmatch(name))
+    return [held for number, held in sorted(numbered, key=lambda pair: pair[0]) if number < MOST_NUMBERED]

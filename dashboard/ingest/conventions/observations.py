@@ -1,0 +1,112 @@
+"""What is read from spans: model calls, loops around calls, and tool runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentcore.errors import ProviderError
+from agentcore.messages import ChatResponse, Message, TokenUsage, ToolSpec
+from dashboard.ingest.conventions.spans import Span
+
+
+@dataclass(frozen=True, slots=True)
+class StopReasonSighting:
+    """A stop reason as one attribute tells it."""
+
+    source: str  #: the attribute's name
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCall:
+    """A tool call as the trace holds it. `raw`: its arguments as text, as far as they came.
+
+    `is_object`: the trace holds an object, which an instrumentation made of the text, and may have closed.
+    """
+
+    id: str
+    name: str
+    raw: str
+    is_object: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What was asked and answered; None where the trace does not hold it."""
+
+    system: str | None = None
+    input: tuple[Message, ...] | None = None
+    tools: tuple[ToolSpec, ...] = ()
+    text: str | None = None
+    calls: tuple[AskedCall, ...] | None = None
+    reasoning: str = ""
+    refusal: str | None = None
+    words: tuple[StopReasonSighting, ...] = ()
+    response_id: str = ""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the trace holds the answer."""
+        return self.text is not None or self.calls is not None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAndResponse:
+    """A call's request and answer as a log keeps them.
+
+    `body`: the request; None where the log lacks it, or it cannot be stored as one. `raw`: the answer's bytes, from
+    which `answer` was decoded; empty where they are not in the log. `timed`: whether the log says how long it took.
+    """
+
+    body: Mapping[str, Any] | None = None
+    raw: bytes = b""
+    answer: ChatResponse | None = None
+    status: int | None = None
+    content_type: str = ""
+    timed: bool = False
+    notes: tuple[tuple[str, str], ...] = ()  #: what is not known of it: code, and words for people
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One call of a model. `spans`: all that tell of it, the first of which is the one it is named by."""
+
+    span: Span
+    provider: str = ""  #: as the trace names it
+    model: str = ""
+    max_tokens: int | None = None
+    stream: bool = False
+    response_id: str = ""
+    agent: str = ""
+    usage: TokenUsage | None = None
+    words: tuple[StopReasonSighting, ...] = ()  #: every stop reason that is told, the provider's own SDK's first
+    content: Content = field(default_factory=Content)
+    error: ProviderError | None = None
+    first_token: float | None = None  #: seconds
+    spans: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    exchange: RequestAndResponse | None = None  #: where a log holds it; None: spans tell of it
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A span around calls: an agent's run, a chain, a function that calls until there are no more tools to run."""
+
+    span: Span
+    name: str
+    is_agent: bool  #: else a chain, or a workflow
+    word: str | None = None  #: the stop reason of the whole loop
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """A tool that ran. `result` is None where the trace does not hold it."""
+
+    span: Span
+    name: str
+    call_id: str = ""
+    result: str | None = None
+    failed: bool = False
+
+
+Seen = ModelCall | Loop | ToolRun

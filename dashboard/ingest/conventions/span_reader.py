@@ -1,0 +1,160 @@
+"""A span with its log events → what it is: a call of a model, a loop around calls, a run of a tool; or nothing."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from dashboard.ingest.conventions.attributes import (
+    as_count,
+    count_of,
+    first,
+    read_json,
+    seconds_of,
+    text_of,
+    usage_of,
+    words_of,
+)
+from dashboard.ingest.conventions.content import event_messages, indexed_attributes, parts, provider_json, vercel
+from dashboard.ingest.conventions.content.account_merge import merged, unique
+from dashboard.ingest.conventions.content.shapes import mapping, words
+from dashboard.ingest.conventions.failures import failure_of
+from dashboard.ingest.conventions.observations import Content, Loop, ModelCall, Seen, ToolRun
+from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
+from dashboard.ingest.conventions.tables import (
+    CONVENTIONS,
+    GENAI,
+    NOT_TURNS,
+    OLDER_CALL,
+    OLDER_MODEL,
+    OPENINFERENCE,
+    VERCEL,
+    Convention,
+    Kind,
+)
+
+#: A span that Logfire sends while another is under way; the other follows with its own id.
+_PENDING = "pending_span"
+_CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict")
+
+
+def is_about_a_model(span: Span) -> bool:
+    """Whether anything of it is kept beside its place in the trace."""
+    return kind_of(span) is not None
+
+
+def seen(span: Span, logs: Iterable[LogEvent] = ()) -> Seen | None:
+    """What the span is; None where it is not about a model."""
+    found = kind_of(span)
+    if found is None:
+        return None
+    convention, kind = found
+    span = _with_logs(span, logs)
+    match kind:
+        case Kind.CALL:
+            return _call(convention, span)
+        case Kind.TOOL:
+            return _tool(convention, span)
+    return _loop(convention, span, is_agent=kind is Kind.AGENT)
+
+
+def kind_of(span: Span) -> tuple[Convention, Kind] | None:
+    """Which convention tells what the span is."""
+    attributes = span.attributes
+    if attributes.get("logfire.span_type") == _PENDING:
+        return None
+    for convention in CONVENTIONS:
+        for name in convention.told_by:
+            kind = convention.kinds.get(str(attributes.get(name) or "").casefold())
+            if kind is not None:
+                return convention, kind
+    operation = str(attributes.get("gen_ai.operation.name") or "").casefold()
+    if operation in NOT_TURNS or first(attributes, OLDER_MODEL) is None:
+        return None
+    is_call = first(attributes, OLDER_CALL) is not None or any(
+        event.name.startswith("gen_ai.") for event in span.events
+    )
+    return (GENAI, Kind.CALL) if is_call else None
+
+
+def _with_logs(span: Span, logs: Iterable[LogEvent]) -> Span:
+    """The details of a log event are the span's where it lacks them; other log events are as its own."""
+    attributes: dict[str, Any] = dict(span.attributes)
+    events = list(span.events)
+    for log in sorted(logs, key=lambda log: (log.name, repr(sorted(log.attributes)))):
+        if log.name == event_messages.DETAILS:
+            attributes = {**log.attributes, **attributes}
+        else:
+            events.append(SpanEvent(log.name, log.attributes))
+    for event in events:
+        if event.name == event_messages.DETAILS:
+            attributes = {**event.attributes, **attributes}
+    return replace(span, attributes=attributes, events=tuple(events))
+
+
+def _call(convention: Convention, span: Span) -> ModelCall:
+    attributes, content = span.attributes, _content(convention, span)
+    provider = text_of(convention, attributes, "provider")
+    stream = first(attributes, convention.facts.get("stream", ()))
+    parameters = mapping(read_json(first(attributes, convention.facts.get("parameters", ()))))
+    return ModelCall(
+        span=span,
+        provider=provider,
+        model=text_of(convention, attributes, "model") or words(parameters.get("model")),
+        max_tokens=count_of(convention, attributes, "max_tokens") or as_count(first(parameters, _CAPS)) or None,
+        stream=stream is True or parameters.get("stream") is True or ".doStream" in span.name,
+        response_id=text_of(convention, attributes, "response_id") or content.response_id,
+        agent=text_of(convention, attributes, "agent"),
+        usage=usage_of(convention, attributes),
+        words=unique((*words_of(convention, attributes), *content.words)),
+        content=content,
+        error=failure_of(span, provider),
+        first_token=seconds_of(convention, attributes),
+        spans=(span.id,),
+        scopes=(scope_of(span),),
+    )
+
+
+def scope_of(span: Span) -> str:
+    """The instrumentation, with its version where it tells one."""
+    return f"{span.scope} {span.version}".strip()
+
+
+def _content(convention: Convention, span: Span) -> Content:
+    attributes = span.attributes
+    accounts = {
+        VERCEL.name: (vercel.read(attributes),),
+        OPENINFERENCE.name: (indexed_attributes.openinference(attributes), provider_json.read(attributes)),
+    }.get(convention.name, ())
+    older = (indexed_attributes.openllmetry(attributes), event_messages.read(span.events))
+    also = () if convention is OPENINFERENCE else (provider_json.read(attributes),)
+    return merged((*accounts, parts.read(attributes), *older, *also))
+
+
+def _loop(convention: Convention, span: Span, *, is_agent: bool) -> Loop:
+    name = text_of(convention, span.attributes, "agent") or span.name
+    word = next((word.raw for word in words_of(convention, span.attributes)), None)
+    return Loop(span, name, is_agent, word)
+
+
+def _tool(convention: Convention, span: Span) -> ToolRun:
+    attributes = span.attributes
+    result = first(attributes, convention.facts["result"])
+    return ToolRun(
+        span,
+        text_of(convention, attributes, "tool") or span.name,
+        text_of(convention, attributes, "call_id"),
+        None if result is None else _result(result),
+        span.failed,
+    )
+
+
+def _result(told: Any) -> str:
+    """The text of a result, also where LangChain wraps it."""
+    read = read_json(told)
+    if isinstance(read, str):
+        return read
+    output = read.get("output") if isinstance(read, dict) else None
+    message = output.get("kwargs") if isinstance(output, dict) else None
+    if isinstance(message, dict) and isinstance(message.get("content"), str):
+        return str(message["content"])
+    return told if isinstance(told, str) else words(told)

@@ -1,0 +1,155 @@
+"""Writes the turns of traces: new ones, ones whose trace has grown, and deletes those that are no longer there.
+
+A turn that comes to the same as before is left as it is. One that is written anew keeps its id, its tags, its comments
+and its re-runs.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from pydantic_core import to_json
+
+from agentcore import serial
+from dashboard.commenting.models import Comment
+from dashboard.gateway.recording.complete_turns import whole_turns_store
+from dashboard.ingest.assembly.implied_policy import told as policy_told
+from dashboard.ingest.assembly.trace import TraceTurn
+from dashboard.ingest.models import Ingested
+from dashboard.ingest.recorder_parts import part_of
+from dashboard.sealing.models import Chain
+from dashboard.sealing.tombstones import turns_erased
+from dashboard.timeline.erase_flag import erasing
+from dashboard.timeline.node_cleanup import loosen
+from dashboard.timeline.services import HISTORY
+from dashboard.turns.fields import storable_text
+from dashboard.turns.models import Turn
+
+BY = "the ingest: more of the trace has come"
+RUNS = """
+UPDATE turns_turn SET run_id = given.run, follows = given.follows
+  FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[]) given (id, run, follows) WHERE turns_turn.id = given.id
+"""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What people have added to turns that are written anew."""
+
+    tags: dict[UUID, list[str]] = field(default_factory=dict)
+    comments: list[Comment] = field(default_factory=list)
+    children: dict[UUID, UUID] = field(default_factory=dict)
+
+
+def turns_put(
+    project_id: UUID,
+    sender: UUID,
+    made: Mapping[UUID, Sequence[TraceTurn]],
+    *,
+    by: int | None,
+    at: datetime,
+    log: str = "",
+) -> list[UUID]:
+    """Let these be all the turns of these traces; the ids of those that were written. In the caller's transaction.
+
+    `log`: the name of the file that they are read from; empty: they came as spans."""
+    wanted = {one.id: _row(project_id, sender, trace, one, at) for trace, turns in made.items() for one in turns}
+    for row in wanted.values():
+        row.log = storable_text(log)
+    known = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=list(made))
+    before = {turn_id: bytes(digest) for turn_id, digest in known.values_list("turn_id", "digest")}
+    changed = [turn_id for turn_id, digest in before.items() if _differs(wanted.get(turn_id), digest)]
+    kept = _kept(changed)
+    _take_back(changed)
+    there = _there_otherwise(wanted.keys() - before.keys())
+    new = wanted.keys() - (before.keys() - set(changed)) - there
+    fresh = [one for turns in made.values() for one in turns if one.id in new]
+    whole_turns_store((one.id, part_of(one, project_id, by)) for one in fresh)
+    Ingested.objects.bulk_create([wanted[one.id] for one in fresh])
+    _link(fresh)
+    _give_back(kept, {one.id for one in fresh})
+    return [one.id for one in fresh]
+
+
+def _there_otherwise(turn_ids: Collection[UUID]) -> set[UUID]:
+    """Turns that are here by another way: exported, erased and imported again. They stay as they are."""
+    return set(Turn.objects.filter(id__in=turn_ids).values_list("id", flat=True)) if turn_ids else set()
+
+
+def _differs(row: Ingested | None, digest: bytes) -> bool:
+    return row is None or row.digest != digest
+
+
+def _row(project_id: UUID, sender: UUID, trace: UUID, made: TraceTurn, at: datetime) -> Ingested:
+    turn = made.history.turn
+    first, loop = turn.steps[0].call, turn.loop
+    row = Ingested(
+        turn_id=made.id,
+        project_id=project_id,
+        sender=sender,
+        trace=trace,
+        spans=[span for step in turn.steps for span in step.call.spans],
+        instrumentations=list(dict.fromkeys(scope for step in turn.steps for scope in step.call.scopes)),
+        service=storable_text(first.span.service),
+        provider=storable_text(first.provider),
+        loop=storable_text(loop.name) if loop else "",
+        loop_reason=storable_text(loop.word) if loop and loop.word else None,
+        policy=policy_told(turn, made.history.policy),
+        notes=[asdict(note) for note in made.notes],
+        ingested_at=at,
+    )
+    row.digest = _digest(row, made)
+    return row
+
+
+def _digest(row: Ingested, made: TraceTurn) -> bytes:
+    """Of all that is stored of the turn, but for when it came."""
+    events = [serial.event_to_json(told.event) for told in made.history.told]
+    about = [row.spans, row.instrumentations, row.service, row.provider, row.loop, row.loop_reason, row.notes]
+    said = [events, serial.to_json(made.history.policy), about, str(made.root), str(made.follows)]
+    return hashlib.blake2b(to_json(said, inf_nan_mode="strings"), digest_size=16).digest()
+
+
+def _take_back(turn_ids: Sequence[UUID]) -> None:
+    if not turn_ids:
+        return
+    sealed = list(Chain.objects.filter(turn_id__in=turn_ids).values_list("turn_id", flat=True))
+    with erasing():
+        loosen(turn_ids)
+        for model in HISTORY:
+            model.objects.filter(turn_id__in=turn_ids).delete()
+        Turn.objects.filter(id__in=turn_ids).delete()
+    turns_erased(sealed, by=BY)
+
+
+def _kept(turn_ids: Sequence[UUID]) -> _Kept:
+    if not turn_ids:
+        return _Kept()
+    turns = Turn.objects.filter(id__in=turn_ids).select_for_update(no_key=True).order_by("id")
+    tags = {turn_id: tags for turn_id, tags in turns.values_list("id", "tags") if tags}
+    children = dict(Turn.objects.filter(parent__in=turn_ids).values_list("id", "parent_id"))
+    return _Kept(tags, list(Comment.objects.filter(turn_id__in=turn_ids)), children)
+
+
+def _give_back(kept: _Kept, written: set[UUID]) -> None:
+    """To turns that are there again. What was said of one that is no more goes with it."""
+    for turn_id, tags in kept.tags.items():
+        Turn.objects.filter(id=turn_id).update(tags=tags)
+    Comment.objects.bulk_create([comment for comment in kept.comments if comment.turn_id in written])
+    for child, parent in kept.children.items():
+        if parent in written:
+            Turn.objects.filter(id=child).update(parent=parent)
+
+
+def _link(fresh: Iterable[TraceTurn]) -> None:
+    """The turns of a trace are a run, which is named by the first of them."""
+    later = [one for one in fresh if one.root != one.id]
+    if not later:
+        return
+    columns: list[list[Any]] = [[one.id for one in later], [one.root for one in later], [one.follows for one in later]]
+    with connection.cursor() as cursor:
+        cursor.execute(RUNS, columns)

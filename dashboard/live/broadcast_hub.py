@@ -1,0 +1,139 @@
+"""Rooms: the sockets of this process that watch the same, and the one task that looks for all of them.
+
+A room is one member of the layer's group. When something changed it looks at the database once, renders what changed
+once, and gives every viewer the same messages; who joins or was lost is brought up to date by itself, from what its
+page shows. So the cost of a change is one look and one rendering, and for each viewer only the writing.
+
+A message of the layer says only that something changed. It may be dropped, so a room that waits for something looks by
+itself each second; it may come a thousand times, so a room looks at most every `pace` seconds. A layer that fails is
+tried again each second, and the room looks meanwhile.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Hashable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import structlog
+from channels.layers import get_channel_layer
+
+from dashboard.live.db_threads import in_database
+from dashboard.live.scenes import PATIENCE, Scene
+from dashboard.live.subscriber import LOST, Subscriber
+
+log = structlog.get_logger(__name__)
+
+DONE = 1000  #: the close code after which a page stays as it is
+TRY_AGAIN = 1011  #: the close code after which a page connects again
+
+News = dict[Hashable, tuple[list[str], Hashable]]  #: what brings up to date, and what is shown then, by what was shown
+Rooms = dict[Hashable, "BroadcastHub"]
+
+#: Each event loop has its own; there is one loop in a process, but in tests.
+_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, Rooms] = WeakKeyDictionary()
+
+
+def hub_of(scene: Scene) -> "BroadcastHub":
+    """The room of this scene's subject; made of this scene where there is none."""
+    rooms = _rooms.setdefault(asyncio.get_running_loop(), {})
+    key = (type(scene), scene.subject)
+    if key not in rooms:
+        rooms[key] = BroadcastHub(scene, rooms, key)
+    return rooms[key]
+
+
+class BroadcastHub:
+    """Begins with its first viewer and ends with its last."""
+
+    def __init__(self, scene: Scene, rooms: Rooms, key: Hashable) -> None:
+        self.scene = scene
+        self._rooms, self._key = rooms, key
+        self._viewers: set[Subscriber] = set()
+        self._changed, self._wanted = asyncio.Event(), asyncio.Event()
+        self._tasks = [asyncio.create_task(self._watch()), asyncio.create_task(self._listen())]
+
+    def join(self, viewer: Subscriber) -> None:
+        viewer.level.clear()
+        viewer.on_readable = self._look_soon
+        self._viewers.add(viewer)
+        self._look_soon()
+
+    def leave(self, viewer: Subscriber) -> None:
+        self._viewers.discard(viewer)
+        if not self._viewers:
+            self._end()
+
+    def _end(self) -> None:
+        if self._rooms.get(self._key) is self:
+            del self._rooms[self._key]
+        for task in self._tasks:
+            task.cancel()
+
+    def _look_soon(self) -> None:
+        """For a viewer's sake, so at once."""
+        self._wanted.set()
+        self._changed.set()
+
+    async def _watch(self) -> None:
+        try:
+            while True:
+                self._wanted.clear()
+                self._changed.clear()
+                await self._bring_up_to_date()
+                await _within(self.scene.pace, self._wanted)
+                await _within(PATIENCE if self.scene.is_waiting() else None, self._changed)
+        except Exception as error:
+            # Whatever it was, the pages connect again and catch up, in a room that begins anew.
+            log.warning("live_page_failed", error=str(error), page=type(self.scene).__name__)
+            for viewer in self._viewers:
+                viewer.end(TRY_AGAIN)
+            self._end()
+
+    async def _bring_up_to_date(self) -> None:
+        news = await in_database(self._look, {viewer.shows for viewer in self._viewers} - {LOST})
+        messages = {
+            shown: [{"type": "websocket.send", "text": text} for text in texts if text]
+            for shown, (texts, _) in news.items()
+        }
+        over = self.scene.is_over()
+        for viewer in self._viewers:
+            shown: Any = viewer.shows
+            if shown not in news:
+                continue  # it came, or was lost, while we looked
+            viewer.take(messages[shown], news[shown][1])
+            if over and viewer.level.is_set():
+                viewer.end(DONE)
+
+    def _look(self, shown: set[Hashable]) -> News:
+        self.scene.look()
+        return {shows: self.scene.since(shows) for shows in shown}
+
+    async def _listen(self) -> None:
+        """Hear from the layer that something changed, for as long as the room is there."""
+        layer = get_channel_layer()
+        while True:
+            try:
+                await self._hear(layer)
+            except Exception as error:
+                log.warning("live_layer_failed", error=str(error), group=self.scene.group)
+                await asyncio.sleep(PATIENCE)
+
+    async def _hear(self, layer: Any) -> None:
+        channel = await layer.new_channel()
+        try:
+            await layer.group_add(self.scene.group, channel)
+            self._changed.set()  # by what was said before we listened
+            while True:
+                await layer.receive(channel)
+                self._changed.set()
+        finally:
+            with contextlib.suppress(Exception):
+                await layer.group_discard(self.scene.group, channel)
+
+
+async def _within(seconds: float | None, event: asyncio.Event) -> None:
+    """Until the event is set, or so many seconds have passed."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

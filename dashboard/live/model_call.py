@@ -1,0 +1,154 @@
+"""One call of the model: the request goes out, bytes come in, are kept and decoded, and end as one event."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from agentcore.commands import CallModel
+from agentcore.errors import ProviderError
+from agentcore.providers.base import Provider
+from dashboard.agents.models import Connection
+from dashboard.live.db_threads import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
+from dashboard.live.provider_auth import headers_for
+from dashboard.live.response_reader import CallResult, ResponseReader
+from dashboard.live.transport import Head, Transport, TransportError
+from dashboard.turns.fields import storable_text
+from dashboard.turns.history import body_text
+from dashboard.turns.recorder import CallRow
+from dashboard.turns.request_frames import MESSAGE_KEYS
+
+FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
+
+Keep = Callable[[int, bytes, str], Awaitable[None]]  #: (n, raw bytes, text decoded from them)
+
+
+def prepared_call(
+    command: CallModel,
+    provider: Provider,
+    connection: Connection,
+    iteration: int,
+    verbatim: Mapping[str, Any] | None = None,
+) -> CallRow:
+    """What the recorder is told of a call before it is made. `verbatim`: a body sent in place of the codec's."""
+    request = command.request
+    body = provider.encode_request(request) if verbatim is None else verbatim
+    history = provider.encode_request(replace(request, continuation=None)) if request.continuation else body
+    messages = next(history[key] for key in MESSAGE_KEYS if key in history)
+    return CallRow(
+        index=command.attempt,
+        kind=command.kind.value,
+        iteration=iteration,
+        provider=provider.name,
+        model=request.model,
+        max_tokens=request.max_tokens,
+        url=connection.base_url.rstrip("/") + provider.path(request),
+        body=body,
+        history=messages,
+        text=body_text(dict(body)),
+    )
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One call under way, whose answer is read by `reading`; `run()` is awaited once.
+
+    `keep` raises one of `AWAY` while the database is away, and then is given the same piece again.
+    """
+
+    call: CallRow
+    body: bytes
+    provider: Provider
+    connection: Connection
+    transport: Transport
+    keep: Keep
+    seconds: float | None
+    reading: ResponseReader = field(init=False)
+    _raw: bytearray = field(default_factory=bytearray)
+    _text: list[str] = field(default_factory=list)
+    _pieces: int = 0
+    _piece: tuple[int, bytes, str] | None = None  #: the last one, until it is known to be kept
+    _flushing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        connection = self.connection
+        self.reading = ResponseReader(self.call, self.provider, connection.name, connection.context_window)
+
+    async def run(self) -> CallResult:
+        """Make the call. What arrived is kept before this returns, also when it is cancelled."""
+        self.reading.begun = time.monotonic()
+        headers = headers_for(self.call, self.body, self.provider, self.connection)
+        if isinstance(headers, ProviderError):
+            return CallResult(error=headers)
+        exchanging = asyncio.create_task(self._exchange(headers))
+        flushing = asyncio.create_task(self._flush_regularly())
+        try:
+            await asyncio.wait({exchanging, flushing}, return_when=asyncio.FIRST_COMPLETED)
+            if not exchanging.done():
+                # What has arrived cannot be kept: the turn is another worker's, and so is the call.
+                flushing.result()
+            ending = exchanging.result()
+            await self._keep_all()
+            return ending
+        finally:
+            for task in (exchanging, flushing):
+                task.cancel()
+            await asyncio.gather(exchanging, flushing, return_exceptions=True)
+            with contextlib.suppress(*AWAY):
+                await asyncio.shield(self.flush())
+
+    async def _exchange(self, headers: dict[str, str]) -> CallResult:
+        try:
+            posted = self.transport.post(
+                self.call.url, headers=headers, body=self.body, seconds=self.seconds, ended=lambda: self.reading.ended
+            )
+            async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
+                async for part in parts:
+                    self._take(part)
+        except TransportError as error:
+            return self.reading.broken_off(error)
+        return self.reading.whole()
+
+    def _take(self, part: Head | bytes) -> None:
+        if isinstance(part, Head):
+            self.reading.head = part
+            return
+        self._raw += part
+        self._text += [delta.text for delta in self.reading.take(part) if delta.text]
+
+    async def _flush_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            with contextlib.suppress(*AWAY):
+                await self.flush()
+
+    async def _keep_all(self) -> None:
+        """Keep what is left, and wait for a database that is away: the answer is recorded after its bytes."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while self._raw or self._piece:
+            try:
+                await self.flush()
+            except AWAY:
+                if time.monotonic() > until:
+                    raise
+                await asyncio.sleep(PAUSE_SECONDS)
+
+    async def flush(self) -> None:
+        """Keep what has arrived since the last time. A piece that could not be kept stays as it is for the next."""
+        async with self._flushing:
+            if self._piece is None and self._raw:
+                self._pieces += 1
+                self._piece = (self._pieces, bytes(self._raw), storable_text("".join(self._text)))
+                self._raw.clear()
+                self._text.clear()
+            if self._piece is not None:
+                await self.keep(*self._piece)
+                self._piece = None
+
+
+def milliseconds_between(begun: datetime, now: datetime) -> int:
+    """Whole milliseconds from one moment to another; 0 where a clock went back."""
+    return max(0, round((now - begun).total_seconds() * 1000))

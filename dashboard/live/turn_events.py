@@ -1,0 +1,169 @@
+"""What a program that watches a turn is told: its records, what streams in between, and its end.
+
+Server-sent events and sockets carry the same messages. All of it is read from the database, by the number of the last
+record that was told; the layer only says when to look, and each second it is looked unasked.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from uuid import UUID
+
+import structlog
+from channels.layers import get_channel_layer
+from django.core.serializers.json import DjangoJSONEncoder
+
+from dashboard.live.db_threads import in_database
+from dashboard.live.notifications import turn_group
+from dashboard.live.selectors import turn_now
+from dashboard.live.stream_limits import Caller, streams
+from dashboard.turns import selectors
+from dashboard.turns.api_serializers import record_json
+from dashboard.turns.models import Turn
+from dashboard.turns.progress import DraftPosition, drafted, progress_of
+
+log = structlog.get_logger(__name__)
+
+PACE = 0.15  #: seconds between two looks
+PATIENCE = 1.0  #: seconds until a look that nothing announced
+GATHER = 0.01  #: seconds in which others may join a look; an announcement wakes all watchers of a turn
+LIFETIME = 900.0  #: seconds of one stream; who comes back is asked for a valid token again
+MOST_RECORDS = 20  #: read at once
+MAX_SEQ = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`data`: JSON text; a record's is as the API's list of records has it. `seq`: the record's number."""
+
+    kind: Literal["record", "draft", "end"]
+    data: str
+    seq: int | None = None
+
+
+@dataclass(slots=True)
+class Follower:
+    """Someone who watches a turn, and how much they have been told."""
+
+    turn_id: UUID
+    seq: int = 0  #: of the last record told
+    place: DraftPosition = field(default_factory=DraftPosition)
+    over: bool = False  #: the end has been told, or the turn is not there any more
+    behind: bool = False  #: there is more to tell at once
+
+    def look(self) -> list[Message]:
+        """The messages that are due now. Called in a thread."""
+        progress = progress_of(self.turn_id)
+        if progress is None:
+            self.over = True
+            return []
+        messages = self._recorded() if progress.seq > self.seq else [] if progress.ended else self._drafted()
+        self.behind = progress.seq > self.seq
+        if progress.ended and not self.behind:
+            messages += self._ended()
+        return messages
+
+    def _recorded(self) -> list[Message]:
+        rows = list(selectors.records_of(self.turn_id).filter(seq__gt=self.seq)[:MOST_RECORDS])
+        self.seq = rows[-1].seq if rows else self.seq
+        return [Message("record", _json(record_json(row)), row.seq) for row in rows]
+
+    def _drafted(self) -> list[Message]:
+        text, after = drafted(self.turn_id, seq=self.seq, place=self.place)
+        offset = after.offset - len(text)
+        self.place = after
+        return [Message("draft", _json({"attempt": after.attempt, "offset": offset, "text": text}))] if text else []
+
+    def _ended(self) -> list[Message]:
+        self.over = True
+        with suppress(Turn.DoesNotExist):
+            return [Message("end", _json(turn_now(selectors.turn_get(self.turn_id))))]
+        return []
+
+
+def _json(shown: Any) -> str:
+    """One line of ASCII, so that any text a model ever said can be sent."""
+    return json.dumps(shown, cls=DjangoJSONEncoder, separators=(",", ":"))
+
+
+async def followed(follower: Follower, caller: Caller) -> AsyncGenerator[list[Message], None]:
+    """What there is to tell, look by look: at least one a second, often an empty one.
+
+    Ends with the turn, after `LIFETIME`, and when the database or the server stops. Raises `TooManyStreamsError`.
+    """
+    deadline = asyncio.get_running_loop().time() + LIFETIME
+    with streams.opened(caller) as wake:
+        async with _announced(follower.turn_id, wake):
+            while not streams.ending:
+                wake.clear()
+                try:
+                    told = await _looked(follower)
+                except Exception as error:
+                    # A database that is away: who comes back when it is there misses nothing.
+                    log.warning("stream_failed", turn=str(follower.turn_id), error=str(error))
+                    return
+                yield told
+                if follower.over or asyncio.get_running_loop().time() > deadline:
+                    return
+                if not follower.behind:
+                    await asyncio.sleep(PACE)
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(wake.wait(), _until_the_tick())
+
+
+def _until_the_tick() -> float:
+    """Seconds until all that hear nothing look, at the same moment."""
+    return PATIENCE - asyncio.get_running_loop().time() % PATIENCE
+
+
+#: Looks that are about to begin, by what they will tell: of which turn, after which record and piece.
+_gathering: dict[tuple[UUID, int, DraftPosition], "asyncio.Task[tuple[Follower, list[Message]]]"] = {}
+
+
+async def _looked(follower: Follower) -> list[Message]:
+    """What there is to tell. Those who have been told as much and look at the same moment look once together."""
+    known = (follower.turn_id, follower.seq, follower.place)
+    if known not in _gathering:
+        _gathering[known] = asyncio.create_task(_look(known))
+    after, told = await asyncio.shield(_gathering[known])
+    follower.seq, follower.place, follower.over, follower.behind = after.seq, after.place, after.over, after.behind
+    return told
+
+
+async def _look(known: tuple[UUID, int, DraftPosition]) -> tuple[Follower, list[Message]]:
+    follower = Follower(*known)
+    await asyncio.sleep(GATHER)
+    # From here on it may be too early for what another has heard of.
+    del _gathering[known]
+    return follower, await in_database(follower.look)
+
+
+@asynccontextmanager
+async def _announced(turn_id: UUID, wake: asyncio.Event) -> AsyncIterator[None]:
+    """While it lasts, `wake` is set by each word of the layer about the turn."""
+    listening = asyncio.create_task(_listen(turn_group(turn_id), wake))
+    try:
+        yield
+    finally:
+        listening.cancel()
+        with suppress(asyncio.CancelledError):
+            await listening
+
+
+async def _listen(group: str, wake: asyncio.Event) -> None:
+    """A layer that fails costs up to a second per look, nothing else."""
+    layer = get_channel_layer()
+    try:
+        channel = await layer.new_channel()
+        await layer.group_add(group, channel)
+        try:
+            while True:
+                await layer.receive(channel)
+                wake.set()
+        finally:
+            await layer.group_discard(group, channel)
+    except Exception as error:
+        log.warning("layer_unheard", group=group, error=str(error))

@@ -1,0 +1,72 @@
+"""A turn as a driver finds it: where it stands, and what a worker that is gone has left of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from agentcore import serial
+from agentcore.events import Event, OperatorActed
+from agentcore.messages import ChatResponse
+from dashboard.agents.models import Connection
+from dashboard.turns import models
+from dashboard.turns.history import TurnPosition, partial_of, position_of
+from dashboard.turns.recorder import pieces_kept
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTurn:
+    """The turn, whom it asks, and where it stands."""
+
+    turn: models.Turn
+    connection: Connection
+    standing: TurnPosition
+
+
+def load(turn_id: UUID) -> LoadedTurn:
+    turn = models.Turn.objects.select_related("agent__connection").get(id=turn_id)
+    connection = connection_of(turn)
+    if connection is None:
+        raise Connection.DoesNotExist(f"The connection that turn {turn_id} asks is not there any more.")
+    return LoadedTurn(turn, connection, position_of(turn))
+
+
+def connection_of(turn: models.Turn) -> Connection | None:
+    """The agent's, or the one that this turn asks in its place (a re-run may); None where that is gone."""
+    own = turn.agent.connection if turn.agent else None
+    other = turn.overrides.get("connection")
+    if other is None or (own is not None and other == own.name):
+        return own
+    return Connection.objects.filter(project=turn.project_id, name=other).first()
+
+
+def first_event(turn: models.Turn) -> Event:
+    """A fresh turn begins with its user's input; a fork with the one who made it."""
+    if turn.base_snapshot is not None:
+        return OperatorActed(0.0, turn.setup.get("by", "fork"))
+    return serial.event_from_json({"type": "started", "at": 0.0, "breakpoints": turn.breakpoints, **turn.setup})
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonedCall:
+    """A call whose worker is gone: when it began, and what had been kept of its answer, in how many pieces."""
+
+    started_at: datetime
+    pieces: int
+    partial: ChatResponse | None
+
+
+def abandoned_call(turn: models.Turn, index: int) -> AbandonedCall | None:
+    """What there is of attempt `index`; None where it has ended."""
+    attempt = models.Attempt.objects.filter(turn_id=turn.id, index=index, duration_ms=None).first()
+    if attempt is None:
+        return None
+    # Counted before they are read: what comes in between is noticed when the attempt is ended.
+    pieces = pieces_kept(turn.id, index)
+    return AbandonedCall(attempt.started_at, pieces, partial_of(turn, attempt))
+
+
+def waiting_since(turn_id: UUID) -> datetime | None:
+    """When the backoff began that the turn is in; None where it is in none."""
+    records = models.Record.objects.filter(turn_id=turn_id).order_by("-seq")
+    began = records.exclude(event__type__in=("interrupted", "operator_acted")).first()
+    return began.at if began is not None and began.command["type"] == "wait" else None

@@ -1,0 +1,162 @@
+"""The track record as its page shows it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from agentcore.replay import Assumed, Assumption, Certainty
+from dashboard.agents.models import Project
+from dashboard.predictions import record_text
+from dashboard.predictions.failure_check import CLAIMING, may_be_checked
+from dashboard.predictions.models import Prediction
+from dashboard.predictions.selectors import ModelRecord, Tally, predictions_of, record_by_model, with_turns
+from dashboard.replay.lineage import changes
+from dashboard.turns.certainty_text import assumption_in_words
+
+LISTED = 50  #: failed predictions of each kind
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The predictions of one certainty about one model."""
+
+    tally: Tally
+
+    @property
+    def words(self) -> str:
+        return record_text.came_true_words(self.tally) if self.tally.compared else ""
+
+    @property
+    def share(self) -> str:
+        return record_text.share(self.tally.came_true, self.tally.compared)
+
+    @property
+    def wrong(self) -> bool:
+        """Whether one failed that must not."""
+        return bool(self.tally.failed) and self.tally.certainty in CLAIMING
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model."""
+
+    record: ModelRecord
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        return tuple(Cell(tally) for tally in self.record.all if tally.certainty is not Certainty.UNDECIDABLE)
+
+    @property
+    def undecidable(self) -> Cell:
+        return Cell(self.record.tally(Certainty.UNDECIDABLE))
+
+    @property
+    def waiting(self) -> int:
+        return sum(tally.waiting for tally in self.record.all)
+
+    @property
+    def apart(self) -> int:
+        return sum(tally.apart for tally in self.record.all)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedPrediction:
+    """A prediction that did not come true."""
+
+    prediction: Prediction
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        return tuple(changes(self.prediction.child, self.prediction.parent))
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        return tuple(map(record_text.difference_words, self.prediction.differences))
+
+    @property
+    def why(self) -> str:
+        return record_text.reason_words(self.prediction)
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        return tuple(_in_words(assumption) for assumption in self.prediction.assumes)
+
+    @property
+    def checkable(self) -> bool:
+        return may_be_checked(self.prediction) and not self.checking
+
+    @property
+    def checking(self) -> Prediction | None:
+        """The check that was made, or is on its way; None where there is none that counts."""
+        return next((check for check in self.prediction.checked_by.all() if not check.not_compared), None)
+
+    @property
+    def side_by_side(self) -> str:
+        return compared_at(self.prediction.parent_id, self.prediction.child_id)
+
+    @property
+    def check_side_by_side(self) -> str:
+        return "" if self.checking is None else compared_at(self.prediction.parent_id, self.checking.child_id)
+
+
+@dataclass(frozen=True, slots=True)
+class TrackRecordView:
+    """The whole page."""
+
+    rows: tuple[Row, ...]
+    claims: tuple[FailedPrediction, ...]  #: recorded and certain ones that failed
+    estimates: tuple[FailedPrediction, ...]
+    neither: tuple[FailedPrediction, ...]  #: undecidable ones that ended in neither of the two ways
+
+
+def compared_at(left: Any, right: Any) -> str:
+    """The address of two turns side by side."""
+    return f"{reverse('comparing:page')}?{urlencode({'left': left, 'right': right})}"
+
+
+def track_record_view(project: Project) -> TrackRecordView:
+    return TrackRecordView(
+        tuple(map(Row, record_by_model(project=project))),
+        _failed(project, *CLAIMING),
+        _failed(project, Certainty.ESTIMATED.value),
+        _failed(project, Certainty.UNDECIDABLE.value),
+    )
+
+
+def _failed(project: Project, *certainties: str) -> tuple[FailedPrediction, ...]:
+    rows = predictions_of(project=project, came_true=False, certainty__in=certainties).order_by("-id")
+    return tuple(map(FailedPrediction, with_turns(rows)[:LISTED]))
+
+
+def _in_words(assumption: Mapping[str, Any]) -> str:
+    name, low, high = Assumed(assumption["name"]), assumption["low"], assumption["high"]
+    return assumption_in_words(Assumption(name, low, high, assumption["source"]))
+
+
+def told(prediction: Prediction) -> dict[str, Any]:
+    """The prediction as the API returns it."""
+    check = next((one for one in prediction.checked_by.all() if not one.not_compared), None)
+    names = ("id", "kind", "parent_id", "child_id", "provider", "model", "connection", "overrides", "from_record")
+    came = ("actual", "came_true", "differences", "created_at", "compared_at")
+    return {
+        **{name: getattr(prediction, name) for name in (*names, "certainty", "assumes", *came)},
+        "predicted": prediction.endings,
+        "not_compared": prediction.not_compared or None,
+        "reason": prediction.reason or None,
+        "check_id": None if check is None else check.child_id,
+        "calibration_id": prediction.calibration_id,
+    }
+
+
+def tallies_told(record: ModelRecord) -> dict[str, Any]:
+    """A model's track record as the API returns it."""
+    return {"provider": record.provider, "model": record.model, **{t.certainty.value: _counts(t) for t in record.all}}
+
+
+def _counts(tally: Tally) -> dict[str, int]:
+    names = ("predictions", "came_true", "failed", "waiting", "nothing", "apart")
+    counts = {name: getattr(tally, name) for name in names}
+    return {**counts, "nothing_predicted": counts.pop("nothing"), "not_compared": counts.pop("apart")}

@@ -1,0 +1,80 @@
+"""The track record in words. Shares are shown from twenty comparisons on, counts below."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from agentcore.replay import Certainty
+from dashboard.predictions.models import Prediction
+from dashboard.predictions.selectors import Tally
+
+ENOUGH = 20  #: comparisons from which on a share says something
+
+NAMES: Mapping[str, str] = {
+    "status": "status",
+    "stop_reason": "stop reason",
+    "terminal_reason": "terminal reason",
+    "attempts": "calls",
+    "text": "text",
+}
+REASONS: Mapping[str, str] = {
+    Prediction.Reason.PROVIDER_FAILED: "The provider failed: a call failed that had not failed in the recording.",
+    Prediction.Reason.PROVIDER_DIFFERS: "The provider did not say the same twice: asked again under the recorded "
+    "policy, it gave another answer.",
+    Prediction.Reason.DEFECT: "Asked again under the recorded policy, the provider gave the recorded answer. "
+    "So either Whystop was wrong, or the provider answers otherwise under other limits.",
+    Prediction.Reason.ASSUMPTION: "An assumption of the estimate did not hold.",
+}
+UNKNOWN = "The reason is not known yet. To find out, ask again under the recorded policy."
+NO_REASON = "The turn ended in neither of the two ways."
+NOT_COMPARED: Mapping[str, str] = {
+    Prediction.NotCompared.CANCELLED: "cancelled",
+    Prediction.NotCompared.INTERRUPTED: "interrupted",
+    Prediction.NotCompared.OPERATOR: "changed by an operator",
+    Prediction.NotCompared.NOTHING_PREDICTED: "no ending was predicted",
+}
+#: The predictions of a certainty, as the subject of a sentence.
+SUBJECTS: Mapping[Certainty, str] = {
+    Certainty.RECORDED: "Recorded what-ifs",
+    Certainty.CERTAIN: "Certain what-ifs",
+    Certainty.ESTIMATED: "Estimates",
+    Certainty.UNDECIDABLE: "Undecidable what-ifs with two endings",
+}
+
+
+def share(came_true: int, compared: int) -> str:
+    """`90 %`; empty where so few were compared that it would say nothing. Never 100 % of fewer than all."""
+    if compared < ENOUGH:
+        return ""
+    if came_true == compared:
+        return "100 %"
+    return f"{math.floor(100 * came_true / compared)} %"
+
+
+def came_true_words(tally: Tally) -> str:
+    """`37 of 41`."""
+    return f"{tally.came_true:,} of {tally.compared:,}"
+
+
+def record_words(tally: Tally) -> str:
+    """`Estimates for this model came true 37 of 41 times (90 %).`"""
+    subject = SUBJECTS[tally.certainty]
+    if not tally.compared:
+        return f"{subject} for this model have not been compared with a real run yet."
+    told = share(tally.came_true, tally.compared)
+    return f"{subject} for this model came true {came_true_words(tally)} times{f' ({told})' if told else ''}."
+
+
+def difference_words(difference: Mapping[str, Any]) -> str:
+    """`terminal reason: predicted completed, was retry_limit`."""
+    name = NAMES.get(difference["field"], difference["field"])
+    if difference["field"] == "text":
+        return "text: not the predicted one"
+    return f"{name}: predicted {difference['predicted'] or 'none'}, was {difference['actual'] or 'none'}"
+
+
+def reason_words(prediction: Prediction) -> str:
+    """Why a prediction failed, as far as that can be told."""
+    if prediction.reason:
+        return REASONS[prediction.reason]
+    return NO_REASON if prediction.certainty == Certainty.UNDECIDABLE else UNKNOWN

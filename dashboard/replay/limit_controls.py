@@ -1,0 +1,61 @@
+"""The numbers of a turn that a replay may change, with their recorded values and how far their sliders go."""
+
+from dataclasses import dataclass
+
+from agentcore.policy import Policy
+from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.turns.models import Turn
+
+Number = int | float
+#: Those that stand open on the page; the others are behind "all limits".
+FIRST = ("max_tokens", "max_continuations", "max_total_completion_tokens", "max_total_output_chars")
+
+
+@dataclass(frozen=True, slots=True)
+class LimitControl:
+    """One number: what it was, and how far its slider goes. `unset` says what no number means, where it may be none."""
+
+    name: str
+    label: str
+    unit: str
+    recorded: Number | None
+    least: Number
+    slides_to: Number
+    unset: str = ""
+    whole: bool = True
+
+    @property
+    def step(self) -> str:
+        return "1" if self.whole else "0.1"
+
+    @property
+    def may_be_none(self) -> bool:
+        """Whether the limit can be taken away: it may be none, and is not."""
+        return bool(self.unset) and self.recorded is not None
+
+
+def limit_controls_of(turn: Turn, policy: Policy) -> tuple[LimitControl, ...]:
+    """max_tokens and every limit; sliders reach well beyond what was recorded, and numbers typed in may go further."""
+    used = max(int(turn.output_tokens), turn.max_tokens)
+    first = LimitControl("max_tokens", "max_tokens", "tokens per call", turn.max_tokens, 1, 4 * used)
+    return (first, *(_limit_dial(name, policy, turn, used) for name in LIMIT_FIELDS))
+
+
+def _limit_dial(name: str, policy: Policy, turn: Turn, used: int) -> LimitControl:
+    known, recorded = LIMIT_FIELDS[name], getattr(policy.limits, name)
+    reaches: dict[str, Number] = {
+        "max_continuations": 20,
+        "max_total_completion_tokens": 8 * used,
+        "max_total_output_chars": max(len(turn.output_text) * 2, 2_000),
+        "max_tool_repair_attempts": 5,
+        "max_steps": 50,
+        "max_total_tokens": 8 * (used + int(turn.input_tokens)),
+        "max_seconds": max(60, round(8 * (turn.duration_ms or 0) / 1000)),
+        "schema_rounds": 10,
+        "truncation_budget_multiplier": known.maximum,
+    }
+    least = known.minimum if not known.whole else int(known.minimum)
+    unset = "" if recorded is not None and known.unset is None else (known.unset or "").replace("the first ", "")
+    slides_to = min(known.maximum, max(reaches[name], 2 * (recorded or 0) if recorded and recorded < 1_000 else 0))
+    unit = known.unit if name == "truncation_budget_multiplier" else f"{known.unit} per turn"
+    return LimitControl(name, known.label.lower(), unit, recorded, least, slides_to, unset, known.whole)

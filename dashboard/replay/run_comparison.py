@@ -1,0 +1,219 @@
+"""Recorded, imagined and live runs of one turn, side by side."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from agentcore.machine.states import TERMINAL, State
+from agentcore.replay import Assumption, Certainty, Recording, first_divergence
+from agentcore.values import replace
+from dashboard.live.services import OVERRIDES
+from dashboard.prices.rates import Price
+from dashboard.prices.selectors import recording_price, turn_rate
+from dashboard.replay.divergence_text import parting_words, reach_words
+from dashboard.replay.services import WhatIf, turn_what_if
+from dashboard.turns.certainty_text import why_in_words
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.status_text import status_text
+from dashboard.turns.turn_view import DraftAnswer, RecordingView, draft_shown, recording_view
+from dashboard.turns.verdict_lead import VerdictLead, verdict_lead
+from dashboard.turns.verdicts import verdict_now
+from dashboard.turns.waterfall import LENGTH, Bar
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """One of the two ends that a what-if comes to where its assumptions decide."""
+
+    condition: str  #: `If nothing is repeated`
+    reason: str  #: the word it is known by
+    words: str  #: `completed in 4 calls`
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One run as a column. `parts_at` is the record where it parts from the original, 0 where it does not."""
+
+    title: str
+    provenance: str  #: recorded, derived or live
+    row: Mapping[str, Any]
+    shown: RecordingView
+    parts_at: int = 0
+    parts_how: str = ""
+    same_words: bool = False
+    undecidable: bool = False
+    unfinished: bool = False
+    why: str = ""  #: it is undecidable, as a part of a sentence
+    reach: str = ""  #: where it is undecidable: how far the recording reaches
+    scale: int = 1  #: the tokens that fill the whole width of the bars
+    price: Price | None = None  #: None: not known
+    forks: frozenset[int] = frozenset()  #: numbers of steps after which another turn may begin
+    draft: DraftAnswer | None = None
+    certainty: str = Certainty.RECORDED.value
+    assumes: tuple[Assumption, ...] = ()
+    endings: tuple[Ending, ...] = ()
+
+    @property
+    def derived(self) -> bool:
+        """Whether its numbers are derived: a what-if that never parts from the recording is the recording."""
+        return self.provenance == "derived" and self.parts_at > 0
+
+    @property
+    def reason(self) -> str:
+        """The word its ending is known by."""
+        if self.undecidable:
+            return "unknown"
+        if self.unfinished:
+            return str(self.row["status"])
+        return str(self.row["terminal_reason"] or self.row["stop_reason"] or self.row["status"])
+
+    @property
+    def leading(self) -> VerdictLead:
+        """The verdict in parts."""
+        if self.undecidable:
+            return VerdictLead("Undecidable:", f" {self.why}. Re-run live to find out.")
+        return verdict_lead(self.shown.snapshot, str(self.row["verdict"]), self.reason)
+
+    @property
+    def bars(self) -> tuple[Bar, ...]:
+        """The calls, one after the other, as long as the tokens they gave."""
+        placed: list[Bar] = []
+        for bar in self.shown.rail.bars:
+            x = placed[-1].x + placed[-1].width if placed else 0.0
+            placed.append(replace(bar, x=round(x, 1), width=round(LENGTH * (bar.output_tokens or 0) / self.scale, 1)))
+        return tuple(placed)
+
+    @property
+    def calls(self) -> int:
+        """Calls of the model, failed ones too; where a recording ends, one more would have followed."""
+        if self.undecidable:
+            return sum(bar.end is not None for bar in self.shown.rail.bars)
+        return int(self.row["attempts"])
+
+    @property
+    def inherited(self) -> int:
+        """Calls of the turn it was forked from, which its verdict counts too."""
+        return 0 if self.derived else self.shown.inherited
+
+    @property
+    def took_ms(self) -> int | None:
+        """Without the time that operators held it, as limits count."""
+        took = self.row["duration_ms"]
+        return None if took is None else max(0, took - self.shown.held_ms)
+
+
+def recorded_side(turn: Turn, recording: Recording) -> Side:
+    shown = recording_view(recording)
+    price = recording_price(recording, shown.snapshot, turn_rate(turn), derived=False)
+    scale = max(1, turn.output_tokens)
+    return Side("Recorded", "recorded", _row(turn), shown, scale=scale, price=price, forks=_forks(shown))
+
+
+def _forks(shown: RecordingView) -> frozenset[int]:
+    last = {moment.seq: moment for moment in shown.moments}
+    ended = (*TERMINAL, State.HELD)
+    return frozenset(moment.number for moment in last.values() if moment.target not in ended)
+
+
+def what_if_side(turn: Turn, recording: Recording, what_if: WhatIf) -> Side:
+    """The what-if beside the recording it was made from."""
+    parting = first_divergence(recording, what_if.recording)
+    final = what_if.recording.final
+    assert final is not None, "a what-if knows where it ended"
+    derived = parting is not None
+    rate = turn_rate(turn, model=final.setup.model if final.setup else "")
+    return Side(
+        "What if",
+        "derived",
+        what_if.turn,
+        recording_view(what_if.recording),
+        parts_at=parting.seq if parting else 0,
+        parts_how=parting_words(parting),
+        same_words=_certain(what_if) and what_if.turn["output_text"] == turn.output_text,
+        undecidable=what_if.undecidable,
+        why=what_if.recording.stopped or why_in_words(what_if.recording.why),
+        reach=reach_words(what_if.recording),
+        scale=max(1, turn.output_tokens, what_if.turn["output_tokens"]),
+        price=recording_price(what_if.recording, final, rate, derived=derived),
+        certainty=what_if.recording.certainty.value,
+        assumes=what_if.recording.assumes,
+        endings=_endings(what_if),
+    )
+
+
+def _certain(what_if: WhatIf) -> bool:
+    """Whether its text is known, too: an estimate tells how a turn ends, not what is said."""
+    return what_if.recording.certainty.rank <= Certainty.CERTAIN.rank
+
+
+def _endings(what_if: WhatIf) -> tuple[Ending, ...]:
+    return tuple(
+        Ending(
+            condition,
+            "unknown" if ending.undecidable else str(ending.turn["terminal_reason"]),
+            words,
+            ending.turn["output_tokens"],
+        )
+        for (condition, words), ending in zip(what_if.conditions, what_if.endings, strict=True)
+    )
+
+
+def live_side(turn: Turn, parent: Recording, what_if: WhatIf | None) -> Side:
+    """A re-run beside what was recorded; `same_words` compares it with the what-if."""
+    recording = recording_of(turn)
+    parting = None if turn.forked_at else first_divergence(parent, recording)
+    shown = recording_view(recording)
+    unfinished = turn.status in UNFINISHED
+    known = what_if is not None and not what_if.undecidable
+    return Side(
+        "Re-run, live",
+        "live",
+        {**_row(turn), "verdict": verdict_now(turn) or status_text(turn, shown.snapshot)},
+        shown,
+        parts_at=parting.seq if parting and not unfinished else 0,
+        parts_how=parting_words(parting),
+        same_words=bool(known and what_if and not unfinished and what_if.turn["output_text"] == turn.output_text),
+        unfinished=unfinished,
+        draft=draft_shown(turn, shown.snapshot) if unfinished else None,
+        price=recording_price(recording, shown.snapshot, turn_rate(turn), derived=False),
+        scale=max(1, turn.output_tokens, turn.parent.output_tokens if turn.parent else 0),
+    )
+
+
+def rerun_context(turn: Turn, *, oob: bool = False) -> dict[str, Any]:
+    """What the column of a re-run is rendered from, by page and by socket."""
+    parent = turn.parent
+    recording = recording_of(parent or turn)
+    what_if = None
+    if parent is not None and not turn.forked_at and not turn.overrides.get("said"):
+        changed = {key: value for key in OVERRIDES if (value := turn.overrides.get(key)) != parent.overrides.get(key)}
+        # Where the parent cannot be imagined any more, what ran live still stands beside what was recorded.
+        with suppress(ValidationError):
+            what_if = turn_what_if(turn=parent, overrides=changed)
+    return {"turn": turn, "side": live_side(turn, recording, what_if), "oob": oob}
+
+
+def _row(turn: Turn) -> dict[str, Any]:
+    names = (
+        "id",
+        "status",
+        "stop_reason",
+        "terminal_reason",
+        "verdict",
+        "notice",
+        "error_message",
+        "output_text",
+        "output_tokens",
+        "input_tokens",
+        "tokens_estimated",
+        "attempts",
+        "continuations",
+        "duration_ms",
+        "max_tokens",
+    )
+    return {name: getattr(turn, name) for name in names}

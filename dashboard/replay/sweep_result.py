@@ -1,0 +1,243 @@
+"""The result of a sweep: each value tried, and the smallest at which the turn completes."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from agentcore.policy import LIMIT_NAMES
+from agentcore.replay import Certainty, Why
+from agentcore.sufficient_max_tokens import END_MARK
+from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.prices.rates import Price
+from dashboard.replay.limit_controls import Number
+from dashboard.turns.certainty_text import why_in_words
+
+
+def unit_of(name: str) -> str:
+    """What a limit that can be swept counts."""
+    return "tokens" if name == "max_tokens" else LIMIT_FIELDS[name].unit
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The turn at one value. `word`: how it would have ended, `undecidable` where that is not in the recording."""
+
+    value: int
+    word: str
+    completed: bool
+    tokens: int
+    calls: int
+    price: Price | None
+    certainty: Certainty = Certainty.RECORDED
+    seconds: float = 0.0  #: since the turn started; with assumed calls it is about so long
+    stopped: bool = False  #: it is undecidable because imagining it would take too much work
+    why: Why | None = None  #: it is undecidable; None where it is not
+
+    @property
+    def undecidable(self) -> bool:
+        return self.certainty is Certainty.UNDECIDABLE
+
+    @property
+    def completes_certainly(self) -> bool:
+        return self.completed and self.certainty.rank <= Certainty.CERTAIN.rank
+
+    def shown(self) -> dict[str, Any]:
+        """As the API tells it; `price`: US dollars, null where it is not known."""
+        told = {"value": self.value, "ends": self.word, "completed": self.completed}
+        price = None if self.price is None else float(self.price.dollars)
+        told |= {"output_tokens": self.tokens, "attempts": self.calls, "price": price, "seconds": self.seconds}
+        return {**told, "certainty": self.certainty.value, "why": self.why}
+
+    @property
+    def why_in_words(self) -> str:
+        """Why it is undecidable, as a part of a sentence."""
+        return why_in_words(self.why)
+
+
+Holds = Callable[[Point], bool]
+RECOMMENDED = 4  #: values that are recommended at most
+
+
+def recommended(points: Iterable[Point]) -> tuple[Point, ...]:
+    """For each number of calls the smallest value from which the turn completes in so many, the fewest calls first.
+
+    Where completing comes and goes, it is the beginning of the last stretch of values that were tried. One that is
+    certain for a token or two more, which the end of an answer may take, is as much larger.
+    """
+    tried = sorted(points, key=lambda point: point.value)
+    known = {point.value: point for point in tried}
+    starts = (surer(tried[stretch_of(tried, calls)], known.get) for calls in calls_of(tried))
+    return tuple({point.value: point for point in starts}.values())
+
+
+def surer(point: Point, at: Callable[[int], Point | None]) -> Point:
+    """The point, or that of so many tokens more, as the end of an answer may take, from which on it is certain to
+    complete in as many calls. `at`: the point of a value; None where it was not tried."""
+    if point.certainty is not Certainty.ESTIMATED:
+        return point
+    more = (at(point.value + tokens) for tokens in range(1, END_MARK + 1))
+    surely = (one for one in more if one is not None and one.completes_certainly)
+    return next((one for one in surely if one.calls == point.calls), point)
+
+
+def calls_of(points: Iterable[Point]) -> list[int]:
+    """The numbers of calls in which the turn completes, the fewest first; of very many the first."""
+    return sorted({point.calls for point in points if point.completed})[:RECOMMENDED]
+
+
+def stretch_of(tried: list[Point], calls: int) -> int:
+    """The place at which the last stretch begins that completes in so many calls, or fewer."""
+    place = max(place for place, point in enumerate(tried) if point.completed and point.calls == calls)
+    while place and tried[place - 1].completed and tried[place - 1].calls <= calls:
+        place -= 1
+    return place
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Values at which the turn completes, of those that were tried. `first`: the smallest. `since`: the smallest from
+    which on every larger one completes as well; None where the largest does not."""
+
+    first: int
+    since: int | None
+
+    @property
+    def value(self) -> int:
+        """The smallest that can be recommended."""
+        return self.first if self.since is None else self.since
+
+    @property
+    def words(self) -> str:
+        """`from 88`; where completing comes and goes, that is said."""
+        if self.since is None:
+            return f"at {self.first:,}, but not at every larger value that was tried"
+        if self.since == self.first:
+            return f"from {self.since:,}"
+        return f"from {self.since:,} (and at {self.first:,}, but not at every value between)"
+
+    def shown(self) -> dict[str, Any]:
+        return {"since": self.since, "first": self.first}
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """`certain`: where the turn completes, recorded or certain; `likely`: where it completes, estimated included.
+
+    `points` are those asked for, and the values that are named. `sure`: every smaller value of the range than the
+    smallest that completes was tried. `recommended`: the values to choose from, the fewest calls first. `left_out`:
+    how many of the values asked for were not evaluated, for the sweep would have taken too much work.
+    """
+
+    name: str
+    recorded: Number | None
+    points: tuple[Point, ...]
+    certain: Found | None
+    likely: Found | None
+    sure: bool
+    tried: int
+    recommended: tuple[Point, ...] = ()
+    left_out: int = 0
+
+    def shown(self) -> dict[str, Any]:
+        """The sweep as the API returns it."""
+        least = None if self.least is None else self.least.value
+        told: dict[str, Any] = {"limit": self.name, "least": least, "sure": self.sure, "tried": self.tried}
+        told["left_out"] = self.left_out
+        found = {name: None if each is None else each.shown() for name, each in self._found.items()}
+        told |= {**found, "words": self.words, "recommended": [point.shown() for point in self.recommended]}
+        return {**told, "points": [point.shown() for point in self.points]}
+
+    @property
+    def _found(self) -> dict[str, Found | None]:
+        return {"certain": self.certain, "likely": self.likely}
+
+    @property
+    def least(self) -> Point | None:
+        """The smallest value that completes, however sure that is."""
+        return None if self.likely is None else self._point(self.likely.first)
+
+    @property
+    def best(self) -> Point | None:
+        """The value to take: the smallest that completes in the fewest calls."""
+        return self.recommended[0] if self.recommended else None
+
+    def _point(self, value: int) -> Point:
+        return next(point for point in self.points if point.value == value)
+
+    @property
+    def words(self) -> str:
+        """What was found, in sentences that claim no more than was tried."""
+        return f"{self.finding}. {self.proof}"
+
+    @property
+    def finding(self) -> str:
+        said = [f"{name} {each.words}" for name, each in self._told.items()]
+        if not said:
+            first, last = self.points[0].value, self.points[-1].value
+            return f"No {self.name} from {first:,} to {last:,} is known to complete"
+        never = "" if self.certain else ", certain at no value that was tried"
+        return f"{self.name} that completes: {', '.join(said)}{never}"
+
+    @property
+    def named(self) -> tuple[tuple[str, str, str], ...]:
+        """Each value that is named: the certainty it is shown by, `certain` or `likely`, and from where on."""
+        looks = {"certain": Certainty.CERTAIN.value, "likely": Certainty.ESTIMATED.value}
+        return tuple((looks[name], name, found.words) for name, found in self._told.items())
+
+    @property
+    def _told(self) -> dict[str, Found]:
+        """What is worth saying: what is certain is likely too."""
+        told = {"certain": self.certain, "likely": None if self.likely == self.certain else self.likely}
+        return {name: found for name, found in told.items() if found is not None}
+
+    @property
+    def unit(self) -> str:
+        return unit_of(self.name)
+
+    @property
+    def rows(self) -> tuple[Point, ...]:
+        """The recommended values, and the one that was recorded where it is none of them."""
+        was = [point for point in self.points if point.value == self.recorded and point not in self.recommended]
+        return (*self.recommended, *was)
+
+    @property
+    def title(self) -> str:
+        """What people call the limit."""
+        return LIMIT_NAMES[self.name]
+
+    @property
+    def asks(self) -> int | None:
+        """The value to re-run with where the recording knows none that completes: the largest it cannot tell of."""
+        unknown = [point.value for point in self.points if point.undecidable]
+        return unknown[-1] if unknown and self.least is None else None
+
+    @property
+    def proof(self) -> str:
+        """How far that is known, and what was left out for its work."""
+        return " ".join(filter(None, (self._known_so_far, self._left_out, self._stopped)))
+
+    @property
+    def _left_out(self) -> str:
+        if not self.left_out:
+            return ""
+        values = "1 value" if self.left_out == 1 else f"{self.left_out:,} values"
+        tried = "1 value" if self.tried == 1 else f"{self.tried:,} values"
+        rest = f"{values} of the range were not evaluated"
+        return f"Stopped after {tried}, because evaluating more would take too long: {rest}."
+
+    @property
+    def _stopped(self) -> str:
+        count = sum(point.stopped for point in self.points)
+        values = "1 value" if count == 1 else f"{count:,} values"
+        return f"Undecidable only because evaluating them would take too long: {values}." if count else ""
+
+    @property
+    def _known_so_far(self) -> str:
+        if self.least is not None:
+            if not self.left_out and self.least.value == self.points[0].value:
+                return "The range begins there."
+            return f"{'Every' if self.sure else 'Not every'} smaller value of the range was tried."
+        unknown = next((point for point in self.points if point.undecidable), None)
+        if unknown is None:
+            return "Every value shown was tried."
+        return f"From {unknown.value:,} {self.unit} on, some values are undecidable. Re-run live to find out."

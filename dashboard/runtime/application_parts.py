@@ -1,0 +1,39 @@
+"""The applications as parts of what runs; to load them is slow, and worth nothing before the database is there."""
+
+import socket
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from dashboard.postgres import Share
+from dashboard.runtime.request_guard.connection_census import ConnectionCensus
+from dashboard.runtime.server import Connections, Parts, Served
+
+
+def parts_of(
+    web: socket.socket | Connections | None,
+    simulator: socket.socket | None,
+    *,
+    worker: bool,
+    census: ConnectionCensus,
+    announce: Callable[[], None],
+    database: Share | None = None,
+    supervised: Callable[[], Coroutine[Any, Any, None]] | None = None,
+) -> Parts:
+    """`web`, `simulator`: where they are served; None leaves them out."""
+    from dashboard.asgi import application
+    from dashboard.gateway import app as gateway
+    from dashboard.live import worker as live_worker
+    from dashboard.live.stream_limits import streams
+    from dashboard.simulator.app import app
+
+    return Parts(
+        web=Served(application, web) if web else None,
+        simulator=Served(app, simulator) if simulator else None,
+        work=live_worker.run_always if worker else None,
+        database=database,
+        census=census,
+        announce=announce,
+        hang_up=streams.end_all,
+        close=gateway.close,
+        supervised=supervised,
+    )

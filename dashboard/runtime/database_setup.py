@@ -1,0 +1,95 @@
+"""Prepares a database: migrations, and the first rows."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psycopg
+from django.core.management import call_command
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.backends.utils import CursorWrapper
+from django.db.migrations.exceptions import MigrationSchemaMissing
+from django.db.migrations.executor import MigrationExecutor
+from psycopg import errors
+
+from dashboard.accounts import services as accounts
+from dashboard.querying import view_installer
+from dashboard.runtime.environment import Environment
+from dashboard.runtime.errors import StartError
+from dashboard.runtime.seed import seed
+from dashboard.turns import partitions
+
+#: Two processes that start at once migrate one after the other; the number is arbitrary and only ours.
+_LOCK = 7_260_431_119
+_AGAIN_SECONDS = 0.2
+
+
+def prepare(environment: Environment, *, simulator_url: str | None) -> None:
+    """Migrates, seeds and admits; does nothing where that is done. Raises StartError."""
+    with _told_in_a_sentence():
+        with _one_at_a_time():
+            _migrate()
+            view_installer.install()
+            partitions.ensure()
+            seed(simulator_url=simulator_url)
+        if environment.bootstrap_token:
+            _admit(environment.bootstrap_token)
+
+
+def _migrate() -> None:
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", verbosity=0, interactive=False)
+
+
+def _admit(token: str) -> None:
+    try:
+        accounts.bootstrap_token_ensure(token=token)
+    except ValueError as error:
+        raise StartError(str(error)) from error
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    with connection.cursor() as cursor:
+        # Asked for again and again: who waited within a statement would be waited for by an index made concurrently.
+        while not _locked(cursor):
+            time.sleep(_AGAIN_SECONDS)
+        try:
+            yield
+        finally:
+            # A lost connection has lost its locks too.
+            if connection.is_usable():
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+
+
+def _locked(cursor: CursorWrapper) -> bool:
+    cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+    return bool(cursor.fetchone() == (True,))
+
+
+@contextmanager
+def _told_in_a_sentence() -> Iterator[None]:
+    try:
+        yield
+    except (DatabaseError, InterfaceError) as error:
+        # Django wraps the driver's error, and its migrations wrap that once more.
+        wrapped = error.__context__ if isinstance(error, MigrationSchemaMissing) else error
+        cause = wrapped.__cause__ if wrapped else None
+        said = next((sentence for kind, sentence in _SENTENCES.items() if isinstance(cause, kind)), _any_other)
+        raise StartError(said(str(error).strip().partition("\n")[0].rstrip("."))) from error
+
+
+def _any_other(said: str) -> str:
+    return f"The database cannot be made ready: {said}."
+
+
+_SENTENCES: dict[type[psycopg.Error], Callable[[str], str]] = {
+    errors.DiskFull: lambda _: "The disk of the database is full: free some space and start again.",
+    errors.InsufficientPrivilege: lambda said: (
+        f"The user of DATABASE_URL may not make the tables ({said}): make it the owner of the database."
+    ),
+    errors.ReadOnlySqlTransaction: lambda _: (
+        "The server of DATABASE_URL is read-only: name the one that can be written to."
+    ),
+}

@@ -1,0 +1,89 @@
+"""A semaphore with a fair queue: callers take turns, however many requests each of them has."""
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+
+class FullError(Exception):
+    """Too many wait already, or it took too long. `own`: because of what this caller itself has waiting."""
+
+    def __init__(self, *, own: bool) -> None:
+        super().__init__("There is no place in line.")
+        self.own = own
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSize:
+    """The size of a queue."""
+
+    places: int  #: in all
+    of_one: int  #: places that one caller may have at once
+    waiting: int  #: requests in line, in all
+    waiting_of_one: int  #: of one caller
+    seconds: float  #: that a request may wait in line
+
+
+class FairQueue:
+    """Of one event loop. A free place goes to the caller who has waited longest for a turn, not to the next request."""
+
+    def __init__(self, width: QueueSize) -> None:
+        self._width = width
+        self._inside: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()  #: who is next comes first
+
+    @asynccontextmanager
+    async def place(self, who: str) -> AsyncIterator[None]:
+        """A place for the length of the block. Raises FullError."""
+        await self.enter(who)
+        try:
+            yield
+        finally:
+            self.leave(who)
+
+    async def enter(self, who: str) -> None:
+        """Wait for a place; `leave` gives it back. Raises FullError."""
+        if self._may_enter(who):
+            self._inside[who] += 1
+            return
+        own = self._waiting.get(who, ())
+        if len(own) >= self._width.waiting_of_one:
+            raise FullError(own=True)
+        if sum(map(len, self._waiting.values())) >= self._width.waiting:
+            raise FullError(own=False)
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(who, deque()).append(turn)
+        try:
+            async with asyncio.timeout(self._width.seconds):
+                await turn
+        except (asyncio.CancelledError, TimeoutError) as error:
+            self._give_up(who, turn)
+            if isinstance(error, TimeoutError):
+                raise FullError(own=False) from None
+            raise
+
+    def leave(self, who: str) -> None:
+        """The place is the next caller's."""
+        self._inside[who] -= 1
+        if not self._inside[who]:
+            del self._inside[who]
+        while (following := next(filter(self._may_enter, self._waiting), None)) is not None:
+            turns = self._waiting.pop(following)
+            self._inside[following] += 1
+            turns.popleft().set_result(None)
+            if turns:  # and this caller is the last again
+                self._waiting[following] = turns
+
+    def _may_enter(self, who: str) -> bool:
+        return self._inside.total() < self._width.places and self._inside[who] < self._width.of_one
+
+    def _give_up(self, who: str, turn: "asyncio.Future[None]") -> None:
+        turns = self._waiting.get(who, deque())
+        if turn in turns:
+            turns.remove(turn)
+            if not turns:
+                del self._waiting[who]
+        else:  # it had just been given the place
+            self.leave(who)

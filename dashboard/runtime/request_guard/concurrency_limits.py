@@ -1,0 +1,157 @@
+"""Limits on how many requests Django handles at once, apart for anonymous and signed-in clients.
+
+Each such request is a thread, and all threads share one interpreter with the loop that serves the gateway: a hundred at
+once would make every call wait for a hundred turns. A place is taken when the whole request is here, and given back
+when its answer begins, so that nobody holds one by sending or reading slowly. Files have a room of their own: there a
+place is held until the file is sent, for all of it is in memory until then. The gateway, the ingest, health checks
+and static files have bounds of their own, and take no place.
+
+Whoever asks without credentials counts by address; with credentials that have let somebody in, by that user. What only
+looks like a credential counts as none, until it has worked. A share link that has worked is a caller of its own among
+the strangers, whoever else is at its reader's address.
+"""
+
+import asyncio
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, MutableMapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+from django.http import parse_cookie
+
+from dashboard.accounts.access import LET_IN, AccessForm, access_form_of
+from dashboard.accounts.credentials import bearer_of, digest_of
+from dashboard.runtime.fair_queue import FairQueue, FullError, QueueSize
+from dashboard.runtime.request_guard.client_identity import is_near
+from dashboard.runtime.request_guard.proxies import customer_of
+
+Scope = MutableMapping[str, Any]
+
+STRANGERS = QueueSize(places=2, of_one=2, waiting=512, waiting_of_one=64, seconds=5.0)
+DOWNLOADS = QueueSize(places=3, of_one=1, waiting=64, waiting_of_one=16, seconds=30.0)
+KNOWN = QueueSize(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=30.0)
+A_SECOND, AT_FIRST = 20.0, 200.0  #: requests of one address without credentials; this machine's are not counted
+KEPT = 10_000  #: credentials that worked, and addresses; beyond it the longest unused are forgotten
+_FILE = re.compile(r"/export/?$|/attempts/\d+/(?:raw|request|curl)/?$")
+_OWN_ROOM = ("/v1/", "/v1beta/", "/static/")
+
+
+class RequestRate:
+    """So many requests a second for each address, and more at first. `now` is in seconds of any monotonic clock."""
+
+    def __init__(self, a_second: float, at_first: float) -> None:
+        self._rate, self._most = a_second, at_first
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  #: requests, and when it was so many
+
+    def may(self, address: str, *, now: float) -> bool:
+        """Count a request, unless it is one too many."""
+        left, then = self._left.pop(address, (self._most, now))
+        left = min(self._most, left + (now - then) * self._rate)
+        self._left[address] = (left - 1 if left >= 1 else left, now)
+        if len(self._left) > KEPT:
+            self._left.popitem(last=False)
+        return left >= 1
+
+
+class ConcurrencyLimits:
+    """The concurrency limits of one event loop."""
+
+    def __init__(
+        self,
+        *,
+        strangers: QueueSize = STRANGERS,
+        known: QueueSize = KNOWN,
+        downloads: QueueSize = DOWNLOADS,
+        processes: int = 1,
+    ) -> None:
+        self._strangers, self._known, self._downloads = FairQueue(strangers), FairQueue(known), FairQueue(downloads)
+        self._pace = RequestRate(A_SECOND / processes, AT_FIRST / processes)
+        self._users: OrderedDict[str, str] = OrderedDict()  #: who was let in, by the digest of their credentials
+
+    async def enter(self, scope: Scope) -> "RequestPlace | None":
+        """A place for this request; None: it needs none. Raises FullError."""
+        if scope["path"] == "/healthz" or f"{scope['path']}/".startswith(_OWN_ROOM):
+            return None
+        shared = access_form_of(scope["path"]) is AccessForm.SHARED
+        credential = f"link {digest_of(scope['path'])}" if shared else _credential_of(scope["headers"])
+        user = self._users.get(credential) if credential else None
+        host = (scope.get("client") or ("", 0))[0]
+        who = user or customer_of(host) or ""
+        if user is None and not is_near(scope) and not self._pace.may(who, now=time.monotonic()):
+            raise FullError(own=True)
+        line = self._line_of(scope["path"]) if user and not shared else self._strangers
+        await line.enter(who)
+        return RequestPlace(self, line, who, credential, scope, until_sent=line is self._downloads)
+
+    def _line_of(self, path: str) -> FairQueue:
+        return self._downloads if _FILE.search(path) else self._known
+
+    def learn(self, credential: str, user: str | None) -> None:
+        """Whom it let in; None: nobody any more."""
+        self._users.pop(credential, None)
+        if user is not None:
+            self._users[credential] = user
+            if len(self._users) > KEPT:
+                self._users.popitem(last=False)
+
+
+class RequestPlace:
+    """One request's, until its answer begins; `until_sent`: until it is sent."""
+
+    def __init__(
+        self,
+        rooms: ConcurrencyLimits,
+        line: FairQueue,
+        who: str,
+        credential: str | None,
+        scope: Scope,
+        *,
+        until_sent: bool = False,
+    ) -> None:
+        self.until_sent = until_sent
+        self._rooms, self._line, self._who, self._credential = rooms, line, who, credential
+        self._looked = access_form_of(scope["path"]) is not AccessForm.OPEN  # there nobody looks at credentials
+        self._user: str | None = None
+        self._held = True
+        scope[LET_IN] = self._let_in
+
+    def answered(self) -> None:
+        """The answer begins."""
+        if self._held and self._looked and self._credential:
+            self._rooms.learn(self._credential, self._user)
+        if not self.until_sent:
+            self.leave()
+
+    def leave(self) -> None:
+        """Give it back. May be called twice."""
+        if self._held:
+            self._held = False
+            self._line.leave(self._who)
+
+    def _let_in(self, user: str) -> None:
+        self._user = user
+
+
+_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, ConcurrencyLimits] = WeakKeyDictionary()
+
+
+def concurrency_limits_of_loop(processes: int) -> ConcurrencyLimits:
+    """Those of the loop that runs."""
+    loop = asyncio.get_running_loop()
+    rooms = _rooms.get(loop)
+    if rooms is None:
+        rooms = _rooms[loop] = ConcurrencyLimits(processes=processes)
+    return rooms
+
+
+def _credential_of(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """The digest of what might let somebody in, with its kind: a program does not wait behind a browser."""
+    told = {name: value.decode("latin-1") for name, value in headers if name in (b"authorization", b"cookie")}
+    secret = bearer_of(told.get(b"authorization", ""))
+    if secret is not None:
+        return f"token {digest_of(secret)}"
+    key = parse_cookie(told.get(b"cookie", "")).get(settings.SESSION_COOKIE_NAME)
+    return f"session {digest_of(key)}" if key else None

@@ -1,0 +1,138 @@
+"""Counts the connections of this process by address, and knows which of them are idle or slow.
+
+A connection *waits* while its client has not sent all of a request: it is idle, or in the middle of a head or a body.
+Where there is no room for another, the one that has waited longest makes room, so that half-sent requests never keep a
+whole one out. Each second those that wait are asked whether their time is over.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import Protocol
+
+from dashboard.runtime.request_guard.proxies import Proxies, address_of, customer_of
+from dashboard.runtime.request_guard.resource_limits import ResourceLimits
+
+LOOKED_AT = 32  #: connections in one turn of the loop
+
+
+class CountedConnection(Protocol):
+    """One connection."""
+
+    address: str | None  #: None: it is not counted by address
+    elsewhere: int  #: connections of its address at other processes that serve the same port
+
+    def make_room(self) -> None:
+        """End it at once: it waits, and another needs its place."""
+
+    def look(self, now: float) -> None:
+        """End it if its client has had enough time. Called each second while it waits, or is slow to read."""
+
+
+class ConnectionCensus:
+    """Of one process. Used on one event loop, which the first connection brings."""
+
+    def __init__(self, bounds: ResourceLimits) -> None:
+        self.bounds = bounds
+        self._members: dict[CountedConnection, None] = {}
+        self._of: Counter[str] = Counter()
+        self._waiting: dict[CountedConnection, None] = {}  #: the longest first
+        self._stalled: dict[CountedConnection, None] = {}
+        self._sweeping: asyncio.Handle | None = None
+        self._dropped = 0  #: bytes since the last look
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def admit(self, member: CountedConnection) -> bool:
+        """Count a new connection, for which another may have to go; False where there is no room."""
+        address = member.address
+        if address is not None and self._is_full(address, member.elsewhere) and not self._made_room(address):
+            return False
+        if len(self._members) >= self.bounds.connections and not self._made_room(None):
+            return False
+        self.join(member)
+        return True
+
+    def join(self, member: CountedConnection) -> None:
+        """Count a connection in place of one that has just left."""
+        self._members[member] = None
+        if member.address is not None:
+            self._of[member.address] += 1
+        if self._sweeping is None:
+            self._sweeping = asyncio.get_running_loop().call_later(self.bounds.sweep_seconds, self._sweep)
+
+    def leave(self, member: CountedConnection) -> None:
+        """It has ended, or goes on as another member. May be called twice."""
+        if member not in self._members:
+            return
+        del self._members[member]
+        self._waiting.pop(member, None)
+        self._stalled.pop(member, None)
+        if member.address is not None:
+            self._of[member.address] -= 1
+            if not self._of[member.address]:
+                del self._of[member.address]
+
+    def waits(self, member: CountedConnection) -> None:
+        """Its client has to send something now."""
+        if member in self._members:
+            self._waiting[member] = None
+
+    def works(self, member: CountedConnection) -> None:
+        """It is for the server to do something."""
+        self._waiting.pop(member, None)
+
+    def stalls(self, member: CountedConnection) -> None:
+        """Its client does not take what is sent."""
+        if member in self._members:
+            self._stalled[member] = None
+
+    def reads(self, member: CountedConnection) -> None:
+        """Its client takes what is sent."""
+        self._stalled.pop(member, None)
+
+    def may_drop(self, size: int) -> bool:
+        """Count bytes that were read only to be dropped; False where all clients together have sent enough of them."""
+        self._dropped += size
+        return self._dropped <= self.bounds.dropped_bytes
+
+    def _is_full(self, address: str, elsewhere: int) -> bool:
+        return 0 < self.bounds.per_address <= self._of[address] + elsewhere
+
+    def _made_room(self, address: str | None) -> bool:
+        """Whether one that waits (of this address, where one is given) has gone."""
+        longest = next((one for one in self._waiting if address in (None, one.address)), None)
+        if longest is None:
+            return False
+        self.leave(longest)
+        longest.make_room()
+        return True
+
+    def _sweep(self) -> None:
+        self._dropped = 0
+        self._look(iter([*self._waiting, *self._stalled]))
+
+    def _look(self, members: Iterator[CountedConnection]) -> None:
+        """At so many in a turn of the loop: all may have to be ended, and between them others are served."""
+        loop = asyncio.get_running_loop()
+        now, some = loop.time(), list(islice(members, LOOKED_AT))
+        for member in some:
+            if member in self._members:
+                member.look(now)
+        if some:
+            self._sweeping = loop.call_soon(self._look, members)
+        else:
+            self._sweeping = loop.call_later(self.bounds.sweep_seconds, self._sweep) if self._members else None
+
+
+@lru_cache(maxsize=4_096)
+def counted_address(host: str | None, proxies: Proxies) -> str | None:
+    """The address that connections are counted by: None for this machine's own and for a trusted proxy's, behind which
+    anybody may be."""
+    address = address_of(host or "")
+    if address is None or address.is_loopback or proxies.trust(host):  # a unix socket has none
+        return None
+    return customer_of(host)

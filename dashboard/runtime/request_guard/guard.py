@@ -1,0 +1,178 @@
+"""The ASGI application before all others: bodies are bounded before they are kept, and answers are kept private.
+
+The heads of requests, and how long they may take, are the protocol's (`protocol.py`).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+import structlog
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+from dashboard.accounts.access import is_machine
+from dashboard.accounts.error_responses import STRANGER
+from dashboard.runtime.error_responses import AWAY
+from dashboard.runtime.fair_queue import FullError
+from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of
+from dashboard.runtime.request_guard.callers import is_known
+from dashboard.runtime.request_guard.concurrency_limits import (
+    ConcurrencyLimits,
+    RequestPlace,
+    concurrency_limits_of_loop,
+)
+from dashboard.runtime.request_guard.refusals import Answer, refusal
+
+log = structlog.get_logger(__name__)
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+PRIVATE = (b"cache-control", b"private, no-store")
+FILE_SECONDS, FILE_RATE = 30.0, 50_000  #: in which a file is taken, and bytes a second beyond that
+_LARGE = "This is too large: {what} may have {most:,} bytes. Nothing was done; send less at once."
+_UNKNOWN = f"Sign in first, then send this again: without signing in a request may have {SMALL:,} bytes."
+_CHALLENGE = ((b"www-authenticate", b'Bearer realm="whystop"'),)
+_DIGITS = 18  #: of a length; what is longer is far beyond every bound
+_AGAIN = ((b"retry-after", b"1"),)
+_OFTEN = "Too many requests come from you at once. Wait a second, then send this again."
+_BUSY = "Too many requests wait already. Send this again in a moment."
+
+
+class SlowReaderError(Exception):
+    """Raised inside an application that sends a file to a client that does not take it."""
+
+
+class Guard:
+    """`application` behind it."""
+
+    def __init__(self, application: Application, *, processes: int = 1) -> None:
+        self._application, self._processes = application, processes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+            return
+        exchange = _Exchange(scope, receive, send, concurrency_limits_of_loop(self._processes))
+        announced = _announced(scope)
+        if announced == 0:
+            await exchange.enter()  # so that who finds no place costs no application its beginning
+        elif announced is not None and announced > SMALL:
+            exchange.refused = await exchange.judge(announced)
+        if exchange.refused is None:
+            try:
+                await self._application(scope, exchange.receive, exchange.send)
+            except SlowReaderError:
+                log.info("download_ended", path=scope["path"], why="It was read too slowly.")
+            finally:
+                exchange.leave()
+        if exchange.refused is not None and not exchange.begun:
+            await _answer(exchange.refused, send)
+
+
+class _Exchange:
+    """One request: how much of its body has come, and whether it goes on."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, rooms: ConcurrencyLimits) -> None:
+        self._scope, self._receive, self._send, self._rooms = scope, receive, send, rooms
+        self._size, self._allowed = 0, SMALL
+        self._whole = False  #: the body is here
+        self._place: RequestPlace | None = None
+        self.refused: Answer | None = None
+        self.begun = False
+        self._until = 0.0  #: when a client has taken too little of a file, by the loop's clock
+
+    async def receive(self) -> Message:
+        """What the client sends; where it is too much, for the application it has gone."""
+        message = await self._receive() if self.refused is None else {}
+        self._size += len(message.get("body", b""))
+        if self._size > self._allowed:
+            self.refused = await self.judge(self._size)
+        ends = message["type"] == "http.request" and not message.get("more_body", False)
+        if ends and self.refused is None and not self._whole:
+            await self.enter()
+        return message if self.refused is None else {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        """What the application answers, unless it was refused."""
+        if self.refused is not None and not self.begun:
+            return
+        if message["type"] == "http.response.start":
+            if self._place is not None:
+                self._place.answered()
+            self.begun = True
+            self._until = asyncio.get_running_loop().time() + FILE_SECONDS
+            message = {**message, "headers": _kept_private(self._scope["path"], message.get("headers", ()))}
+        if self._place is not None and self._place.until_sent:
+            await self._send_in_time(message)
+        else:
+            await self._send(message)
+
+    async def _send_in_time(self, message: Message) -> None:
+        """A piece of a file, to a client that takes `FILE_RATE` or more: others wait for its place."""
+        self._until += len(message.get("body", b"")) / FILE_RATE
+        try:
+            async with asyncio.timeout_at(self._until):
+                await self._send(message)
+        except TimeoutError as error:
+            raise SlowReaderError from error
+
+    def leave(self) -> None:
+        """Give its place to the next."""
+        if self._place is not None:
+            self._place.leave()
+
+    async def enter(self) -> None:
+        """All of the request is here: take a place among those that are worked on, or refuse it."""
+        self._whole = True
+        try:
+            self._place = await self._rooms.enter(self._scope)
+        except FullError as full:
+            status, told = (429, _OFTEN) if full.own else (503, _BUSY)
+            self.refused = refusal(self._scope["path"], status, told, more=_AGAIN)
+
+    async def judge(self, size: int) -> Answer | None:
+        """Why a body of this size is not taken; None: it is."""
+        path = self._scope["path"]
+        allowed = body_limit_of(self._scope["method"], path)
+        if size > allowed.most:
+            fragment = any(name == b"hx-request" for name, _ in self._scope["headers"])
+            return refusal(path, 413, _LARGE.format(what=allowed.what, most=allowed.most), fragment=fragment)
+        if allowed.asks:
+            try:
+                known = await database_sync_to_async(is_known)(self._scope["headers"])
+            except (OperationalError, InterfaceError):
+                return refusal(path, 503, AWAY, more=_AGAIN)
+            if not known:
+                return refusal(path, 401, STRANGER if is_machine(path) else _UNKNOWN, more=_CHALLENGE)
+        self._allowed = allowed.most
+        return None
+
+
+def _announced(scope: Scope) -> int | None:
+    """The length of the body, as the parser has checked it; None where it comes in chunks."""
+    told = dict(scope["headers"])
+    if b"transfer-encoding" in told:
+        return None
+    length = told.get(b"content-length", b"0")
+    return int(length[:_DIGITS]) if length.isdigit() else None
+
+
+def _kept_private(path: str, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer that nobody but its caller keeps; static files say for themselves how long they last."""
+    told = list(headers)
+    said = next((value for name, value in told if name.lower() == PRIVATE[0]), b"")
+    if (b"no-store" in said and b"private" in said) or (said and path.startswith(settings.STATIC_URL)):
+        return told
+    return [*((name, value) for name, value in told if name.lower() != PRIVATE[0]), PRIVATE]
+
+
+async def _answer(refused: Answer, send: Send) -> None:
+    await send({"type": "http.response.start", "status": refused.status, "headers": list(refused.headers)})
+    await send({"type": "http.response.body", "body": refused.body})

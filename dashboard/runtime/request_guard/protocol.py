@@ -1,0 +1,295 @@
+"""One connection: uvicorn's own protocols, with what they leave unbounded bounded.
+
+a head            so many bytes, counted before the parser keeps them; so many seconds
+a body            so many seconds, and more the more of it comes; the time of a server that reads slowly is its own
+what is answered  a client that does not read it is dropped; one still sending its body gets a moment to read it
+the connection    is counted in the `ConnectionCensus`, from its first byte to its last, as a websocket too
+"""
+
+from typing import Any, NoReturn
+
+import httptools
+
+from dashboard.runtime.buffered_protocol import BufferedProtocol
+from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
+from dashboard.runtime.request_guard.connection_close import ClosingTransport
+from dashboard.runtime.request_guard.refusals import plainly, refusal
+from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, HEAD_FIELDS, PIPELINED, WHOLE_BODY
+from dashboard.runtime.request_guard.transfer_rate import Reader, Sender
+
+FULL = "This server has as many connections open as it may. Try again in a moment."
+FULL_ADDRESS = "Your address has as many connections open as one may have. Close some, or try again in a moment."
+LONG_HEAD = f"The address and the header fields of a request may have {HEAD_BYTES:,} bytes together. Send fewer."
+MANY_FIELDS = f"A request may have {HEAD_FIELDS} header fields. Send fewer."
+PIPELINED_TOO_MANY = f"At most {PIPELINED} requests of a connection may wait for their answers. Send fewer at once."
+SLOW_HEAD = "The head of the request did not come in time. Send it at once."
+NO_REQUEST = "Invalid HTTP request received."
+SLOW_BODY = "The body of the request came too slowly. Send it again, over a faster connection."
+
+
+class RefusedError(Exception):
+    """Raised inside the parser, which ends by it."""
+
+
+class GuardedProtocol(BufferedProtocol):
+    """An HTTP connection."""
+
+    def __init__(self, config: Any, *args: Any, **named: Any) -> None:
+        super().__init__(config, *args, **named)
+        self._census: ConnectionCensus = config.census
+        self.address: str | None = None
+        self.elsewhere = 0
+        self._head_since: float | None = None  #: when the server began to wait for a head
+        self._silent = True  #: and nothing of one has come
+        self._in_head = True  #: the parser expects more of one
+        self._head_size = 0  #: of what the parser has told of it
+        self._head_fields = 0
+        self._head_fed = 0  #: that the parser was given and may have told nothing of
+        self._sender: Sender | None = None  #: of a body that is not here yet
+        self._announced = 0  #: bytes of the body, where its length is
+        self._reader = Reader(self._census.bounds)
+        self._refusal: bytes | None = None  #: what is answered in place of the parser's complaint
+        self._running: Any = None  #: the request that is worked on; `cycle` is the last that came
+        self._next: Any = None  #: the application that has still to begin on it
+        self._parsing = False
+        self._keeps = True  #: whether the connection stays after an answer that begins when the request is whole
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(ClosingTransport(transport, self.loop, self, self._census.bounds.linger_seconds))
+        self.address = counted_address(self.client[0] if self.client else None, self._census.bounds.proxies)
+        if self._census.admit(self):
+            self._wait_for_head()
+            return
+        told = FULL if self.address is None else FULL_ADDRESS
+        self.transport.write(plainly(503, told, (b"retry-after", b"1")))
+        self._closed_now()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._census.leave(self)
+        self._give_up()
+        super().connection_lost(exc)
+        # What is left refers to itself, so a collection finds it only later: it keeps no request until then.
+        self._forget()
+        self.cycle = self._running = None  # type: ignore[assignment] # as it is before the first request
+
+    def data_received(self, data: bytes) -> None:
+        """Give the parser no more at once than a head may have, so that one without an end is noticed."""
+        self._silent = False
+        if self.transport.is_closing():
+            self._drop(len(data))
+            return
+        while data and not self.transport.is_closing():
+            room = HEAD_BYTES + 1 if self._sender is None else len(data)
+            piece, data = data[:room], data[room:]
+            if self._in_head:
+                self._head_fed += len(piece)
+            self._parse(piece)
+            if self._in_head and self._head_fed > HEAD_BYTES and not self.transport.is_closing():
+                self._end(refusal(self._path(), 431, LONG_HEAD).on_the_wire())
+        self._settle()
+
+    def _parse(self, piece: bytes) -> None:
+        """uvicorn's `data_received`, without a line in the log for each piece that is no request, and with no work
+        begun for a connection that the same piece ends: who floods is refused at the least cost."""
+        self._unset_keepalive_if_required()
+        self._parsing = True
+        try:
+            self.parser.feed_data(piece)
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+        except httptools.HttpParserError:
+            self.send_400_response(NO_REQUEST)
+        self._parsing = False
+        self._begin()
+
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) >= PIPELINED:
+            self._refusal = plainly(429, PIPELINED_TOO_MANY)
+            raise RefusedError
+        super().on_message_begin()
+        # The piece that a head begins in may hold the end of a body too: what the parser tells of it is counted.
+        self._in_head, self._head_size, self._head_fields, self._head_fed = True, 0, 0, 0
+
+    def on_url(self, url: bytes) -> None:
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(len(name) + len(value) + 4)  # a colon, a space, and the line's end
+        self._head_fields += 1
+        if self._head_fields > HEAD_FIELDS:
+            self._refuse_head(MANY_FIELDS)
+        if self._in_head:  # a field behind a chunked body is none of the request's
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if self.cycle is not None:  # an answer that begins before the body is whole says that the connection ends
+            self._keeps, self.cycle.keep_alive = self.cycle.keep_alive, False
+        self._in_head, self._head_since = False, None
+        self._sender = Sender(self._census.bounds, self.loop.time())
+        self._announced = int(dict(self.headers).get(b"content-length", b"0"))
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        if self._sender is not None:
+            self._sender.received += len(body)
+
+    def on_message_complete(self) -> None:
+        self._sender = None
+        if self.cycle is not None and not self.cycle.response_started:
+            self.cycle.keep_alive = self._keeps
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing() or not self.cycle.response_complete:
+            return
+        if self._sender is not None:
+            self.transport.close()  # the rest of its body would be read for nothing
+        else:
+            self._silent = not self._in_head
+            self._wait_for_head()
+
+    def shutdown(self) -> None:
+        """The server ends: so does each connection, with its last answer."""
+        self._keeps = False
+        super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        """The parser's complaint, or ours; nothing where an answer has begun."""
+        self._give_up()
+        if self._is_answering():
+            self.transport.close()
+        elif self._refusal is not None:
+            self._end(self._refusal)
+        else:
+            super().send_400_response(msg)
+
+    def handle_websocket_upgrade(self) -> None:
+        """The websocket counts in place of this connection."""
+        self._census.leave(self)
+        super().handle_websocket_upgrade()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.has_unread()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._reader.end()
+            self._census.reads(self)
+
+    def still_sends(self) -> bool:
+        """Whether the client is in the middle of a request."""
+        return self._in_head or self._sender is not None
+
+    def lingers(self) -> None:
+        """Another connection may have this one's place."""
+        self._census.waits(self)
+
+    def has_unread(self) -> None:
+        """Watch that the client takes what was written."""
+        self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())
+        self._census.stalls(self)
+
+    def make_room(self) -> None:
+        """Another connection takes this one's place."""
+        if self.transport.is_closing():
+            self.transport.abort()
+            return
+        if not self._silent and not self._is_answering():
+            self.transport.write(plainly(503, FULL, (b"retry-after", b"1")))
+        self._closed_now()
+
+    def look(self, now: float) -> None:
+        """End it where its client does not send, or does not read."""
+        if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
+            self.transport.abort()
+        elif self.transport.is_closing():
+            return
+        elif self._sender is not None:
+            if self._sender.is_late(now, reading=not self.flow.read_paused):
+                told = b"" if self._is_answering() else refusal(self._path(), 408, SLOW_BODY).on_the_wire()
+                self._end(told)
+        elif self._head_since is not None and now - self._head_since > self._census.bounds.head_seconds:
+            self._end(b"" if self._silent else plainly(408, SLOW_HEAD))
+
+    def _is_answering(self) -> bool:
+        """Whether a part of an answer is sent, into which no other may be written."""
+        return self._running is not None and self._running.response_started and not self._running.response_complete
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running, self._next = cycle, app
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin on what there is, once there is enough of it and all that came with it is parsed."""
+        if self._next is None or self._parsing or self.transport.is_closing() or not self._may_begin():
+            return
+        app, self._next = self._next, None
+        super()._start_asgi_task(self._running, app)
+
+    def _may_begin(self) -> bool:
+        """A small body is whole first, so that half of one costs no application its beginning; one that is announced to
+        be large may be refused before it comes."""
+        cycle = self._running
+        if self._sender is None or cycle is not self.cycle or cycle.waiting_for_100_continue:
+            return True
+        return self._announced > WHOLE_BODY or len(cycle.body) > WHOLE_BODY
+
+    def _give_up(self) -> None:
+        """Tell the request that is worked on, or is about to be, that its answer will not be sent."""
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
+
+    def _wait_for_head(self) -> None:
+        self._head_since = self.loop.time()
+        self._census.waits(self)
+
+    def _settle(self) -> None:
+        """Say whose turn it is."""
+        if self.transport.is_closing():
+            return
+        if self._sender is None and self._head_since is None:
+            self._census.works(self)
+        else:
+            self._census.waits(self)
+
+    def _count(self, size: int) -> None:
+        self._head_size += size
+        if self._head_size > HEAD_BYTES:
+            self._refuse_head(LONG_HEAD)
+
+    def _refuse_head(self, detail: str) -> NoReturn:
+        self._refusal = refusal(self._path(), 431, detail).on_the_wire()
+        raise RefusedError
+
+    def _drop(self, size: int) -> None:
+        """What is still sent to an answered request. Beyond what all together may send, it stays in the kernel: who
+        only sends waits there, and an answer can be read all the same."""
+        if not self._census.may_drop(size):
+            self.transport.pause_reading()
+
+    def _path(self) -> str:
+        url: bytes = getattr(self, "url", b"")
+        return url.partition(b"?")[0].decode("latin-1")
+
+    def _end(self, told: bytes) -> None:
+        self._give_up()
+        if told:
+            self.transport.write(told)
+        self.transport.close()
+        if self._in_head:  # no application has begun on it
+            self._forget()
+
+    def _forget(self) -> None:
+        """Let go of the request's head: 16 KB of short fields take many times that in memory."""
+        self.headers, self.scope = [], {}  # type: ignore[typeddict-item] # an application that runs has its own
+
+    def _closed_now(self) -> None:
+        transport: Any = self.transport
+        transport.bare().close_now()

@@ -1,0 +1,64 @@
+"""How much of a limit an agent's turns used; for turns that did not complete, at least so much."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from django.db.models import F, OuterRef, Subquery
+from django.db.models.functions import Length as Characters
+
+from agentcore.reasons import TurnStatus
+from dashboard.agents.models import Project
+from dashboard.backtests.answer_lengths import MOST, estimate_of
+from dashboard.backtests.survival import Curve, Length, estimate
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import UNFINISHED, Attempt, Turn
+from dashboard.turns.selectors import turns_matching
+
+LATELY = 5.0
+MOST_REMEMBERED = 200
+_ITERATIONS = Attempt.objects.filter(turn_id=OuterRef("pk")).order_by("-index").values("iteration")[:1]
+#: What a turn used of each limit but `max_tokens`, whose lengths of answers are those of the page of limits.
+USED: Mapping[str, Any] = {
+    "max_continuations": F("continuations"),
+    "max_total_completion_tokens": F("output_tokens"),
+    "max_total_output_chars": Characters("output_text"),
+    "max_tool_repair_attempts": F("tool_repairs"),
+    "max_steps": Subquery(_ITERATIONS),
+    "max_total_tokens": F("tokens"),
+    "max_seconds": (F("duration_ms") + 999) / 1000,
+    "schema_rounds": F("envelope_retries"),
+}
+
+
+class UsageOf(Protocol):
+    """`usage_of`, or what remembers its answers."""
+
+    def __call__(self, *, turn: Turn, limit: str, filters: TimelineFilters) -> Curve | None: ...
+
+
+_remembered: dict[tuple[object, ...], tuple[float, Curve | None]] = {}
+
+
+def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> Curve | None:
+    """As `usage_of`, at most `LATELY` seconds old: the rows of a list ask the same one after the other."""
+    key, now = (turn.project_id, limit, filters), time.monotonic()
+    known = _remembered.get(key)
+    if known is None or now - known[0] > LATELY:
+        if len(_remembered) >= MOST_REMEMBERED:
+            _remembered.clear()
+        known = _remembered[key] = (now, usage_of(turn=turn, limit=limit, filters=filters))
+    return known[1]
+
+
+def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> Curve | None:
+    """The curve of what these turns used of a limit; None where the limit is not one that is counted so."""
+    if limit == "max_tokens":
+        return estimate_of(project=turn.project, filters=filters).curve
+    return _curve(turn.project, USED[limit], filters) if limit in USED else None
+
+
+def _curve(project: Project, used: Any, filters: TimelineFilters) -> Curve:
+    turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
+    rows = turns.annotate(used=used).exclude(used=None).values_list("used", "status")[:MOST]
+    return estimate(Length(int(used), status == TurnStatus.COMPLETED) for used, status in rows)

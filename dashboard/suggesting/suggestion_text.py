@@ -1,0 +1,122 @@
+"""A suggestion in words. Output only: nothing parses it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentcore.number_format import count, number
+from agentcore.policy import LIMIT_NAMES
+from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.prices.templatetags.prices import money
+from dashboard.suggesting.suggestion import Basis, Costs, Goal, Number, Suggestion
+
+ANSWERS = "answers"  #: of `max_tokens`, whose lengths are those of single answers
+
+
+def unit_of(limit: str) -> str:
+    """What a limit counts, in the plural."""
+    return {"max_tokens": "tokens", "max_retries": "failures"}.get(limit) or LIMIT_FIELDS[limit].unit
+
+
+def amount(limit: str, value: Number | None) -> str:
+    """`378 tokens`, `no limit`."""
+    if value is None:
+        return LIMIT_FIELDS[limit].unset or "no limit"
+    return count(value, unit_of(limit).removesuffix("s")) if unit_of(limit).endswith("s") else number(value)
+
+
+def name_of(limit: str) -> str:
+    """`Max tokens per call`: what people call it."""
+    return LIMIT_NAMES[limit]
+
+
+def sentence(said: Suggestion) -> str:
+    """What would have let the turn finish, in one sentence."""
+    return _SENTENCES[said.basis](said)
+
+
+def _recorded(said: Suggestion) -> str:
+    if said.goal is Goal.ONE_CALL:
+        likely = "would" if said.certainty.value in ("certain", "recorded") else "would likely"
+        return f"With {said.limit} {number(said.value)}, one call {likely} have been enough."
+    return f"With {said.limit} {number(said.value)} the turn would have finished."
+
+
+def _rerun(said: Suggestion) -> str:
+    return f"With {said.limit} {number(said.value)} the turn finishes."
+
+
+def _usual(said: Suggestion) -> str:
+    return f"With {said.limit} {number(said.value)} the turn would likely have finished."
+
+
+def _setting(said: Suggestion) -> str:
+    errors = (said.together or {}).get("error_policy", {})
+    retry = "".join(f"{key} {value} and " for key, value in errors.items())
+    return f"With {retry}{said.limit} {number(said.value)} the call would have been tried again."
+
+
+def _none(said: Suggestion) -> str:
+    return f"How large {said.limit} must be for this turn is not known yet."
+
+
+_SENTENCES: Mapping[Basis, Callable[[Suggestion], str]] = {
+    Basis.RECORDING: _recorded,
+    Basis.RERUN: _rerun,
+    Basis.AGENT: _usual,
+    Basis.MODEL: _usual,
+    Basis.SETTING: _setting,
+    Basis.NONE: _none,
+}
+
+
+def because(said: Suggestion) -> str:
+    """What it rests on, in one sentence."""
+    match said.basis:
+        case Basis.RECORDING if said.goal is Goal.ONE_CALL:
+            return _one_call(said)
+        case Basis.RECORDING:
+            return "The recording answers everything up to there."
+        case Basis.RERUN:
+            calls, used = count(said.calls or 1, "call"), count(said.used or 0, "token")
+            return f"A live re-run completed in {calls} and used {used}."
+        case Basis.AGENT | Basis.MODEL:
+            return _share(said)
+        case Basis.SETTING:
+            asked = f" asked to try again in {number(said.wait)} s" if said.wait else " sent an error that may pass"
+            return f"The provider{asked}."
+        case Basis.NONE:
+            return "The recording ends before the answer does, and too few recorded answers tell."
+
+
+def _one_call(said: Suggestion) -> str:
+    used = count(said.used or 0, "token")
+    if said.certainty.value == "certain":
+        return f"The recorded calls used {used} on this answer."
+    return f"By this recording, one call would have taken about {used}."
+
+
+def _share(said: Suggestion) -> str:
+    """`95 % of sim-essay’s answers fit in 378 tokens (41 answers, 7 of them cut).`"""
+    what = "answers fit in" if said.limit == "max_tokens" else "turns complete within"
+    cut = f", {number(said.cut)} of them cut" if said.cut else ""
+    counted = f"{count(said.answers, 'answer' if said.limit == 'max_tokens' else 'turn')}{cut}"
+    return f"{100 * (said.share or 0):.0f} % of {said.of}’s {what} {amount(said.limit, said.value)} ({counted})."
+
+
+def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
+    """`At most 378 tokens out, ≈ $0.0002`; `model`: the one that would be asked."""
+    if costs is None:
+        return ""
+    price = money(costs.price, model)
+    return f"at most {count(costs.output_tokens, 'token')} out, {price}" if costs.output_tokens else price
+
+
+def told(said: Suggestion) -> dict[str, Any]:
+    """The suggestion as the API returns it."""
+    names = ("limit", "value", "recorded", "share", "answers", "cut", "calls", "used", "rerun", "overrides")
+    plain = {name: getattr(said, name) for name in names}
+    words = {"certainty": said.certainty.value, "basis": said.basis.value, "goal": said.goal.value}
+    price = said.costs.price if said.costs else None
+    cost = {"output_tokens": said.costs.output_tokens if said.costs else None}
+    cost["price"] = None if price is None else float(price.dollars)  # type: ignore[assignment]
+    return {**plain, **words, "costs": cost, "name": name_of(said.limit), "words": f"{sentence(said)} {because(said)}"}

@@ -1,0 +1,55 @@
+"""Turns by cohort under filters: from rollups where these can tell, else the newest turns one by one, up to a bound."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dashboard.agents.models import Project
+from dashboard.timeline import rollups
+from dashboard.timeline.values import MOST_COUNTED
+from dashboard.turns.filters import RANGES, TimelineFilters
+from dashboard.turns.id_range import id_range_of
+from dashboard.turns.turn_query import Found, find
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Turns by cohort. `capped`: these are the newest `MOST_COUNTED`, and there are more."""
+
+    by_cohort: Mapping[int, int]
+    capped: bool
+
+
+def held_by_rollups(filters: TimelineFilters) -> bool:
+    """Whether cohorts and times are all the filters ask for; words, tags and the like are counted turn by turn."""
+    ranged = any(filters.range_of(column) != (None, None) for column in RANGES)
+    rare = filters.tag or filters.not_tag or filters.lint or filters.not_lint
+    return not (filters.q or rare or filters.run or ranged)
+
+
+def newest(*, project: Project, filters: TimelineFilters) -> tuple[list[Found], bool]:
+    """The newest `MOST_COUNTED` turns the filters let through, and whether there are more."""
+    found = find(project=project, filters=filters, reach=id_range_of(filters), limit=MOST_COUNTED + 1)
+    return found[:MOST_COUNTED], len(found) > MOST_COUNTED
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCounts:
+    """Counts of one project for one page: turns that are found one by one are found once for all that ask for them."""
+
+    project: Project
+    _newest: dict[TimelineFilters, tuple[list[Found], bool]] = field(default_factory=dict)
+
+    def newest(self, filters: TimelineFilters) -> tuple[list[Found], bool]:
+        """Counts of the newest turns, as `newest` gives them."""
+        if filters not in self._newest:
+            self._newest[filters] = newest(project=self.project, filters=filters)
+        return self._newest[filters]
+
+    def count(self, filters: TimelineFilters) -> Counts:
+        """From rollups all cohorts are counted, whatever is wanted of them; else those the filters let through."""
+        if held_by_rollups(filters):
+            counted = rollups.counts(project=self.project, since=filters.since, until=filters.until)
+            return Counts(counted, capped=False)
+        found, capped = self.newest(filters)
+        return Counts(Counter(cohort for _, cohort in found), capped)

@@ -1,0 +1,132 @@
+"""The two ways to a server. Each is a context manager that gives the streams the SDK's client speaks over."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from dashboard.egress.keys import key_for
+from dashboard.tools.mcp.guarded_transport import GuardedTransport
+from dashboard.tools.mcp.servers import Server
+from dashboard.tools.tool import ToolProblem
+
+MAX_ANSWER_BYTES = 8_000_000  #: of one HTTP answer
+MAX_LAST_WORDS = 2_000  #: bytes of what a command said on its standard error
+
+
+@asynccontextmanager
+async def dialed(server: Server, heard: list[str]) -> AsyncIterator[Any]:
+    """The streams to a server. `heard` is given what may explain a failure: statuses, a program's last words."""
+    way = _over_stdio(server, heard) if server.transport == "stdio" else _over_http(server, heard)
+    async with way as streams:
+        yield streams
+
+
+def _key(server: Server) -> str | None:
+    if not server.key_env:
+        return None
+    key = key_for(server.key_env, server.url if server.transport == "http" else "")
+    if key is None:
+        # Whether the variable is there is told to those alone who may name one: on the server's page in the admin.
+        raise ToolProblem(
+            f"There is no key that MCP server “{server.name}” may be given; its page in the admin says why."
+        )
+    return key
+
+
+@asynccontextmanager
+async def _over_http(server: Server, heard: list[str]) -> AsyncIterator[Any]:
+    key = _key(server)
+    bearer = server.key_header.lower() == "authorization"
+    headers = {"Accept-Encoding": "identity"}
+    if key is not None:
+        headers[server.key_header] = f"Bearer {key}" if bearer else key
+    async with (
+        httpx2.AsyncClient(
+            headers=headers,
+            timeout=httpx2.Timeout(server.timeout),
+            event_hooks={"response": [_bound, _noting(heard)]},
+            transport=GuardedTransport(),
+            trust_env=False,
+        ) as client,
+        streamable_http_client(server.url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES) as streams,
+    ):
+        yield streams
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Give up on an answer that is too long. A compressed one was not asked for, and could be any length."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise httpx2.DecodingError("The answer is compressed, which was not asked for.")
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    response.stream = _BoundedStream(response.stream)
+
+
+def _noting(heard: list[str]) -> Callable[[httpx2.Response], Awaitable[None]]:
+    async def note(response: httpx2.Response) -> None:
+        if response.request.method == "POST" and response.status_code >= 400:
+            heard.append(f"HTTP status {response.status_code}")
+
+    return note
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        received = 0
+        async for part in self._stream:
+            received += len(part)
+            if received > MAX_ANSWER_BYTES:
+                raise httpx2.StreamError(f"The answer is longer than {MAX_ANSWER_BYTES:,} bytes.")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+@asynccontextmanager
+async def _over_stdio(server: Server, heard: list[str]) -> AsyncIterator[Any]:
+    """The SDK gives the program PATH, HOME and the like of our environment, and we the key; nothing else. Where the
+    program connects to is its own affair: WHYSTOP_EGRESS does not hold it.
+    """
+    if not server.stdio_allowed:
+        raise ToolProblem(f"MCP server “{server.name}” is a command, and WHYSTOP_MCP_STDIO is not 1: it is not run.")
+    key = _key(server)
+    parameters = StdioServerParameters(
+        command=server.command,
+        args=list(server.args),
+        env=None if key is None else {server.key_env: key},
+        encoding_error_handler="replace",
+    )
+    async with _listening(heard) as errors, stdio_client(parameters, errlog=errors) as streams:
+        yield streams
+
+
+@asynccontextmanager
+async def _listening(heard: list[str]) -> AsyncIterator[Any]:
+    """A file for a program's standard error, of which the end is kept."""
+    reading, writing = os.pipe()
+    words = _LastWords(heard)
+    loop = asyncio.get_running_loop()
+    with os.fdopen(writing, "w") as file:
+        transport, _ = await loop.connect_read_pipe(lambda: words, os.fdopen(reading, "rb", buffering=0))
+        try:
+            yield file
+        finally:
+            transport.close()
+
+
+class _LastWords(asyncio.Protocol):
+    def __init__(self, heard: list[str]) -> None:
+        self._heard, self._said = heard, b""
+
+    def data_received(self, data: bytes) -> None:
+        self._said = (self._said + data)[-MAX_LAST_WORDS:]
+        self._heard[:] = [self._said.decode(errors="replace").strip()]

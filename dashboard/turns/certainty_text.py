@@ -1,0 +1,135 @@
+"""The certainty of a what-if in words: the level, its assumptions, and the outcome at both ends of their ranges."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from agentcore.number_format import count, number
+from agentcore.replay import Assumed, Assumption, Certainty, Why
+from dashboard.turns.templatetags.reasons import reason_label
+
+#: The certainties from the strongest to the weakest, each in one sentence.
+MEANINGS: Mapping[Certainty, str] = {
+    Certainty.RECORDED: "All its calls were made as recorded: the same requests, the same caps, the recorded answers.",
+    Certainty.CERTAIN: "It follows from the recording, for any provider that has the same things to say.",
+    Certainty.ESTIMATED: "It takes assumptions, which are listed. Both ends of every assumed range end alike.",
+    Certainty.UNDECIDABLE: "The recording does not decide it. Only a live re-run can tell.",
+}
+
+#: Why one is undecidable, each as a part of a sentence.
+WHYS: Mapping[Why, str] = {
+    Why.ASSUMPTIONS: "two endings are possible, depending on the assumptions",
+    Why.MORE_TEXT: "the recording ends here, and the model would have continued",
+    Why.ITERATION: "the recording has no call of this iteration",
+    Why.OTHER_REQUEST: "a call sends something that no recorded call sent",
+    Why.ANOTHER_ANSWER: "a request is sent once more than in the recording, and may bring another answer",
+    Why.REPAIR: "the recording has no such request to repair a tool call",
+    Why.FAILED_CALL: "a recorded call broke off, and how it would have continued is not known",
+    Why.TIMED_OUT: "max_seconds ended a recorded call, and how it would have continued is not known",
+    Why.REFUSAL: "the provider refused a request, and may not refuse it under other limits",
+    Why.CUT_BELOW_CAP: "a recorded answer was cut below max_tokens, and where it would be cut now is not known",
+    Why.OUTPUT_AT_CAP: "a recorded answer is said to have ended, used all its tokens, and may have been cut",
+    Why.TOOL_CALLS: "how the tool calls would be written within max_tokens is not recorded",
+    Why.TOOL_RESULTS: "a tool would be called with arguments that were never tried in the recording",
+    Why.TOOL_SECONDS: "the tools might not end within max_seconds",
+    Why.WINDOW: "a call might not fit into the context window",
+    Why.BLOCKED: "the answer was blocked at its end, and what it would show before that is not known",
+    Why.NOT_BEGUN: "the recording has no question",
+    Why.WORK: "imagining the rest would take too much work",
+}
+
+#: What is assumed, with a range for `{}`.
+ASSUMED: Mapping[Assumed, str] = {
+    Assumed.REPEATS: "A continuation repeats {} tokens at the seam",
+    Assumed.REASONING: "A call that was never made spends {} tokens on reasoning",
+    Assumed.POSITION: "Cuts fall at characters {} of the text",
+    Assumed.USAGE: "A call without exact usage spent {} output tokens",
+    Assumed.WORDING: "What is said after a hint takes {} tokens",
+    Assumed.FAILURES: "{} of the calls fail",
+    Assumed.INPUT: "A call that was never made reads {} input tokens",
+    Assumed.SECONDS: "A call that was never made takes {} seconds",
+}
+
+#: In place of a range of nothing to nothing.
+ASSUMED_NOTHING: Mapping[Assumed, str] = {
+    Assumed.WORDING: "The provider says the same as in the recorded calls",
+    Assumed.USAGE: "The provider counts no output tokens that it does not report",
+    Assumed.FAILURES: "Calls fail as they failed in the recording, and no others",
+}
+
+#: What one end of an assumed range says: for nothing of it, and for `{}`.
+ENDS: Mapping[Assumed, tuple[str, str]] = {
+    Assumed.REPEATS: ("nothing is repeated", "{} tokens are repeated at each seam"),
+    Assumed.REASONING: ("no new call reasons", "each new call spends {} tokens on reasoning"),
+    Assumed.USAGE: ("a call without exact usage spent nothing", "a call without exact usage spent {} tokens"),
+    Assumed.WORDING: ("the text takes no tokens", "the text after a hint takes {} tokens"),
+    Assumed.FAILURES: ("no call fails", "{} calls fail"),
+    Assumed.INPUT: ("a new call reads nothing", "a new call reads {} input tokens"),
+    Assumed.SECONDS: ("a new call takes no time", "a new call takes {} seconds"),
+}
+
+
+def why_in_words(why: Why | None) -> str:
+    """Why a what-if is undecidable, as a part of a sentence; empty where it is not."""
+    return "" if why is None else WHYS[why]
+
+
+def assumption_shown(assumption: Assumption) -> dict[str, Any]:
+    """The assumption as the API returns it."""
+    return {
+        "name": assumption.name.value,
+        "low": assumption.low,
+        "high": assumption.high,
+        "source": assumption.source,
+    }
+
+
+def assumption_in_words(assumption: Assumption) -> str:
+    """`A continuation repeats 0–48 tokens at the seam (95th percentile of 41 stored calls)`."""
+    source = f" ({assumption.source})" if assumption.source else ""
+    words = ASSUMED if assumption.high else {**ASSUMED, **ASSUMED_NOTHING}
+    return f"{words[assumption.name].format(_range(assumption))}{source}"
+
+
+def _range(assumption: Assumption) -> str:
+    low, high = _rounded(assumption.low), _rounded(assumption.high)
+    return low if low == high else f"{low}–{high}"
+
+
+def _rounded(value: float) -> str:
+    """Whole from ten on; a smaller amount with one digit, where it has one."""
+    return number(round(value, 0 if value >= 10 else 1))
+
+
+def if_low(assumes: Iterable[Assumption]) -> str:
+    """What the smaller ends of the assumed ranges say: `If nothing is repeated`."""
+    return _if(assumes, lambda assumption: assumption.low, "earlier")
+
+
+def if_high(assumes: Iterable[Assumption]) -> str:
+    """What the larger ends say: `If 48 tokens are repeated at each seam`."""
+    return _if(assumes, lambda assumption: assumption.high, "later")
+
+
+def _if(assumes: Iterable[Assumption], end: Callable[[Assumption], float], where: str) -> str:
+    """Where a cut falls is a consequence of the others, and told only where it stands alone."""
+    ranges = [assumption for assumption in assumes if assumption.low != assumption.high and assumption.name in ENDS]
+    if not ranges:
+        return f"If cuts fall {where} in the text"
+    return f"If {' and '.join(_end(assumption.name, end(assumption)) for assumption in ranges)}"
+
+
+def _end(name: Assumed, value: float) -> str:
+    nothing, some = ENDS[name]
+    return some.format(_rounded(value)) if value else nothing
+
+
+def ending_in_words(columns: Mapping[str, Any], *, undecidable: bool) -> str:
+    """How a turn of these columns ended, briefly: `completed in 4 calls`, `stopped at max_continuations`."""
+    if undecidable:
+        return "the recording ends before the turn does"
+    calls = count(columns["attempts"], "call")
+    if columns["status"] == "completed":
+        return f"completed in {calls}"
+    if columns["resource"]:
+        return f"stopped at {columns['resource']} after {calls}"
+    return f"{reason_label(columns['terminal_reason'])} after {calls}"

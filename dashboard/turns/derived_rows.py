@@ -1,0 +1,96 @@
+"""Compares rows derived from a history with what the history gives.
+
+The judgements (`Outcome`), what the turn knew at some records (`Checkpoint`), and the group that it is counted in
+(`Cohort`). A fault is a sentence, with the record it is about.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db.models import TextField
+from django.db.models.functions import Cast
+
+from agentcore import VERSION, serial
+from agentcore.machine.advance import advance
+from agentcore.replay import Recording, as_judged
+from dashboard.turns.evidence import Fault
+from dashboard.turns.fields import exact_json
+from dashboard.turns.models import Checkpoint, Cohort, Outcome, Record, Turn
+from dashboard.turns.record_compression import PACKED, beside_packed, unpacked_columns
+from dashboard.turns.row_mapping import judged_in, judgement
+
+JUDGEMENT = ("state", "decision", "resolved_by", "stop_reason", "error_type", "handling", "evaluations")
+COHORT = (
+    "project_id", "stop_reason", "model_stop_reason", "status", "provider", "model", "agent_name", "error_type",
+    "terminal_reason", "resource",
+)  # fmt: skip
+#: Of a cohort, whether a turn has any of these.
+COUNTED = {"continuation": "continuations", "repair": "tool_repairs", "envelope_retry": "envelope_retries"}
+
+Place = tuple[int, int]  #: the record, and the transition in it
+
+
+def derived_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
+    """Every such row that is not as the history has it, is missing, or is one too many."""
+    yield from _column_faults(turn.id)
+    yield from _judgement_faults(turn.id, recording)
+    yield from _checkpoint_faults(turn.id, recording)
+    if recording.records and not _is_in(turn):
+        yield Fault(len(recording.records), "The group that the turn is counted in differs from its row.")
+
+
+def _column_faults(turn_id: UUID) -> Iterator[Fault]:
+    """Statements read the columns, people what is compressed beside them."""
+    rows = Record.objects.filter(turn_id=turn_id, packed__isnull=False).order_by("seq")
+    as_stored = (Cast(name, TextField()) for name in PACKED)
+    for seq, content, *held in rows.values_list("seq", "packed", *as_stored).iterator():
+        if dict(zip(PACKED, map(exact_json, held), strict=True)) != beside_packed(unpacked_columns(content)):
+            yield Fault(seq, f"The columns of record {seq} are not those of the record.")
+
+
+def _judgement_faults(turn_id: UUID, recording: Recording) -> Iterator[Fault]:
+    said, judged = _said(recording)
+    stored = defaultdict[Place, list[Any]](list)
+    for seq, position, *values in Outcome.objects.filter(turn_id=turn_id).values_list("seq", "position", *JUDGEMENT):
+        stored[seq, position].append(values)
+    for place in sorted(judged | stored.keys()):
+        if place not in said or stored[place] != [[said[place][name] for name in JUDGEMENT]]:
+            yield Fault(place[0], f"The judgements listed for record {place[0]} are not those of the record.")
+
+
+def _said(recording: Recording) -> tuple[dict[Place, Mapping[str, Any]], set[Place]]:
+    """What the history has in each place, and the places that have a row; earlier releases had rows of others too."""
+    said: dict[Place, Mapping[str, Any]] = {}
+    judged = set[Place]()
+    for record in recording.records:
+        judged |= {(record.seq, position) for position, _ in judged_in(record)}
+        for position, transition in enumerate(record.transitions):
+            if transition["outcome"] is not None:
+                said[record.seq, position] = judgement(record.seq, position, transition)
+    return said, judged
+
+
+def _checkpoint_faults(turn_id: UUID, recording: Recording) -> Iterator[Fault]:
+    """What another version of the core wrote may say the same in another form."""
+    stored = dict(Checkpoint.objects.filter(turn_id=turn_id, core_version=VERSION).values_list("seq", "snapshot"))
+    if not stored:
+        return
+    snapshot = recording.base_snapshot
+    for record in recording.records:
+        snapshot = advance(snapshot, record.event, as_judged(recording.policy, record.transitions)).snapshot
+        if record.seq in stored and stored.pop(record.seq) != serial.to_json(snapshot):
+            yield Fault(record.seq, f"What is stored of the turn's state after record {record.seq} is not what it was.")
+    for seq in stored:
+        yield Fault(len(recording.records), f"A state is stored of record {seq}, which the turn does not have.")
+
+
+def _is_in(turn: Turn) -> bool:
+    """Whether it stands in the cohort that its row belongs to. The database puts it there, so it is asked anew."""
+    cohort = Cohort.objects.filter(id__in=Turn.objects.filter(id=turn.id).values("cohort")).first()
+    return (
+        cohort is not None
+        and all(getattr(cohort, name) == getattr(turn, name) for name in COHORT)
+        and all(getattr(cohort, name) == (getattr(turn, of) > 0) for name, of in COUNTED.items())
+    )

@@ -1,0 +1,72 @@
+"""How a turn ended, in one label: the model's stop, the agent's stop and the status under one symbol."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from agentcore.number_format import count
+from agentcore.policy import LIMIT_NAMES
+from agentcore.reasons import NormalizedStopReason, TurnStatus
+from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.templatetags.reasons import reason_label
+
+
+@dataclass(frozen=True, slots=True)
+class EndSummary:
+    """`look`: the word whose hue and symbol it has; `words` say it, `detail` what caused it or what it took."""
+
+    look: str
+    words: str
+    detail: str = ""
+
+
+def end_summary_of(turn: Turn) -> EndSummary:
+    """Of a turn that has not ended, where it stands. Green is only what the model is known to have ended itself."""
+    if turn.status in UNFINISHED:
+        return EndSummary(turn.status, reason_label(turn.status).capitalize())
+    return _READINGS.get(turn.status, _other)(turn)
+
+
+def _completed(turn: Turn) -> EndSummary:
+    took = f"after {count(turn.continuations, 'continuation')}" if turn.continuations else ""
+    if turn.lint:
+        return EndSummary("doubtful", "Completed, may be cut", reason_label(turn.lint[0]))
+    if turn.attempts and turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN):
+        said = f"“{turn.raw_stop_reason}”" if turn.raw_stop_reason else "none given"
+        return EndSummary("doubtful", "Completed, unknown stop", said)
+    return EndSummary("completed", "Completed", took)
+
+
+def _partial(turn: Turn) -> EndSummary:
+    cause = LIMIT_NAMES.get(turn.resource or "", "")
+    cause = f"{cause} reached" if cause else reason_label(turn.terminal_reason).capitalize()
+    if turn.error_type and turn.terminal_reason == "provider_error":
+        return EndSummary("error", "Failed, partial answer", _failure(turn))
+    if turn.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
+        return EndSummary("max_tokens", "Cut off", cause)
+    return EndSummary("partial", "Stopped", cause)
+
+
+def _aborted(turn: Turn) -> EndSummary:
+    if turn.terminal_reason == NormalizedStopReason.SAFETY_BLOCKED:
+        return EndSummary("aborted", "Refused by the provider")
+    return EndSummary("aborted", "Aborted", reason_label(turn.terminal_reason).capitalize())
+
+
+def _failed(turn: Turn) -> EndSummary:
+    return EndSummary("failed", "Failed", _failure(turn))
+
+
+def _failure(turn: Turn) -> str:
+    return f"{turn.error_type.replace('_', ' ').capitalize()} error" if turn.error_type else ""
+
+
+def _other(turn: Turn) -> EndSummary:
+    return EndSummary(turn.status, reason_label(turn.status).capitalize())
+
+
+_READINGS: Mapping[str, Callable[[Turn], EndSummary]] = {
+    TurnStatus.COMPLETED: _completed,
+    TurnStatus.PARTIAL: _partial,
+    TurnStatus.ABORTED: _aborted,
+    TurnStatus.FAILED: _failed,
+}

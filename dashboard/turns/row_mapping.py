@@ -1,0 +1,160 @@
+"""Maps a step of a turn to the columns of each table.
+
+Whoever stores them, one by one through the ORM (`recorder`) or in groups (`dashboard.gateway.recording`), stores these.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from agentcore import VERSION, serial
+from agentcore.events import Event
+from agentcore.machine.advance import Step
+from agentcore.machine.states import State
+from agentcore.replay import Record
+from agentcore.values import quickly_made
+from dashboard.turns.history import sha256_of
+from dashboard.turns.known_answers import stored
+from dashboard.turns.projection import error_of, failed_by, project
+from dashboard.turns.record_compression import packed_columns
+
+CHECKPOINT_EVERY = 50  #: records
+Columns = dict[str, Any]
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """A call about to be made: the body, the messages of it that are the turn's history, and where it goes."""
+
+    index: int
+    kind: str
+    iteration: int
+    provider: str
+    model: str
+    max_tokens: int
+    url: str
+    body: Mapping[str, Any]
+    history: Sequence[Mapping[str, Any]]
+    text: str  #: of the body, as it goes out
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """How a call ended. Milliseconds since it began; `columns` are those of the attempt that its answer fills.
+
+    `pieces`: of how many stored pieces the answer was made, by one who did not store them; None: by who did.
+    """
+
+    index: int
+    duration_ms: int
+    first_token_ms: int | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    pieces: int | None = None
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class StepRows:
+    """One step to be recorded, with what belongs in the same transaction."""
+
+    turn_id: UUID
+    seq: int
+    at: datetime
+    started_at: datetime
+    event: Event
+    step: Step
+    ended: CallEnd | None = None
+    begun: CallRow | None = None
+
+
+def record_columns(entry: StepRows, record: Record, event: Any) -> Columns:
+    """The step itself; `event` is its event as `Telling` tells it."""
+    whole = {
+        "turn_id": entry.turn_id,
+        "seq": record.seq,
+        "at": entry.at,
+        "event": event,
+        "transitions": list(record.transitions),
+        "command": record.command,
+        "observed": list(record.observed),
+        "core_version": VERSION,
+    }
+    return {**packed_columns(whole), "judged": judged_column(record)}
+
+
+def judged_column(record: Record) -> list[list[Any]] | None:
+    """The judgements of a record as its row holds them, each as the values of `judgement`; None where it has none."""
+    judged = [judgement(record.seq, position, transition) for position, transition in judged_in(record)]
+    return [[*(told | {"evaluations": stored(told["evaluations"])}).values()] for told in judged] or None
+
+
+def judged_in(record: Record) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The transitions of a record that were judged, by their position. `abort_partial` only carries out what the state
+    before it decided: its outcome is that one again, and is no judgement of its own.
+    """
+    for position, transition in enumerate(record.transitions):
+        if transition["outcome"] is not None and transition["from"] != State.ABORT_PARTIAL:
+            yield position, transition
+
+
+def judgement(seq: int, position: int, transition: Mapping[str, Any]) -> Columns:
+    """What was judged at one transition of record `seq`, which has an outcome: what `Outcome` has, in its order."""
+    outcome = transition["outcome"]
+    error = error_of(outcome)
+    return {
+        "seq": seq,
+        "position": position,
+        "state": transition["from"],
+        "decision": outcome["decision"],
+        "resolved_by": outcome["resolvedBy"],
+        "stop_reason": outcome["stopReason"],
+        "error_type": error.get("errorType"),
+        "handling": error.get("handling"),
+        "evaluations": outcome["evaluations"],
+    }
+
+
+def begun_columns(turn_id: UUID, call: CallRow, request: str, at: datetime) -> Columns:
+    """An attempt that begins; `request` is its body as `Telling` tells it."""
+    return {
+        "turn_id": turn_id,
+        "index": call.index,
+        "kind": call.kind,
+        "iteration": call.iteration,
+        "provider": call.provider,
+        "model": call.model,
+        "max_tokens": call.max_tokens,
+        "request": request,
+        "request_sha256": sha256_of(call.text),
+        "request_url": call.url,
+        "started_at": at,
+    }
+
+
+def ended_columns(ended: CallEnd) -> Columns:
+    """What an attempt's end adds to it."""
+    return {"duration_ms": ended.duration_ms, "first_token_ms": ended.first_token_ms, **ended.columns}
+
+
+def kept_once(attempt: Columns, turn: Mapping[str, Any]) -> None:
+    """An answer with which the turn ended stands in the turn's row alone; `turn`: its columns."""
+    if turn.get("finished_at") is not None and attempt.get("text") == turn["output_text"]:
+        attempt["text"] = None
+
+
+def checkpoint_columns(entry: StepRows) -> Columns:
+    """All the turn knows after the step."""
+    snapshot = serial.to_json(entry.step.snapshot)
+    return {"turn_id": entry.turn_id, "seq": entry.seq, "snapshot": snapshot, "core_version": VERSION}
+
+
+def turn_columns(entry: StepRows, transitions: Iterable[Mapping[str, Any]]) -> Columns:
+    """What the step changes in the turn's row; `transitions`: its own, after those that have changed no row yet."""
+    columns = project(entry.step.snapshot, seq=entry.seq, started_at=entry.started_at, at=entry.at)
+    if (error_type := failed_by(transitions)) is not None:
+        columns["error_type"] = error_type
+    return columns

@@ -1,0 +1,61 @@
+"""The status of an unfinished turn in one sentence; the verdict replaces it at the end."""
+
+from collections.abc import Callable, Mapping
+
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import State
+from dashboard.turns.models import Turn
+
+
+def status_text(turn: Turn, snapshot: Snapshot) -> str:
+    """One sentence for people who are waiting."""
+    if snapshot.state in _WORDS:
+        return _WORDS[snapshot.state](snapshot)
+    return f"The turn is {turn.status}."
+
+
+def _cap(snapshot: Snapshot) -> str:
+    return f"at most {snapshot.call.max_tokens} tokens" if snapshot.call else "no call yet"
+
+
+def _continuation(snapshot: Snapshot) -> str:
+    used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
+    return f"The answer was cut off; continuation {used} of {limit} is in progress, {_cap(snapshot)}."
+
+
+def _repair(snapshot: Snapshot) -> str:
+    used, limit = snapshot.spent.tool_repairs, snapshot.limits.max_tool_repair_attempts
+    return f"A tool call was broken; repair {used} of {limit} is in progress, {_cap(snapshot)}."
+
+
+def _envelope(snapshot: Snapshot) -> str:
+    used, limit = snapshot.spent.envelope_retries, snapshot.limits.schema_rounds
+    return f"The envelope was incomplete or invalid; retry {used} of {limit} is in progress, {_cap(snapshot)}."
+
+
+def _tools(snapshot: Snapshot) -> str:
+    names = ", ".join(call.name for call in snapshot.calls)
+    return f"Running tools: {names}."
+
+
+def _backoff(snapshot: Snapshot) -> str:
+    why = f" after: {snapshot.failure.message}" if snapshot.failure else ""
+    return f"Waiting {snapshot.wait_seconds:.1f} s before the next attempt{why}"
+
+
+def _held(snapshot: Snapshot) -> str:
+    """Read after the word `Held`, which stands before every such sentence."""
+    before = (snapshot.held_state or "the next state").replace("_", " ")
+    return f"before {before}; waiting for an operator."
+
+
+_WORDS: Mapping[State, Callable[[Snapshot], str]] = {
+    State.IDLE: lambda _: "Waiting for a worker.",
+    State.REQUEST: lambda snapshot: f"The model is answering, {_cap(snapshot)}.",
+    State.REQUEST_CONTINUATION: _continuation,
+    State.REQUEST_TOOL_REPAIR: _repair,
+    State.REQUEST_ENVELOPE_RETRY: _envelope,
+    State.EXECUTE_TOOLS: _tools,
+    State.BACKOFF: _backoff,
+    State.HELD: _held,
+}

@@ -1,0 +1,211 @@
+"""The view model of one step: every text that the panel, the deck and the live region show.
+
+The page is made from these by the server for the step that is shown first; the others lie on the page as data
+(`steps_json`), and the browser puts them into the very same elements.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from agentcore.criteria.builtin import ErrorPolicyCriterion
+from agentcore.machine.states import State
+from agentcore.why import Road
+from dashboard.turns.meters import Meter
+from dashboard.turns.moments import Evaluation, Moment
+from dashboard.turns.templatetags.formatting import number, seconds, words
+
+KEPT = 4096  #: of what recurs from step to step, and from page to page
+#: How a road not taken stood: its condition held, and another was asked before it; it did not; nothing tells.
+STOOD: Mapping[bool | None, tuple[str, str]] = {
+    True: ("also true", "check"),
+    False: ("not met", "ring"),
+    None: ("unknown", "question"),
+}
+#: A decision's shape in `shapes.svg`: a hue never stands alone.
+SHAPES: Mapping[str, str] = {"allow": "check", "request": "play", "forbid": "octagon", "stop": "ring"}
+HANDLINGS: Mapping[str, str] = {"retry": "play", "stop": "octagon", "ignore": "ring"}
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionText:
+    """One criterion's answer. `by` is `by` where the outcome was its doing."""
+
+    criterion: str
+    reason: str
+    decision: str
+    shape: str
+    by: str
+
+    @property
+    def decided(self) -> str:
+        return " decided" if self.by else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """One meter in words; `value` of `most` is how far its bar reaches."""
+
+    name: str
+    used: str
+    limit: str
+    left: str
+    heat: str
+    value: float
+    most: float
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}: {self.used} of {self.limit} used"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing the error policy knew when it was asked."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeText:
+    """A road not taken in words. `stood`: whether its condition held, and its shape."""
+
+    trigger: str
+    target: str
+    guard: str
+    miss: str
+    stood: str
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step."""
+
+    number: int
+    state: str
+    source: str
+    target: str
+    trigger: str
+    reason: str
+    place: str  #: attempt, iteration, time
+    at: float  #: seconds since the turn started
+    said: tuple[CriterionText, ...]
+    handling: str  #: of the error policy; empty where nothing had failed
+    facts: tuple[Fact, ...]
+    gauges: tuple[Gauge, ...]
+    roads: tuple[AlternativeText, ...]  #: those a limit says how near they were, or whose condition held too
+    others: tuple[AlternativeText, ...]  #: the rest of what the table allows there
+
+    @property
+    def heading(self) -> str:
+        return "Why" if self.said else "What happened"
+
+    @property
+    def handling_shape(self) -> str:
+        return HANDLINGS.get(self.handling, "ring")
+
+    @property
+    def sentence(self) -> str:
+        """The text of the live region and the slider."""
+        return f"Transition {self.number}: {self.source} to {self.target}, by {words(self.trigger)}. {self.place}"
+
+
+def step_view(moment: Moment) -> StepView:
+    """The view model of one moment."""
+    error = moment.error or {}
+    raw = _error_reason(moment)
+    return StepView(
+        number=moment.number,
+        state=moment.target,
+        source=words(moment.source),
+        target=words(moment.target),
+        trigger=moment.trigger,
+        reason="; ".join(filter(None, (_plainly(moment.reason, raw, error), moment.acted))),
+        place=" · ".join(_place(moment)),
+        at=round(moment.at, 3),
+        said=tuple(_said(replace(each, reason=_plainly(each.reason, raw, error))) for each in moment.evaluations),
+        handling=str(error.get("handling", "")),
+        facts=tuple(_facts(error)),
+        gauges=tuple(map(gauge, moment.meters)),
+        roads=tuple(_way(road) for road in sorted(moment.roads, key=_ends) if road.near),
+        others=tuple(_way(road) for road in moment.roads if not road.near),
+    )
+
+
+def _error_reason(moment: Moment) -> str:
+    """What the error policy's criterion recorded, where something had failed; else empty."""
+    asked = (said.reason for said in moment.evaluations if said.criterion == ErrorPolicyCriterion.__name__)
+    return next(asked, "") if moment.error else ""
+
+
+def _plainly(reason: str, raw: str, error: Mapping[str, Any]) -> str:
+    """A reason of the error policy from the numbers beside it: the recorded one is the specification's, word for
+    word."""
+    if not raw or reason != raw:
+        return reason
+    failures = error.get("consecutiveFailures")
+    running = "1 failure" if failures == 1 else f"{number(failures)} failures in a row"
+    return (
+        f"{words(error.get('errorType', 'unknown'))} error: {running}, max_retries is {number(error.get('maxRetries'))}"
+    )
+
+
+def _ends(road: Road) -> bool:
+    """Ways on come first, then those to an end."""
+    return road.target in (State.ABORT, State.ABORT_PARTIAL)
+
+
+@lru_cache(KEPT)
+def _way(road: Road) -> AlternativeText:
+    stood, shape = STOOD[road.open]
+    return AlternativeText(road.trigger.value, words(road.target), road.guard, road.miss, stood, shape)
+
+
+def _place(moment: Moment) -> Iterator[str]:
+    if moment.attempt:
+        yield f"attempt {number(moment.attempt)}"
+    if moment.iteration > 1:
+        yield f"iteration {number(moment.iteration)}"
+    yield seconds(moment.at)
+
+
+@lru_cache(KEPT)
+def _said(evaluation: Evaluation) -> CriterionText:
+    shape = SHAPES.get(evaluation.decision, "question")
+    by = "by" if evaluation.decided else ""
+    return CriterionText(evaluation.criterion, evaluation.reason, evaluation.decision, shape, by)
+
+
+def _facts(error: Mapping[str, Any]) -> Iterator[Fact]:
+    if not error:
+        return
+    yield Fact("type", words(error.get("errorType", "unknown")))
+    if error.get("toolName"):
+        yield Fact("tool", str(error["toolName"]))
+    yield Fact("consecutive failures", number(error.get("consecutiveFailures")))
+    yield Fact("max_retries", number(error.get("maxRetries")))
+    yield Fact("total failures", number(error.get("totalFailures")))
+
+
+@lru_cache(KEPT)
+def gauge(meter: Meter) -> Gauge:
+    """A meter in words; a number of ours is never shown as a fact."""
+    unit = f" {meter.unit}" if meter.unit else ""
+    used = f"{'≈ ' if meter.estimated else ''}{number(meter.used)}"
+    return Gauge(
+        name=meter.name,
+        used=used,
+        limit=f"{number(meter.limit)}{unit}",
+        left=f"{number(meter.left)} left",
+        heat=meter.heat,
+        value=_plain(meter.shown),
+        most=_plain(meter.limit or 1),
+    )
+
+
+def _plain(value: float) -> float:
+    """A whole number without a point, as a browser writes it."""
+    return int(value) if float(value).is_integer() else value

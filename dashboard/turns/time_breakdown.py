@@ -1,0 +1,115 @@
+"""Where the time of a turn went: queueing, first token, streaming, tools, being held."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from agentcore.events import ModelFailed
+from agentcore.replay import Span
+
+TINTS = 4
+TOP, HEIGHT = 2, 14  #: of the bars
+#: What is waited for after each command; a call has three parts.
+HELD = "held"
+KINDS: Mapping[str, str] = {"run_tools": "tools", "wait": "waiting", "hold": HELD}
+#: In the order of the legend.
+ORDER = ("in line", "first token", "stream", "waiting", "tools", HELD)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """One stretch of time, between two transitions. `until` is 0 while it lasts; seconds since the turn started.
+
+    `begins` and `ends` are the shares of the way between the two transitions, for a call is parted in two.
+    """
+
+    kind: str
+    tint: int  #: of the attempt, for a stream; else 0
+    since: int
+    until: int
+    seconds: float
+    begins: float = 0.0
+    ends: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLayer:
+    """All stretches of one kind and tint as one path; a turn of many calls is drawn with few elements."""
+
+    kind: str
+    tint: int
+    path: str
+
+    @property
+    def pattern(self) -> str:
+        """The name of its pattern, as part of a class."""
+        return self.kind.replace(" ", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTotal:
+    """What one kind took in all, for the legend."""
+
+    kind: str
+    seconds: float
+
+    @property
+    def pattern(self) -> str:
+        return self.kind.replace(" ", "-")
+
+
+def time_spans_of(spans: tuple[Span, ...], waits: Mapping[int, float]) -> tuple[TimeSpan, ...]:
+    """The stretches in order. `waits`: seconds until an attempt's first token, where they are known."""
+    return tuple(stretch for one, other in zip_longest(spans, spans[1:]) for stretch in _between(one, other, waits))
+
+
+def _between(span: Span, following: Span | None, waits: Mapping[int, float]) -> Iterator[TimeSpan]:
+    command = span.record.command
+    kind, since = str(command.get("type")), span.last
+    until = following.first if following else 0
+    passed = max(0.0, following.record.event.at - span.record.event.at) if following else 0.0
+    if kind in KINDS:
+        yield TimeSpan(KINDS[kind], 0, since, until, passed)
+    elif kind == "call_model":
+        yield from _call(command["attempt"], since, until, passed, following, waits)
+
+
+def _call(
+    attempt: int, since: int, until: int, passed: float, following: Span | None, waits: Mapping[int, float]
+) -> Iterator[TimeSpan]:
+    """In line for a slot, until the first token, and the stream."""
+    event = following.record.event if following else None
+    in_line = min(getattr(event, "waited", None) or 0.0, passed)
+    silent = isinstance(event, ModelFailed) and attempt not in waits
+    waited = passed - in_line if silent else min(waits.get(attempt, 0.0), passed - in_line)
+    begun, first = ((in_line + part) / passed if passed else 0.0 for part in (0.0, waited))
+    if in_line:
+        yield TimeSpan("in line", 0, since, until, in_line, 0.0, begun)
+    if waited:
+        yield TimeSpan("first token", 0, since, until, waited, begun, first)
+    if not silent:
+        tint = (attempt - 1) % TINTS + 1
+        yield TimeSpan("stream", tint, since, until, passed - in_line - waited, first, 1.0)
+
+
+def time_layers_of(stretches: Iterable[TimeSpan], places: tuple[float, ...], length: float) -> tuple[TimeLayer, ...]:
+    """The stretches as paths. `places`: of the transitions on the rail."""
+    paths: dict[tuple[str, int], list[str]] = {}
+    for stretch in stretches:
+        start = places[stretch.since - 1] if stretch.since <= len(places) else length
+        end = places[stretch.until - 1] if stretch.until else length
+        x, right = (start + (end - start) * share for share in (stretch.begins, stretch.ends))
+        if right > x:
+            paths.setdefault((stretch.kind, stretch.tint), []).append(
+                f"M{x:.1f} {TOP}H{right:.1f}V{TOP + HEIGHT}H{x:.1f}z"
+            )
+    ordered = sorted(paths, key=lambda layer: (ORDER.index(layer[0]), layer[1]))
+    return tuple(TimeLayer(kind, tint, "".join(paths[kind, tint])) for kind, tint in ordered)
+
+
+def time_totals_of(stretches: Iterable[TimeSpan]) -> tuple[TimeTotal, ...]:
+    """Each kind that occurs, with its seconds."""
+    sums: dict[str, float] = {}
+    for stretch in stretches:
+        sums[stretch.kind] = sums.get(stretch.kind, 0.0) + stretch.seconds
+    return tuple(TimeTotal(kind, sums[kind]) for kind in ORDER if kind in sums)

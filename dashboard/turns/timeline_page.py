@@ -1,0 +1,139 @@
+"""The timeline as a page lists it: its turns, and the addresses of its neighbours."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import QueryDict
+
+from dashboard.agents.models import Project
+from dashboard.agents.selectors import project_default
+from dashboard.turns import selectors
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.id_range import FIRST
+from dashboard.turns.models import Turn
+from dashboard.turns.run_fold import sums_of
+from dashboard.turns.sort_order import COLUMNS
+
+PAGE_LENGTH = 50
+MOST_COUNTED = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The head of a column: `aria` as `aria-sort` has it, empty where the list is in another order."""
+
+    address: str
+    aria: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePage:
+    """One page of the timeline. `query` is its filters as an address has them, `newest` the newest turn there was."""
+
+    items: list[Turn]
+    filters: TimelineFilters
+    errors: Mapping[str, str]
+    query: str
+    cursor: str
+    newer: str
+    older: str
+    newest: UUID | None
+    sorted_among: int = 0  #: of how many turns, where there are more than were sorted
+
+    @property
+    def filtered(self) -> bool:
+        return bool(self.query)
+
+    @property
+    def is_first(self) -> bool:
+        return not self.cursor
+
+    @property
+    def address(self) -> str:
+        """Where this list begins, its filters in the address."""
+        return address_of(self.query)
+
+    @property
+    def headings(self) -> dict[str, "Heading"]:
+        """What a click on the head of each column that sorts leads to."""
+        return {name: _heading(self.filters, name) for name in (*COLUMNS, "age")}
+
+    @property
+    def socket(self) -> str:
+        """The address at which this very page is kept up to date."""
+        more = {"cursor": self.cursor, "newest": str(self.newest or "")} if self.cursor else {}
+        return address_of(self.query, "/ws/timeline/", **more)
+
+
+def _heading(filters: TimelineFilters, name: str) -> Heading:
+    """Large numbers first, words from A; a second click turns the order. By age the newest come first, always."""
+    if name == "age":
+        return Heading(address_of(query_of(replace(filters, sort=""))), "" if filters.sort else "ascending")
+    rising, falling = name, f"-{name}"
+    first, second = (rising, falling) if name == "ended" else (falling, rising)
+    sort = second if filters.sort == first else first
+    aria = {rising: "ascending", falling: "descending"}.get(filters.sort, "")
+    return Heading(address_of(query_of(replace(filters, sort=sort))), aria)
+
+
+def timeline_page(given: QueryDict) -> TimelinePage:
+    """The page an address asks for. A cursor that is not ours begins at the newest."""
+    project = project_default()
+    filters, errors = TimelineFilters.parse(given)
+    found, cursor = _page(project, filters, given.get("cursor", ""))
+    query = query_of(filters)
+    return TimelinePage(
+        items=found.items,
+        filters=filters,
+        errors=errors,
+        query=query,
+        cursor=cursor,
+        newer=address_of(query, cursor=found.previous) if found.previous else "",
+        older=address_of(query, cursor=found.next) if found.next else "",
+        newest=newest_id(project),
+        sorted_among=found.sorted_among,
+    )
+
+
+def newest_id(project: Project) -> UUID | None:
+    """The id of the newest turn there is."""
+    return Turn.objects.filter(project=project).order_by("-id").values_list("id", flat=True).first()
+
+
+def _page(project: Project, filters: TimelineFilters, cursor: str) -> tuple[selectors.Page, str]:
+    try:
+        page = selectors.timeline(project=project, filters=filters, cursor=cursor or None, limit=PAGE_LENGTH)
+    except selectors.BadCursorError:
+        page, cursor = selectors.timeline(project=project, filters=filters, limit=PAGE_LENGTH), ""
+    if filters.fold:
+        sums = sums_of(turn.run for turn in page.items)
+        for turn in page.items:
+            turn.run_sums = sums.get(turn.run)
+    return page, cursor
+
+
+def query_of(filters: TimelineFilters) -> str:
+    """The filters as an address has them."""
+    return urlencode(filters.as_dict(), doseq=True)
+
+
+def page_again(filters: TimelineFilters, cursor: str, *, held_at: UUID | None = None) -> list[Turn]:
+    """The turns that are now on a page that was shown before; held, none that is newer than `held_at`."""
+    if held_at is not None and not cursor:
+        cursor = selectors.held_cursor(filters, held_at)
+    return _page(project_default(), filters, cursor)[0].items
+
+
+def newer_than(filters: TimelineFilters, newest: UUID | None) -> int:
+    """How many turns have come since, up to one more than `MOST_COUNTED`."""
+    return selectors.newer_count(
+        project=project_default(), filters=filters, newer_than=newest or FIRST, most=MOST_COUNTED + 1
+    )
+
+
+def address_of(query: str, path: str = "/", **more: str) -> str:
+    """A path with the filters of a query, and more."""
+    added = "&".join(part for part in (query, urlencode(more)) if part)
+    return f"{path}?{added}" if added else path

@@ -1,0 +1,304 @@
+"""A turn as its page shows it: everything computed once from the recording, so that stepping never asks the server."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentcore.continuation_merge import join
+from agentcore.machine.accounting import joining
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import CALLS, DECIDING, State, Trigger
+from agentcore.reasons import NormalizedStopReason, TurnStatus
+from agentcore.replay import Recording, fold
+from agentcore.why import Derivation, derive
+from dashboard.live.selectors import waiting_words
+from dashboard.turns import history
+from dashboard.turns.diagram import Diagram, diagram_of
+from dashboard.turns.lint_view import SignView, signs_of
+from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.moments import Moment, moments_of
+from dashboard.turns.selectors import attempts_of
+from dashboard.turns.status_text import status_text
+from dashboard.turns.step_view import StepView, step_view
+from dashboard.turns.steps_json import steps_json
+from dashboard.turns.time_breakdown import HELD, time_spans_of
+from dashboard.turns.transcript import TINTS, Transcript, transcript_of
+from dashboard.turns.transcript_window import TranscriptWindow, whole, window_of
+from dashboard.turns.verdict_lead import VerdictLead, verdict_lead
+from dashboard.turns.verdicts import verdict_now
+from dashboard.turns.verification import cores, proof_of
+from dashboard.turns.waterfall import NO_WAITS, Rail, bars_of, dots_path, rail_of
+
+CHARACTERS = 4  #: of a token, about; as the core estimates where a provider tells no usage
+
+
+@dataclass(frozen=True, slots=True)
+class DraftAnswer:
+    """What the running attempt has said so far, or the answer that a turn is held on before it is judged. `dropped`
+    repeats what stands before it."""
+
+    attempt: int
+    dropped: str
+    text: str
+    iteration: int = 1
+    held: bool = False
+
+    @property
+    def tint(self) -> int:
+        return (self.attempt - 1) % TINTS + 1
+
+    @property
+    def length(self) -> int:
+        """Characters as streamed."""
+        return len(self.dropped) + len(self.text)
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens they are. What waits to be judged has been counted."""
+        return 0 if self.held else -(-self.length // CHARACTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingView:
+    """One recording, ready to be drawn. `now` is the number of the transition that is shown first, 0 before any."""
+
+    moments: tuple[Moment, ...]
+    transcript: Transcript
+    diagram: Diagram
+    rail: Rail
+    snapshot: Snapshot
+    now: int
+    undecidable: bool = False
+    signs: tuple[SignView, ...] = ()  #: that a stop reason in it hides a cut
+    derivation: Derivation | None = None  #: why it ended; None while it runs
+
+    @property
+    def count(self) -> int:
+        return len(self.moments)
+
+    @property
+    def inherited(self) -> int:
+        """Calls of the turn it was forked from; its own row counts none of them."""
+        return self.snapshot.inherited.attempts if self.snapshot.inherited else 0
+
+    @property
+    def held_ms(self) -> int:
+        """The time operators held the turn, in milliseconds."""
+        return round(1000 * sum(part.seconds for part in self.rail.sums if part.kind == HELD))
+
+    @property
+    def moment(self) -> Moment | None:
+        """The one shown first."""
+        return self.moments[self.now - 1] if self.moments else None
+
+    @property
+    def place(self) -> str:
+        """Where on the rail the one shown first stands."""
+        return f"{self.rail.dots[self.now - 1].x:g}" if self.moments else "0"
+
+    @property
+    def breaks(self) -> frozenset[str]:
+        """The states the turn would hold at."""
+        return frozenset(breakpoint_.state for breakpoint_ in self.snapshot.breakpoints if breakpoint_.state)
+
+    @property
+    def passed(self) -> str:
+        """The dots up to the one shown first, as a path."""
+        return dots_path(dot.x for dot in self.rail.dots[: self.now])
+
+    @property
+    def seams(self) -> int:
+        """Places where one attempt's text joins another's."""
+        whole = ([piece for piece in passage.pieces if not piece.doubtful] for passage in self.transcript.passages)
+        return sum(max(0, len(pieces) - 1) for pieces in whole)
+
+    @property
+    def dropped(self) -> int:
+        """Characters of overlap that were removed."""
+        return sum(passage.dropped for passage in self.transcript.passages)
+
+    @property
+    def doubtful(self) -> int:
+        """Characters that may repeat what stands before them, and were kept."""
+        pieces = (piece for passage in self.transcript.passages for piece in passage.pieces)
+        return sum(piece.length for piece in pieces if piece.doubtful)
+
+    @property
+    def tinted(self) -> tuple[tuple[int, str], ...]:
+        """The attempts that said something, for the legend: tint and words."""
+        pieces = [piece for passage in self.transcript.passages for piece in passage.pieces]
+        return tuple((piece.tint, f"{piece.attempt} {piece.kind.replace('_', ' ')}") for piece in pieces[:TINTS])
+
+    @property
+    def more_tinted(self) -> int:
+        """How many attempts the legend leaves out."""
+        return max(0, sum(len(passage.pieces) for passage in self.transcript.passages) - TINTS)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnView:
+    """A stored turn: its row, its history, and what of it is not yet in the history."""
+
+    turn: Turn
+    shown: RecordingView
+    draft: DraftAnswer | None
+    verdict: str
+    verified: bool | None  #: whether its replay is verified; None while the turn runs
+    unproven: str  #: what of a verified replay could not be compared, in words; empty: nothing
+    cores: str  #: which cores judged and verify it, where the replay differs and they are not the same
+
+    @property
+    def unfinished(self) -> bool:
+        return self.turn.status in UNFINISHED
+
+    @property
+    def streaming(self) -> bool:
+        """Whether the model is being asked just now."""
+        return self.unfinished and self.shown.snapshot.state in CALLS
+
+    @property
+    def tokens_out(self) -> int:
+        """Output tokens, with about those of what streams just now."""
+        return self.turn.output_tokens + (self.draft.tokens if self.draft else 0)
+
+    @property
+    def drafting(self) -> bool:
+        """Whether the draft has a place in the answer: the model is being asked, or has answered and is not judged."""
+        return self.streaming or (self.draft is not None and self.draft.held)
+
+    @property
+    def continues(self) -> int:
+        """The iteration whose text the draft goes on with; 0 where it begins a passage of its own."""
+        passages, iteration = self.shown.transcript.passages, self.shown.snapshot.iteration
+        goes_on = self.drafting and passages and passages[-1].iteration == iteration and passages[-1].pieces
+        return iteration if goes_on else 0
+
+    @property
+    def step(self) -> StepView | None:
+        """The step shown first, in words."""
+        return step_view(self.shown.moment) if self.shown.moment else None
+
+    @property
+    def island(self) -> str:
+        """Every step, as the page's data."""
+        return steps_json(map(step_view, self.shown.moments))
+
+    @property
+    def window(self) -> TranscriptWindow:
+        """The transcript, or of a long one what stands around the step shown first."""
+        return window_of(self.shown.transcript, self.shown.now)
+
+    @property
+    def everything(self) -> TranscriptWindow:
+        """The transcript, however long."""
+        return whole(self.shown.transcript)
+
+    @property
+    def back(self) -> int:
+        """The step before, for who steps without scripts."""
+        return max(1, self.shown.now - 1)
+
+    @property
+    def forward(self) -> int:
+        """The step after."""
+        return min(self.shown.count, self.shown.now + 1)
+
+    @property
+    def breakable(self) -> tuple[str, ...]:
+        """The states a turn can hold at."""
+        return tuple(state.value for state in DECIDING)
+
+    @property
+    def held_because(self) -> str:
+        """Why it was held last, in words."""
+        holds = (moment.reason for moment in reversed(self.shown.moments) if moment.trigger == Trigger.BREAKPOINT)
+        return next(holds, "")
+
+    @property
+    def took_ms(self) -> int | None:
+        """What the turn took itself: time that it was held does not count, for its limits do not count that either."""
+        return None if self.turn.duration_ms is None else max(0, self.turn.duration_ms - self.shown.held_ms)
+
+    @property
+    def reason(self) -> str:
+        """The word the verdict begins with: why the agent stopped, or where the turn stands."""
+        turn = self.turn
+        if self.unfinished or turn.status == TurnStatus.INTERRUPTED:
+            return turn.status
+        return turn.terminal_reason or turn.stop_reason or turn.status
+
+    @property
+    def leading(self) -> VerdictLead:
+        """The verdict in parts."""
+        return verdict_lead(self.shown.snapshot, self.verdict, self.reason)
+
+
+def recording_view(
+    recording: Recording, *, step: int | None = None, waits: Mapping[int, float] = NO_WAITS
+) -> RecordingView:
+    """What a recording shows, beginning at transition `step`, or at the last one. `waits`: see `rail_of`."""
+    spans = fold(recording)
+    moments = moments_of(spans)
+    wanted = len(moments) if step is None else step
+    now = max(min(1, len(moments)), min(wanted, len(moments)))
+    last = spans[-1].after if spans else recording.base_snapshot
+    return RecordingView(
+        moments=moments,
+        transcript=transcript_of(recording.base_snapshot, spans),
+        diagram=diagram_of(moments, now),
+        rail=rail_of(moments, bars_of(spans), waits, time_spans_of(spans, waits)),
+        snapshot=last,
+        now=now,
+        undecidable=recording.undecidable,
+        signs=signs_of(spans) if last.flagged else (),
+        derivation=derive(recording, spans),
+    )
+
+
+def turn_view(turn: Turn, *, step: int | None = None) -> TurnView:
+    """A stored turn with its whole history read and judged again."""
+    recording = history.recording_of(turn)
+    shown = recording_view(recording, step=step, waits=_waits(turn))
+    unfinished = turn.status in UNFINISHED
+    proof = None if unfinished or not recording.records else proof_of(turn, recording)
+    verified = None if proof is None else proof.verified
+    return TurnView(
+        turn=turn,
+        shown=shown,
+        draft=draft_shown(turn, shown.snapshot) if unfinished else None,
+        verdict=verdict_now(turn) or _standing(turn, shown.snapshot),
+        verified=verified,
+        cores=cores(turn) if verified is False else "",
+        unproven="" if proof is None else proof.missing,
+    )
+
+
+def _standing(turn: Turn, snapshot: Snapshot) -> str:
+    """Where the turn stands; a call that is still to be made stands in line."""
+    words = waiting_words(turn.id) if snapshot.state in CALLS else None
+    return f"{words[0].upper()}{words[1:]}." if words else status_text(turn, snapshot)
+
+
+def _waits(turn: Turn) -> dict[int, float]:
+    timed = attempts_of(turn.id).exclude(first_token_ms=None).values_list("index", "first_token_ms")
+    return {index: wait / 1000 for index, wait in timed if wait is not None}
+
+
+def draft_shown(turn: Turn, snapshot: Snapshot) -> DraftAnswer | None:
+    """What streams just now, or waits to be judged, its overlap with the answer so far apart; None where nothing has
+    come."""
+    waiting = _unjudged(snapshot)
+    text = waiting or history.draft_of(turn)
+    if not text:
+        return None
+    continued = snapshot.call is not None and snapshot.call.hint is not None
+    overlap = join(snapshot.answer.text, text, joining(snapshot)).overlap if continued else 0
+    attempt, iteration = max(1, snapshot.spent.attempts), max(1, snapshot.iteration)
+    return DraftAnswer(attempt, text[:overlap], text[overlap:], iteration, held=bool(waiting))
+
+
+def _unjudged(snapshot: Snapshot) -> str:
+    """The text a turn is held on before it is judged, without which nobody could decide; what is blocked stays so."""
+    response = snapshot.response
+    if snapshot.held_state is not State.EVALUATE_STOP or response is None:
+        return ""
+    return "" if response.stop_reason is NormalizedStopReason.SAFETY_BLOCKED else response.text

@@ -1,0 +1,179 @@
+"""Verifies an ended turn against its recording, once, and remembers the result.
+
+In the memory of the process: criteria of one's own are code, and code changes with a restart.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import Any
+from uuid import UUID
+
+from django.core.cache import cache
+
+from agentcore import VERSION
+from agentcore.events import Started
+from agentcore.replay import Divergence, Recording, Verification, verify
+from dashboard.agents.criteria import criteria_faults
+from dashboard.turns.derived_rows import derived_faults
+from dashboard.turns.evidence import Fault, StoredAnswer, faults_of, other_beginning, otherwise, unproven
+from dashboard.turns.history import messages_of, rebuilt_columns, recording_of, request_body_of
+from dashboard.turns.models import Attempt, Piece, Record, Turn
+from dashboard.turns.request_evidence import CLOCKS_DIFFER, RecordStamp, call_faults, calls_of, requests_unproven
+
+KEPT_SECONDS = 24 * 3600
+#: Columns of a turn's row that its records give again, whatever version wrote them.
+ROW = (
+    "status", "state", "stop_reason", "model_stop_reason", "raw_stop_reason", "terminal_reason", "error_code",
+    "error_message", "output_text", "input_tokens", "output_tokens", "attempts", "continuations", "tool_repairs",
+    "envelope_retries", "model", "max_tokens", "started_at", "finished_at", "duration_ms", "envelope", "last_seq",
+)  # fmt: skip
+#: What else the records give, in the words of the version that wrote them.
+SAID = ("resource", "verdict", "notice", "lint", "error_type", "tokens_estimated")
+#: Of a turn that was given up, whose row says how it ended because its records do not.
+GIVEN_UP = frozenset(
+    {"status", "stop_reason", "terminal_reason", "error_code", "error_message", "finished_at", "notice", "verdict"}
+)
+ENDED_STATES = frozenset({"complete", "abort"})
+NO_BYTES = "The provider's bytes of {which} are not stored, so that the recorded answer cannot be compared with them."
+
+
+@dataclass(frozen=True, slots=True)
+class TurnProof:
+    """Whether a turn verifies. `missing`: what could not be compared, in words; empty where all could."""
+
+    verified: bool
+    missing: str = ""
+
+
+def proof_of(turn: Turn, recording: Recording) -> TurnProof:
+    """The answer for a history as long as this one, by this version of the core."""
+    known: TurnProof | None = cache.get(_key(turn))
+    if known is None:
+        found = examined(turn, recording)
+        known = TurnProof(found.verified, " ".join(found.missing) if found.verified else "")
+        cache.set(_key(turn), known, KEPT_SECONDS)
+    return known
+
+
+def is_verified(turn: Turn, recording: Recording) -> bool:
+    """Whether it verifies, as far as it can be compared."""
+    return proof_of(turn, recording).verified
+
+
+def verification_of(turn: Turn) -> Verification:
+    """The same, read anew. Where a criterion of the turn's policy cannot be asked any more nothing can be compared, and
+    the divergence says so."""
+    recording = recording_of(turn)
+    faults = criteria_faults(recording.policy)
+    if faults:
+        return Verification(False, 0, Divergence(1, None, {"error": " ".join(faults)}))
+    return examined(turn, recording)
+
+
+def examined(turn: Turn, recording: Recording) -> Verification:
+    """Judge the events again; compare the answers with the provider's bytes, and the row with its history."""
+    found = verify(recording)
+    if not found.verified:
+        return found
+    attempts, raws = list(Attempt.objects.filter(turn_id=turn.id).order_by("index")), raws_of(turn.id)
+    written, messages = _written(turn.id), messages_of(turn.id)
+    calls, ours = calls_of(recording, written), [seq for seq, row in enumerate(written, 1) if row.is_ours]
+    body_of = partial(request_body_of, messages=messages)
+    faults = (
+        _row_faults(turn, recording),
+        call_faults(calls, attempts, body_of),
+        faults_of(recording.records, attempts, raws, ours),
+        derived_faults(turn, recording),
+    )
+    for fault in chain(*faults):
+        return diverging(found, fault)
+    answers = no_bytes(unproven(recording.records, attempts, raws))
+    requests = requests_unproven(calls, attempts, body_of)
+    read = otherwise(recording.records, attempts, raws, ours)
+    return replace(found, missing=(*found.missing, *answers, *requests, *read))
+
+
+def _written(turn_id: UUID) -> list[RecordStamp]:
+    rows = Record.objects.filter(turn_id=turn_id).order_by("seq")
+    return [RecordStamp(*row) for row in rows.values_list("at", "core_version")]
+
+
+def diverging(found: Verification, fault: Fault) -> Verification:
+    """The verification of a history that replays, and yet does not agree with what else is stored."""
+    divergence = Divergence(fault.seq, None, {"error": fault.words.rstrip(".")})
+    return Verification(False, max(0, fault.seq - 1), divergence, found.missing)
+
+
+def no_bytes(attempts: list[int]) -> tuple[str, ...]:
+    """What cannot be compared, in words."""
+    if not attempts:
+        return ()
+    plural = "s" if len(attempts) > 1 else ""
+    return (NO_BYTES.format(which=f"attempt{plural} {', '.join(map(str, attempts))}"),)
+
+
+def raws_of(turn_id: UUID) -> dict[int, StoredAnswer]:
+    """What was kept of the answers as they came, by attempt."""
+    raws, texts = defaultdict[int, list[bytes]](list), defaultdict[int, list[str]](list)
+    rows = Piece.objects.filter(turn_id=turn_id).order_by("n").values_list("attempt", "raw", "text")
+    for attempt, raw, text in rows:
+        raws[attempt].append(bytes(raw))
+        texts[attempt].append(text)
+    return {attempt: StoredAnswer(b"".join(parts), "".join(texts[attempt])) for attempt, parts in raws.items()}
+
+
+def _row_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
+    origin = getattr(turn, "origin", None)  # of an imported turn (`keeping.Origin`)
+    if origin is not None and origin.speaks_against:
+        yield Fault(1, origin.speaks_against)
+    if not recording.records:
+        return
+    rebuilt, last = rebuilt_columns(turn), len(recording.records)
+    skipped = frozenset() if rebuilt["state"] in ENDED_STATES else GIVEN_UP
+    compared = (*ROW, *SAID) if turn.core_version == VERSION else ROW
+    wrong = [name for name in compared if name in rebuilt.keys() - skipped and getattr(turn, name) != rebuilt[name]]
+    if wrong:
+        yield Fault(last, f"The turn's row differs from its history: {', '.join(wrong)}")
+    first = recording.records[0].event
+    if isinstance(first, Started):
+        yield from _beginning_faults(turn, first)
+    began = rebuilt["started_at"]
+    if began is not None and turn.created_at > began + CLOCKS_DIFFER:
+        yield Fault(1, "The turn's row says that it was created after its first record")
+
+
+def _beginning_faults(turn: Turn, first: Started) -> Iterator[Fault]:
+    began = _first_event(turn)
+    if any(turn.setup.get(name) not in (None, began.get(name)) for name in ("setup", "messages")):
+        yield Fault(1, "The turn's setup differs from its first record")
+    if other := other_beginning(turn.provider, turn.input_text, first.setup, first.messages):
+        yield Fault(1, f"The turn's {other} differs from its first record")
+
+
+def _first_event(turn: Turn) -> dict[str, Any]:
+    first = Record.objects.filter(turn_id=turn.id, seq=1).first()
+    return first.event if first else {}
+
+
+def cores(turn: Turn) -> str:
+    """Which core judged a history and which one verifies it, in a sentence; empty where they are the same."""
+    said = Record.objects.filter(turn_id=turn.id).order_by("core_version").values_list("core_version", flat=True)
+    judged = [version for version in said.distinct() if version != VERSION]
+    return f"Judged by core {', '.join(judged)}, verified by core {VERSION}." if judged else ""
+
+
+def forget(turn: Turn) -> None:
+    """Judge it again next time."""
+    cache.delete(_key(turn))
+
+
+def _key(turn: Turn) -> str:
+    """A row that was changed has another."""
+    row = hashlib.sha256(
+        repr([getattr(turn, name) for name in (*ROW, *SAID)]).encode(errors="surrogatepass")
+    ).hexdigest()[:24]
+    return f"verified:{turn.id}:{turn.last_seq}:{row}:{VERSION}"

@@ -1,0 +1,120 @@
+"""Deliveries sent, beside all else that a worker does: no turn waits for a webhook.
+
+A try that was under way when its worker was killed is made again: a receiver knows a delivery by its `webhook-id`.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from uuid import UUID
+
+import structlog
+from django.utils import timezone
+
+from dashboard.live.db_threads import in_database
+from dashboard.live.transport import Head, Transport, TransportError
+from dashboard.metrics.outgoing_requests import count_webhook_try
+from dashboard.webhooks.delivery_creation import announce_all
+from dashboard.webhooks.delivery_queue import OF_ONE, Outcome, claim, settle
+from dashboard.webhooks.models import Delivery
+from dashboard.webhooks.secret import LostSecretError, opened, signature
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 1.0
+AT_ONCE = 40  #: tries of one worker
+SECONDS = 15.0  #: that an answer may take
+KEPT_BYTES = 4_096  #: of an answer
+RETRY_AFTER = "retry-after"
+
+
+class Sender:
+    """Announces events and sends what is due, until it is cancelled."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._under_way: dict[asyncio.Task[None], UUID] = {}  #: by the webhook that is asked
+
+    async def run(self) -> None:
+        try:
+            while True:
+                try:
+                    await self.look()
+                except Exception as error:
+                    log.warning("webhooks_not_sent", error=str(error))
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            for task in self._under_way:
+                task.cancel()
+            await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    async def look(self) -> None:
+        """Make deliveries of events, and begin to send those that are due."""
+        await in_database(announce_all)
+        room = AT_ONCE - len(self._under_way)
+        if room <= 0:
+            return
+        asked = Counter(self._under_way.values())
+        busy = [webhook for webhook, many in asked.items() if many >= OF_ONE]
+        for delivery in await in_database(claim, room, busy):
+            task = asyncio.create_task(self._send(delivery))
+            self._under_way[task] = delivery.webhook_id
+            task.add_done_callback(lambda done: self._under_way.pop(done, None))
+
+    async def settled(self) -> None:
+        """Wait for all that is under way."""
+        await asyncio.gather(*self._under_way)
+
+    async def _send(self, delivery: Delivery) -> None:
+        outcome = await _tried(self._transport, delivery)
+        count_webhook_try("arrived" if outcome.arrived else "failed")
+        try:
+            await in_database(settle, delivery.id, outcome)
+        except Exception as error:  # it is tried again when its lease is over
+            log.warning("webhook_try_not_kept", delivery=str(delivery.id), error=str(error))
+
+
+async def _tried(transport: Transport, delivery: Delivery) -> Outcome:
+    at, begun, body = timezone.now(), time.monotonic(), delivery.body.encode()
+    headers = {"Content-Type": "application/json", "User-Agent": "Whystop", "webhook-id": delivery.name}
+    headers["webhook-timestamp"] = str(int(at.timestamp()))
+
+    def outcome(**more: object) -> Outcome:
+        return Outcome(at, headers, round((time.monotonic() - begun) * 1000), **more)  # type: ignore[arg-type]
+
+    try:
+        secret = opened(bytes(delivery.webhook.sealed_secret))
+    except LostSecretError as error:
+        return outcome(fault=str(error), hopeless=True)
+    headers["webhook-signature"] = signature(secret, named=delivery.name, timestamp=int(at.timestamp()), body=body)
+    try:
+        head, answer = await _posted(transport, delivery.webhook.url, headers, body)
+    except TransportError as error:
+        return outcome(fault=str(error).replace("The provider at", "The server at"), hopeless=error.refused)
+    return outcome(
+        status=head.status,
+        answer_headers=head.kept,
+        answer=answer.decode("utf-8", "replace"),
+        wait=_wait(head.headers.get(RETRY_AFTER, "")),
+    )
+
+
+async def _posted(transport: Transport, url: str, headers: dict[str, str], body: bytes) -> tuple[Head, bytes]:
+    """The head of the answer, and the first bytes of what follows."""
+    head, answer = Head(0, {}), b""
+    posted = transport.post(url, headers=headers, body=body, seconds=SECONDS)
+    async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
+        async for part in parts:
+            if isinstance(part, Head):
+                head = part
+                continue
+            answer += part[: KEPT_BYTES - len(answer)]
+            if len(answer) == KEPT_BYTES:
+                break
+    return head, answer
+
+
+def _wait(told: str) -> float | None:
+    """Seconds, as `Retry-After` gives them; a date there is not looked at."""
+    return float(told) if told.isascii() and told.isdigit() and len(told) < 7 else None

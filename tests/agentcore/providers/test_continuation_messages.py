@@ -1,0 +1,128 @@
+from dataclasses import replace
+
+import pytest
+
+from agentcore.messages import ChatRequest, Continuation
+from agentcore.providers.wire.continuation_messages import (
+    Going,
+    by_hint_message,
+    by_user_turn,
+    by_user_turn_trimmed,
+    interrupted,
+    sent_extra,
+)
+from tests.together import together
+
+
+def request(text=None, hint="Go on.", **extra) -> ChatRequest:
+    continuation = None if text is None else Continuation(text, hint)
+    return ChatRequest("m", (), 10, continuation=continuation, extra=extra)
+
+
+SENTENCE = "Your previous response was interrupted and ended with `So far`. Continue from there."
+
+
+@together
+@pytest.mark.parametrize(
+    ("asked", "going"),
+    [
+        (request(), Going()),
+        (request(""), Going("Go on.")),
+        (request("So far"), Going("Go on.", "So far", SENTENCE)),
+        (request("So far", prefill=True), Going("", "So far", "")),
+        (request("", prefill=True), Going("Go on.")),
+    ],
+)
+def test_a_conversation_that_ends_with_the_user_is_gone_on_with_by_a_user_turn(asked, going):
+    assert by_user_turn(asked) == going
+
+
+@together
+@pytest.mark.parametrize(
+    ("asked", "messages"),
+    [
+        (request(), []),
+        (request(""), [("system", "Go on.")]),
+        (request("So far"), [("assistant", "So far"), ("system", "Go on.")]),
+        (request("So far", hint_role="user"), [("assistant", "So far"), ("user", "Go on.")]),
+        (request("So far", hint_role=""), [("assistant", "So far"), ("system", "Go on.")]),
+        (request("So far", hint=""), [("assistant", "So far")]),
+        (request("So far", prefill=True), [("assistant", "So far")]),
+    ],
+)
+def test_an_openai_style_conversation_gets_the_hint_as_a_message(asked, messages):
+    assert by_hint_message(asked) == messages
+
+
+SPACED = "Your next words are appended directly to `{}`. Begin with a space if a new word follows."
+
+
+@together
+@pytest.mark.parametrize("text", ["Then we run", "a, b,", "It ends.", 'He said "so"', "1 2 3"])
+def test_where_a_space_may_be_due_at_the_seam_the_hint_asks_for_it(text):
+    asked = request(text, hint_space=True)
+    said = f"Go on.\n{SPACED.format(text)}"
+    assert by_hint_message(asked)[-1] == ("system", said)
+    assert by_user_turn(asked).system == said
+    assert "hint_space" not in sent_extra(asked)
+
+
+@together
+@pytest.mark.parametrize("text", ["Then we run ", "a\n", "東京", "x = [", "", "```"])
+def test_where_no_space_is_due_the_hint_is_said_alone(text):
+    asked = request(text, hint_space=True)
+    assert by_hint_message(asked)[-1] == ("system", "Go on.")
+    assert by_user_turn(asked).system == "Go on."
+
+
+def test_a_broken_call_is_not_asked_to_begin_with_a_space():
+    asked = replace(request(hint_space=True), continuation=Continuation("So far", "Go on.", repairs=True))
+    assert by_hint_message(asked)[-1] == ("system", "Go on.")
+
+
+def test_of_a_long_last_line_the_hint_shows_only_the_end():
+    assert len(by_hint_message(request("x" * 100_000, hint_space=True))[-1][1]) < 200
+
+
+def test_only_the_end_of_a_long_answer_is_quoted():
+    assert len(interrupted("x" * 100_000)) < 400
+
+
+def test_what_steers_the_codecs_is_not_sent():
+    asked = request(hint_role="user", max_tokens_field="x", prefill=True, seed=1)
+    assert sent_extra(asked) == {"seed": 1}
+
+
+CAN = ["claude-x", "claude-opus-4-5", "claude-sonnet-4-20250514", "claude-3-5-sonnet-20241022", "claude-haiku-4-5-1"]
+CAN += ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "amazon.nova-pro-v1:0", "claude-sonnet-4-5@20250929"]
+CANNOT = [
+    "claude-opus-4-6",
+    "claude-opus-4-8",
+    "claude-opus-5",
+    "claude-opus-5-5",
+    "claude-sonnet-4-6",
+    "claude-sonnet-5",
+]
+CANNOT += ["claude-haiku-5-5", "claude-fable-5", "claude-mythos-5-1", "claude-mythos-preview", "Claude-Opus-4-6"]
+CANNOT += ["global.anthropic.claude-opus-4-6-v1:0", "arn:aws:bedrock:us-east-1:1:x/anthropic.claude-sonnet-5-v1:0"]
+
+
+@together
+@pytest.mark.parametrize(("model", "can"), [*((name, True) for name in CAN), *((name, False) for name in CANNOT)])
+def test_a_claude_that_refuses_a_prefill_is_asked_by_a_user_turn(model, can):
+    asked = replace(request("So far ", prefill=True), model=model)
+    going = by_user_turn_trimmed(asked)
+    assert (going.assistant, bool(going.user)) == (("So far", False) if can else ("So far ", True))
+
+
+@pytest.mark.parametrize("type", ["enabled", "adaptive"])
+def test_a_claude_that_thinks_takes_no_prefill(type):
+    for extra in ({"thinking": {"type": type}}, {"additionalModelRequestFields": {"thinking": {"type": type}}}):
+        assert by_user_turn_trimmed(request("So far", prefill=True, **extra)).user == SENTENCE
+    assert not by_user_turn_trimmed(request("So far", prefill=True, thinking={"type": "disabled"})).user
+
+
+def test_a_broken_call_is_asked_for_in_words_also_where_text_could_be_prefilled():
+    asked = replace(request(prefill=True), continuation=Continuation("So far", "Go on.", repairs=True))
+    assert by_user_turn(asked) == by_user_turn_trimmed(asked) == Going("Go on.", "So far", SENTENCE)
+    assert by_hint_message(asked) == [("assistant", "So far"), ("system", "Go on.")]

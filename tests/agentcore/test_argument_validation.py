@@ -1,0 +1,219 @@
+"""Wrong input at the public door: always a `CoreError` that names the argument and says what is expected."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+
+import agentcore
+from agentcore import (
+    AgentErrorContextResolver,
+    Breakpoint,
+    CancelRequested,
+    ChatRequest,
+    ChatResponse,
+    ContinuationCriteria,
+    ContinuationDecision,
+    CoreError,
+    ErrorContext,
+    ErrorPolicy,
+    ErrorType,
+    Experience,
+    Limits,
+    Message,
+    ModelFailed,
+    ModelResponded,
+    OperatorActed,
+    Policy,
+    ProviderError,
+    Recording,
+    Role,
+    Setup,
+    Snapshot,
+    Started,
+    TokenUsage,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    ToolsReturned,
+    WokeUp,
+    WrongInput,
+    advance,
+    merge_continuation,
+    recording_from_json,
+    recording_to_json,
+    serial,
+    values,
+    verdict,
+    verify,
+    what_if,
+)
+from agentcore.argument_validation import unchecked
+from agentcore.policy import CriterionSpec, EnvelopeRules
+from agentcore.providers import PROVIDERS, get_provider
+from agentcore.replay import Observed, fold, fork
+from tests.together import together
+
+SETUP = Setup("turn", "openai", "m", 10)
+ASKED = (Message(Role.USER, "hi"),)
+TOLD = Recording(Policy(), Snapshot(), ())
+
+
+class Always:
+    def decide(self, state: Snapshot) -> ContinuationDecision:
+        return ContinuationDecision.ALLOW
+
+
+#: What makes one right value of each class that is strict.
+RIGHT: dict[type, dict[str, Any]] = {
+    Limits: {},
+    ErrorPolicy: {},
+    Policy: {},
+    EnvelopeRules: {},
+    CriterionSpec: {"path": "a.B"},
+    ErrorContext: {"type": ErrorType.TOOL, "consecutive_failures": 1, "total_failures": 1},
+    Setup: {"turn_id": "t", "provider": "openai", "model": "m", "max_tokens": 10},
+    Breakpoint: {},
+    Message: {"role": Role.USER},
+    ToolCall: {"id": "a", "name": "b"},
+    ToolSpec: {"name": "a", "description": "b", "schema": {}},
+    ChatRequest: {"model": "m", "messages": ASKED, "max_tokens": 10},
+    ChatResponse: {},
+    TokenUsage: {},
+    ProviderError: {"type": ErrorType.MODEL, "kind": "server", "message": "no"},
+    Started: {"at": 0.0, "setup": SETUP, "messages": ASKED},
+    ModelResponded: {"at": 1.0, "response": ChatResponse("hi")},
+    ModelFailed: {"at": 1.0, "error": ProviderError(ErrorType.MODEL, "server", "no")},
+    ToolResult: {"call_id": "a", "name": "b", "content": "c"},
+    ToolsReturned: {"at": 1.0},
+    WokeUp: {"at": 1.0},
+    OperatorActed: {"at": 1.0, "by": "ada"},
+    Recording: {"policy": Policy(), "base_snapshot": Snapshot(), "records": ()},
+    CancelRequested: {"at": 1.0},
+    Observed: {"p95": 12.0, "calls": 41},
+    Experience: {},
+}
+EVERY_FIELD = [(cls, f.name) for cls in RIGHT for f in fields(cls) if f.init and str(f.type).split(".")[-1] != "Any"]
+#: What a stranger may give by mistake, none of which is right anywhere a function stands beside it.
+TABLE: dict[str, tuple[Callable[[], object], str, str]] = {
+    "dicts for messages": (lambda: ChatRequest("m", ({"role": "user"},), 10), "messages", "Message"),  # type: ignore[arg-type]
+    "a text for messages": (lambda: ChatRequest("m", "hi", 10), "messages", "Message"),  # type: ignore[arg-type]
+    "a text for a number": (lambda: Limits(max_steps="20"), "max_steps", "whole number"),  # type: ignore[arg-type]
+    "a truth for a number": (lambda: Limits(max_steps=True), "max_steps", "whole number"),
+    "half a step": (lambda: Limits(max_steps=1.5), "max_steps", "whole number"),  # type: ignore[arg-type]
+    "a negative limit": (lambda: Limits(max_seconds=-1.0), "max_seconds", "at least 0"),
+    "no number": (lambda: Limits(max_seconds=float("nan")), "max_seconds", "at least 0"),
+    "a multiplier below 1": (lambda: Limits(truncation_budget_multiplier=0.5), "multiplier", "from 1 to 8"),
+    "a multiplier above 8": (lambda: Limits(truncation_budget_multiplier=9), "multiplier", "from 1 to 8"),
+    "a result that is not text": (lambda: ToolResult("a", "add", 42), "content", "text"),  # type: ignore[arg-type]
+    "results that are texts": (lambda: ToolsReturned(1.0, ("42",)), "results", "ToolResult"),  # type: ignore[arg-type]
+    "an unknown role": (lambda: Message("nobody", "hi"), "role", "user"),  # type: ignore[arg-type]
+    "an unknown reason": (lambda: Policy(finish_reasons=("full",)), "finish_reasons", "max_tokens"),  # type: ignore[arg-type]
+    "letters for tools": (lambda: Setup("t", "openai", "m", 9, tools="add"), "tools", "ToolSpec"),  # type: ignore[arg-type]
+    "a dict for limits": (lambda: Policy(limits={"max_steps": 3}), "limits", "Limits"),  # type: ignore[arg-type]
+    "no criterion": (lambda: Policy(criteria=(print,)), "criteria", "decide"),  # type: ignore[arg-type]
+    "no criterion to ask": (lambda: ContinuationCriteria(3), "criteria", "decide"),  # type: ignore[arg-type]
+    "a class for a criterion": (lambda: Policy(criteria=(Always,)), "criteria", "the class Always"),  # type: ignore[arg-type]
+    "a class to ask": (lambda: ContinuationCriteria(Always), "criteria", "the class Always"),  # type: ignore[arg-type]
+    "rules to come": (lambda: Policy(revision=99), "revision", "from 0 to"),
+    "a policy's JSON": (lambda: Recording({}, Snapshot(), ()), "policy", "Policy"),  # type: ignore[arg-type]
+    "records as JSON": (lambda: Recording(Policy(), Snapshot(), ({},)), "records", "Record"),  # type: ignore[arg-type]
+    "a recording as text": (lambda: recording_from_json("{}"), "data", "Mapping"),  # type: ignore[arg-type]
+    "a validator's name": (lambda: Policy(validate="jsonschema"), "validate", "function"),  # type: ignore[arg-type]
+    "a resolving function": (lambda: Policy(resolver=print), "resolver", "resolve"),  # type: ignore[arg-type]
+    "negative retries": (lambda: ErrorPolicy.retry_all(-1), "max_retries", "at least 0"),
+    "an unknown handling": (lambda: ErrorPolicy("never"), "on_tool_error", "retry"),  # type: ignore[arg-type]
+    "no context": (lambda: ErrorPolicy().evaluate("tool"), "context", "ErrorContext"),  # type: ignore[arg-type]
+    "no snapshot": (lambda: advance({}, WokeUp(1.0), Policy()), "snapshot", "Snapshot"),  # type: ignore[arg-type]
+    "no event": (lambda: advance(Snapshot(), {"type": "woke_up"}, Policy()), "event", "Started"),  # type: ignore[arg-type]
+    "no policy": (lambda: advance(Snapshot(), WokeUp(1.0), {}), "policy", "Policy"),  # type: ignore[arg-type]
+    "nothing to verify": (lambda: verify({"records": []}), "recording", "Recording"),  # type: ignore[arg-type]
+    "nothing to ask": (lambda: what_if([], Policy()), "recording", "Recording"),  # type: ignore[arg-type]
+    "limits for a policy": (lambda: what_if(TOLD, Limits()), "policy", "Policy"),  # type: ignore[arg-type]
+    "no experience": (lambda: what_if(TOLD, Policy(), experience=3), "experience", "Experience"),  # type: ignore[arg-type]
+    "a number for an observed figure": (lambda: Experience(repeats=5), "repeats", "Observed"),  # type: ignore[arg-type]
+    "a word for a figure": (lambda: Observed("12", 41), "p95", "number"),  # type: ignore[arg-type]
+    "no trace": (lambda: what_if(TOLD, Policy(), trace="no"), "trace", "bool"),  # type: ignore[arg-type]
+    "nothing to fold": (lambda: fold(None), "recording", "Recording"),  # type: ignore[arg-type]
+    "a text for a record": (lambda: fork(TOLD, "2", Policy(), "t"), "seq", "int"),  # type: ignore[arg-type]
+    "nothing to write": (lambda: recording_to_json({}), "recording", "Recording"),  # type: ignore[arg-type]
+    "like nothing": (lambda: recording_from_json(recording_to_json(TOLD), {}), "like", "Policy"),  # type: ignore[arg-type]
+    "no turn": (lambda: verdict(None), "snapshot", "Snapshot"),  # type: ignore[arg-type]
+    "nothing to merge": (lambda: merge_continuation(None, "b"), "existing", "str"),  # type: ignore[arg-type]
+    "a negative overlap": (lambda: merge_continuation("a", "b", min_overlap=-1), "min_overlap", "at least 0"),
+    "time without end": (lambda: ModelResponded(float("inf"), ChatResponse("x")), "at", "at least 0"),
+    "bytes to merge": (lambda: merge_continuation("a", b"b"), "addition", "str"),  # type: ignore[arg-type]
+    "a list for a provider": (lambda: get_provider(["openai"]), "provider", "openai"),  # type: ignore[arg-type]
+}
+
+
+@together
+@pytest.mark.parametrize("case", TABLE)
+def test_wrong_input_is_refused_by_the_arguments_name_with_what_is_expected(case):
+    wrong, name, expected = TABLE[case]
+    with pytest.raises(CoreError) as raised:
+        wrong()
+    assert name in str(raised.value)
+    assert expected in str(raised.value)
+
+
+@together
+@pytest.mark.parametrize(("cls", "name"), EVERY_FIELD, ids=lambda given: getattr(given, "__name__", given))
+def test_no_field_takes_what_it_cannot_be(cls, name):
+    for wrong in (object(), -1.5, 10**9 + 0.5, b"bytes", [object()]):
+        if (
+            isinstance(wrong, float)
+            and "float" in str(cls.__annotations__[name])
+            and (wrong > 0 or name == "retry_after")
+        ):
+            continue  # a right number; and what a provider asks us to wait is its own word
+        with pytest.raises(WrongInput, match=rf"{cls.__name__}: {name} must be "):
+            cls(**{**RIGHT[cls], name: wrong})
+
+
+@together
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_a_codec_encodes_requests_and_nothing_else(name):
+    with pytest.raises(WrongInput, match="request must be a ChatRequest, not a dict"):
+        PROVIDERS[name].encode_request({"model": "m"})  # type: ignore[arg-type]
+
+
+def test_every_class_that_a_stranger_makes_is_strict():
+    made_by_us = {"Assumption", "Merge", "Record", "Snapshot", "Step", "Transition"}
+    made_by_us |= {"Verification", "WhatIf", "CallModel", "RunTools", "Wait", "Hold", "Finish", "Observation"}
+    judged_where_asked = {"ContinuationEvaluation", "ContinuationOutcome"}
+    loose = {
+        name
+        for name in agentcore.__all__
+        if is_dataclass(made := getattr(agentcore, name)) and "__unchecked__" not in made.__dict__ and fields(made)
+    }
+    assert loose == made_by_us | judged_where_asked
+
+
+def test_a_strict_constructor_takes_what_the_ordinary_one_takes():
+    assert list(inspect.signature(Limits).parameters) == [f.name for f in fields(Limits)]
+    assert Message("user", "hi") == Message(Role.USER, "hi")  # type: ignore[arg-type]
+    assert Started(0.0, SETUP, [Message("user", "hi")]).messages == ASKED  # type: ignore[arg-type]
+    assert Limits(max_seconds=3).max_seconds == 3
+    assert Policy(resolver=AgentErrorContextResolver()) == Policy()
+
+
+def test_what_is_stored_reads_however_wrong_it_is():
+    stored = serial.to_json(Policy())
+    stored["limits"]["max_continuations"] = -1
+    assert serial.policy_from_json(stored).limits.max_continuations == -1
+    assert unchecked(Limits)(max_steps="20").max_steps == "20"  # type: ignore[comparison-overlap]
+
+
+def test_a_copy_of_an_old_value_is_not_judged():
+    old = unchecked(Limits)(max_continuations=-1)
+    assert values.replace(old, max_steps=3).max_continuations == -1
+
+
+def test_an_event_that_is_refused_changes_nothing():
+    begun = advance(Snapshot(), Started(0.0, SETUP, ASKED), Policy()).snapshot
+    with pytest.raises(WrongInput):
+        advance(begun, "answered", Policy())  # type: ignore[arg-type]
+    assert begun == advance(Snapshot(), Started(0.0, SETUP, ASKED), Policy()).snapshot

@@ -1,0 +1,204 @@
+"""What cut an answer is told by its tokens: its own cap, reasoning before it, or no number of ours."""
+
+import pytest
+
+from agentcore import ChatResponse, NormalizedStopReason, StopReason, TokenUsage, TurnStatus
+from agentcore.lint import lint
+from agentcore.resource import resource_of
+from agentcore.truncation_cause import below_cap, eaten
+from agentcore.verdict import verdict
+from agentcore.why import derive
+from agentcore.why.tree import Kind
+from tests.agentcore.playbook import Playbook, call, cut_call, ended, malformed_call, responded, started, truncated
+from tests.together import together
+
+R = NormalizedStopReason
+WATCHED = {"watched": True, "revision": 1, "max_continuations": 0, "max_tool_repair_attempts": 0}
+
+
+def cut(text: str = "Half", *, output: int | None, reasoning: int = 0, thought: str = "", **more) -> ChatResponse:
+    usage = None if output is None else TokenUsage(20, output, reasoning)
+    said = {"stop_reason": R.MAX_TOKENS, "raw_stop_reason": "length", "reasoning_content": thought, **more}
+    return ChatResponse(text, usage=usage, **said)
+
+
+def play(*events, **given) -> Playbook:
+    book = Playbook(**{"revision": 1, **given}) >> started()
+    for event in events:
+        book = book >> event
+    return book
+
+
+def words_of(book: Playbook) -> str:
+    found = derive(book.recording)
+    assert found is not None
+    return " / ".join(node.words for node in found.tree.walk())
+
+
+@together
+@pytest.mark.parametrize(
+    ("response", "below"),
+    [
+        (cut(output=482), True),
+        (cut(output=4000), False),
+        (cut(output=3999), False),  # counts differ by the token that ended the answer
+        (cut(output=3700), False),
+        (cut(output=None), False),
+        (cut(output=482, reasoning=3600), False),  # reasoning that may stand beside the count
+        (cut(output=482, reasoning=300), True),
+        (cut(output=482, thought="t" * 16_000), False),  # shown, and not counted
+        (cut("", output=5), False),  # hidden reasoning may have used the rest
+        (cut(output=0), False),
+        (cut(output=482, resume_token="on"), False),
+        (ChatResponse("Half", usage=TokenUsage(20, 482), stop_reason=R.END_TURN), False),
+    ],
+)
+def test_an_answer_is_below_its_cap_only_where_its_count_shows_it(response, below):
+    assert below_cap(response, 4000) is below
+
+
+@together
+@pytest.mark.parametrize(
+    ("response", "all_of_it"),
+    [
+        (cut("", output=400, reasoning=400), True),
+        (cut("", output=400), True),
+        (cut("", output=None, thought="Let me think."), True),
+        (cut("", output=None), False),
+        (cut("  ", output=400), False),
+        (cut("So", output=400, reasoning=390), False),
+        (ChatResponse("", usage=TokenUsage(1, 9, 9), stop_reason=R.END_TURN), False),
+    ],
+)
+def test_reasoning_ate_the_cap_where_tokens_were_used_and_no_text_came(response, all_of_it):
+    assert eaten(response, 400) is all_of_it
+
+
+FULL = (
+    "The context window was full, or the server has a limit of its own. "
+    "What would have helped is not in this recording."
+)
+
+
+def test_a_cut_below_the_cap_of_a_watched_call_blames_no_limit_of_ours():
+    book = play(responded(cut(output=482)), **{**WATCHED, "max_tokens": 4000})
+    assert (book.end.status, book.end.stop_reason) == (TurnStatus.PARTIAL, StopReason.FINISH_REASON)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("cut_below_cap", None)
+    assert verdict(book.snapshot) == f"Cut off at 482 of 4,000 tokens, below max_tokens. {FULL}"
+    assert "max_continuations" not in words_of(book)
+    assert "the model stopped: max_tokens, at 482 of 4,000 tokens: below the cap" in words_of(book)
+    assert lint(book.snapshot.response, 4000) == ()
+
+
+def test_a_limit_of_continuations_that_forbade_one_is_named_and_nothing_is_said_to_have_helped_against_a_full_window():
+    book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
+    assert verdict(book.snapshot) == (
+        "Cut off once, at 482 of 4,000 tokens, below max_tokens, then stopped at max_continuations, 0 of 0, with "
+        f"482 of 16,000 completion tokens used. {FULL}"
+    )
+    assert "the model stopped: max_tokens, at 482 of 4,000 tokens: below the cap" in words_of(book)
+
+
+def test_the_normalized_reason_stays_what_the_word_says():
+    book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
+    assert (book.snapshot.model_stop_reason, book.snapshot.raw_stop_reason) == ("max_tokens", "length")
+
+
+def test_below_the_cap_is_gone_on_with_while_continuations_are_left_for_a_server_may_have_a_limit_of_its_own():
+    book = play(*(responded(cut(f"part {n}. ", output=482)) for n in range(4)), max_tokens=4000)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
+    told = verdict(book.snapshot)
+    assert told.startswith("Cut off 4 times, the last time at 482 of 4,000 tokens, below max_tokens, then stopped at ")
+    assert "With 4 continuations it would have gone on" in told
+
+
+def test_cuts_at_the_cap_are_told_as_such_though_what_was_left_of_the_total_made_the_last_call_small():
+    book = play(*(responded(cut(f"part {n}. ", output=n)) for n in (400, 401, 400, 14)), max_tokens=400)
+    assert verdict(book.snapshot).startswith("Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3")
+
+
+def test_where_going_on_brought_nothing_no_number_is_said_to_have_helped():
+    book = play(responded(cut(output=482)), responded(cut(" ", output=9)), max_tokens=4000, max_continuations=1)
+    assert book.end.terminal_reason == "retry_limit", "blanks are no text, so reasoning may have used the cap"
+    book = play(responded(cut(output=482)), responded(cut("Half", output=9)), max_tokens=4000, max_continuations=1)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
+    again = "A long enough text that is said twice over."
+    book = play(*(responded(cut(again, output=482)) for _ in "ab"), max_tokens=4000, max_continuations=1)
+    told = verdict(book.snapshot)
+    assert told.startswith("Cut off 2 times, the last time at 482 of 4,000 tokens, below max_tokens, then stopped at ")
+    assert told.endswith(FULL)
+
+
+def test_a_watched_cut_is_the_caps_and_nobodys_continuation_limits():
+    book = play(truncated("Half", tokens=60), **WATCHED)
+    assert (book.end.status, book.end.stop_reason) == (TurnStatus.PARTIAL, StopReason.FINISH_REASON)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("max_tokens", "max_tokens")
+    assert verdict(book.snapshot) == (
+        "Cut off by max_tokens, with 60 of 60 tokens used; this call was only watched. How many more tokens it needed "
+        "is not in this recording. Re-run live to find out."
+    )
+    found = derive(book.recording)
+    assert found is not None
+    assert found.resource == "max_tokens"
+    assert "continuations" not in words_of(book)
+    assert "max_continuations" not in {node.name for node in found.tree.walk() if node.kind is Kind.CLAUSE}
+
+
+def test_a_watched_tool_call_that_was_cut_is_the_caps_too():
+    book = play(cut_call("Let me. "), **WATCHED)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("max_tokens", "max_tokens")
+    assert verdict(book.snapshot).startswith("A tool call was truncated by max_tokens and did not run")
+    assert "repair" not in words_of(book).replace("repair_pending", "")
+
+
+def test_a_watched_tool_call_that_was_written_badly_is_nobodys_limit():
+    book = play(malformed_call(), **WATCHED)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("broken_tool_call", None)
+    assert "malformed" in verdict(book.snapshot)
+
+
+def test_who_wrote_a_policy_without_continuations_is_named_as_before():
+    book = play(truncated("Half", tokens=60), max_continuations=0)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
+
+
+def test_a_what_if_of_a_watched_turn_is_judged_by_the_limits_it_is_given():
+    book = play(*(truncated(text, tokens=60) for text in "ab"), **{**WATCHED, "max_continuations": 1})
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
+
+
+def test_a_cut_with_a_whole_tool_call_that_is_handed_out_is_told():
+    book = play(responded(cut("", output=60, tool_calls=(call(),))), client_tools=True, **WATCHED)
+    assert book.end.status is TurnStatus.COMPLETED
+    assert verdict(book.snapshot) == "Ended in 1 call: cut off by max_tokens after whole tool calls, handed out."
+
+
+def test_a_budget_that_reasoning_ate_is_told_so():
+    eating = [responded(cut("", output=cap, reasoning=cap)) for cap in (60, 120)]
+    book = play(*eating)
+    assert book.end.terminal_reason == "repetition"
+    assert book.end.notice == (
+        "This answer is incomplete: reasoning used up max_tokens in 2 answers running, and no text came."
+    )
+    assert verdict(book.snapshot) == (
+        "Stopped because reasoning used up max_tokens in two answers running, the last time 120 of 120 tokens, and no "
+        "text came. A larger max_tokens may help; it is not known."
+    )
+    assert "with 120 of 120 tokens used for reasoning, and no text" in words_of(book)
+    assert "nothing new" not in words_of(book)
+
+
+def test_one_watched_answer_that_reasoning_ate_is_told_so_too():
+    book = play(responded(cut("", output=60, reasoning=60)), **WATCHED)
+    assert verdict(book.snapshot).startswith("Reasoning used up max_tokens before any text came, with 60 of 60 tokens")
+
+
+def test_turns_from_before_rules_were_numbered_are_told_as_before():
+    book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0, revision=None)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
+    assert verdict(book.snapshot).startswith("Cut off by max_tokens once")
+
+
+def test_a_whole_answer_is_not_looked_at():
+    assert verdict(play(ended("done")).snapshot) == "Completed in 1 call."

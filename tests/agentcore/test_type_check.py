@@ -1,0 +1,58 @@
+"""Values are held to their annotations, all the way down."""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from agentcore.argument_validation import unchecked
+from agentcore.events import ModelResponded, Started
+from agentcore.machine.snapshot import Snapshot
+from agentcore.messages import ChatResponse, TokenUsage
+from agentcore.policy import Limits, Policy
+from agentcore.type_check import misfits
+from agentcore.values import replace
+from tests.dashboard.turns.histories import answered, cut_twice, started, with_a_tool
+from tests.together import together
+
+
+def wrong(cls: Any, value: Any) -> list[str]:
+    return list(misfits(cls, value))
+
+
+def test_what_the_machine_itself_makes_fits():
+    for recording in (cut_twice(), with_a_tool()):
+        assert wrong(Policy, recording.policy) == []
+        assert wrong(Snapshot, recording.final) == []
+        for record in recording.records:
+            assert wrong(type(record.event), record.event) == []
+
+
+@together
+@pytest.mark.parametrize("value", ["3", 3.5, True, None, [3]])
+def test_a_number_that_is_none_is_found_at_its_place(value: Any):
+    assert wrong(Policy, Policy(limits=unchecked(Limits)(max_continuations=value))) == ["limits.max_continuations"]
+
+
+def test_what_may_be_missing_may_be_missing_and_nothing_else():
+    assert wrong(Limits, Limits(max_seconds=None)) == []
+    assert wrong(Limits, Limits(max_seconds=3)) == []
+    assert wrong(Limits, unchecked(Limits)(max_seconds="long")) == ["max_seconds"]
+
+
+def test_what_is_inside_lists_and_values_is_looked_at():
+    event = answered(1.0, "text")
+    assert isinstance(event, ModelResponded)
+    odd = replace(event.response, usage=unchecked(TokenUsage)(input_tokens="many"))
+    assert wrong(ModelResponded, replace(event, response=odd)) == ["response.usage"]
+    assert wrong(ModelResponded, replace(event, response="hello")) == ["response"]  # type: ignore[arg-type]
+    first = started()
+    assert wrong(Started, replace(first, messages=("hello",))) == ["messages.0"]  # type: ignore[arg-type]
+    assert wrong(Started, replace(first, messages=[*first.messages])) == ["messages"]  # type: ignore[arg-type]
+
+
+def test_every_field_of_an_answer_is_looked_at():
+    for field in fields(ChatResponse):
+        if field.name != "echo":  # anything a dialect wants back
+            value: Any = object()
+            assert wrong(ChatResponse, replace(ChatResponse(), **{field.name: value})) == [field.name], field.name

@@ -1,0 +1,56 @@
+"""The values of a JSON text are counted in its bytes; what stands in strings counts as one value."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from dashboard.agents.json_value_count import holds_more_values
+
+MOST = 100_000
+MANY = 15_000_000  #: bytes
+
+
+def count(value: Any) -> int:
+    match value:
+        case dict() | list():
+            inner = value.values() if isinstance(value, dict) else value
+            return 1 + (sum(map(count, inner)) or 1)  # an empty one counts as two
+        case _:
+            return 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1,
+        "[,{",
+        [],
+        {},
+        [[], {}, "", 0, None],
+        {"a,": [1, 2, {"[": "{,"}]},
+        ["\\", ",", '"', '\\"', '"\\\\,', '\\\\\\"[', "\\\\"],
+        {'",': {"\\": [{"é,": ["\ud83d", "\n,"]}]}},
+        {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": '{"a": [1, 2]}'}]}]},
+    ],
+)
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_the_count_is_exact(value: Any, separators: tuple[str, str]):
+    text, values = json.dumps(value, separators=separators).encode(), count(value)
+    assert not holds_more_values(text, values)
+    assert holds_more_values(text.ljust(values), values - 1)
+
+
+@pytest.mark.parametrize(
+    "content", [b'["' + b",[{" * MOST + b'"]', b'["' + b'\\",' * MOST + b'"]', b'["' + b"[" * 2 * MOST]
+)
+def test_punctuation_in_strings_is_no_value(content: bytes):
+    assert not holds_more_values(content, MOST)
+
+
+@pytest.mark.parametrize("unit", [b"{},", b'"",', b'"\\\\",', b"[", b'{"":', b'"",",,,,,,,,,,,,,,,,"'])
+def test_many_values_are_counted_in_a_moment(unit: bytes):
+    began = time.process_time()
+    assert holds_more_values(b"[" + unit * (MANY // len(unit)), MOST)
+    assert time.process_time() - began < 2

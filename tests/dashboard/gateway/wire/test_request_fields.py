@@ -1,0 +1,161 @@
+"""What an OpenAI caller sets, in the words of each dialect; every dialect has its row."""
+
+import json
+
+import pytest
+
+from agentcore.providers import PROVIDERS
+from dashboard.gateway.wire.chat.request_parser import read_request
+from dashboard.gateway.wire.parsed_request import ParsedRequest
+from dashboard.gateway.wire.request_fields import extra_of, tools_of
+
+LOOK = {"type": "function", "function": {"name": "look", "description": "", "parameters": {}}}
+NAMED = {"type": "function", "function": {"name": "look"}}
+SET = {"temperature": 0.5, "top_p": 0.9, "stop": ["a", "b"], "seed": 7, "user": "ada", "unheard_of": 1}
+
+
+def asked(**body):
+    found = read_request(
+        json.dumps({"model": "m", "messages": [{"role": "user", "content": "?"}], **body}).encode(), lambda _: None
+    )
+    assert isinstance(found, ParsedRequest), found
+    return found
+
+
+@pytest.mark.parametrize("dialect", PROVIDERS)
+def test_every_dialect_is_told_what_it_knows_and_only_openai_what_nobody_knows(dialect):
+    told = json.dumps(extra_of(asked(**SET), dialect))
+    assert "0.5" in told
+    assert ("unheard_of" in told) == (dialect in ("openai", "llama"))
+    assert extra_of(asked(), dialect) == {}
+
+
+def test_settings_go_under_their_names_there():
+    given = asked(**SET)
+    assert extra_of(given, "anthropic") == {
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "stop_sequences": ["a", "b"],
+        "metadata": {"user_id": "ada"},
+    }
+    config = {"temperature": 0.5, "topP": 0.9, "seed": 7, "stopSequences": ["a", "b"]}
+    assert extra_of(given, "gemini") == {"generationConfig": config}
+    assert extra_of(given, "bedrock") == {
+        "inferenceConfig": {"temperature": 0.5, "topP": 0.9, "stopSequences": ["a", "b"]}
+    }
+    assert extra_of(given, "ollama") == {"options": {"temperature": 0.5, "top_p": 0.9, "seed": 7, "stop": ["a", "b"]}}
+    assert extra_of(given, "cohere") == {"temperature": 0.5, "p": 0.9, "seed": 7, "stop_sequences": ["a", "b"]}
+    assert extra_of(given, "openai_responses") == {"temperature": 0.5, "top_p": 0.9, "user": "ada"}
+
+
+CHOICES = {
+    "openai": {"auto": "auto", "required": "required", "none": "none", "look": NAMED},
+    "openai_responses": {
+        "auto": "auto",
+        "required": "required",
+        "none": "none",
+        "look": {"type": "function", "name": "look"},
+    },
+    "anthropic": {
+        "auto": None,
+        "required": {"type": "any"},
+        "none": {"type": "none"},
+        "look": {"type": "tool", "name": "look"},
+    },
+    "cohere": {"auto": None, "required": "REQUIRED", "none": "NONE", "look": "REQUIRED"},
+}
+
+
+@pytest.mark.parametrize("dialect", CHOICES)
+def test_the_choice_of_a_tool_is_told(dialect):
+    for word, wanted in CHOICES[dialect].items():
+        given = asked(tools=[LOOK], tool_choice=NAMED if word == "look" else word)
+        assert extra_of(given, dialect).get("tool_choice") == wanted, word
+
+
+def test_gemini_and_bedrock_are_told_it_in_groups_of_their_own():
+    required, named = asked(tools=[LOOK], tool_choice="required"), asked(tools=[LOOK], tool_choice=NAMED)
+    assert extra_of(required, "gemini") == {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}
+    only = {"mode": "ANY", "allowedFunctionNames": ["look"]}
+    assert extra_of(named, "gemini") == {"toolConfig": {"functionCallingConfig": only}}
+    assert extra_of(required, "bedrock") == {"toolConfig": {"toolChoice": {"any": {}}}}
+    assert extra_of(named, "bedrock") == {"toolConfig": {"toolChoice": {"tool": {"name": "look"}}}}
+
+
+def test_where_none_cannot_be_told_no_tool_is():
+    given = asked(tools=[LOOK], tool_choice="none")
+    kept_from = [dialect for dialect in PROVIDERS if not tools_of(given, dialect)]
+    assert kept_from == ["bedrock", "ollama", "llama"]
+    assert all(tools_of(asked(tools=[LOOK]), dialect) for dialect in PROVIDERS)
+
+
+WAIT = {"type": "function", "function": {"name": "wait", "description": "", "parameters": {}}}
+
+
+def allowing(mode, *names):
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    return asked(
+        tools=[LOOK, WAIT], tool_choice={"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
+    )
+
+
+@pytest.mark.parametrize("dialect", PROVIDERS)
+def test_of_tools_of_which_some_are_allowed_only_those_are_told(dialect):
+    names = [spec.name for spec in tools_of(allowing("auto", "wait"), dialect)]
+    assert names == (["look", "wait"] if dialect == "openai" else ["wait"])
+
+
+@pytest.mark.parametrize("dialect", PROVIDERS)
+def test_where_the_one_that_has_to_be_called_cannot_be_named_no_other_is_told(dialect):
+    names = [spec.name for spec in tools_of(asked(tools=[LOOK, WAIT], tool_choice=NAMED), dialect)]
+    assert names == (["look"] if dialect in ("cohere", "ollama", "llama") else ["look", "wait"])
+
+
+def test_how_to_choose_among_those_that_are_allowed_is_told():
+    given = allowing("required", "wait")
+    assert extra_of(given, "openai")["tool_choice"] == given.offered.choice
+    assert extra_of(given, "openai_responses")["tool_choice"] == "required"
+    assert extra_of(given, "anthropic")["tool_choice"] == {"type": "any"}
+    assert extra_of(given, "cohere")["tool_choice"] == "REQUIRED"
+    assert extra_of(given, "gemini") == {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}
+    assert extra_of(given, "bedrock") == {"toolConfig": {"toolChoice": {"any": {}}}}
+
+
+@pytest.mark.parametrize("dialect", [dialect for dialect in PROVIDERS if dialect not in ("openai", "openai_responses")])
+def test_where_no_tool_is_left_nothing_is_said_of_their_choice(dialect):
+    assert extra_of(allowing("required"), dialect) == {}
+
+
+def test_one_call_at_a_time():
+    given = asked(tools=[LOOK], parallel_tool_calls=False)
+    assert extra_of(given, "openai")["parallel_tool_calls"] is False
+    assert extra_of(given, "anthropic")["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
+    assert extra_of(given, "openai_responses")["parallel_tool_calls"] is False
+
+
+def test_tools_that_say_more_than_we_do_go_up_as_they_came():
+    strict = {"type": "function", "function": {**LOOK["function"], "strict": True}}
+    assert extra_of(asked(tools=[strict]), "openai") == {"tools": [strict]}
+    assert extra_of(asked(tools=[LOOK]), "openai") == {}
+
+
+def test_json_without_a_schema_is_asked_for_where_that_can_be_said():
+    given = asked(response_format={"type": "json_object"})
+    assert extra_of(given, "openai") == {"response_format": {"type": "json_object"}}
+    assert extra_of(given, "gemini") == {"generationConfig": {"responseMimeType": "application/json"}}
+    assert extra_of(given, "ollama") == {"format": "json"}
+    assert extra_of(given, "cohere") == {"response_format": {"type": "json_object"}}
+    assert extra_of(given, "openai_responses") == {"text": {"format": {"type": "json_object"}}}
+
+
+def test_the_responses_api_is_told_how_strictly_a_schema_and_a_tool_are_meant():
+    described = {"name": "report", "strict": True, "schema": {"type": "object"}}
+    given = asked(response_format={"type": "json_schema", "json_schema": described}, verbosity="low")
+    assert extra_of(given, "openai_responses") == {
+        "text": {"verbosity": "low", "format": {"type": "json_schema", **described}}
+    }
+    strict = {"type": "function", "function": {**LOOK["function"], "strict": True}}
+    tools = extra_of(asked(tools=[strict, WAIT]), "openai_responses")["tools"]
+    assert [(tool["name"], tool["strict"]) for tool in tools] == [("look", True), ("wait", False)]
+    none = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}
+    assert "tools" not in extra_of(asked(tools=[strict], tool_choice=none), "openai_responses")

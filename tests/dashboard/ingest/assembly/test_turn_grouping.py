@@ -1,0 +1,124 @@
+"""Which calls of a trace are one turn, and what the machine makes of them."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from agentcore.events import ModelFailed, ModelResponded, ToolsReturned, WokeUp
+from dashboard.ingest.assembly.call_dedup import MOST_TELLING
+from dashboard.ingest.assembly.trace import TraceTurn, turns_of
+from dashboard.ingest.conventions.span_reader import seen
+from dashboard.ingest.conventions.spans import Span
+from dashboard.ingest.services import base_policy
+
+SECOND, START = 10**9, 2 * 10**18
+USER = {"role": "user", "parts": [{"type": "text", "content": "Why?"}]}
+
+
+def chat(place: int, *, parent: str = "a" * 16, reason: str = "stop", text: str = "Because.", **more: Any) -> Span:
+    said = {"role": "assistant", "parts": [{"type": "text", "content": text}], "finish_reason": reason}
+    attributes = {
+        "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "m",
+        "gen_ai.request.max_tokens": 50, "gen_ai.response.finish_reasons": [reason], "gen_ai.usage.output_tokens": 50,
+        "gen_ai.input.messages": json.dumps(more.pop("asked", [USER])), "gen_ai.output.messages": json.dumps([said]),
+    }  # fmt: skip
+    start = START + 2 * place * SECOND
+    named = {name: more.pop(name) for name in ("failed", "message") if name in more}
+    return Span("1" * 32, f"{place + 1:016x}", parent, "chat m", start, start + SECOND,
+                attributes={**attributes, **more}, **named)  # fmt: skip
+
+
+def agent() -> Span:
+    about = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "thinker"}
+    return Span("1" * 32, "a" * 16, "", "invoke_agent", START, START + 99 * SECOND, attributes=about)
+
+
+def made(*spans: Span) -> list[TraceTurn]:
+    told = [one for span in spans if (one := seen(span)) is not None]
+    return turns_of("1" * 32, told, {span.id: span.parent for span in spans}, base_policy(), lambda *_: [])
+
+
+def kinds(turn: TraceTurn) -> list[type]:
+    return [type(told.event) for told in turn.history.told][1:]
+
+
+def test_a_cut_answer_whose_text_the_next_call_holds_is_continued() -> None:
+    said = {"role": "assistant", "parts": [{"type": "text", "content": "Agents stop for"}]}
+    first = chat(0, reason="length", text="Agents stop for")
+    (turn,) = made(first, chat(1, text=" many reasons.", asked=[USER, said]))
+    assert kinds(turn) == [ModelResponded, ModelResponded]
+    assert turn.history.policy.limits.max_continuations == 1
+    assert turn.history.snapshot.end is not None
+    assert turn.history.snapshot.end.output_text == "Agents stop for many reasons."
+
+
+def test_a_cut_answer_that_the_next_call_does_not_hold_is_the_end_of_its_turn() -> None:
+    assert len(made(chat(0, reason="length"), chat(1))) == 2
+
+
+def test_a_failed_call_that_is_made_again_is_a_retry() -> None:
+    failed = chat(0, failed=True, message="Error code: 429 - slow down")
+    (turn,) = made(failed, chat(1))
+    assert kinds(turn) == [ModelFailed, WokeUp, ModelResponded]
+    assert turn.history.snapshot.end is not None
+    assert turn.history.snapshot.end.status == "completed"
+
+
+def test_calls_of_different_models_or_at_the_same_time_are_turns_of_their_own() -> None:
+    assert len(made(agent(), chat(0), chat(1))) == 2
+    failed = chat(0, failed=True, message="Error code: 429")
+    assert len(made(agent(), failed, chat(1, **{"gen_ai.request.model": "other"}))) == 2
+
+
+def test_a_loop_that_ends_with_tool_calls_is_handed_out_call_by_call() -> None:
+    part = {"type": "tool_call", "id": "call_1", "name": "search", "arguments": {}}
+    asking = {"role": "assistant", "parts": [part], "finish_reason": "tool_call"}
+    result = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "call_1", "response": "found"}]}
+    first = chat(0, reason="tool_calls", **{"gen_ai.output.messages": json.dumps([asking])})
+    second = chat(1, asked=[USER, asking, result])
+    (turn,) = made(agent(), first, second)
+    assert kinds(turn) == [ModelResponded, ToolsReturned, ModelResponded]
+    last = {"type": "tool_call", "id": "call_2", "name": "final", "arguments": {}}
+    output = [{"role": "assistant", "parts": [last], "finish_reason": "tool_call"}]
+    ending = chat(
+        1, asked=[USER, asking, result], reason="tool_calls", **{"gen_ai.output.messages": json.dumps(output)}
+    )
+    turns = made(agent(), first, ending)
+    assert [kinds(turn) for turn in turns] == [[ModelResponded], [ModelResponded]]
+    assert all(later.follows == earlier.id for earlier, later in pairwise(turns))
+
+
+def test_a_turn_has_the_same_id_whatever_else_has_come_of_its_trace() -> None:
+    (alone,) = made(chat(0))
+    (beneath,) = made(agent(), chat(0))
+    assert alone.id == beneath.id
+    assert alone.id.version == 7
+
+
+def test_spans_that_are_above_one_another_in_a_circle_are_read_all_the_same() -> None:
+    one, other = chat(0, parent="b" * 16), agent()
+    circle = Span("1" * 32, "b" * 16, "a" * 16, "x", START, START)
+    looped = Span("1" * 32, "a" * 16, "b" * 16, other.name, START, START, attributes=other.attributes)
+    assert len(made(one, circle, looped)) == 1
+
+
+class Counted(dict[str, str]):
+    """Parents of spans, which count how often they are asked for."""
+
+    asked = 0
+
+    def get(self, span: str, default: Any = None) -> Any:
+        self.asked += 1
+        return super().get(span, default)
+
+
+def test_calls_within_one_another_without_end_are_each_compared_with_few() -> None:
+    spans = [chat(place, parent=f"{place:016x}") for place in range(1, 60)]
+    spans = [replace(span, start=START, end=START + SECOND) for span in spans]
+    parents = Counted({span.id: span.parent for span in spans})
+    turns = turns_of("1" * 32, [one for span in spans if (one := seen(span))], parents, base_policy(), lambda *_: [])
+    told = [step.call.spans for turn in turns for step in turn.history.turn.steps]
+    assert sum(map(len, told)) == len(spans)
+    assert max(map(len, told)) == MOST_TELLING
+    assert parents.asked < 3 * sum(range(len(spans)))

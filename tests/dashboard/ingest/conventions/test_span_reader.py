@@ -1,0 +1,134 @@
+"""A span in each convention's words: the forms that no recorded export shows."""
+
+import json
+from typing import Any
+
+from agentcore.messages import Role
+from dashboard.ingest.conventions.observations import Loop, ModelCall, ToolRun
+from dashboard.ingest.conventions.span_reader import seen
+from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
+
+SECOND = 10**9
+
+
+def span(*events: SpanEvent, **attributes: Any) -> Span:
+    named = {name.replace("__", "."): value for name, value in attributes.items()}
+    return Span("1" * 32, "2" * 16, "", "a span", 2 * 10**18, 2 * 10**18 + SECOND, attributes=named, events=events)
+
+
+def call(*events: SpanEvent, **attributes: Any) -> ModelCall:
+    told = seen(span(*events, **attributes))
+    assert isinstance(told, ModelCall)
+    return told
+
+
+def test_openllmetrys_numbered_messages_of_older_releases() -> None:
+    told = call(
+        **{
+            "llm.request.type": "chat", "gen_ai.system": "OpenAI", "gen_ai.request.model": "gpt-4o",
+            "gen_ai.prompt.0.role": "system", "gen_ai.prompt.0.content": "Be brief.",
+            "gen_ai.prompt.1.role": "user", "gen_ai.prompt.1.content": "Why?",
+            "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.finish_reason": "length",
+            "gen_ai.completion.0.tool_calls.0.id": "call_1", "gen_ai.completion.0.tool_calls.0.name": "search",
+            "gen_ai.completion.0.tool_calls.0.arguments": '{"q": "wh', "llm.request.functions.0.name": "search",
+            "llm.request.functions.0.parameters": '{"type": "object"}', "gen_ai.usage.prompt_tokens": 9,
+            "gen_ai.usage.completion_tokens": "30",
+        }
+    )  # fmt: skip
+    assert (told.content.system, [message.text for message in told.content.input or ()]) == ("Be brief.", ["Why?"])
+    assert [(asked.name, asked.raw) for asked in told.content.calls or ()] == [("search", '{"q": "wh')]
+    assert told.content.tools[0].schema == {"type": "object"}
+    assert [word.raw for word in told.words] == ["length"]
+    assert told.usage is not None
+    assert (told.usage.input_tokens, told.usage.output_tokens) == (9, 30)
+
+
+def test_messages_as_events_on_the_span_and_in_the_log() -> None:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Because."}}
+    on_span = call(
+        SpanEvent("gen_ai.user.message", {"content": "Why?"}), SpanEvent("gen_ai.choice", choice),
+        gen_ai__system="openai", gen_ai__request__model="gpt-4o",
+    )  # fmt: skip
+    in_log = seen(
+        span(gen_ai__operation__name="chat", gen_ai__request__model="gpt-4o"),
+        [
+            LogEvent("1" * 32, "2" * 16, "gen_ai.choice", {"body": choice}),
+            LogEvent("1" * 32, "2" * 16, "gen_ai.user.message", {"body": {"content": "Why?"}}),
+        ],
+    )
+    for told in (on_span, in_log):
+        assert isinstance(told, ModelCall)
+        assert (told.content.text, [word.raw for word in told.words]) == ("Because.", ["stop"])
+        assert [(message.role, message.text) for message in told.content.input or ()] == [(Role.USER, "Why?")]
+
+
+def test_a_reason_in_the_singular_and_one_written_as_json() -> None:
+    for attributes in (
+        {"gen_ai.response.finish_reason": "length"},
+        {"gen_ai.response.finish_reasons": '["length"]'},
+        {"gen_ai.response.finish_reasons": ["length"]},
+    ):
+        told = call(**attributes, gen_ai__operation__name="chat")
+        assert [word.raw for word in told.words] == ["length"]
+
+
+def test_an_empty_reason_is_none() -> None:
+    assert call(gen_ai__operation__name="chat", gen_ai__response__finish_reasons=[""]).words == ()
+
+
+def test_a_call_that_langchain_could_not_read_is_found_in_the_whole_answer() -> None:
+    broken = {"id": "call_1", "name": "search", "args": '{"q": "wh', "error": "cut"}
+    kwargs = {"content": "", "tool_calls": [], "invalid_tool_calls": [broken]}
+    message = {"lc": 1, "type": "constructor", "kwargs": kwargs}
+    output = {"generations": [[{"text": "", "message": message, "generation_info": {"finish_reason": "length"}}]]}
+    told = call(
+        **{
+            "openinference.span.kind": "LLM", "llm.model_name": "gpt-4o", "output.value": json.dumps(output),
+            "llm.output_messages.0.message.role": "assistant",
+        }
+    )  # fmt: skip
+    assert [(asked.name, asked.raw) for asked in told.content.calls or ()] == [("search", '{"q": "wh')]
+    assert [word.raw for word in told.words] == ["length"]
+
+
+def test_arguments_that_pydantic_ai_could_not_read_are_taken_out_of_their_wrapping() -> None:
+    part = {"type": "tool_call", "id": "call_1", "name": "search", "arguments": {"INVALID_JSON": '{"q": "wh'}}
+    output = json.dumps([{"role": "assistant", "parts": [part], "finish_reason": "length"}])
+    told = call(gen_ai__operation__name="chat", **{"gen_ai.output.messages": output})
+    assert (told.content.calls or ())[0].raw == '{"q": "wh'
+
+
+def test_the_end_of_a_stream_that_logfire_writes_is_a_call_with_its_answer() -> None:
+    answer = {"message": {"role": "assistant", "content": "Because."}, "finish_reason": "stop"}
+    told = call(
+        **{"logfire.span_type": "log", "gen_ai.request.model": "gpt-4o", "response_data": json.dumps(answer)},
+    )
+    assert told.content.text == "Because."
+    pending = span(**{"logfire.span_type": "pending_span", "gen_ai.operation.name": "chat"})
+    assert seen(pending) is None
+
+
+def test_loops_and_tools_are_told_apart_and_other_operations_are_nothing() -> None:
+    kinds = {
+        ("gen_ai.operation.name", "invoke_agent"): Loop, ("traceloop.span.kind", "workflow"): Loop,
+        ("openinference.span.kind", "AGENT"): Loop, ("openinference.span.kind", "TOOL"): ToolRun,
+        ("gen_ai.operation.name", "execute_tool"): ToolRun, ("ai.operationId", "ai.streamText"): Loop,
+    }  # fmt: skip
+    for (name, value), kind in kinds.items():
+        assert isinstance(seen(span(**{name: value})), kind)
+    embedding = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": "m", "gen_ai.usage.output_tokens": 1}
+    assert seen(span(**embedding)) is None
+    assert seen(span(**{"http.request.method": "POST"})) is None
+    assert seen(span(**{"openinference.span.kind": "RETRIEVER"})) is None
+
+
+def test_a_failure_is_what_its_status_its_class_and_its_words_say() -> None:
+    cases = [
+        ({"http.response.status_code": 429, "error.type": "x"}, "rate_limit", 429),
+        ({"error.type": "openai.APITimeoutError"}, "timeout", None),
+        ({"error.type": "SomethingElse"}, "not_told", None),
+    ]
+    for attributes, kind, status in cases:
+        error = call(gen_ai__operation__name="chat", **attributes).error
+        assert error is not None
+        assert (error.kind, error.status) == (kind, status)

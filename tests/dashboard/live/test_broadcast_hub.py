@@ -1,0 +1,231 @@
+"""Rooms over a real layer: one look for all, nobody waits for the slow, and every page ends up true."""
+
+import asyncio
+import random
+from collections.abc import Hashable, Iterator
+
+import pytest
+from channels.layers import get_channel_layer
+
+from dashboard.live import broadcast_hub
+from dashboard.live.broadcast_hub import DONE, TRY_AGAIN, hub_of
+from dashboard.live.scenes import Scene
+from dashboard.live.subscriber import CLOSE, MOST_WAITING, Message, Subscriber
+
+GROUP = "numbers"
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    yield
+    assert not any(broadcast_hub._rooms.values())
+
+
+class Subject:
+    """What is watched: numbers that are only added to."""
+
+    def __init__(self) -> None:
+        self.numbers = [0]
+        self.over = False
+        self.looks = 0
+        self.rendered = 0
+        self.broken = False
+
+    async def add(self) -> None:
+        self.numbers.append(len(self.numbers))
+        await get_channel_layer().group_send(GROUP, {"type": "turn.changed"})
+
+
+class Numbers(Scene):
+    """Pushes the numbers a page lacks; to a page of which nothing is known, all of them."""
+
+    group = GROUP
+    pace = 0.01
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject: Subject = subject
+        self.count = 0
+
+    def look(self) -> None:
+        if self.subject.broken:
+            raise ConnectionError("the database is away")
+        self.subject.looks += 1
+        self.count, self.over = len(self.subject.numbers), self.subject.over
+
+    def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
+        self.subject.rendered += 1
+        begin = shows if isinstance(shows, int) else 0
+        what = "all" if shows is None else "more"
+        said = " ".join(map(str, self.subject.numbers[begin : self.count]))
+        return ([f"{what} {said}"] if begin < self.count else []), self.count
+
+    def is_over(self) -> bool:
+        return self.over
+
+
+class Page:
+    """A browser's page: what it was sent, put together; `reads` says whether it reads just now."""
+
+    def __init__(self, subject: Subject, shows: int = 0) -> None:
+        self.numbers = list(range(shows))
+        self.closed: int | None = None
+        self.received: list[str] = []
+        self.reads = asyncio.Event()
+        self.reads.set()
+        self.viewer = Subscriber(self._take, shows)
+        self.room = hub_of(Numbers(subject))
+        self.room.join(self.viewer)
+        self.writing = asyncio.create_task(self.viewer.write())
+
+    async def _take(self, message: Message) -> None:
+        await self.reads.wait()
+        if message["type"] == CLOSE:
+            self.closed = message["code"]
+            return
+        self.received.append(message["text"])
+        what, *numbers = message["text"].split()
+        self.numbers = [*([] if what == "all" else self.numbers), *map(int, numbers)]
+
+    async def leave(self) -> None:
+        self.room.leave(self.viewer)
+        self.writing.cancel()
+        await asyncio.gather(self.writing, return_exceptions=True)
+
+
+async def until(true: object) -> None:
+    async with asyncio.timeout(60):
+        while not true():
+            await asyncio.sleep(0.005)
+
+
+async def all_left(pages: list[Page]) -> None:
+    for page in pages:
+        await page.leave()
+
+
+async def test_a_change_is_looked_at_and_rendered_once_for_all_viewers():
+    subject = Subject()
+    pages = [Page(subject) for _ in range(50)]
+    await until(lambda: all(page.numbers == [0] for page in pages))
+    looks, rendered = subject.looks, subject.rendered
+    await subject.add()
+    await until(lambda: all(page.numbers == [0, 1] for page in pages))
+    assert (subject.looks - looks, subject.rendered - rendered) == (1, 1)
+    assert len({id(page.received[-1]) for page in pages}) == 1
+    await all_left(pages)
+
+
+async def test_who_comes_later_is_sent_what_its_own_page_lacks():
+    subject = Subject()
+    first = Page(subject)
+    await subject.add()
+    await until(lambda: first.numbers == [0, 1])
+    later = Page(subject, shows=1)
+    newer = Page(subject, shows=2)
+    await until(lambda: later.numbers == [0, 1])
+    assert (later.received, newer.received) == (["more 1"], [])
+    await all_left([first, later, newer])
+
+
+async def test_a_viewer_that_does_not_read_holds_up_nobody_and_is_told_all_when_it_reads_again():
+    subject = Subject()
+    slow, quick = Page(subject), Page(subject)
+    await until(lambda: slow.numbers == quick.numbers == [0])
+    slow.reads.clear()
+    for count in range(2, 2 * MOST_WAITING):
+        await subject.add()
+        await until(lambda count=count: len(quick.numbers) == count)
+    assert slow.numbers == [0]
+    slow.reads.set()
+    await until(lambda: slow.numbers == quick.numbers == subject.numbers)
+    assert [text for text in slow.received if text.startswith("all")] == [slow.received[-1]]
+    assert len(slow.received) < MOST_WAITING
+    await all_left([slow, quick])
+
+
+async def test_sockets_are_closed_for_good_once_nothing_can_change_the_slow_ones_after_they_were_told():
+    subject = Subject()
+    slow, quick = Page(subject), Page(subject)
+    await until(lambda: slow.numbers == quick.numbers == [0])
+    slow.reads.clear()
+    for count in range(2, 2 * MOST_WAITING):
+        await subject.add()
+        await until(lambda count=count: len(quick.numbers) == count)
+    subject.over = True
+    await until(lambda: quick.closed == DONE)
+    slow.reads.set()
+    await until(lambda: slow.closed == DONE)
+    assert slow.numbers == quick.numbers == subject.numbers
+    await all_left([slow, quick])
+
+
+async def test_a_room_ends_with_its_last_viewer():
+    subject = Subject()
+    first, second = Page(subject), Page(subject)
+    assert first.room is second.room
+    await until(lambda: second.numbers == [0])
+    await first.leave()
+    assert hub_of(Numbers(subject)) is second.room
+    await second.leave()
+    looks = subject.looks
+    await subject.add()
+    await asyncio.sleep(0.1)
+    assert subject.looks == looks
+    again = Page(subject)
+    assert again.room is not first.room
+    await until(lambda: again.numbers == [0, 1])
+    await again.leave()
+
+
+async def test_a_look_that_fails_sends_all_pages_to_come_again_and_a_new_room_begins():
+    subject = Subject()
+    page = Page(subject)
+    await until(lambda: page.numbers == [0])
+    subject.broken = True
+    await subject.add()
+    await until(lambda: page.closed == TRY_AGAIN)
+    subject.broken = False
+    again = Page(subject, shows=1)
+    assert again.room is not page.room
+    await until(lambda: again.numbers == [0, 1])
+    await all_left([page, again])
+
+
+async def test_a_layer_that_cannot_be_reached_is_tried_again_and_pages_are_true_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async def refused(*_: object) -> None:
+        raise ConnectionError("the layer is away")
+
+    subject = Subject()
+    with monkeypatch.context() as away:
+        away.setattr(get_channel_layer(), "group_add", refused)
+        page = Page(subject)
+        await until(lambda: page.numbers == [0])
+        await subject.add()
+        await until(lambda: page.numbers == [0, 1])
+    await until(lambda: get_channel_layer().groups.get(GROUP))
+    await page.leave()
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_whatever_pages_do_each_ends_up_as_one_that_is_opened_anew(seed: int):
+    chance, subject = random.Random(seed), Subject()
+    pages: list[Page] = []
+    for _ in range(40):
+        match chance.randrange(5):
+            case 0 if len(pages) < 8:
+                pages.append(Page(subject, shows=chance.randint(0, len(subject.numbers))))
+            case 1 if pages:
+                await pages.pop(chance.randrange(len(pages))).leave()
+            case 2 if pages:
+                reads = chance.choice(pages).reads
+                reads.clear() if reads.is_set() else reads.set()
+            case _:
+                for _ in range(chance.choice([1, 1, 30])):
+                    await subject.add()
+                    await asyncio.sleep(chance.choice([0, 0, 0.012]))
+    for page in pages:
+        page.reads.set()
+    await until(lambda: all(page.numbers == subject.numbers for page in pages))
+    await all_left(pages)

@@ -1,0 +1,227 @@
+"""The drawer's form: what differs from what there is, and nothing else, is what changes."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from agentcore.machine.pending_tool_calls import pending_calls
+from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.live.models import Signal
+from dashboard.live.operator_forms import OperateForm
+from dashboard.live.services import turn_cancel, turn_control, turn_start
+from dashboard.turns.history import position_of, snapshot_at
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import AgentOf, drive
+from tests.dashboard.pages import HTMX, page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOTHING = {
+    "limits": {},
+    "max_tokens": None,
+    "error_policy": None,
+    "request": {},
+    "rewritten": {},
+    "answer": None,
+    "tool_calls": [],
+    "tool_results": [],
+}
+
+
+@pytest.fixture
+def held(agent_of: AgentOf) -> Turn:
+    """Held on two calls; what was asked has lines, which browsers end otherwise."""
+    agent = agent_of("sim-tools", tools=["calculator"], system_prompt="Be brief.\nBe kind.")
+    return drive(turn_start(agent=agent, input_text="Count.\nTwice.", breakpoints=[{"tool": "calculator"}]))
+
+
+def filled(turn: Turn, **typed: str) -> OperateForm:
+    """The form as a browser sends it back, with these fields typed into."""
+    snapshot = position_of(turn).snapshot
+    there = {name: "" if value is None else str(value) for name, value in OperateForm(turn, snapshot).initial.items()}
+    sent = {name: text.replace("\n", "\r\n") for name, text in {**there, **typed}.items()}
+    return OperateForm(turn, snapshot, sent)
+
+
+def changes(turn: Turn, **typed: str) -> dict:
+    form = filled(turn, **typed)
+    assert form.is_valid(), form.errors
+    return {name: value for name, value in form.changes().items() if name != "expected_seq"}
+
+
+def test_each_limit_says_its_key_its_unit_and_what_holds_where_it_is_empty(held: Turn):
+    form = OperateForm(held, position_of(held).snapshot)
+    told = {name: str(form[f"limit_{name}"].help_text) for name in LIMIT_FIELDS}
+    assert told["max_seconds"] == '<span class="mono">max_seconds</span>, in seconds'
+    assert all(LIMIT_FIELDS[name].unit in hint and name in hint for name, hint in told.items())
+    otherwise = {name: form.fields[f"limit_{name}"].widget.attrs["placeholder"] for name in LIMIT_FIELDS}
+    assert otherwise["max_total_completion_tokens"] == f"default: {4 * held.max_tokens:,} tokens"
+    assert otherwise["max_seconds"] == "default: no limit"
+    assert otherwise["max_steps"] == ""
+
+
+def test_what_is_sent_back_as_it_was_changes_nothing(held: Turn):
+    assert changes(held) == NOTHING
+
+
+def test_what_differs_is_what_changes(held: Turn):
+    first, second = pending_calls(position_of(held).snapshot)
+    said = changes(
+        held,
+        limit_max_continuations="5",
+        limit_max_seconds="1,200.5",
+        preset="retry_all",
+        max_tokens="70",
+        model="other",
+        system_prompt="Be\nlong.",
+        message_1="Count.\nOnce.",
+        arguments_0='{"expression": "1"}',
+        result_1="two",
+        answer_text="Mine.",
+        answer_calls='[{"name": "calculator", "arguments": {}}]',
+        answer_reason="max_tokens",
+    )
+    assert said == {
+        "limits": {"max_continuations": 5, "max_seconds": 1200.5},
+        "max_tokens": 70,
+        "error_policy": {"preset": "retry_all"},
+        "request": {"system_prompt": "Be\nlong.", "model": "other"},
+        "rewritten": {1: "Count.\nOnce."},
+        "answer": {
+            "text": "Mine.",
+            "tool_calls": [{"name": "calculator", "arguments": {}}],
+            "stop_reason": "max_tokens",
+        },
+        "tool_calls": [{"call_id": first.id, "arguments": {"expression": "1"}}],
+        "tool_results": [{"call_id": second.id, "name": "calculator", "result": "two"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("limit_max_continuations", "many", "max_continuations must be a whole number of continuations"),
+        ("limit_max_steps", "", "max_steps must be a whole number"),
+        ("limit_max_seconds", "-1", "it must be a number of seconds"),
+        ("max_tokens", "0", "at least 1 token"),
+        ("max_tokens", "", "Each call needs a bound; it cannot be empty. It is"),
+        ("arguments_0", "[", "This is not JSON"),
+        ("arguments_0", "[]", "must be an object"),
+        ("arguments_0", '{"expression": NaN}', "This is not JSON"),
+        ("arguments_0", '{"expression": -Infinity}', "This is not JSON"),
+        ("arguments_0", '{"expression": 1e999}', "This is not JSON"),
+        ("arguments_0", '{"expression": "\\ud800"}', "This is not JSON"),
+        ("arguments_0", "[" * 5_000, "This is not JSON"),
+        ("answer_calls", '[{"name": "calculator", "arguments": {"expression": NaN}}]', "This is not JSON"),
+        ("answer_calls", '{"name": "x"}', "a list of objects"),
+        ("preset", "wild", "not one of the available choices"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(held: Turn, name: str, text: str, words: str):
+    form = filled(held, **{name: text})
+    assert not form.is_valid()
+    assert words in " ".join(form.errors[name])
+
+
+def test_a_limit_that_may_be_absent_can_be_taken_away(held: Turn):
+    turn_control(turn=held, by="ada", action="change", limits={"max_seconds": 60})
+    drive(held)
+    assert changes(held, limit_max_seconds="")["limits"] == {"max_seconds": None}
+
+
+def test_what_another_changed_meanwhile_is_not_undone_unseen(held: Turn):
+    form = filled(held, model="mine")
+    turn_control(turn=held, by="ben", action="change", limits={"max_continuations": 7})
+    drive(held)
+    again = form.carried_over(held, position_of(held).snapshot)
+    assert again.is_valid()
+    assert again.changes() == {**NOTHING, "expected_seq": held.last_seq, "request": {"model": "mine"}}
+
+
+def test_the_page_judges_what_was_sent_by_the_record_it_showed(browser: Client, held: Turn):
+    seen = held.last_seq
+    turn_control(turn=held, by="ben", action="change", limits={"max_continuations": 7})
+    drive(held)
+    assert snapshot_at(held, seen).limits.max_continuations == 3
+    sent = {**filled(held).data, "limit_max_continuations": "3", "model": "mine", "expected_seq": str(seen)}
+    address = f"/turns/{held.id}/control"
+    html = browser.post(address, {**sent, "panel": "1", "action": "release"}, headers=HTMX).content.decode()
+    assert "ben was first: change at" in html
+    assert 'value="mine"' in html
+    assert 'name="limit_max_continuations" value="7"' in html
+    assert not Signal.objects.filter(turn_id=held.id, action="release").exists()
+
+
+def test_a_change_by_the_page_goes_to_the_turn(browser: Client, held: Turn):
+    sent = {**filled(held, result_0="1", result_1="2").data, "panel": "1", "action": "release"}
+    assert browser.post(f"/turns/{held.id}/control", sent, headers=HTMX).status_code == 204
+    drive(held)
+    assert [m.text for m in position_of(held).snapshot.messages if m.tool_call_id] == ["1", "2"]
+
+
+def test_an_empty_message_is_refused_at_its_field_and_an_empty_prompt_is_none(browser: Client, held: Turn):
+    address = f"/turns/{held.id}/control"
+    nameless = {"expected_seq": str(held.last_seq), "panel": "1", "action": "change", "model": ""}
+    assert "The model must be a name of 1 to 200" in browser.post(address, nameless, headers=HTMX).content.decode()
+    sent = {**filled(held, message_1="", system_prompt="").data, "panel": "1", "action": "change"}
+    refused = browser.post(address, sent)
+    assert (refused.status_code, refused.content.decode().count("A message cannot be empty")) == (422, 1)
+    browser.post(address, {**sent, "message_1": filled(held).data["message_1"]}, headers=HTMX)
+    drive(held)
+    assert position_of(held).snapshot.asked.system_prompt == ""
+
+
+def test_without_htmx_the_form_is_a_page_and_a_refused_one_is_shown_again(browser: Client, held: Turn):
+    address = f"/turns/{held.id}/operate"
+    assert "Change the turn" in page(browser, address)
+    sent = {**filled(held, max_tokens="0").data, "panel": "1", "action": "release"}
+    refused = browser.post(f"/turns/{held.id}/control", sent)
+    assert (refused.status_code, "at least 1 token" in refused.content.decode()) == (422, True)
+
+
+def test_a_turn_that_has_not_begun_has_nothing_to_change(browser: Client, agent_of: AgentOf):
+    queued = turn_start(agent=agent_of("sim-essay"), input_text="Go.")
+    assert "has not started yet" in page(browser, f"/turns/{queued.id}/operate")
+
+
+def test_a_stranger_sees_no_form(held: Turn):
+    answer = Client().get(f"/turns/{held.id}/operate")
+    assert b"Change the turn" not in answer.content
+
+
+def test_what_is_not_sent_is_as_it_is(held: Turn):
+    seen = {"expected_seq": str(held.last_seq)}
+    assert OperateForm(held, position_of(held).snapshot, seen).is_valid()
+    form = OperateForm(held, position_of(held).snapshot, {**seen, "message_1": "Once.", "limit_max_steps": "9"})
+    assert form.is_valid(), form.errors
+    expected = {**NOTHING, "expected_seq": held.last_seq, "limits": {"max_steps": 9}, "rewritten": {1: "Once."}}
+    assert form.changes() == expected
+    assert not OperateForm(held, position_of(held).snapshot, {"message_1": "Once."}).is_valid()
+
+
+def test_what_was_typed_before_a_refusal_is_marked_so_that_it_is_sent_again(browser: Client, held: Turn):
+    sent = {"expected_seq": str(held.last_seq), "panel": "1", "action": "change", "model": "other", "max_tokens": "0"}
+    html = browser.post(f"/turns/{held.id}/control", sent, headers=HTMX).content.decode()
+    typed = re.findall(r'name="(\w+)"[^>]*data-typed', html)
+    assert sorted({*typed} - {"expected_seq"}) == ["max_tokens", "model"]
+
+
+def test_one_message_of_a_conversation_beyond_what_a_form_may_have_is_changed(browser: Client, held: Turn, settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 2_000
+    told = [{"role": "user", "text": "x" * 5_000}, {"role": "user", "text": "And?"}]
+    turn_control(turn=held, by="ben", action="change", request={"messages": told})
+    drive(held)
+    sent = {"expected_seq": str(held.last_seq), "panel": "1", "action": "change", "message_2": "And then?"}
+    assert browser.post(f"/turns/{held.id}/control", sent, headers=HTMX).status_code == 204
+    drive(held)
+    assert [m.text for m in position_of(held).snapshot.messages][:2] == ["x" * 5_000, "And then?"]
+
+
+def test_a_drawer_of_a_turn_that_has_ended_asks_for_nothing_to_be_sent_again(browser: Client, held: Turn):
+    sent = {"expected_seq": str(held.last_seq), "panel": "1", "action": "change", "model": "other"}
+    turn_cancel(turn=held, by="ben")
+    drive(held)
+    html = browser.post(f"/turns/{held.id}/control", sent, headers=HTMX).content.decode()
+    assert "This turn has ended already: it is cancelled. ben was first: cancel at" in html
+    assert "send it again" not in html

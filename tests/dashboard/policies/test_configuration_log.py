@@ -1,0 +1,105 @@
+"""The account of what was changed of agents and connections, readable and at a price that does not grow with it."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection as database
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from dashboard.accounts.models import User
+from dashboard.agents.change_tracking import on_behalf
+from dashboard.agents.models import Agent, Connection, Project
+from dashboard.agents.services import agent_create, connection_create, policy_create
+from dashboard.policies.audit_log import LENGTH
+from dashboard.policies.configuration_log import configuration_trail
+from dashboard.runtime.seed import seed
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def near(project: Project) -> Connection:
+    return connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
+
+
+@pytest.fixture
+def essay(project: Project, near: Connection) -> Agent:
+    return agent_create(project=project, name="essay", connection=near, model="m", max_tokens=60)
+
+
+def told(project: Project) -> list[str]:
+    return [entry.what for entry in configuration_trail(project, (Agent, Connection))]
+
+
+def queries_of(act: Callable[[], object]) -> int:
+    with CaptureQueriesContext(database) as queries:
+        act()
+    return len(queries)
+
+
+def test_what_an_agent_was_given_is_told_by_its_name(project: Project, essay: Agent):
+    for name in ("wide", "tight"):
+        essay.policy = policy_create(project=project, name=name).policy
+        essay.save()
+    essay.policy = None
+    essay.save()
+    assert told(project)[:3] == [
+        "changed the agent essay: policy tight → nothing",
+        "changed the agent essay: policy wide → tight",
+        "changed the agent essay: policy nothing → wide",
+    ]
+
+
+def test_what_is_gone_is_said_to_be(project: Project, near: Connection, essay: Agent):
+    essay.connection = connection_create(
+        project=project, name="far", provider="openai", base_url="http://127.0.0.1:8/v1"
+    )
+    essay.save()
+    near.delete()
+    assert "changed the agent essay: connection a connection that is gone → far" in told(project)
+
+
+def test_a_hundred_changes_are_asked_for_as_few_are(project: Project, near: Connection, essay: Agent):
+    def change(times: int) -> None:
+        for n in range(times):
+            near.max_output_tokens, essay.max_tokens = essay.max_tokens + n + 1, essay.max_tokens + 1
+            near.save()
+            essay.save()
+
+    change(1)
+    few = queries_of(lambda: told(project))
+    change(LENGTH)
+    assert queries_of(lambda: told(project)) == few
+    assert len(told(project)) == LENGTH
+
+
+def test_the_oldest_that_is_shown_is_compared_with_what_is_not(project: Project, near: Connection):
+    other = connection_create(project=project, name="far", provider="openai", base_url="http://127.0.0.1:8/v1")
+    for n in range(LENGTH):
+        of = (near, other)[n % 2]
+        of.max_output_tokens = n + 1
+        of.save()
+    shown = told(project)
+    assert shown[-1] == "changed the connection near: max_output_tokens nothing → 1"
+    assert shown[-3] == "changed the connection near: max_output_tokens 1 → 3"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_made_what_is_there_from_the_start_and_what_came_from_elsewhere(
+    browser: Client, project: Project, ann: User
+):
+    seed(simulator_url="http://127.0.0.1:1/v1")
+    html = page(browser, "/policies/changes")
+    assert "<b>the first start</b> made the connection simulator" in html
+    assert "<b>the first start</b> made the agent sim-essay" in html
+    seed(simulator_url="http://127.0.0.1:2/v1")
+    assert "<b>a later start</b> changed the connection simulator: base_url" in page(browser, "/policies/changes")
+    with on_behalf(ann):
+        Agent.objects.filter(name="sim-essay").update(max_tokens=7)
+    Agent.objects.filter(name="sim-odd").update(max_tokens=7)
+    html = page(browser, "/policies/changes")
+    assert "<b>ann</b> changed the agent sim-essay: max_tokens 150 → 7" in html
+    assert "<b>someone outside the pages and the API</b> changed the agent sim-odd" in html
+    assert "the system" not in html

@@ -1,0 +1,321 @@
+"""A draft judged beside what counts, over turns that really ran; none of them notices."""
+
+from dataclasses import asdict
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import DatabaseError, connection, transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from agentcore.replay import what_if
+from dashboard.accounts.models import User
+from dashboard.agents.models import PolicyActivation, PolicyVersion, Project
+from dashboard.agents.observe_policy import ENDLESS_CHARS
+from dashboard.agents.policies import overridden
+from dashboard.agents.policy_versions import version_activate
+from dashboard.agents.selectors import policy_version_active
+from dashboard.agents.services import policy_create
+from dashboard.policies import services, shadow_evaluation
+from dashboard.policies.audit_log import audit_entries, shadow_in_words
+from dashboard.policies.models import Shadow, ShadowVerdict
+from dashboard.policies.selectors import tally_of, turns_under
+from dashboard.timeline.services import turns_erase
+from dashboard.turns.history import recording_of
+from dashboard.turns.ids import first_id_at
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
+from tests.dashboard.pages import page
+from tests.dashboard.racing import at_once
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def tight(project: Project) -> PolicyVersion:
+    """A draft that allows one continuation where five count."""
+    policy_create(project=project, name="wide", limits={"max_continuations": 5})
+    return policy_create(project=project, name="wide", limits={"max_continuations": 1}, activate=False)
+
+
+@pytest.fixture
+def shadow(tight: PolicyVersion, ann: User) -> Shadow:
+    return services.shadow_start(version=tight, by=ann)
+
+
+def verdicts(shadow: Shadow) -> dict[str, str]:
+    return {str(verdict.turn_id): verdict.word for verdict in shadow.verdicts.all()}
+
+
+def test_turns_whose_rows_hold_their_policy_whole_are_judged_alike(play: Play, shadow: Shadow):
+    flips = play("sim-essay", name="a", max_tokens=150, policy=shadow.version.policy)
+    watched = play("sim-essay", name="b", max_tokens=150, policy=shadow.version.policy)
+    assert watched.policy_sources is not None
+    endless = {**watched.policy, "limits": {**watched.policy["limits"], "max_total_output_chars": ENDLESS_CHARS}}
+    Turn.objects.filter(id=flips.id).update(policy=flips.policy, policy_sources=flips.policy_sources)
+    for policy in (endless, [str(flips.id), {"limits": endless["limits"]}]):
+        Turn.objects.filter(id=watched.id).update(policy=policy)
+        assert [turn.id for turn in turns_under(shadow)] == [flips.id]
+
+
+def test_each_turn_is_judged_once_it_has_ended_and_keeps_its_own_end(play: Play, shadow: Shadow):
+    policy = shadow.version.policy
+    flips = play("sim-essay", name="a", max_tokens=150, policy=policy)
+    same = play("sim-essay", name="b", max_tokens=4000, policy=policy)
+    elsewhere = play("sim-essay", name="c", max_tokens=60)
+    before = {turn.id: (turn.status, turn.terminal_reason, turn.last_seq) for turn in (flips, same, elsewhere)}
+    assert shadow_evaluation.sweep() == 2
+    assert shadow_evaluation.sweep() == 0
+    assert verdicts(shadow) == {str(flips.id): "flipped", str(same.id): "same"}
+    for turn in (flips, same, elsewhere):
+        turn.refresh_from_db()
+        assert before[turn.id] == (turn.status, turn.terminal_reason, turn.last_seq)
+    flip = ShadowVerdict.objects.get(word="flipped")
+    assert (flip.before, flip.after) == ("completed", "retry_limit")
+    imagined = what_if(
+        recording_of(flips), overridden(recording_of(flips).policy, {"limits": {"max_continuations": 1}}), trace=False
+    )
+    assert imagined.final is not None
+    assert flip.tokens_delta == imagined.final.spent.output_tokens - flips.output_tokens
+    assert flip.calls_delta == imagined.final.spent.attempts - flips.attempts
+    # Started, cut, continued and cut again: there the draft has no continuation left.
+    assert (flip.parted_at, ShadowVerdict.objects.get(word="same").parted_at) == (3, None)
+    tally = tally_of(shadow)
+    assert (tally.sooner, tally.gone_on, tally.another_way) == (1, 0, 0)
+    assert flip.certainty == imagined.certainty == "recorded"
+    assert (tally.recorded, tally.certain, tally.estimated) == (2, 0, 0)
+
+
+def test_where_verdicts_from_before_did_not_say_how_certain_they_are_nothing_is_claimed(play: Play, shadow: Shadow):
+    play("sim-essay", max_tokens=150, policy=shadow.version.policy)
+    shadow_evaluation.sweep()
+    ShadowVerdict.objects.update(certainty="")
+    tally = tally_of(shadow)
+    assert (tally.recorded, tally.certain, tally.estimated) == (None, None, None)
+    assert tally.words.endswith("; how certain is not known")
+
+
+def test_tokens_that_nobody_counted_are_told_as_an_estimate(play: Play, shadow: Shadow, browser: Client):
+    policy = shadow.version.policy
+    play("sim-no-usage", name="a", max_tokens=150, policy=policy)
+    shadow_evaluation.sweep()
+    (verdict,) = shadow.verdicts.all()
+    assert verdict.word == "flipped"
+    assert ", about " in verdict.difference
+    tally = tally_of(shadow)
+    assert tally.about == 1
+    html = page(browser, reverse("policies:show", args=[policy.pk]))
+    assert "output tokens <b>≈ " in html
+    assert verdict.difference in html
+
+
+def test_other_numbers_that_decide_nothing_otherwise_part_no_turn(play: Play, project: Project):
+    policy_create(project=project, name="wide", limits={"max_continuations": 5})
+    other = {"max_continuations": 8, "max_seconds": 3600, "max_steps": 9}
+    draft = policy_create(project=project, name="wide", limits=other, activate=False)
+    services.shadow_start(version=draft)
+    play("sim-essay", max_tokens=150, policy=draft.policy)
+    shadow_evaluation.sweep()
+    verdict = ShadowVerdict.objects.get()
+    assert (verdict.word, verdict.parted_at, verdict.difference) == ("same", None, "")
+
+
+def test_a_turn_that_ends_the_same_by_other_decisions_is_told_apart(play: Play, project: Project):
+    wide = policy_create(project=project, name="wide", limits={"max_total_completion_tokens": 4_000}).policy
+    whole = play("sim-essay", name="first", max_tokens=150, policy=wide)
+    # The last call is clamped to what is left of the smaller total, and ends within it all the same.
+    just = {"max_total_completion_tokens": whole.output_tokens + 5}
+    draft = policy_create(project=project, name="wide", limits=just, activate=False)
+    shadow = services.shadow_start(version=draft)
+    turn = play("sim-essay", max_tokens=150, policy=draft.policy)
+    shadow_evaluation.sweep()
+    verdict, tally = ShadowVerdict.objects.get(), tally_of(shadow)
+    assert turn.status == "completed"
+    assert (verdict.word, verdict.parted_at is not None, tally.another_way) == ("same", True, 1)
+
+
+def test_where_the_recording_has_no_answer_nothing_is_guessed(play: Play, project: Project):
+    policy_create(project=project, name="wide", limits={"max_continuations": 0})
+    draft = policy_create(project=project, name="wide", limits={"max_continuations": 9}, activate=False)
+    shadow = services.shadow_start(version=draft)
+    play("sim-essay", max_tokens=60, policy=draft.policy)
+    shadow_evaluation.sweep()
+    tally = tally_of(shadow)
+    assert (tally.undecidable, tally.judged) == (1, 1)
+    assert ShadowVerdict.objects.get().certainty == "undecidable"
+    assert (tally.recorded, tally.certain, tally.estimated) == (0, 0, 0)
+
+
+def test_an_override_of_the_turn_stands_before_the_draft_too(play: Play, shadow: Shadow):
+    turn = play(
+        "sim-essay",
+        max_tokens=150,
+        policy=shadow.version.policy,
+        overrides={"limits": {"max_continuations": 4}},
+    )
+    shadow_evaluation.sweep()
+    assert verdicts(shadow) == {str(turn.id): "same"}
+
+
+def test_turns_from_before_the_shadow_and_after_its_end_are_not_judged(play: Play, tight: PolicyVersion):
+    play("sim-essay", name="a", max_tokens=150, policy=tight.policy)
+    shadow = services.shadow_start(version=tight)
+    services.shadow_stop(shadow=shadow)
+    play("sim-essay", name="b", max_tokens=150, policy=tight.policy)
+    assert shadow_evaluation.sweep() == 0
+    assert verdicts(shadow) == {}
+
+
+def test_what_is_judged_is_not_read_again_and_what_runs_is_waited_for(play: Play, shadow: Shadow, monkeypatch):
+    turn = play("sim-essay", max_tokens=150, policy=shadow.version.policy)
+    monkeypatch.setattr(shadow_evaluation, "SKEW", timedelta(0))
+    type(turn).objects.filter(pk=turn.pk).update(status="running")
+    assert shadow_evaluation.sweep() == 0
+    shadow.refresh_from_db()
+    assert shadow.seen_to > turn.id
+    assert (tally_of(shadow).judged, tally_of(shadow).waiting) == (0, 0)
+    type(turn).objects.filter(pk=turn.pk).update(status="completed")
+    assert tally_of(shadow).waiting == 1
+    assert shadow_evaluation.sweep() == 1
+    assert shadow_evaluation.sweep() == 0
+    assert (tally_of(shadow).judged, tally_of(shadow).waiting) == (1, 0)
+    shadow.refresh_from_db()
+    assert turn.id < shadow.seen_to <= first_id_at(timezone.now() + timedelta(seconds=1))
+
+
+def test_a_held_turn_holds_up_no_other_and_one_that_a_person_ended_is_let_be(play: Play, shadow: Shadow, monkeypatch):
+    policy = shadow.version.policy
+    held, dropped = (play("sim-essay", name=name, max_tokens=150, policy=policy) for name in "ab")
+    monkeypatch.setattr(shadow_evaluation, "SKEW", timedelta(0))
+    Turn.objects.update(status="held")
+    shadow_evaluation.sweep()
+    later = play("sim-essay", name="c", max_tokens=150, policy=policy)
+    assert shadow_evaluation.sweep() == 1
+    shadow.refresh_from_db()
+    assert shadow.seen_to > later.id
+    assert not turns_under(shadow).filter(id__lte=later.id).exists()
+    Turn.objects.filter(pk=dropped.pk).update(status="cancelled")
+    Turn.objects.filter(pk=held.pk).update(status="completed")
+    assert shadow_evaluation.sweep() == 1
+    assert verdicts(shadow) == {str(held.id): "flipped", str(later.id): "flipped"}
+
+
+def test_however_many_have_ended_one_sweep_judges_them_all_unless_its_time_is_over(
+    play: Play, shadow: Shadow, anns: Client, monkeypatch
+):
+    monkeypatch.setattr(shadow_evaluation, "BATCH", 2)
+    monkeypatch.setattr(shadow_evaluation, "SKEW", timedelta(0))
+    for name in "abcde":
+        play("sim-essay", name=name, max_tokens=150, policy=shadow.version.policy)
+    assert "5 waiting" in page(anns, f"/policies/{shadow.version.policy_id}")
+    with monkeypatch.context() as hurried:
+        hurried.setattr(shadow_evaluation, "SWEEP_SECONDS", 0.0)
+        assert shadow_evaluation.sweep() == 2
+    tally = tally_of(shadow)
+    assert (tally.judged, tally.waiting) == (2, 3)
+    assert shadow_in_words({**asdict(tally), "judged": 2}).endswith("; 3 more had not been evaluated yet)")
+    assert shadow_evaluation.sweep() == 3
+    assert tally_of(shadow).waiting == 0
+    assert "waiting" not in page(anns, f"/policies/{shadow.version.policy_id}")
+
+
+def test_a_verdict_goes_with_its_turn(play: Play, shadow: Shadow, project: Project, ann: User):
+    turn = play("sim-essay", max_tokens=150, policy=shadow.version.policy)
+    shadow_evaluation.sweep()
+    assert turns_erase(project=project, chosen=[turn.id], by=ann) == 1
+    assert verdicts(shadow) == {}
+
+
+def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shadow, anns: Client):
+    turn = play("sim-essay", max_tokens=150, policy=shadow.version.policy)
+    shadow_evaluation.sweep()
+    policy = shadow.version.policy
+    html = page(anns, f"/policies/{policy.pk}")
+    assert "would have stopped sooner: 1" in html
+    assert f"/turns/{turn.id}/replay?max_continuations=1" in html
+    told = unescape(
+        anns.post(f"/policies/shadows/{shadow.pk}/promote", {"why": "as tried"}, follow=True).content.decode()
+    )
+    tally = "1 would have stopped sooner, 0 undecidable; 1 recorded, 0 certain, 0 estimated"
+    assert f"activated v2 after a shadow run over 1 turn ({tally})" in told
+    assert "Promoted after a shadow run over 1 turn" in told
+    assert policy_version_active(policy=policy) == shadow.version
+    evidence = PolicyActivation.objects.get(version=shadow.version).evidence
+    assert (evidence["flipped"], evidence["judged"]) == (1, 1)
+    shadow.refresh_from_db()
+    assert shadow.ended_at is not None
+    assert shadow.ended_by == shadow.created_by, "who promoted it ended it"
+
+
+def test_a_shadow_ends_when_its_version_is_activated_elsewhere_and_offers_no_promotion(shadow: Shadow, anns: Client):
+    promote = f"/policies/shadows/{shadow.pk}/promote"
+    assert promote in page(anns, f"/policies/{shadow.version.policy_id}")
+    version_activate(version=shadow.version, why="by hand")
+    assert promote not in page(anns, f"/policies/{shadow.version.policy_id}")
+    shadow_evaluation.sweep()
+    shadow.refresh_from_db()
+    assert shadow.ended_at is not None
+
+
+def test_who_ended_a_shadow_is_kept_and_shown_where_it_is_listed_and_among_the_changes(
+    shadow: Shadow, ann: User, anns: Client
+):
+    bob = User.objects.create_user("bob")
+    services.shadow_stop(shadow=shadow, by=bob)
+    with pytest.raises(ValidationError, match="already ended"):
+        services.shadow_stop(shadow=shadow, by=ann)
+    shadow.refresh_from_db()
+    assert shadow.ended_by == bob
+    html = page(anns, f"/policies/{shadow.version.policy_id}")
+    assert "by ann; ended by bob" in html
+    told = [(entry.by, entry.what) for entry in audit_entries(shadow.version.policy)]
+    assert told[:2] == [("bob", "ended the shadow run of v2"), ("ann", "started a shadow run of v2")]
+
+
+def test_the_shadow_that_somebody_ends_on_the_page_is_ended_by_them(shadow: Shadow, ann: User, anns: Client):
+    anns.post(f"/policies/shadows/{shadow.pk}/stop")
+    shadow.refresh_from_db()
+    assert shadow.ended_by == ann
+    ann.delete()
+    assert audit_entries(shadow.version.policy)[0].by == ""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE policies_shadow SET why = 'it was for another reason'",
+        "UPDATE policies_shadow SET started_at = now()",
+        "UPDATE policies_shadow SET ended_at = now()",
+        "UPDATE policies_shadow SET ended_at = NULL",
+        "UPDATE policies_shadow SET ended_by_id = created_by_id",
+        "DELETE FROM policies_shadow",
+    ],
+)
+def test_nobody_rewrites_who_had_what_judged_in_the_shadow(shadow: Shadow, statement: str):
+    services.shadow_stop(shadow=shadow, by=User.objects.create_user("bob"))
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: PolicyVersion, shadow: Shadow):
+    with pytest.raises(ValidationError, match="already has a shadow run"):
+        services.shadow_start(version=tight)
+    active = policy_version_active(policy=tight.policy)
+    assert active is not None
+    with pytest.raises(ValidationError, match="is already active"):
+        services.shadow_start(version=active)
+    services.shadow_stop(shadow=shadow)
+    with pytest.raises(ValidationError, match="already ended"):
+        services.shadow_stop(shadow=shadow)
+
+
+def test_of_two_who_begin_the_same_shadow_at_once_one_is_told_that_it_runs(tight: PolicyVersion, ann: User):
+    def begin() -> Shadow:
+        return services.shadow_start(version=tight, by=ann)
+
+    with pytest.raises(ValidationError, match="wide v2 already has a shadow run"):
+        at_once(begin, begin)
+    assert Shadow.objects.count() == 1

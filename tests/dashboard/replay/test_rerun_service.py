@@ -1,0 +1,190 @@
+"""Re-runs: from anywhere, under other words, at another connection; and clear words where that cannot be."""
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from agentcore.replay import fold, unforkable
+from dashboard.agents.models import Agent, Connection
+from dashboard.agents.services import connection_create
+from dashboard.live.services import turn_start
+from dashboard.replay.lineage import changes
+from dashboard.replay.rerun_changes import RerunChanges
+from dashboard.replay.rerun_service import turn_go_on, turn_rerun
+from dashboard.replay.services import turn_verify, turn_what_if
+from dashboard.simulator.texts import ESSAY
+from dashboard.turns.history import messages_of, recording_of
+from dashboard.turns.models import Attempt, Record, Turn
+from tests.dashboard.driving import AgentOf, Play, drive
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    """Cut four times at 60 tokens, partial."""
+    return play("sim-essay", overrides={"max_tokens": 60})
+
+
+@pytest.fixture
+def counted(play: Play) -> Turn:
+    """It called a calculator twice."""
+    return play("sim-tools", tools=["calculator"])
+
+
+@pytest.fixture
+def other(simulator_url: str, connection: Connection) -> Connection:
+    address = simulator_url.removesuffix("/v1")
+    return connection_create(project=connection.project, name="other", provider="anthropic", base_url=address)
+
+
+def refused(turn: Turn, overrides: dict[str, Any] | None = None, **more: Any) -> str:
+    before = Turn.objects.count()
+    with pytest.raises(ValidationError) as said:
+        turn_rerun(turn=turn, overrides=overrides or {}, **more)
+    assert Turn.objects.count() == before
+    return " ".join(said.value.messages)
+
+
+def test_every_record_of_a_turn_is_a_place_to_begin_or_says_why_not(counted: Turn):
+    for span in fold(recording_of(counted)):
+        seq = span.record.seq
+        if why := unforkable(span.after, seq):
+            assert why in refused(counted, from_record=seq)
+            continue
+        child = drive(turn_rerun(turn=counted, overrides={}, from_record=seq))
+        assert (child.status, child.forked_at) == (counted.status, seq)
+        assert child.output_text == counted.output_text
+        assert turn_verify(turn=child).verified
+
+
+def test_another_question_from_the_start_is_what_the_child_was_asked(cut: Turn):
+    child = drive(turn_rerun(turn=cut, overrides={}, words=RerunChanges(messages={1: "And why do people?"})))
+    assert child.input_text == "And why do people?"
+    assert "And why do people?" in Attempt.objects.get(turn_id=child.id, index=1).request + _messages(child)
+    assert child.overrides["said"] == {"messages": [1]}
+    assert turn_verify(turn=child).verified
+
+
+def _messages(turn: Turn) -> str:
+    return " ".join(messages_of(turn.id))
+
+
+def test_a_message_in_the_middle_may_be_another(counted: Turn):
+    recording = recording_of(counted)
+    at = next(span for span in fold(recording) if any(m.role == "tool" for m in span.after.messages))
+    place = next(n for n, m in enumerate(at.after.messages, start=1) if m.role == "tool")
+    words = RerunChanges(messages={place: "42"})
+    child = drive(turn_rerun(turn=counted, overrides={}, from_record=at.record.seq, words=words))
+    assert "42" in _messages(child)
+    assert turn_verify(turn=child).verified
+
+
+def test_a_tools_result_may_be_given_in_place_of_running_it(counted: Turn):
+    at = next(span for span in fold(recording_of(counted)) if span.after.state == "execute_tools")
+    call = at.after.calls[0]
+    words = RerunChanges(results={call.id: "the tool was never run"})
+    child = drive(turn_rerun(turn=counted, overrides={}, from_record=at.record.seq, words=words))
+    assert "the tool was never run" in _messages(child)
+    assert turn_verify(turn=child).verified
+    assert "no call" in refused(counted, from_record=at.record.seq, words=RerunChanges(results={"nobody": "x"}))
+    assert "begin from a later record" in refused(counted, words=RerunChanges(results={call.id: "x"}))
+
+
+@pytest.mark.parametrize("from_record", [None, 2])
+def test_a_turn_may_be_asked_again_at_another_connection_and_in_another_dialect(cut: Turn, other, from_record):
+    words = RerunChanges(connection="other")
+    child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=from_record, words=words))
+    assert (child.provider, child.status, child.output_text) == ("anthropic", "completed", ESSAY)
+    assert "/v1/messages" in Attempt.objects.filter(turn_id=child.id).last().request_url
+    assert turn_verify(turn=child).verified
+    grandchild = drive(turn_rerun(turn=child, overrides={}))
+    assert (grandchild.provider, grandchild.output_text) == ("anthropic", ESSAY)
+
+
+def test_a_connection_that_is_not_there_is_named_with_those_that_are(cut: Turn):
+    assert refused(cut, words=RerunChanges(connection="far")) == "There is no connection “far”; there are simulator."
+
+
+def test_a_connection_that_gives_less_than_is_asked_for_is_refused_in_words(cut: Turn, simulator_url: str):
+    connection_create(
+        project=cut.project, name="small", provider="openai", base_url=simulator_url, max_output_tokens=50
+    )
+    assert "“small” gives at most 50 tokens" in refused(cut, words=RerunChanges(connection="small"))
+
+
+def test_the_model_and_the_system_prompt_may_be_others(cut: Turn):
+    child = drive(turn_rerun(turn=cut, overrides={"model": "sim-odd", "system_prompt": "Be odd."}))
+    assert child.model == "sim-odd"
+    assert "Be odd." in _messages(child) + Attempt.objects.get(turn_id=child.id, index=1).request
+
+
+@pytest.mark.parametrize("from_record", [None, 1])
+def test_a_rerun_may_hold_where_it_is_told_to(cut: Turn, from_record):
+    words = RerunChanges(breakpoints=[{"state": "continue_pending"}])
+    child = drive(turn_rerun(turn=cut, overrides={}, from_record=from_record, words=words))
+    assert child.status == "held"
+    assert "there is no state" in refused(cut, words=RerunChanges(breakpoints=[{"state": "nowhere"}]))
+
+
+def test_going_on_live_begins_where_the_recording_has_no_answer_any_more(cut: Turn):
+    more = {"limits": {"max_continuations": 9, "max_total_completion_tokens": 2_000}}
+    imagined = turn_what_if(turn=cut, overrides=more)
+    assert imagined.undecidable
+    child = drive(turn_go_on(turn=cut, overrides=more))
+    assert (child.status, child.output_text) == ("completed", ESSAY)
+    assert child.parent_id == cut.id
+    assert Attempt.objects.filter(turn_id=child.id).count() < child.attempts
+    assert "went on live where the recording ends" in list(changes(child, cut))
+    assert turn_verify(turn=child).verified
+
+
+def test_where_everything_is_known_there_is_nothing_to_go_on_with(cut: Turn):
+    with pytest.raises(ValidationError, match="nothing to continue live"):
+        turn_go_on(turn=cut, overrides={})
+
+
+def test_a_turn_whose_agent_is_gone_is_asked_what_if_and_not_run(cut: Turn):
+    Agent.objects.all().delete()
+    cut.refresh_from_db()
+    assert turn_verify(turn=cut).verified
+    assert turn_what_if(turn=cut, overrides={"max_tokens": 30}).turn["status"]
+    assert "The agent of this turn has been deleted" in refused(cut)
+    assert "The agent of this turn has been deleted" in refused(cut, from_record=2)
+
+
+def test_an_agent_that_has_changed_since_is_asked_as_it_was_then(cut: Turn):
+    Agent.objects.update(system_prompt="Something else.", max_tokens=10)
+    child = drive(turn_rerun(turn=Turn.objects.get(pk=cut.pk), overrides={}))
+    assert child.output_text == cut.output_text
+    assert "Something else." not in _messages(child)
+
+
+def test_a_turn_that_still_runs_may_be_run_beside_itself(agent_of: AgentOf):
+    turn = turn_start(agent=agent_of("sim-essay"), input_text="Why do agents stop?")
+    child = drive(turn_rerun(turn=turn, overrides={}))
+    assert child.status == "completed"
+    assert refused(turn, from_record=1) == "Nothing is recorded of this turn yet; begin from the start."
+
+
+def test_overrides_of_generations_add_up(cut: Turn):
+    child = turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 1}})
+    grandchild = drive(turn_rerun(turn=child, overrides={"limits": {"max_steps": 2}}))
+    assert grandchild.overrides == {"max_tokens": 60, "limits": {"max_continuations": 1, "max_steps": 2}}
+    assert grandchild.continuations == 1
+    assert Record.objects.filter(turn_id=grandchild.id).exists()
+
+
+def _parents_told(turn: Turn) -> set[str | None]:
+    observed = [o for record in Record.objects.filter(turn_id=turn.id) for o in record.observed]
+    return {o["parentAgentId"] for o in observed if o["type"] == "continuation_evaluated"}
+
+
+def test_evaluations_of_a_turn_made_from_another_name_that_other(cut: Turn):
+    anew = drive(turn_rerun(turn=cut, overrides={}))
+    forked = drive(turn_rerun(turn=cut, overrides={}, from_record=2))
+    again = drive(turn_rerun(turn=forked, overrides={}))
+    told = [_parents_told(turn) for turn in (cut, anew, forked, again)]
+    assert told == [{None}, {str(cut.id)}, {str(cut.id)}, {str(forked.id)}]
+    assert all(turn_verify(turn=turn).verified for turn in (anew, forked, again))

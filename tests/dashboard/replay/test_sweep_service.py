@@ -1,0 +1,260 @@
+"""Sweeps: the smallest value that completes is found exactly, and nothing is claimed that was not tried."""
+
+from itertools import pairwise
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+
+from agentcore.replay import Certainty
+from agentcore.replay.work_budget import MOST_WORK
+from dashboard.agents.models import Agent, PolicyVersion
+from dashboard.agents.selectors import project_default
+from dashboard.bench.long_turn import long_turn_store
+from dashboard.replay import sweep_service
+from dashboard.replay.services import turn_what_if
+from dashboard.replay.sweep_chart import charts_of
+from dashboard.replay.sweep_result import Found, Point, Sweep
+from dashboard.replay.sweep_service import SWEPT, turn_sweep
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
+from tests.dashboard.pages import HTMX, page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def whole(play: Play) -> Turn:
+    """Completed at 150 tokens a call, after continuations."""
+    return play("sim-essay", max_tokens=150)
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    return play("sim-essay", name="short", max_tokens=60)
+
+
+def completes(turn: Turn, max_tokens: int) -> bool:
+    imagined = turn_what_if(turn=turn, overrides={"max_tokens": max_tokens})
+    return not imagined.undecidable and imagined.turn["status"] == "completed"
+
+
+def test_the_smallest_value_that_completes_is_found_between_the_values_that_are_drawn(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
+    least = next(value for value in range(20, 620) if completes(whole, value))
+    assert found.least is not None
+    assert (found.least.value, found.sure) == (least, True)
+    assert "Every smaller value of the range was tried." in found.words
+
+
+def test_from_is_said_only_where_every_larger_value_that_was_tried_completes_too(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
+    assert found.likely is not None
+    assert found.likely.since is not None
+    assert all(point.completed for point in found.points if point.value >= found.likely.since)
+    assert not completes(whole, found.likely.since - 1)
+    assert f"likely from {found.likely.since}" in found.words
+
+
+def a_point(value: int, certainty: Certainty | None) -> Point:
+    """None: it does not complete, for certain."""
+    completed = certainty not in (None, Certainty.UNDECIDABLE)
+    return Point(value, "completed" if completed else "x", completed, 1, 1, None, certainty or Certainty.CERTAIN)
+
+
+@pytest.mark.parametrize(
+    ("certain", "likely", "words"),
+    [
+        (Found(9, 9), Found(9, 9), "certain from 9"),
+        (Found(9, 9), Found(7, 7), "certain from 9, likely from 7"),
+        (None, Found(7, 7), "likely from 7, certain at no value that was tried"),
+        (Found(7, 9), Found(7, 7), "certain from 9 (and at 7, but not at every value between), likely from 7"),
+        (Found(7, None), Found(7, 7), "certain at 7, but not at every larger value that was tried, likely from 7"),
+    ],
+)
+def test_two_values_are_named_and_what_comes_and_goes_is_said(certain: Found | None, likely: Found, words: str):
+    points = tuple(a_point(value, Certainty.CERTAIN) for value in (7, 9))
+    found = Sweep("max_tokens", 60, points, certain, likely, sure=True, tried=2)
+    assert found.finding == f"max_tokens that completes: {words}"
+
+
+def test_a_limit_that_changes_nothing_recorded_is_certain_from_there_on(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_continuations", values=range(11), overrides={})
+    assert found.certain == found.likely == Found(whole.continuations, whole.continuations)
+    assert found.best is not None
+    assert found.best.value == whole.continuations
+
+
+def test_every_point_ends_as_the_what_if_of_its_value(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(30, 400, 60), overrides={})
+    for point in found.points:
+        imagined = turn_what_if(turn=whole, overrides={"max_tokens": point.value})
+        assert point.undecidable is imagined.undecidable
+        assert point.tokens == imagined.turn["output_tokens"]
+        assert point.undecidable or point.word == imagined.turn["terminal_reason"]
+
+
+def test_continuations_are_swept_one_by_one(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_continuations", values=range(11), overrides={})
+    assert found.least is not None
+    assert found.least.value == whole.continuations
+    assert [point.word for point in found.points[: whole.continuations]] == ["retry_limit"] * whole.continuations
+    assert found.tried == 11
+
+
+def test_what_is_not_in_the_recording_is_not_called_complete(cut: Turn):
+    found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
+    assert found.least is None
+    assert "No max_tokens from 20 to 400 is known to complete" in found.words
+    assert "tokens on, some values are undecidable. Re-run live to find out." in found.words
+
+
+def test_where_not_every_smaller_value_could_be_tried_the_words_say_so(whole: Turn, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sweep_service, "THOROUGH_WORK", 1)
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
+    assert found.least is not None
+    assert found.least.completed
+    assert not found.sure
+    assert "Not every smaller value" in found.words
+    assert found.left_out == 0
+    assert found.tried <= 12 + 7 + 7 + 20
+
+
+def test_a_sweep_that_takes_too_much_work_says_what_it_left_out_and_claims_nothing_of_it(
+    whole: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sweep_service, "MOST_WORK", 40)
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
+    assert 0 < len(found.points) == found.tried < 12
+    assert (found.sure, found.shown()["left_out"]) == (False, found.left_out)
+    assert f"{found.left_out} values of the range were not evaluated." in found.words
+    assert found.points[-1].value == 570, "the ends of the range and the recorded value come first"
+    assert found.recorded in [point.value for point in found.points]
+    assert charts_of(found)
+
+
+def test_a_sweep_of_a_turn_under_no_limit_to_speak_of_is_bounded_by_its_work_and_its_page_says_so(
+    browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    turn = long_turn_store(project=project_default(), attempts=1, stream_bytes=1_000)
+    run = sweep_service.run_of(turn=turn, name="max_tokens", overrides={})
+    monkeypatch.setattr(sweep_service, "MOST_WORK", 500)
+    found = run.sweep(range(20, 820, 20), turn.max_tokens)
+    assert run.work < 500 + 2 * MOST_WORK, "a last what-if is whole"
+    assert (found.left_out > 0, found.sure) == (True, False)
+    html = page(browser, f"/turns/{turn.id}/replay/sweep/")
+    assert "of the range were not evaluated." in html
+    assert "stopped after " in page(browser, f"/turns/{turn.id}/replay/?max_tokens=399")
+
+
+def test_it_is_swept_under_what_else_is_overridden(whole: Turn):
+    held = {"limits": {"max_continuations": 0}}
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(50, 450, 50), overrides=held)
+    assert found.least is not None
+    assert found.least.value > 300
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        ("max_seconds", range(1, 5), "There is no limit “max_seconds” to sweep"),
+        ("max_tokens", range(10, 5), "The range is empty"),
+        ("max_tokens", range(1, 1000), "at most 120 are drawn"),
+        ("max_tokens", range(1, 10**20, 9), "The range has 11,111,111,111,111,111,111 values; at most 120 are drawn"),
+        ("max_tokens", range(5), "max_tokens is 0"),
+        ("max_continuations", range(0, 5000, 100), "from 0 to 1,000"),
+    ],
+)
+def test_a_range_that_cannot_be_is_refused_in_words(whole: Turn, name, values, words):
+    with pytest.raises(ValidationError, match=words.replace("(", r"\(")):
+        turn_sweep(turn=whole, name=name, values=values, overrides={})
+
+
+@pytest.mark.parametrize("name", SWEPT)
+def test_every_limit_can_be_swept_as_the_page_proposes(browser: Client, whole: Turn, name: str):
+    html = page(browser, f"/turns/{whole.id}/replay/sweep?limit={name}")
+    assert 'role="alert"><' not in html.replace('role="alert"></div>', "")
+    assert "All values in the chart" in html
+
+
+def test_the_charts_bands_cover_the_range_without_gaps(whole: Turn, cut: Turn):
+    for turn in (whole, cut):
+        found = turn_sweep(turn=turn, name="max_tokens", values=range(20, 620, 50), overrides={})
+        for chart in charts_of(found):
+            for one, other in pairwise(chart.bands):
+                assert other.x == pytest.approx(one.x + one.width, abs=0.2)
+                assert one.word != other.word
+            assert chart.bands[0].x == chart.left
+            assert chart.bands[-1].x + chart.bands[-1].width == pytest.approx(chart.right, abs=0.2)
+
+
+def test_the_chart_draws_no_line_where_the_recording_ends(cut: Turn):
+    found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
+    panel = charts_of(found)[0].panels[0]
+    known = [point for point in found.points if not point.undecidable]
+    guessed = [point for point in known if point.certainty is Certainty.ESTIMATED]
+    assert panel.estimated.count("H") == len(guessed)
+    assert panel.path.count("H") + panel.estimated.count("H") == len(known) < len(found.points)
+
+
+def test_the_page_names_the_smallest_and_leads_to_its_what_if(browser: Client, whole: Turn):
+    html = page(browser, f"/turns/{whole.id}/replay/sweep?begin=20&end=600&step=20&max_steps=5")
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 601, 20), overrides={"limits": {"max_steps": 5}})
+    assert found.best is not None
+    assert all(words in html for _, _, words in found.named)
+    assert f"?max_steps=5&amp;max_tokens={found.best.value}" in html
+    assert "simulator, free" in html
+
+
+def test_htmx_gets_the_chart_alone_and_the_address_keeps_what_was_asked(browser: Client, whole: Turn):
+    address = f"/turns/{whole.id}/replay/sweep?limit=max_continuations&begin=0&end=5&step=1"
+    response = browser.get(address, headers={**HTMX, "HX-Target": "sweep"})
+    assert response["HX-Replace-Url"] == address
+    assert b"<html" not in response.content
+
+
+def test_who_chooses_another_limit_sweeps_its_usual_range_and_not_the_one_of_the_limit_before(
+    browser: Client, whole: Turn
+):
+    address = f"/turns/{whole.id}/replay/sweep"
+    asked = f"{address}?limit=max_continuations&begin=20&end=720&step=20&range_of=max_tokens&max_steps=5"
+    answer = browser.get(asked, headers={**HTMX, "HX-Target": "sweep"})
+    html = answer.content.decode()
+    assert "completes from 2</li>" in html
+    assert 'id="sweep-fields" hx-swap-oob="true"' in html
+    assert 'name="range_of" value="max_continuations"' in html
+    assert answer["HX-Replace-Url"] == f"{address}?limit=max_continuations&max_steps=5"
+
+
+def test_a_wrong_range_is_answered_beside_its_field_with_nothing_lost(browser: Client, whole: Turn):
+    html = page(browser, f"/turns/{whole.id}/replay/sweep?begin=90&end=20&step=x")
+    assert 'value="90"' in html
+    assert 'value="x"' in html
+    assert "Enter a whole number" in html
+
+
+def test_what_was_found_can_be_kept_as_a_policy(browser: Client, whole: Turn):
+    address = f"/turns/{whole.id}/replay/policy"
+    response = browser.post(address, {"name": "longer", "max_continuations": "7", "max_tokens": "99"}, follow=True)
+    version = PolicyVersion.objects.get(policy__name="longer")
+    assert (version.version, version.limits["max_continuations"]) == (1, 7)
+    assert "Draft v1 of “longer” created" in response.content.decode()
+    assert "Give the policy a name" in browser.post(address, {"name": ""}, follow=True).content.decode()
+
+
+def test_a_turn_whose_agent_is_gone_can_still_be_swept(browser: Client, whole: Turn):
+    Agent.objects.all().delete()
+    html = page(browser, f"/turns/{whole.id}/replay/sweep")
+    assert "at 150, but not at every larger value" in html
+
+
+def test_where_the_recording_knows_no_value_that_completes_a_live_re_run_is_offered(cut: Turn, browser: Client):
+    found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
+    assert (found.least, found.asks) == (None, 400)
+    html = page(browser, f"/turns/{cut.id}/replay/sweep?begin=20&end=400&step=20&max_continuations=2")
+    assert f'href="/turns/{cut.id}/replay/again?max_continuations=2&amp;max_tokens=400"' in html
+
+
+def test_where_more_of_a_limit_helps_nowhere_no_re_run_is_offered(cut: Turn):
+    found = turn_sweep(turn=cut, name="max_continuations", values=range(11), overrides={})
+    assert (found.least, found.asks) == (None, None)

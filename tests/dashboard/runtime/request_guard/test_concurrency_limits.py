@@ -1,0 +1,239 @@
+"""Strangers wait for strangers, users for their own requests, and nobody holds a place by being slow."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dashboard.accounts.access import LET_IN
+from dashboard.runtime.fair_queue import FullError, QueueSize
+from dashboard.runtime.request_guard.concurrency_limits import AT_FIRST, ConcurrencyLimits, RequestRate
+from dashboard.runtime.request_guard.guard import Guard
+
+NARROW = QueueSize(places=1, of_one=1, waiting=8, waiting_of_one=2, seconds=0.01)
+HERE, THERE = "192.0.2.1", "192.0.2.2"
+
+
+def scope_of(address: str = HERE, path: str = "/", *, token: str = "", cookie: str = "", host: str = "whystop.example"):
+    headers = [(b"host", host.encode())]
+    headers += [(b"authorization", f"Bearer {token}".encode())] if token else []
+    headers += [(b"cookie", f"whystop_session={cookie}".encode())] if cookie else []
+    return {"type": "http", "method": "GET", "path": path, "headers": headers, "client": (address, 1)}
+
+
+def rooms(strangers: QueueSize = NARROW, known: QueueSize = NARROW) -> ConcurrencyLimits:
+    return ConcurrencyLimits(strangers=strangers, known=known)
+
+
+async def let_in(one: ConcurrencyLimits, user: str, **credentials: str) -> None:
+    """A request with these credentials is answered as this user's."""
+    scope: dict[str, Any] = scope_of("192.0.2.9", **credentials)
+    place = await one.enter(scope)
+    assert place is not None
+    scope[LET_IN](user)
+    place.answered()
+
+
+async def entering(one: ConcurrencyLimits) -> bool:
+    try:
+        await one.enter(scope_of())
+    except FullError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/static/x.css", "/v1/chat/completions", "/v1/traces", "/v1/models", "/v1beta/models"]
+)
+async def test_what_has_bounds_of_its_own_takes_no_place(path: str):
+    one = rooms()
+    await one.enter(scope_of())
+    assert await one.enter(scope_of(path=path)) is None
+
+
+@pytest.mark.parametrize("credentials", [{"token": "x"}, {"cookie": "x"}])
+async def test_credentials_that_have_worked_are_in_a_room_that_strangers_cannot_fill(credentials: dict[str, str]):
+    one = rooms()
+    await let_in(one, "user 1", **credentials)
+    await one.enter(scope_of())
+    with pytest.raises(FullError):
+        await one.enter(scope_of(THERE, token="invented", cookie="invented"))
+    assert await one.enter(scope_of(**credentials)) is not None
+
+
+async def test_credentials_that_work_no_more_are_a_strangers_again():
+    one = rooms()
+    await let_in(one, "user 1", cookie="x")
+    place = await one.enter(scope_of(cookie="x"))
+    assert place is not None
+    place.answered()  # and nobody was let in
+    await one.enter(scope_of())
+    with pytest.raises(FullError):
+        await one.enter(scope_of(THERE, cookie="x"))
+
+
+async def test_a_user_with_many_sessions_is_one_caller():
+    one = rooms(known=replace(NARROW, places=2))
+    for user, cookie in (("user 1", "a"), ("user 1", "b"), ("user 2", "c")):
+        await let_in(one, user, cookie=cookie)
+    await one.enter(scope_of(cookie="a"))
+    with pytest.raises(FullError):
+        await one.enter(scope_of(cookie="b"))
+    assert await one.enter(scope_of(cookie="c")) is not None
+
+
+async def test_an_address_without_credentials_has_so_many_requests_a_second_and_this_machine_more():
+    one = rooms(strangers=replace(NARROW, places=10_000, of_one=10_000))
+    entered = [await entering(one) for _ in range(2 * int(AT_FIRST))]
+    assert all(entered[: int(AT_FIRST)])
+    assert not all(entered)
+    assert await one.enter(scope_of(THERE)) is not None
+    for _ in range(2 * int(AT_FIRST)):
+        await one.enter(scope_of("127.0.0.1", host="localhost"))
+
+
+async def test_a_share_link_that_has_worked_is_a_caller_of_its_own_among_the_strangers():
+    one = rooms(strangers=replace(NARROW, places=10_000, of_one=10_000))
+    await let_in(one, "link 1", path="/share/right")
+    while await entering(one):
+        pass
+    assert await one.enter(scope_of(path="/share/right")) is not None
+    for path in ("/share/wrong", "/turns"):
+        with pytest.raises(FullError):
+            await one.enter(scope_of(path=path))
+
+
+def test_a_pace_earns_requests_as_time_goes_and_no_more_than_at_first():
+    pace = RequestRate(2.0, 3.0)
+    assert [pace.may("a", now=0.0) for _ in range(4)] == [True, True, True, False]
+    assert [pace.may("a", now=0.5) for _ in range(2)] == [True, False]
+    assert [pace.may("a", now=99.0) for _ in range(4)] == [True, True, True, False]
+    assert pace.may("b", now=0.0)
+
+
+class Asked:
+    """A request that is sent to a guard piece by piece, and what it is answered."""
+
+    def __init__(self, guard: Guard, path: str = "/", *, whole: bool = True) -> None:
+        self.pieces: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.told: list[Any] = []
+        self.pieces.put_nowait({"type": "http.request", "body": b"x", "more_body": not whole})
+        scope = scope_of(path=path)
+        scope["headers"].append((b"transfer-encoding", b"chunked"))
+        self.task = asyncio.create_task(guard(scope, self.pieces.get, self.send))
+
+    async def send(self, message: dict[str, Any]) -> None:
+        self.told.append(message.get("status"))
+
+
+async def test_neither_half_a_body_nor_a_slow_reader_holds_a_place(monkeypatch: pytest.MonkeyPatch):
+    working, answered = asyncio.Event(), asyncio.Event()
+
+    async def application(scope, receive, send):
+        while (await receive()).get("more_body"):
+            pass
+        await (working.wait() if scope["path"] == "/works" else asyncio.sleep(0))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await (answered.wait() if scope["path"] == "/unread" else asyncio.sleep(0))
+
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.rooms_of_loop", lambda _, one=rooms(): one)
+    guard = Guard(application)
+    slow = [Asked(guard, whole=False), Asked(guard, "/unread")]
+    await asyncio.sleep(0.01)
+    works = Asked(guard, "/works")
+    await asyncio.sleep(0.01)
+    late = Asked(guard)
+    await late.task
+    assert [late.told[0], works.told] == [503, []]
+    working.set()
+    await works.task
+    last = Asked(guard)
+    await last.task
+    assert [works.told, last.told] == [[200], [200]]
+    for one in slow:
+        one.task.cancel()
+    await asyncio.gather(*(one.task for one in slow), return_exceptions=True)
+
+
+async def test_nothing_begins_on_a_request_without_a_body_that_finds_no_place(monkeypatch: pytest.MonkeyPatch):
+    begun: list[str] = []
+    told: list[Any] = []
+
+    async def application(scope, _receive, _send):
+        begun.append(scope["path"])
+
+    async def send(message):
+        told.append(message.get("status"))
+
+    one = rooms()
+    await one.enter(scope_of(THERE))
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.rooms_of_loop", lambda _: one)
+    await Guard(application)(scope_of(), asyncio.Queue().get, send)
+    assert (begun, told[0]) == ([], 503)
+
+
+async def test_who_hangs_up_before_an_answer_gives_the_place_back(monkeypatch: pytest.MonkeyPatch):
+    async def application(_scope, receive, _send):
+        await receive()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.rooms_of_loop", lambda _, one=rooms(): one)
+    guard = Guard(application)
+    gone = Asked(guard)
+    await asyncio.sleep(0.01)
+    gone.task.cancel()
+    await asyncio.gather(gone.task, return_exceptions=True)
+    following = Asked(guard)
+    await asyncio.sleep(0.05)
+    assert following.told == []  # it is worked on
+    following.task.cancel()
+    await asyncio.gather(following.task, return_exceptions=True)
+
+
+FILES = ["/export", "/api/v1/turns/1/export", "/turns/1/attempts/2/raw", "/turns/1/attempts/2/request/"]
+
+
+@pytest.mark.parametrize("path", FILES)
+async def test_a_file_holds_a_place_among_files_until_it_is_sent_and_pages_have_theirs(path: str):
+    one = ConcurrencyLimits(strangers=NARROW, known=NARROW, downloads=replace(NARROW, places=2))
+    for user in "ab":
+        await let_in(one, user, cookie=user)
+    scope: dict[str, Any] = scope_of(path=path, cookie="a")
+    place = await one.enter(scope)
+    assert place is not None
+    scope[LET_IN]("a")
+    place.answered()
+    with pytest.raises(FullError):
+        await one.enter(scope_of(path=path, cookie="a"))
+    assert await one.enter(scope_of(path=path, cookie="b")) is not None, "another user's"
+    assert await one.enter(scope_of(cookie="a")) is not None, "a page"
+    place.leave()
+    assert await one.enter(scope_of(path=path, cookie="a")) is not None
+
+
+async def test_who_does_not_read_a_file_gives_up_its_place_and_who_reads_gets_it_whole(monkeypatch: pytest.MonkeyPatch):
+    async def application(scope, receive, send):
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(20):
+            await send({"type": "http.response.body", "body": b"x", "more_body": True})
+
+    async def read(message: dict[str, Any]) -> None:
+        taken.append(message)
+
+    async def unread(message: dict[str, Any]) -> None:
+        await asyncio.sleep(0 if "status" in message else 60)
+
+    async def whole() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    taken: list[dict[str, Any]] = []
+    one = ConcurrencyLimits(downloads=NARROW)
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.rooms_of_loop", lambda _: one)
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.FILE_SECONDS", 0.05)
+    async with asyncio.timeout(5):
+        for send in (unread, read):
+            await let_in(one, "user 1", cookie="a")
+            await Guard(application)(scope_of(path="/export", cookie="a"), whole, send)
+    assert len(taken) == 21

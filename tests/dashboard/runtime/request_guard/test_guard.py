@@ -1,0 +1,210 @@
+"""Before anything is kept of a request: how large it may be, who may send so much, and in which form it is refused."""
+
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+
+from dashboard.accounts.models import User
+from dashboard.accounts.services import api_token_create
+from dashboard.api.body_parser import MAX_BODY
+from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of
+from dashboard.runtime.request_guard.guard import Guard
+from dashboard.runtime.request_guard.refusals import refusal
+from tests.dashboard.website import website
+from tests.together import together
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+EVERYWHERE = [
+    "/",
+    "/nowhere",
+    "/healthz",
+    "/metrics",
+    "/sign-in/",
+    "/admin/login/",
+    "/admin/",
+    "/share/x",
+    "/static/css/base.css",
+    "/import",
+    "/policies/import",
+    "/api/v1/turns",
+    "/api/v1/turns/import",
+    "/api/v1/logs/import",
+    "/api/nowhere",
+    "/.well-known/openwop",
+    "/v1/traces",
+    "/v1/chat/completions",
+    "/v1/nowhere",
+    "/v1beta/nowhere",
+    "/%00%ff",
+]
+MACHINES = ("/api/", "/v1/", "/v1beta/", "/metrics", "/.well-known")
+Read = list[int]  #: bytes of each piece that an application was given
+
+
+class Asked:
+    """What became of a request that was sent straight to the guard."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._pieces = pieces
+        self.taken = 0  #: bytes that were asked for
+        self.kept = 0  #: of them, that reached the application
+        self.sent: list[dict] = []
+
+    async def receive(self):
+        piece = self._pieces.pop(0) if self._pieces else b""
+        self.taken += len(piece)
+        return {"type": "http.request", "body": piece, "more_body": bool(self._pieces)}
+
+    async def send(self, message):
+        self.sent.append(message)
+
+    async def application(self, scope, receive, send):
+        while (message := await receive())["type"] == "http.request":
+            self.kept += len(message["body"])
+            if not message["more_body"]:
+                break
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    @property
+    def status(self) -> int:
+        return self.sent[0]["status"]
+
+    @property
+    def headers(self) -> dict[bytes, bytes]:
+        return dict(self.sent[0]["headers"])
+
+
+async def asked(path: str, body: bytes, *, chunked: bool, method: str = "POST", **headers: str) -> Asked:
+    one = Asked([body[at : at + 10_000] for at in range(0, len(body), 10_000)])
+    length = ("transfer-encoding", "chunked") if chunked else ("content-length", str(len(body)))
+    told = [(name.encode(), value.encode()) for name, value in (length, *headers.items())]
+    scope = {"type": "http", "method": method, "path": path, "headers": told}
+    await Guard(one.application)(scope, one.receive, one.send)
+    return one
+
+
+@pytest.fixture
+def token() -> str:
+    user = User.objects.create_superuser("somebody", password="x")
+    return api_token_create(user=user, name="of a test")[1]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("path", [path for path in EVERYWHERE if not path.startswith(("/v1/", "/v1beta/"))])
+async def test_a_stranger_sends_little_wherever_it_goes(path: str, chunked: bool):
+    few = await asked(path, b"x" * SMALL, chunked=chunked)
+    many = await asked(path, b"x" * 1_000_000, chunked=chunked)
+    assert (few.status, few.kept) == (200, SMALL)
+    assert many.status in (401, 413)
+    assert (many.kept, many.taken) <= (SMALL, SMALL + 10_000)
+    assert many.headers[b"connection"] == b"close"
+
+
+@pytest.mark.parametrize("header", [{"authorization": "Bearer wrong"}, {"cookie": "whystop_session=forged"}, {}])
+async def test_credentials_that_are_worth_nothing_allow_nothing(header: dict[str, str]):
+    for path, form in (("/api/v1/turns/import", b"application/problem+json"), ("/import", b"text/html; charset=utf-8")):
+        one = await asked(path, b"x" * 1_000_000, chunked=False, **header)
+        assert (one.status, one.taken, one.headers[b"content-type"]) == (401, 0, form)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_who_is_known_sends_as_much_as_the_address_takes(token: str, chunked: bool):
+    bearer = {"authorization": f"Bearer {token}"}
+    whole = await asked("/api/v1/turns", b"x" * MAX_BODY, chunked=chunked, **bearer)
+    more = await asked("/api/v1/turns", b"x" * (MAX_BODY + 1), chunked=chunked, **bearer)
+    assert (whole.status, whole.kept) == (200, MAX_BODY)
+    assert more.status == 413
+    assert more.kept <= MAX_BODY
+    problem = json.loads(more.sent[1]["body"])
+    assert problem["status"] == 413
+    assert "a request to the API may have 2,000,000 bytes" in problem["detail"]
+
+
+@together
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
+@pytest.mark.parametrize("path", EVERYWHERE)
+def test_a_request_that_has_no_body_has_a_small_one(path: str, method: str):
+    assert body_limit_of(method, path).most == SMALL
+
+
+async def test_a_length_beyond_every_number_is_too_large():
+    one = Asked([])
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"content-length", b"9" * 5000)]}
+    await Guard(one.application)(scope, one.receive, one.send)
+    assert one.status == 413
+
+
+async def test_htmx_gets_the_note_that_stands_beside_a_form():
+    one = await asked("/share/x", b"x" * 1_000_000, chunked=False, **{"hx-request": "true"})
+    assert one.sent[1]["body"].startswith(b'<p class="note error"')
+
+
+@pytest.fixture
+def site() -> Iterator[Callable[..., http.client.HTTPResponse]]:
+    """Asks the real application over a real connection."""
+    open_: list[http.client.HTTPConnection] = []
+    with website() as address:
+
+        def ask(method: str, path: str, body: bytes | None = None, **headers: str) -> http.client.HTTPResponse:
+            client = http.client.HTTPConnection(urlsplit(address).netloc, timeout=20)
+            open_.append(client)
+            client.request(method, path, body, headers)
+            return client.getresponse()
+
+        yield ask
+        for one in open_:
+            one.close()
+
+
+def test_each_address_refuses_in_its_own_form_over_the_wire(site: Callable[..., http.client.HTTPResponse]):
+    for path in EVERYWHERE:
+        answer = site("POST", path, b"x" * 2_000_000)
+        told = answer.read()
+        assert answer.status in (401, 413), path
+        assert ("json" in answer.headers["Content-Type"]) == path.startswith(MACHINES), path
+        assert "no-store" in answer.headers["Cache-Control"], path
+        assert len(told) > 50, path
+
+
+#: Where each dialect's clients look for the words of an error.
+WORDS = {
+    "/v1/chat/completions": ("error", "code"),
+    "/v1/responses": ("error", "code"),
+    "/v1/messages": ("error", "type"),
+    "/v1/messages/": ("error", "type"),
+    "/v1beta/models/m:generateContent": ("error", "status"),
+    "/v1beta/nowhere": ("error", "status"),
+}
+
+
+@pytest.mark.parametrize("status", [401, 408, 413, 429, 431, 503])
+def test_what_is_refused_at_the_gateway_is_told_in_the_callers_dialect(status: int):
+    for path, place in WORDS.items():
+        answer = refusal(path, status, "No.", more=((b"retry-after", b"1"),))
+        told = json.loads(answer.body)
+        assert told["error"]["message"] == "No."
+        assert place[-1] in told["error"], path
+        assert (told.get("type") == "error") == path.startswith("/v1/messages")
+        assert (told["error"]["code"] == status) if "v1beta" in path else True
+        assert dict(answer.headers)[b"content-length"] == b"%d" % len(answer.body)
+
+
+def test_every_answer_but_a_static_file_is_private_and_kept_nowhere(
+    site: Callable[..., http.client.HTTPResponse], browser: Client
+):
+    session = browser.cookies["whystop_session"].value
+    for path in [*EVERYWHERE, "/account/", "/policies/", "/live/", "/api/v1/openapi.json", "/v1/models"]:
+        for headers in ({}, {"Cookie": f"whystop_session={session}"}):
+            answer = site("GET", path, **headers)
+            answer.read()
+            if path.startswith("/static/"):
+                assert answer.headers["Cache-Control"] == "no-cache"
+            else:
+                assert "no-store" in answer.headers["Cache-Control"], path
+                assert "private" in answer.headers["Cache-Control"], path

@@ -1,0 +1,67 @@
+"""A row of the timeline: how it ended, the limit that would have sufficed, what it cost, and the words found."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+
+from dashboard.live import driver
+from dashboard.live.services import turn_control, turn_start
+from dashboard.turns.held_time import held_ms_of
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.pages import HTMX, page
+from tests.dashboard.timeline.populations import make_turn
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    return play("sim-essay", max_tokens=60)
+
+
+def test_a_row_reads_how_it_ended_and_asks_for_its_limit_when_it_comes_into_sight(browser: Client, cut: Turn):
+    html = page(browser, "/")
+    assert "Cut off</span>" in html
+    assert "Max continuations reached" in html
+    assert f'hx-get="/turns/{cut.id}/limit/cell" hx-trigger="intersect once"' in html
+
+
+def test_the_row_names_the_same_limit_as_the_turns_page(browser: Client, cut: Turn):
+    for n in range(12):
+        make_turn(**ALIKE, agent_name=cut.agent_name, model=cut.model, output_tokens=350 + n)
+    cell = browser.get(f"/turns/{cut.id}/limit/cell", headers=HTMX).content.decode()
+    assert 'data-certainty="estimated"' in cell
+    assert "<b>361</b>, was 60" in cell
+    assert "With max_tokens 361 the turn would likely have finished." in page(browser, f"/turns/{cut.id}")
+
+
+ALIKE = {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1, "last_seq": 3, "provider": "openai"}
+
+
+def test_a_complete_turn_of_one_call_needs_no_other_limit(browser: Client, play: Play):
+    turn = play("sim-essay", max_tokens=2000)
+    assert "limit/cell" not in page(browser, "/")
+    cell = browser.get(f"/turns/{turn.id}/limit/cell", headers=HTMX).content.decode()
+    assert "data-certainty" not in cell
+    assert browser.get(f"/turns/{turn.id}/limit/cell")["Location"] == f"/turns/{turn.id}"
+
+
+def test_what_was_searched_for_is_marked_in_the_answer(browser: Client):
+    make_turn(input_text="Why?", output_text="All of the violins collect mirrors.")
+    html = page(browser, "/?q=violins")
+    assert "<mark>violins</mark>" in html
+    assert "<mark>" not in page(browser, "/")
+
+
+def test_an_operators_hold_stands_apart_from_what_a_turn_took(browser: Client, agent_of: AgentOf, monkeypatch):
+    agent = agent_of("sim-essay", max_tokens=2000)
+    turn = drive(turn_start(agent=agent, input_text="hi", breakpoints=[{"state": "evaluate_stop"}]))
+    monkeypatch.setattr(driver, "_now", lambda: datetime.now(UTC) + timedelta(seconds=90))
+    turn_control(turn=turn, by="ada", action="release")
+    drive(turn)
+    assert held_ms_of([turn])[turn.id] // 1000 == 90
+    html = page(browser, "/")
+    assert "+ 1 min 30 s held</small>" in html.replace("\u202f", " ").replace("\xa0", " ")
+    assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]

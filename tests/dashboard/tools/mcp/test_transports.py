@@ -1,0 +1,136 @@
+"""What is at an address, or is a command, and is no MCP server: an error in words, soon. And how a key travels."""
+
+import os
+import socket
+import threading
+import time
+
+import pytest
+
+from agentcore.errors import ErrorType
+from dashboard.tools.mcp import transports
+from dashboard.tools.services import mcp_server_look
+from tests.dashboard.tools.calling import call, tool_of_server
+from tests.dashboard.tools.conftest import RogueOf
+from tests.dashboard.tools.visits import at, command
+
+pytestmark = pytest.mark.django_db
+
+HTML = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\nConnection: close\r\n\r\n<p>hi</p>"
+DENIED = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+MOVED = b"HTTP/1.1 307 Moved\r\nLocation: http://elsewhere.invalid/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+NO_JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\nConnection: close\r\n\r\n{no}"
+ENDLESS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n" + b" " * 900_000
+PACKED = NO_JSON.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n")
+CUT = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (HTML, "content type"),
+        (DENIED, "HTTP status 401"),
+        (MOVED, "Redirect to http://elsewhere.invalid/ not followed"),
+        (NO_JSON, "JSON"),
+        (PACKED, "compressed, which was not asked for"),
+        (CUT, "MCP server “rogue”"),
+        (b"", "cannot be reached"),
+        (b"SSH-2.0-other\r\n", "cannot be reached"),
+    ],
+)
+def test_what_is_no_mcp_server_at_an_address_is_an_error_result_in_words(rogue: RogueOf, answer: bytes, words: str):
+    server = at(rogue(answer))
+    failed = call(tool_of_server(server, "greet"))
+    assert failed.error is ErrorType.TOOL
+    assert words in failed.content
+    assert words in mcp_server_look(server=server).problem
+
+
+def test_an_answer_that_is_too_long_is_not_read_to_its_end(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(transports, "MAX_ANSWER_BYTES", 100_000)
+    assert "longer than 100,000 bytes" in mcp_server_look(server=at(rogue(ENDLESS))).problem
+
+
+def test_nobody_at_an_address_is_said_at_once():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    problem = mcp_server_look(server=at(f"http://127.0.0.1:{port}/mcp")).problem
+    assert problem.startswith(f"MCP server “rogue” cannot be reached at http://127.0.0.1:{port}/mcp")
+
+
+def test_somebody_who_never_answers_is_given_up():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = at(f"http://127.0.0.1:{silent.getsockname()[1]}/mcp", timeout=0.5)
+        assert "did not answer within 0.5 s" in mcp_server_look(server=server).problem
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("import sys; sys.exit('no licence')", "ended before it answered"),
+        ("while True: print('hello there')", "did not answer within 2 s"),
+        ("import sys\nwhile True: sys.stdout.write('x' * 100_000)", "did not answer within 2 s"),
+        ("import time; time.sleep(600)", "did not answer within 2 s"),
+        ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe\\n' * 9)", "ended before it answered"),
+    ],
+)
+def test_a_command_that_is_no_mcp_server_is_an_error_in_words(stdio_allowed, script: str, words: str):
+    began = time.monotonic()
+    timeout = 2.0 if "2 s" in words else 30.0
+    assert words in mcp_server_look(server=command("-c", script, timeout=timeout)).problem
+    assert time.monotonic() - began < 30
+
+
+def test_what_a_command_said_last_is_told_to_whoever_looks(stdio_allowed):
+    assert (
+        mcp_server_look(server=command("-c", "import sys; sys.exit('no licence')", timeout=30.0)).heard == "no licence"
+    )
+
+
+def test_a_command_that_is_not_there_is_named(stdio_allowed):
+    problem = mcp_server_look(server=command(command="no-such-program")).problem
+    assert problem == "MCP server “rogue” cannot be started: there is no command “no-such-program” here."
+
+
+def test_a_command_is_not_run_where_commands_are_not_allowed(stdio_server, settings):
+    settings.MCP_STDIO = False
+    assert "WHYSTOP_MCP_STDIO is not 1" in call(tool_of_server(stdio_server, "greet")).content
+
+
+def test_a_program_sees_its_key_and_no_other_secret_of_ours(stdio_server, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NEAR_API_KEY", "tell-it-only")
+    monkeypatch.setenv("DATABASE_URL", os.environ.get("DATABASE_URL", "postgres:///"))
+    stdio_server.key_env = "NEAR_API_KEY"
+    seen = call(tool_of_server(stdio_server, "environment")).content
+    assert "NEAR_API_KEY" in seen
+    assert "DATABASE_URL" not in seen
+
+
+def test_a_key_that_is_not_set_is_said_and_nothing_is_sent(server):
+    server.key_env = "NEAR_API_KEY"
+    assert "There is no key that MCP server" in call(tool_of_server(server, "greet")).content
+
+
+@pytest.mark.parametrize(("header", "sent"), [("Authorization", b"Bearer k3y"), ("X-Key", b"k3y")])
+def test_a_key_is_sent_in_its_header(monkeypatch: pytest.MonkeyPatch, header: str, sent: bytes):
+    monkeypatch.setenv("NEAR_API_KEY", "k3y")
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                heard.append(connection.recv(65_536))
+                connection.sendall(DENIED)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        mcp_server_look(server=at(url, key_env="NEAR_API_KEY", key_header=header, timeout=2.0))
+        thread.join(5)
+    assert f"\r\n{header}: ".lower().encode() + sent.lower() + b"\r\n" in heard[0].lower()
+
+
+def test_a_server_that_is_switched_off_is_not_asked(server):
+    server.enabled = False
+    assert "is switched off" in call(tool_of_server(server, "greet")).content

@@ -1,0 +1,33 @@
+from itertools import product
+
+import pytest
+
+from agentcore.replay import Assumed, Assumption, Why
+from dashboard.turns.certainty_text import WHYS, assumption_in_words, if_high, if_low
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "said"),
+    [
+        (Assumed.REPEATS, 0, 12, "A continuation repeats 0–12 tokens at the seam (default)"),
+        (Assumed.USAGE, 9.6, 80, "A call without exact usage spent 9.6–80 output tokens (default)"),
+        (Assumed.USAGE, 0, 0, "The provider counts no output tokens that it does not report (default)"),
+        (Assumed.FAILURES, 0, 0, "Calls fail as they failed in the recording, and no others (default)"),
+        (Assumed.WORDING, 40, 48, "What is said after a hint takes 40–48 tokens (default)"),
+        (Assumed.WORDING, 0, 0, "The provider says the same as in the recorded calls (default)"),
+    ],
+)
+def test_an_assumption_is_a_sentence_with_its_range_and_its_source(name, low, high, said):
+    assert assumption_in_words(Assumption(name, low, high, "default")) == said
+
+
+@pytest.mark.parametrize(("name", "high"), list(product(Assumed, [0, 1, 2500])))
+def test_every_assumption_and_each_of_its_ends_can_be_said(name, high):
+    assumption = Assumption(name, 0, high, "default")
+    for words in (assumption_in_words(assumption), if_low([assumption]), if_high([assumption])):
+        assert words
+        assert "{}" not in words
+
+
+def test_every_reason_of_an_undecidable_one_can_be_said():
+    assert list(WHYS) == list(Why)

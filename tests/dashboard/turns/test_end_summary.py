@@ -1,0 +1,52 @@
+"""How a turn ended, as one reading of three columns."""
+
+import pytest
+
+from dashboard.turns.end_summary import EndSummary, end_summary_of
+from dashboard.turns.models import Turn
+from dashboard.turns.templatetags.reasons import reason_hue
+
+DONE = {"status": "completed", "stop_reason": "completed", "terminal_reason": "completed", "attempts": 1}
+CUT = {"status": "partial", "model_stop_reason": "max_tokens", "terminal_reason": "retry_limit"}
+
+READINGS = [
+    ({"status": "running"}, EndSummary("running", "Running")),
+    ({"status": "held"}, EndSummary("held", "Held")),
+    ({**DONE, "model_stop_reason": "end_turn"}, EndSummary("completed", "Completed")),
+    (
+        {**DONE, "model_stop_reason": "end_turn", "continuations": 2},
+        EndSummary("completed", "Completed", "after 2 continuations"),
+    ),
+    (
+        {**DONE, "model_stop_reason": "unknown", "raw_stop_reason": "solar_flare"},
+        EndSummary("doubtful", "Completed, unknown stop", "“solar_flare”"),
+    ),
+    (DONE, EndSummary("doubtful", "Completed, unknown stop", "none given")),
+    (
+        {**DONE, "model_stop_reason": "end_turn", "lint": ["output_at_cap"]},
+        EndSummary("doubtful", "Completed, may be cut", "ended at the cap"),
+    ),
+    ({**CUT, "resource": "max_continuations"}, EndSummary("max_tokens", "Cut off", "Max continuations reached")),
+    (
+        {"status": "partial", "model_stop_reason": "tool_call", "resource": "max_steps"},
+        EndSummary("partial", "Stopped", "Max steps reached"),
+    ),
+    (
+        {"status": "partial", "terminal_reason": "provider_error", "error_type": "rate_limit"},
+        EndSummary("error", "Failed, partial answer", "Rate limit error"),
+    ),
+    ({"status": "aborted", "terminal_reason": "safety_blocked"}, EndSummary("aborted", "Refused by the provider")),
+    ({"status": "failed", "error_type": "rate_limit"}, EndSummary("failed", "Failed", "Rate limit error")),
+    ({"status": "cancelled"}, EndSummary("cancelled", "Cancelled")),
+]
+
+
+@pytest.mark.parametrize(("columns", "reading"), READINGS)
+def test_three_columns_are_one_reading(columns: dict[str, object], reading: EndSummary):
+    assert end_summary_of(Turn(max_tokens=10, **columns)) == reading
+
+
+def test_only_what_the_model_is_known_to_have_ended_is_green():
+    hues = {reading.words: reason_hue(reading.look) for _, reading in READINGS}
+    assert [words for words, hue in hues.items() if hue == "end"] == ["Completed"]
+    assert hues["Completed, unknown stop"] == hues["Completed, may be cut"] == "cut"

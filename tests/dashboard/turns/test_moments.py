@@ -1,0 +1,56 @@
+from dataclasses import replace
+
+from agentcore.events import WokeUp
+from agentcore.replay import fold
+from dashboard.turns.meters import Meter
+from dashboard.turns.moments import moments_of
+from tests.dashboard.turns.histories import cut_twice, recorded, started, with_a_tool
+
+
+def used(moment, name: str) -> float:
+    return next(meter.used for meter in moment.meters if meter.name == name)
+
+
+def test_there_is_one_moment_per_transition_in_order():
+    recording = cut_twice()
+    moments = moments_of(fold(recording))
+    moves = [(t["from"], t["trigger"], t["to"]) for record in recording.records for t in record.transitions]
+    assert [(m.source, m.trigger, m.target) for m in moments] == moves
+    assert [m.number for m in moments] == list(range(1, len(moves) + 1))
+
+
+def test_a_continuation_counts_from_the_transition_that_asks_for_it():
+    moments = moments_of(fold(cut_twice()))
+    by_trigger = {m.trigger: m for m in moments[:4]}
+    assert used(by_trigger["max_tokens"], "continuations") == 0
+    assert used(by_trigger["under_limits"], "continuations") == 1
+
+
+def test_tokens_count_as_soon_as_the_model_has_answered():
+    moments = moments_of(fold(cut_twice()))
+    assert [used(m, "completion tokens") for m in moments[:2]] == [0, 60]
+
+
+def test_the_criterion_that_decided_is_marked():
+    moments = moments_of(fold(cut_twice()))
+    deciding = next(m for m in moments if m.trigger == "under_limits")
+    assert [e.criterion for e in deciding.evaluations if e.decided] == ["TruncationCriterion"]
+
+
+def test_another_iteration_counts_from_its_first_request():
+    moments = moments_of(fold(with_a_tool()))
+    assert {m.trigger: m.iteration for m in moments}["tools_returned"] == 1
+    assert {m.trigger: m.iteration for m in moments}["continue"] == 2
+
+
+def test_a_history_this_core_cannot_judge_is_still_shown():
+    recording = recorded(started())
+    odd = replace(recording.records[0], seq=2, event=WokeUp(1.0))
+    spans = fold(replace(recording, records=(*recording.records, odd)))
+    assert [span.known for span in spans] == [True, False]
+    assert len(moments_of(spans)) == 2
+
+
+def test_a_meter_never_shows_more_than_its_limit():
+    meter = Meter("completion tokens", used=250, limit=240)
+    assert (meter.shown, meter.left, meter.heat) == (240, 0, "full")

@@ -1,0 +1,45 @@
+from agentcore.events import Breakpoint, ChangedCall, OperatorActed, OperatorAction, ToolResult, WokeUp
+from agentcore.messages import ChatResponse, Message, Role, ToolCall
+from dashboard.turns.operator_text import QUOTED, changes_in_words, sentence_of
+
+
+def acted(action: OperatorAction = OperatorAction.CHANGE, **changes: object) -> OperatorActed:
+    return OperatorActed(1.0, "ada", action, **changes)
+
+
+def test_every_thing_an_operator_can_change_is_said():
+    event = acted(
+        limits={"max_seconds": None, "max_steps": 3},
+        error_policy={"max_retries": 2},
+        max_tokens=1200,
+        model="m2",
+        system_prompt="Be\nbrief.",
+        messages=(Message(Role.USER, "x"),),
+        tool_call=ChangedCall("a", {"n": 1}),
+        tool_result=ToolResult("b", "clock", "noon"),
+        breakpoints=(Breakpoint(state="evaluate_stop"),),
+        answer=ChatResponse("Mine.", (ToolCall("", "clock", {"zone": "utc"}),)),
+    )
+    assert changes_in_words(event) == (
+        "max_seconds none, max_steps 3, max_retries 2, max_tokens 1,200, model m2, system prompt “Be brief.”, "
+        'another conversation, of 1 message, call a with “{"n": 1}”, call b came to “noon”, 1 breakpoint, '
+        'answered in the model’s place: “Mine. clock {"zone": "utc"}”'
+    )
+
+
+def test_a_field_that_is_added_to_the_event_is_said_too():
+    said = {"at", "by", "action", "run_to"}
+    measured = {"waited"}  # by the driver, of the call in flight
+    told = {"limits", "error_policy", "max_tokens", "model", "system_prompt", "messages", "tool_call", "tool_result"}
+    assert set(OperatorActed.__dataclass_fields__) == said | told | measured | {"breakpoints", "answer"}
+
+
+def test_a_sentence_says_who_and_what():
+    assert sentence_of(acted(OperatorAction.RELEASE, run_to="abort_partial")) == "ada: release, run to abort partial"
+    assert sentence_of(acted(breakpoints=())) == "ada: change; no breakpoints"
+    assert sentence_of(acted(answer=ChatResponse())) == "ada: change; answered in the model’s place: “nothing, unknown”"
+
+
+def test_long_words_are_cut_and_other_events_say_nothing():
+    assert len(changes_in_words(acted(system_prompt="x" * 999))) == len("system prompt “…”") + QUOTED
+    assert changes_in_words(WokeUp(1.0)) == ""

@@ -1,0 +1,86 @@
+from agentcore.error_policy import ErrorPolicy
+from agentcore.errors import ErrorType, ProviderError
+from agentcore.events import ModelFailed
+from agentcore.policy import Limits, Policy
+from agentcore.replay import fold
+from dashboard.turns.meters import Meter
+from dashboard.turns.moments import moments_of
+from dashboard.turns.step_view import StepView, gauge, step_view
+from tests.dashboard.turns.histories import answered, called, cut_twice, recorded, returned, started
+
+
+def steps(recording) -> list[StepView]:
+    return [step_view(moment) for moment in moments_of(fold(recording))]
+
+
+def failed_once() -> list[StepView]:
+    error = ModelFailed(1.0, ProviderError(ErrorType.RATE_LIMIT, "rate_limit", "Slow down.", status=429))
+    return steps(recorded(started(), error, policy=Policy(error_policy=ErrorPolicy.retry_all(5))))
+
+
+def test_a_step_says_where_it_is_and_why():
+    step = steps(cut_twice())[2]
+    assert (step.number, step.source, step.target, step.trigger) == (
+        3,
+        "evaluate stop",
+        "continue pending",
+        "max_tokens",
+    )
+    assert step.place == "attempt 1 · 1.00\u202fs"
+    assert step.sentence == "Transition 3: evaluate stop to continue pending, by max tokens. attempt 1 · 1.00\u202fs"
+
+
+def test_a_decision_has_a_word_a_colour_and_a_shape():
+    shapes = {said.decision: said.shape for step in steps(cut_twice()) for said in step.said}
+    assert shapes == {"allow": "check", "request": "play", "stop": "ring"}
+
+
+def test_the_error_policy_is_shown_with_the_context_it_saw():
+    step = failed_once()[-1]
+    assert step.handling == "retry"
+    assert [(fact.name, fact.value) for fact in step.facts] == [
+        ("type", "rate limit"),
+        ("consecutive failures", "1"),
+        ("max_retries", "5"),
+        ("total failures", "1"),
+    ]
+
+
+def test_a_tool_that_failed_is_named():
+    told_steps = steps(recorded(started(), called(1.0, "a"), returned(1.5, "a", "division by zero", ErrorType.TOOL)))
+    seen = next(step for step in told_steps if step.handling)
+    assert ("tool", "calculator") in [(fact.name, fact.value) for fact in seen.facts]
+
+
+def test_where_nothing_failed_there_is_no_error_to_show():
+    assert all(not step.handling and not step.facts for step in steps(cut_twice()))
+
+
+def test_roads_not_taken_say_how_near_each_limit_was_and_the_rest_of_the_table_stands_apart():
+    going_on = next(step for step in steps(cut_twice()) if step.trigger == "under_limits")
+    assert [(road.trigger, road.target, road.miss) for road in going_on.roads] == [
+        ("retry_limit", "abort partial", "0 of 3 continuations used"),
+        ("budget_exhausted", "abort partial", "60 of 240 completion tokens used"),
+        ("output_cap", "abort partial", "25 of 120,000 characters used"),
+    ]
+    assert [road.trigger for road in going_on.others] == ["repetition", "forbidden", "breakpoint"]
+    assert {(road.stood, road.shape) for road in going_on.roads} == {("not met", "ring")}
+
+
+def test_the_way_on_stands_first_where_a_limit_barred_it():
+    none_left = Policy(limits=Limits(max_continuations=0))
+    stopped = steps(recorded(started(), answered(1.0, "a", "max_tokens"), policy=none_left))
+    roads = next(step for step in stopped if step.trigger == "retry_limit").roads
+    assert roads[0].trigger == "under_limits"
+    assert roads[0].miss.endswith("with 1 continuation it would have gone on")
+
+
+def test_where_nothing_was_judged_there_are_no_roads():
+    assert not steps(recorded(started()))[0].roads
+    assert not steps(recorded(started()))[0].others
+
+
+def test_an_estimate_is_marked_and_whole_numbers_have_no_point():
+    shown = gauge(Meter("seconds", used=2.0, limit=30.0, unit="s", estimated=True))
+    assert (shown.used, shown.limit, shown.left) == ("≈ 2", "30 s", "28 left")
+    assert (str(shown.value), str(shown.most)) == ("2", "30")

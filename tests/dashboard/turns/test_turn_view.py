@@ -1,0 +1,70 @@
+"""What is shown of an answer that a turn is held on before it is judged."""
+
+import pytest
+from django.test import Client
+
+from dashboard.live.services import turn_control, turn_start
+from dashboard.turns.history import position_of
+from dashboard.turns.models import Turn
+from dashboard.turns.turn_view import draft_shown, turn_view
+from tests.dashboard.driving import AgentOf, drive
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STOPS = [{"state": "evaluate_stop"}]
+
+
+@pytest.fixture
+def held(agent_of: AgentOf) -> Turn:
+    """On its first answer, which was cut."""
+    return drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="hi", breakpoints=STOPS))
+
+
+def test_an_answer_that_is_not_judged_yet_is_shown_where_it_streamed(browser: Client, held: Turn):
+    said = position_of(held).snapshot.response.text
+    draft = draft_shown(held, position_of(held).snapshot)
+    assert (draft.text, draft.dropped, draft.held) == (said, "", True)
+    html = page(browser, f"/turns/{held.id}")
+    assert "Agents stop for reasons" in html
+    assert html.count('id="draft"') == html.count("not judged yet") == 1
+    assert 'class="caret"' not in html
+
+
+def test_one_that_continues_is_shown_behind_what_it_continues(browser: Client, held: Turn):
+    turn_control(turn=held, by="ada", action="release")
+    drive(held)
+    shown = turn_view(held)
+    assert (held.status, shown.continues, shown.draft.attempt, shown.draft.held) == ("held", 1, 2, True)
+    assert shown.draft.dropped
+    html = page(browser, f"/turns/{held.id}")
+    assert html.count('id="draft"') == 1
+    assert html.index("not judged yet") > html.index('<del class="drop">') > html.index("Agents stop for reasons")
+
+
+@pytest.mark.parametrize("stop", ["continue_pending", "abort_partial"])
+def test_one_that_is_judged_is_the_answers_own(held: Turn, stop: str):
+    turn_control(turn=held, by="ada", action="release", run_to=stop, breakpoints=[], limits={"max_continuations": 0})
+    drive(held)
+    assert (held.status, draft_shown(held, position_of(held).snapshot)) == ("held", None)
+
+
+def test_one_that_was_blocked_stays_withheld(agent_of: AgentOf, browser: Client):
+    turn = drive(turn_start(agent=agent_of("sim-refuse"), input_text="hi", breakpoints=STOPS))
+    assert turn.status == "held"
+    assert draft_shown(turn, position_of(turn).snapshot) is None
+    assert "not judged yet" not in page(browser, f"/turns/{turn.id}")
+
+
+def test_who_approves_of_a_call_sees_all_that_it_would_be_run_with(agent_of: AgentOf, browser: Client):
+    agent = agent_of("sim-tools", tools=["calculator"], approvals={"tools": ["calculator"]})
+    turn = drive(turn_start(agent=agent, input_text="Count.", breakpoints=[{"state": "evaluate_stop"}]))
+    for long in ("1+" * 900 + "1", "1+" * 3000 + "1"):
+        call = position_of(turn).snapshot.response.tool_calls[0].id
+        turn_control(
+            turn=turn, by="ada", action="change", tool_call={"call_id": call, "arguments": {"expression": long}}
+        )
+        drive(turn)
+        html = page(browser, f"/turns/{turn.id}")
+        assert (f"{long}&quot;" in html) == (len(long) < 4000)
+        assert ("characters; all of them under" in html) == (len(long) > 4000)

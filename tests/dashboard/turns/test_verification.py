@@ -1,0 +1,43 @@
+import pytest
+from django.test import Client
+
+from agentcore import VERSION
+from dashboard.turns import verification
+from dashboard.turns.history import recording_of
+from dashboard.turns.verification import forget, is_verified
+from tests.dashboard.driving import Play
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_an_ended_turn_is_judged_once(play: Play, monkeypatch: pytest.MonkeyPatch):
+    turn = play("sim-essay", max_tokens=60)
+    recording = recording_of(turn)
+    asked: list[int] = []
+    judge = verification.verify
+    monkeypatch.setattr(verification, "verify", lambda given: (asked.append(1), judge(given))[1])
+    assert [is_verified(turn, recording) for _ in range(3)] == [True] * 3
+    assert len(asked) == 1
+    forget(turn)
+    is_verified(turn, recording)
+    assert len(asked) == 2
+
+
+def test_another_version_of_the_core_judges_anew(play: Play, monkeypatch: pytest.MonkeyPatch):
+    turn = play("sim-essay")
+    recording = recording_of(turn)
+    assert is_verified(turn, recording)
+    monkeypatch.setattr(verification, "VERSION", "another")
+    monkeypatch.setattr(verification, "verify", lambda _: type("No", (), {"verified": False}))
+    assert not is_verified(turn, recording)
+
+
+def test_what_another_core_judged_and_this_one_does_not_verify_says_which_cores_these_are(
+    play: Play, browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    turn = play("sim-essay")
+    assert "verified by core" not in page(browser, f"/turns/{turn.id}")
+    monkeypatch.setattr(verification, "VERSION", "99")
+    monkeypatch.setattr(verification, "verify", lambda _: type("No", (), {"verified": False}))
+    assert f"Judged by core {VERSION}, verified by core 99." in page(browser, f"/turns/{turn.id}")
