@@ -4,7 +4,6 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dashboard.agents.selectors import project_default
@@ -13,7 +12,6 @@ from dashboard.turns.models import Turn
 
 
 @require_safe
-@gzip_page
 def page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """The calls of a run as one path with branches."""
     try:

@@ -25,20 +25,20 @@ KEPT: Mapping[str, frozenset[str]] = {
     "Meter": frozenset({"name", "unit"}),
     "Node": frozenset({"state", "lines", "kind", "label", "when"}),
     "Edge": frozenset({"pair", "path", "when"}),
-    "Layer": frozenset({"kind", "path"}),
-    "Sum": frozenset({"kind"}),
+    "TimeLayer": frozenset({"kind", "path"}),
+    "TimeTotal": frozenset({"kind"}),
     "Bar": frozenset({"kind", "stop_reason", "provenance"}),
-    "Piece": frozenset({"kind", "seam"}),
-    "Called": frozenset({"error"}),
+    "AttemptText": frozenset({"kind", "seam"}),
+    "ToolCallView": frozenset({"error"}),
     "Road": frozenset({"guard"}),
 }
 #: Sentences of ours that may quote.
 SENTENCES: Mapping[str, frozenset[str]] = {
     "Moment": frozenset({"reason"}),
     "Evaluation": frozenset({"reason"}),
-    "Called": frozenset({"name"}),
+    "ToolCallView": frozenset({"name"}),
     "Road": frozenset({"miss"}),
-    "TurnShown": frozenset({"verdict", "unproven"}),
+    "TurnView": frozenset({"verdict", "unproven"}),
 }
 #: What the error policy was asked with: words and numbers of ours. A tool's name is a sentence, for a model may make
 #: one up; whatever else a context holds is left out.

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dashboard.commenting.selectors import remarks_of
@@ -31,7 +30,6 @@ def turn_or_404(turn_id: UUID) -> Turn:
 
 
 @require_safe
-@gzip_page
 def detail(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """One turn, at its last transition or at `?step=`, with `?attempts=` a page of its attempts."""
     turn = turn_or_404(turn_id)
@@ -56,7 +54,6 @@ def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = 
 
 
 @require_safe
-@gzip_page
 def transcript(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The whole of a long transcript, which the turn's page has a part of; to htmx the transcript alone."""
     turn = turn_or_404(turn_id)
@@ -89,7 +86,6 @@ def _number(text: str | None) -> int | None:
 
 
 @require_safe
-@gzip_page
 def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """What was sent and what came back, byte for byte: a page of its own, and to htmx a part of the turn's."""
     turn, attempt = turn_or_404(turn_id), _attempt_or_404(turn_id, index)

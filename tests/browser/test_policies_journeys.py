@@ -55,7 +55,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     expect(panel.get_by_label("Agent")).to_have_value(":own")
     panel.get_by_role("button", name="Run the backtest").click()
     expect(panel.locator("#backtest")).to_contain_text("done 84 of 84 turns", timeout=LONG)
-    expect(panel.locator(".outcomes")).to_contain_text("undecidable 5")
+    expect(panel.locator(".outcomes")).to_contain_text("end not known 5")
     expect(panel.locator("#groups")).to_contain_text("gpt-4o-mini")
     expect(page.get_by_label("Why")).to_have_value("Answers were cut.")
     assert page.evaluate("window.same"), "the page was loaded anew"

@@ -137,7 +137,7 @@ async def test_neither_half_a_body_nor_a_slow_reader_holds_a_place(monkeypatch: 
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await (answered.wait() if scope["path"] == "/unread" else asyncio.sleep(0))
 
-    monkeypatch.setattr("dashboard.runtime.request_guard.guard.rooms_of_loop", lambda _, one=rooms(): one)
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.concurrency_limits_of_loop", lambda _, one=rooms(): one)
     guard = Guard(application)
     slow = [Asked(guard, whole=False), Asked(guard, "/unread")]
     await asyncio.sleep(0.01)
@@ -168,7 +168,7 @@ async def test_nothing_begins_on_a_request_without_a_body_that_finds_no_place(mo
 
     one = rooms()
     await one.enter(scope_of(THERE))
-    monkeypatch.setattr("dashboard.runtime.request_guard.guard.rooms_of_loop", lambda _: one)
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.concurrency_limits_of_loop", lambda _: one)
     await Guard(application)(scope_of(), asyncio.Queue().get, send)
     assert (begun, told[0]) == ([], 503)
 
@@ -178,7 +178,7 @@ async def test_who_hangs_up_before_an_answer_gives_the_place_back(monkeypatch: p
         await receive()
         await asyncio.sleep(60)
 
-    monkeypatch.setattr("dashboard.runtime.request_guard.guard.rooms_of_loop", lambda _, one=rooms(): one)
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.concurrency_limits_of_loop", lambda _, one=rooms(): one)
     guard = Guard(application)
     gone = Asked(guard)
     await asyncio.sleep(0.01)
@@ -230,7 +230,7 @@ async def test_who_does_not_read_a_file_gives_up_its_place_and_who_reads_gets_it
 
     taken: list[dict[str, Any]] = []
     one = ConcurrencyLimits(downloads=NARROW)
-    monkeypatch.setattr("dashboard.runtime.request_guard.guard.rooms_of_loop", lambda _: one)
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.concurrency_limits_of_loop", lambda _: one)
     monkeypatch.setattr("dashboard.runtime.request_guard.guard.FILE_SECONDS", 0.05)
     async with asyncio.timeout(5):
         for send in (unread, read):

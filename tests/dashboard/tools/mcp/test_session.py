@@ -148,10 +148,10 @@ def test_a_program_that_does_not_listen_ends_with_the_process_that_visits_it(tmp
     stubborn = f"import os, time; open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     script = (
         "import asyncio, django, pathlib, sys, time; django.setup()\n"
-        "from dashboard.tools.mcp import visiting\n"
+        "from dashboard.tools.mcp import session\n"
         "from dashboard.tools.mcp.servers import Server\n"
         f"server = Server('s', 'stdio', '', sys.executable, ('-c', {stubborn!r}), '', '', 60.0, True)\n"
-        "visiting._Visit(server, visiting._list, 60.0).begin()\n"
+        "session._Visit(server, session._list, 60.0).begin()\n"
         f"while not pathlib.Path({str(file)!r}).exists(): time.sleep(0.02)\n"
     )
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
