@@ -4,6 +4,7 @@ The files of one release share an address, `/static/<digest>/…`, which changes
 for good and asks for none of them again. Relative imports of modules and `url()`s of style sheets stay within it.
 """
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -97,5 +98,6 @@ def _forget_old(folder: Path, name: str) -> None:
     before = time.time() - _KEPT_SECONDS
     os.utime(folder / name)
     for copy in folder.iterdir():
-        if copy.stat().st_mtime < before:
-            shutil.rmtree(copy, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another process has finished or removed it meanwhile
+            if copy.stat().st_mtime < before:
+                shutil.rmtree(copy, ignore_errors=True)

@@ -43,6 +43,13 @@ def test_a_copy_is_made_once_and_others_are_kept_for_thirty_days(data_dir: Path)
     assert (copy / "mark").exists()
 
 
+def test_a_copy_that_another_process_finishes_meanwhile_costs_nothing(data_dir: Path, caplog: pytest.LogCaptureFixture):
+    static_copy.copies()
+    (data_dir / "static" / "unfinished-1").symlink_to(data_dir / "gone")
+    assert set(static_copy.copies()) == {static_copy.digest()}
+    assert caplog.text == ""
+
+
 def test_a_data_folder_that_cannot_be_written_is_told_and_costs_the_compression_alone(
     data_dir: Path, caplog: pytest.LogCaptureFixture
 ):
