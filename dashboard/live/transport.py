@@ -1,6 +1,7 @@
 """The one place that talks to providers over HTTP. Bytes in, bytes out; what they mean is the codecs' business."""
 
 import asyncio
+import contextlib
 import io
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -98,6 +99,21 @@ class Transport:
     ) -> None:
         assert self._session is not None, "entered before it is left"
         await self._session.close()
+
+    async def first_bytes(
+        self, url: str, *, headers: dict[str, str], body: bytes, seconds: float, most: int
+    ) -> tuple["Head", bytes]:
+        """Send a request; the head of its answer and at most `most` bytes of it. Raises `TransportError`."""
+        head, answer = Head(0, {}), b""
+        async with contextlib.aclosing(self.post(url, headers=headers, body=body, seconds=seconds)) as parts:  # type: ignore[type-var]
+            async for part in parts:
+                if isinstance(part, Head):
+                    head = part
+                    continue
+                answer += part[: most - len(answer)]
+                if len(answer) == most:
+                    break
+        return head, answer
 
     async def post(
         self,

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
 
 import structlog
 from procrastinate import App
@@ -67,28 +69,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(Sender(engine.transport).run()),
             asyncio.create_task(Exporter(engine.transport).run()),
             asyncio.create_task(_regularly(HEARTBEAT_SECONDS, keeper.take_back)),
-            asyncio.create_task(_regularly(APPROVAL_SECONDS, lambda: in_database(approvals_expire))),
-            asyncio.create_task(_regularly(LOST_SECONDS, lambda: in_database(lost_turns_end))),
-            asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.ensure))),
-            asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.drop_empty))),
-            asyncio.create_task(_regularly(rollups.FOLD_SECONDS, lambda: in_database(rollups.fold_all))),
-            asyncio.create_task(
-                _regularly(shadow_evaluation.SWEEP_SECONDS, lambda: in_database(shadow_evaluation.sweep))
-            ),
-            asyncio.create_task(
-                _regularly(outcome_comparison.SWEEP_SECONDS, lambda: in_database(outcome_comparison.sweep))
-            ),
-            asyncio.create_task(_regularly(retention.SWEEP_SECONDS, lambda: in_database(retention.raw_sweep))),
-            asyncio.create_task(_regularly(node_cleanup.SWEEP_SECONDS, lambda: in_database(node_cleanup.nodes_sweep))),
-            asyncio.create_task(_regularly(span_store.SWEEP_SECONDS, lambda: in_database(span_store.sweep))),
-            asyncio.create_task(_regularly(sealing.SWEEP_SECONDS, lambda: in_database(sealing.sweep))),
-            asyncio.create_task(_regularly(webhooks.SWEEP_SECONDS, lambda: in_database(webhooks.sweep))),
-            asyncio.create_task(
-                _regularly(run_links.SOON_SECONDS, lambda: in_database(run_links.sweep, run_links.SOON_REACH))
-            ),
-            asyncio.create_task(
-                _regularly(run_links.LATER_SECONDS, lambda: in_database(run_links.sweep, run_links.LATER_REACH))
-            ),
+            *(asyncio.create_task(_regularly(seconds, partial(in_database, *chore))) for seconds, *chore in _chores()),
         ]
         working = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]
         stopping = asyncio.create_task(stop.wait())
@@ -98,6 +79,26 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
         await asyncio.gather(working, stopping, *side, return_exceptions=True)
         if not working.cancelled() and (error := working.exception()):
             raise error
+
+
+def _chores() -> tuple[tuple[Any, ...], ...]:
+    """What a worker does beside turns: seconds between two times, and the function, with what it is given."""
+    return (
+        (APPROVAL_SECONDS, approvals_expire),
+        (LOST_SECONDS, lost_turns_end),
+        (PARTITION_SECONDS, partitions.ensure),
+        (PARTITION_SECONDS, partitions.drop_empty),
+        (rollups.FOLD_SECONDS, rollups.fold_all),
+        (shadow_evaluation.SWEEP_SECONDS, shadow_evaluation.sweep),
+        (outcome_comparison.SWEEP_SECONDS, outcome_comparison.sweep),
+        (retention.SWEEP_SECONDS, retention.raw_sweep),
+        (node_cleanup.SWEEP_SECONDS, node_cleanup.nodes_sweep),
+        (span_store.SWEEP_SECONDS, span_store.sweep),
+        (sealing.SWEEP_SECONDS, sealing.sweep),
+        (webhooks.SWEEP_SECONDS, webhooks.sweep),
+        (run_links.SOON_SECONDS, run_links.sweep, run_links.SOON_REACH),
+        (run_links.LATER_SECONDS, run_links.sweep, run_links.LATER_REACH),
+    )
 
 
 def _worker(app: App, queues: tuple[str, ...]) -> ResilientWorker:

@@ -5,7 +5,6 @@ again, later and later. A batch whose worker was killed is sent again; its spans
 """
 
 import asyncio
-import contextlib
 import gzip
 import math
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from agentcore.providers.wire.retry_after import retry_after
 from dashboard.egress.keys import key_for
 from dashboard.live.db_threads import in_database
 from dashboard.live.transport import Head, Transport, TransportError
@@ -119,7 +119,9 @@ class Exporter:
         url = destination.endpoint.rstrip("/") + path
         headers = {"Content-Type": PROTOBUF, "Content-Encoding": "gzip", "User-Agent": "Whystop", **_key(destination)}
         try:
-            head, said = await _answered(self._transport, url, headers, body)
+            head, said = await self._transport.first_bytes(
+                url, headers=headers, body=body, seconds=SECONDS, most=KEPT_BYTES
+            )
         except TransportError as error:
             return Outcome(fault=storable_text(str(error)).replace("The provider at", "The server at"), again=True)
         return _judged(head, said, answer, whole)
@@ -154,18 +156,6 @@ def _metrics(told: Sequence[Told], destination: Destination, until: datetime) ->
     return gzip.compress(made.SerializeToString(), compresslevel=5)
 
 
-async def _answered(transport: Transport, url: str, headers: dict[str, str], body: bytes) -> tuple[Head, bytes]:
-    head, said = Head(0, {}), b""
-    posted = transport.post(url, headers=headers, body=body, seconds=SECONDS)
-    async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
-        async for part in parts:
-            if isinstance(part, Head):
-                head = part
-            else:
-                said += part[: KEPT_BYTES - len(said)]
-    return head, said
-
-
 def _judged(head: Head, said: bytes, answer: Any, whole: int) -> Outcome:
     if 200 <= head.status < 300:
         return _partly(said, answer, whole)
@@ -174,8 +164,7 @@ def _judged(head: Head, said: bytes, answer: Any, whole: int) -> Outcome:
         return Outcome(fault=words, refused=whole, smaller=True)
     if head.status in REFUSED:
         return Outcome(fault=words, refused=whole)
-    told = head.headers.get("retry-after", "")
-    return Outcome(fault=words, again=True, wait=float(told) if told.isdecimal() and len(told) < 7 else 0.0)
+    return Outcome(fault=words, again=True, wait=retry_after(head.headers) or 0.0)
 
 
 def _partly(said: bytes, answer: Any, whole: int) -> Outcome:

@@ -4,7 +4,6 @@ A try that was under way when its worker was killed is made again: a receiver kn
 """
 
 import asyncio
-import contextlib
 import time
 from collections import Counter
 from uuid import UUID
@@ -12,8 +11,9 @@ from uuid import UUID
 import structlog
 from django.utils import timezone
 
+from agentcore.providers.wire.retry_after import retry_after
 from dashboard.live.db_threads import in_database
-from dashboard.live.transport import Head, Transport, TransportError
+from dashboard.live.transport import Transport, TransportError
 from dashboard.metrics.outgoing_requests import count_webhook_try
 from dashboard.webhooks.delivery_creation import announce_all
 from dashboard.webhooks.delivery_queue import OF_ONE, Outcome, claim, settle
@@ -26,7 +26,6 @@ LOOK_SECONDS = 1.0
 AT_ONCE = 40  #: tries of one worker
 SECONDS = 15.0  #: that an answer may take
 KEPT_BYTES = 4_096  #: of an answer
-RETRY_AFTER = "retry-after"
 
 
 class Sender:
@@ -89,32 +88,14 @@ async def _tried(transport: Transport, delivery: Delivery) -> Outcome:
         return outcome(fault=str(error), hopeless=True)
     headers["webhook-signature"] = signature(secret, named=delivery.name, timestamp=int(at.timestamp()), body=body)
     try:
-        head, answer = await _posted(transport, delivery.webhook.url, headers, body)
+        head, answer = await transport.first_bytes(
+            delivery.webhook.url, headers=headers, body=body, seconds=SECONDS, most=KEPT_BYTES
+        )
     except TransportError as error:
         return outcome(fault=str(error).replace("The provider at", "The server at"), hopeless=error.refused)
     return outcome(
         status=head.status,
         answer_headers=head.kept,
         answer=answer.decode("utf-8", "replace"),
-        wait=_wait(head.headers.get(RETRY_AFTER, "")),
+        wait=retry_after(head.headers),
     )
-
-
-async def _posted(transport: Transport, url: str, headers: dict[str, str], body: bytes) -> tuple[Head, bytes]:
-    """The head of the answer, and the first bytes of what follows."""
-    head, answer = Head(0, {}), b""
-    posted = transport.post(url, headers=headers, body=body, seconds=SECONDS)
-    async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
-        async for part in parts:
-            if isinstance(part, Head):
-                head = part
-                continue
-            answer += part[: KEPT_BYTES - len(answer)]
-            if len(answer) == KEPT_BYTES:
-                break
-    return head, answer
-
-
-def _wait(told: str) -> float | None:
-    """Seconds, as `Retry-After` gives them; a date there is not looked at."""
-    return float(told) if told.isascii() and told.isdigit() and len(told) < 7 else None
