@@ -34,7 +34,7 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
         }
         error_messages: ClassVar = {
             "name": {"required": "Give the webhook a name."},
-            "url": {"required": "Give the address that is to be told."},
+            "url": {"required": "Enter the address to send events to."},
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
