@@ -9,7 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
@@ -66,8 +66,9 @@ class Caller:
     known: bool = True  #: it is worth something
 
     def ask(self, method: str, address: str, *, undone: bool, quick: bool = False) -> HttpResponse:
-        """The answer, read to its end. `undone`: whatever it changes is as before, and who signs out still is in.
-        `quick`: as a part of a page would, where a refusal needs no page around it."""
+        """The answer, read to its end where that needs no connection of its own. `undone`: whatever it changes is as
+        before, and who signs out still is in. `quick`: as a part of a page would, where a refusal needs no page
+        around it."""
         if undone:
             cookies = self.client.cookies.copy()
             with transaction.atomic():
@@ -78,8 +79,9 @@ class Caller:
         body = b"{}" if method in WITH_BODY else b""
         headers = {"HX-Request": "true"} if quick and method not in {"GET", "HEAD"} else {}
         answer = self.client.generic(method, address, body, content_type="application/json", headers=headers)
-        if answer.streaming:
+        if isinstance(answer, StreamingHttpResponse) and not answer.is_async:
             list(answer.streaming_content)
+        # One that is sent asynchronously gives the request's connection back first, with the transaction around this.
         return answer
 
     def may(self, permission: str | None) -> bool:
