@@ -52,7 +52,7 @@ def drawer(page: Page) -> None:
 
 def test_a_turn_stops_at_a_breakpoint_a_limit_is_raised_by_hand_and_it_completes_and_says_who_did_it(page: Page):
     cut(page, max_tokens=150)
-    page.get_by_role("button", name="Take away the breakpoint continue pending").click()
+    page.get_by_role("button", name="Remove the breakpoint continue pending").click()
     expect(page.locator(".stops")).to_contain_text("No breakpoints")
     drawer(page)
     page.get_by_label("Max continuations", exact=True).fill("9")
