@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from dashboard.api.response_schemas import MaybeObject, Object, Objects, Turn
-from dashboard.turns.certainty_text import MEANINGS, WHYS
+from dashboard.turns.certainty_text import MEANINGS, NOT_JUDGED, UNDECIDED, WHYS
 
 
 class Verification(BaseModel):
@@ -144,6 +144,10 @@ class BacktestId(BaseModel):
 
 
 class Backtest(BaseModel):
+    class Undecided(BaseModel):
+        turn: UUID
+        why: Why | Literal["not_judged"] = Field(description=f"{WHY_WORDS} `{NOT_JUDGED}`: {UNDECIDED[NOT_JUDGED]}.")
+
     status: str
     total: int
     done: int
@@ -170,6 +174,11 @@ class Backtest(BaseModel):
     unpriced: int = Field(description="Decided turns whose price is not known.")
     flipped_turns: list[UUID] = Field(description="The first thousand.")
     unended_turns: list[UUID] = Field(description="The first thousand.")
+    undecided: list[Undecided] = Field(description="The first thousand undecidable turns, and why each is.")
+    whys: dict[str, int] | None = Field(
+        description="The undecidable turns by reason, the most frequent first. Null: some were judged before reasons "
+        "were counted."
+    )
     flips: Objects = Field(
         description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each of them; `about`: its tokens "
         "are an estimate; null: judged before that was looked at."
