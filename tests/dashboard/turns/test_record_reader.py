@@ -9,7 +9,7 @@ import dashboard
 from dashboard.turns.record_reader import last_record, record_at, records_of, stamps_of
 from tests.dashboard.driving import Play
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)
 #: Who writes rows, who compares them as they are, and a bench of what the database itself takes.
 ROWS = {"record_reader", "derived_rows", "recorder", "rows", "turn", "what_if", "long_turn"}
 
