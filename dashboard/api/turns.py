@@ -24,6 +24,7 @@ from dashboard.turns import api_serializers, selectors
 from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 from dashboard.turns.history import messages_of, request_body_of
+from dashboard.turns.record_reader import records_of
 
 router = Router(tags=["turns"])
 PAGING = ("cursor", "limit")
@@ -116,7 +117,7 @@ def turn_records(
     request: HttpRequest, turn_id: UUID, after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0
 ) -> list[dict[str, Any]]:
     """Its history: event, transitions, command, and what was observed. `after`: the `seq` of the last one you have."""
-    records = selectors.records_of(selectors.turn_get(turn_id).id).filter(seq__gt=after)
+    records = records_of(selectors.turn_get(turn_id).id, after=after)
     return [api_serializers.record_json(record) for record in records]
 
 

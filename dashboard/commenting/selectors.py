@@ -9,7 +9,8 @@ from django.db.models import QuerySet
 
 from dashboard.accounts.models import User
 from dashboard.commenting.models import Comment
-from dashboard.turns.models import Record, Turn
+from dashboard.turns.models import Turn
+from dashboard.turns.record_reader import records_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def own_comment_get(comment_id: UUID, *, turn_id: UUID, author: User) -> Comment
 
 def transitions_of(turn: Turn) -> int:
     """How many transitions the turn has had so far."""
-    return sum(len(record.transitions) for record in Record.objects.filter(turn_id=turn.id))
+    return sum(len(record.transitions) for record in records_of(turn.id))
 
 
 def comment_shown(comment: Comment) -> dict[str, Any]:

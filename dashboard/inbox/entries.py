@@ -10,7 +10,8 @@ import structlog
 from dashboard.inbox.models import Notice
 from dashboard.live.operator_view import Approval, approval_of
 from dashboard.turns.history import position_of
-from dashboard.turns.models import Record, Turn
+from dashboard.turns.models import Turn
+from dashboard.turns.record_reader import record_at
 from dashboard.turns.templatetags.formatting import words
 
 log = structlog.get_logger(__name__)
@@ -73,7 +74,7 @@ def entry_of_held(turn: Turn) -> Entry:
 @lru_cache(maxsize=256)
 def _held(turn_id: Any, seq: int) -> tuple[datetime | None, str, Approval | None]:
     """Since when, why in words, and the approval it waits for."""
-    record = Record.objects.filter(turn_id=turn_id, seq=seq).first()
+    record = record_at(turn_id, seq)
     if record is None:
         return None, "", None
     turn = Turn.objects.select_related("agent").get(id=turn_id)

@@ -20,6 +20,7 @@ from dashboard.live.services import TurnConflict
 from dashboard.turns import selectors
 from dashboard.turns.history import begun_as, messages_of
 from dashboard.turns.models import UNFINISHED, Attempt, Piece, Record, Turn
+from dashboard.turns.record_reader import records_of
 
 Json = dict[str, Any]
 #: Machine states of a history that came to its end; a turn that was given up stopped elsewhere.
@@ -88,7 +89,7 @@ def _happened(turn: Turn, told: Json) -> Json:
         "gave_up": None if turn.state in ENDED else turn.error_message,
         "documents": [{"name": document.name, "text": document.text} for document in turn.documents.all()],
         "messages": messages_of(turn.id),
-        "records": [_record(record) for record in selectors.records_of(turn.id)],
+        "records": [_record(record) for record in records_of(turn.id)],
         "attempts": _attempts(turn),
     }
 

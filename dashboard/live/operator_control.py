@@ -5,6 +5,7 @@ signal waiting, under the lock of the turn's row.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, Unpack
 
 from django.core.exceptions import ValidationError
@@ -22,7 +23,8 @@ from dashboard.live.models import OwnedTurn, Signal
 from dashboard.live.operator_changes import EMPTY, Changes, Part, operator_changes, parts_clean
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import position_of
-from dashboard.turns.models import UNFINISHED, Record, Turn
+from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.record_reader import records_of
 
 RELEASING = ("release", "step", "refuse")
 OWNED = "This turn is answered to a caller of the gateway as it comes; it ends with its answer, or when they hang up."
@@ -125,7 +127,7 @@ def _ended(turn: Turn, seen: int | None) -> str:
 
 
 def _who_was_first(turn: Turn, seen: int) -> str | None:
-    since = Record.objects.filter(turn_id=turn.id, seq__gt=seen).order_by("-seq")[:50]
+    since = islice(records_of(turn.id, after=seen, backwards=True), 50)
     acted = next((record for record in since if record.event["type"] in BY_PEOPLE), None)
     if acted is None:
         return None

@@ -24,6 +24,7 @@ from dashboard.turns import selectors
 from dashboard.turns.api_serializers import record_json
 from dashboard.turns.models import Turn
 from dashboard.turns.progress import DraftPosition, drafted, progress_of
+from dashboard.turns.record_reader import records_of
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +68,7 @@ class Follower:
         return messages
 
     def _recorded(self) -> list[Message]:
-        rows = list(selectors.records_of(self.turn_id).filter(seq__gt=self.seq)[:MOST_RECORDS])
+        rows = list(records_of(self.turn_id, after=self.seq, upto=self.seq + MOST_RECORDS))
         self.seq = rows[-1].seq if rows else self.seq
         return [Message("record", _json(record_json(row)), row.seq) for row in rows]
 

@@ -10,6 +10,7 @@ from agentcore.messages import ChatResponse
 from dashboard.agents.models import Connection
 from dashboard.turns import models
 from dashboard.turns.history import TurnPosition, partial_of, position_of
+from dashboard.turns.record_reader import records_of
 from dashboard.turns.recorder import pieces_kept
 
 
@@ -67,6 +68,6 @@ def abandoned_call(turn: models.Turn, index: int) -> AbandonedCall | None:
 
 def waiting_since(turn_id: UUID) -> datetime | None:
     """When the backoff began that the turn is in; None where it is in none."""
-    records = models.Record.objects.filter(turn_id=turn_id).order_by("-seq")
-    began = records.exclude(event__type__in=("interrupted", "operator_acted")).first()
+    records = records_of(turn_id, backwards=True)
+    began = next((one for one in records if one.event["type"] not in ("interrupted", "operator_acted")), None)
     return began.at if began is not None and began.command["type"] == "wait" else None

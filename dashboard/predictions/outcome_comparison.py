@@ -16,7 +16,8 @@ from dashboard.inbox.services import notice_put
 from dashboard.predictions.endings import Ending, was_changed, was_taken_over
 from dashboard.predictions.failure_check import CLAIMING
 from dashboard.predictions.models import Prediction
-from dashboard.turns.models import UNFINISHED, Record, Turn
+from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.record_reader import records_of
 
 log = structlog.get_logger(__name__)
 
@@ -59,7 +60,7 @@ def compare(prediction: Prediction, child: Turn) -> None:
 
 
 def _events(child: Turn) -> list[dict[str, object]]:
-    return [record.event for record in Record.objects.filter(turn_id=child.id).order_by("seq")]
+    return [record.event for record in records_of(child.id)]
 
 
 def _why_not(prediction: Prediction, child: Turn, events: list[Event]) -> str:

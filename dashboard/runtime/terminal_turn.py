@@ -21,6 +21,7 @@ from dashboard.live.services import turn_cancel
 from dashboard.turns import selectors
 from dashboard.turns.history import draft_of
 from dashboard.turns.models import UNFINISHED, Record, Turn
+from dashboard.turns.record_reader import records_of
 
 LOOK_SECONDS = 0.05
 
@@ -44,7 +45,7 @@ class Watch:
     def look(self, turn_id: UUID) -> Turn:
         """Tell what is new: what was recorded, then what has been streamed since."""
         turn = selectors.turn_get(turn_id)
-        for record in selectors.records_of(turn_id).filter(seq__gt=self.seq):
+        for record in records_of(turn_id, after=self.seq):
             self._stream(answer_of(record.event))
             self.streamed = 0
             self.telling.recorded(record)

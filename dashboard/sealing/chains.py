@@ -16,7 +16,8 @@ from dashboard.sealing.parts import PART, Part, part_of
 from dashboard.sealing.row_parts import parts_beside, values_of
 from dashboard.tools.models import TurnDocument
 from dashboard.turns.history import client_body_of
-from dashboard.turns.models import Attempt, ClientRequest, Piece, Record, Turn
+from dashboard.turns.models import Attempt, ClientRequest, Piece, Turn
+from dashboard.turns.record_reader import records_of
 
 START = b"whystop.chain.1"
 
@@ -33,7 +34,7 @@ def parts_of(turns: Sequence[Turn]) -> dict[UUID, list[Part]]:
     """The parts of each turn as it is stored now."""
     ids = [turn.id for turn in turns]
     found: dict[UUID, list[Part]] = {turn.id: [part_of(b"t", 0, values_of(turn, TURN))] for turn in turns}
-    for record in Record.objects.filter(turn_id__in=ids).order_by("turn_id", "seq").iterator():
+    for record in records_of(ids):
         found[record.turn_id].append(part_of(b"r", record.seq, values_of(record, RECORD)))
     raws = _raws(ids)
     for attempt in Attempt.objects.filter(turn_id__in=ids).order_by("turn_id", "index").iterator():

@@ -10,7 +10,8 @@ from uuid import UUID
 from agentcore.messages import Message
 from dashboard.logs.request_reader import content_of
 from dashboard.turns.history import messages_of, request_body_of
-from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
+from dashboard.turns.models import UNFINISHED, Attempt, Turn
+from dashboard.turns.record_reader import records_of
 from dashboard.turns.selectors import attempts_of
 
 LARGEST = 256 * 1024  #: characters of a request whose messages are sent
@@ -79,7 +80,7 @@ def _tools(turn: Turn, rows: Sequence[Attempt]) -> Iterator[ToolRun]:
     """A run lasts from the record before its results, in which it was asked for."""
     arguments = {call.get("id"): call.get("arguments") for row in rows for call in row.tool_calls}
     before = turn.started_at
-    for record in Record.objects.filter(turn_id=turn.id).order_by("seq"):
+    for record in records_of(turn.id):
         if record.event.get("type") == "tools_returned":
             for result in record.event.get("results", ()):
                 yield _run(result, arguments, before or record.at, record.at)

@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from dashboard.turns.models import Record, Turn
+from dashboard.turns.models import Turn
+from dashboard.turns.record_reader import holds_of, records_of
 
 Place = tuple[UUID, int]  #: a turn and the number of one of its records
 
 
 def held_ms_of(turns: Iterable[Turn]) -> dict[UUID, int]:
     """Milliseconds by turn, of those that were held; by one query, and one more where any was."""
-    asked = Record.objects.filter(turn_id__in=[turn.id for turn in turns], command__type="hold")
-    holds = list(asked.values_list("turn_id", "seq"))
+    holds = holds_of([turn.id for turn in turns])
     at = _moments(holds) if holds else {}
     held: dict[UUID, float] = {}
     for turn_id, seq in holds:
@@ -23,6 +23,5 @@ def held_ms_of(turns: Iterable[Turn]) -> dict[UUID, int]:
 def _moments(holds: Iterable[Place]) -> dict[Place, float]:
     """When these records and those after them were, in seconds since their turn started."""
     turns, numbers = ({*each} for each in zip(*holds, strict=True))
-    numbers |= {seq + 1 for seq in numbers}
-    found = Record.objects.filter(turn_id__in=turns, seq__in=numbers).only("turn_id", "seq", "event", "packed")
+    found = records_of(turns, after=min(numbers) - 1, upto=max(numbers) + 1)
     return {(record.turn_id, record.seq): record.event["at"] for record in found}

@@ -19,6 +19,7 @@ from agentcore.replay import Record, Recording, as_judged
 from dashboard.agents.policies import stored_policy
 from dashboard.turns import models, nodes
 from dashboard.turns.projection import failed_by, project
+from dashboard.turns.record_reader import record_at, records_of
 from dashboard.turns.request_frames import MESSAGE_KEYS, joined
 
 
@@ -54,8 +55,7 @@ def base_snapshot_of(turn: models.Turn) -> Snapshot:
 
 def recording_of(turn: models.Turn) -> Recording:
     """The whole history of a turn."""
-    rows = models.Record.objects.filter(turn_id=turn.id).order_by("seq")
-    return Recording(stored_policy(turn.policy), base_snapshot_of(turn), tuple(_record(row) for row in rows))
+    return Recording(stored_policy(turn.policy), base_snapshot_of(turn), tuple(map(_record, records_of(turn.id))))
 
 
 def _record(row: models.Record) -> Record:
@@ -69,8 +69,7 @@ def position_of(turn: models.Turn) -> TurnPosition:
     checkpoint = models.Checkpoint.objects.filter(turn_id=turn.id).order_by("-seq").first()
     snapshot = serial.snapshot_from_json(checkpoint.snapshot) if checkpoint else base_snapshot_of(turn)
     since = checkpoint.seq if checkpoint else 0
-    rows = list(models.Record.objects.filter(turn_id=turn.id, seq__gt=since - 1).order_by("seq"))
-    return _fold(policy, snapshot, since, rows, _started_at(turn))
+    return _fold(policy, snapshot, since, records_of(turn.id, after=since - 1), _started_at(turn))
 
 
 def snapshot_at(turn: models.Turn, seq: int) -> Snapshot:
@@ -78,7 +77,7 @@ def snapshot_at(turn: models.Turn, seq: int) -> Snapshot:
     checkpoint = models.Checkpoint.objects.filter(turn_id=turn.id, seq__lte=seq).order_by("-seq").first()
     snapshot = serial.snapshot_from_json(checkpoint.snapshot) if checkpoint else base_snapshot_of(turn)
     since = checkpoint.seq if checkpoint else 0
-    rows = models.Record.objects.filter(turn_id=turn.id, seq__gt=since, seq__lte=seq).order_by("seq")
+    rows = records_of(turn.id, after=since, upto=seq)
     return _fold(stored_policy(turn.policy), snapshot, since, rows, None).snapshot
 
 
@@ -95,13 +94,13 @@ def _fold(
 
 
 def _started_at(turn: models.Turn) -> datetime | None:
-    first = models.Record.objects.filter(turn_id=turn.id, seq=1).first()
+    first = record_at(turn.id, 1)
     return first.at if first else None
 
 
 def rebuilt_columns(turn: models.Turn) -> dict[str, Any]:
     """The turn's projection made again from its records alone."""
-    rows = list(models.Record.objects.filter(turn_id=turn.id).order_by("seq"))
+    rows = list(records_of(turn.id))
     started = rows[0].at if rows else None
     standing = _fold(stored_policy(turn.policy), base_snapshot_of(turn), 0, rows, started)
     columns = project(standing.snapshot, seq=standing.seq, started_at=started, at=standing.last_at)
@@ -113,7 +112,7 @@ def begun_as(turn: models.Turn) -> dict[str, Any]:
     setup: dict[str, Any] = turn.setup
     if "setup" not in setup or "messages" in setup:
         return setup
-    first = models.Record.objects.filter(turn_id=turn.id, seq=1).first()
+    first = record_at(turn.id, 1)
     return {**setup, "messages": first.event.get("messages", []) if first else []}
 
 

@@ -15,6 +15,7 @@ from dashboard.turns.fields import storable_text
 from dashboard.turns.history import messages_of
 from dashboard.turns.node_writer import NodeWriter
 from dashboard.turns.record_compression import packed_raw
+from dashboard.turns.record_reader import record_at
 from dashboard.turns.row_mapping import (
     CHECKPOINT_EVERY,
     CallEnd,
@@ -103,8 +104,8 @@ def _insert_record(entry: StepRows, record: Record, event: Any) -> None:
 def is_recorded(entry: StepRows) -> bool:
     """Whether this very step is stored: it was committed, and the word of that got lost."""
     event = serial.event_to_json(entry.event)
-    row = models.Record.objects.filter(turn_id=entry.turn_id, seq=entry.seq, at=entry.at).first()
-    return row is not None and row.event == event
+    record = record_at(entry.turn_id, entry.seq)
+    return record is not None and (record.at, record.event) == (entry.at, event)
 
 
 def record_row(entry: StepRows, record: Record) -> models.Record:

@@ -16,7 +16,7 @@ from dashboard.turns.filters import HAS, NOT, RANGES, TimelineFilters
 from dashboard.turns.id_range import after, id_range_of
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.indexes import found_by
-from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Record, Turn
+from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Turn
 from dashboard.turns.run_fold import find_folded
 from dashboard.turns.search_terms import words_query
 from dashboard.turns.sort_order import WINDOW, SortedPlace, beside, entries
@@ -32,7 +32,6 @@ __all__ = [
     "newer_count",
     "outcomes_of",
     "raw_responses_of",
-    "records_of",
     "timeline",
     "turn_get",
     "turns_matching",
@@ -214,10 +213,6 @@ def is_gone_on_from(turn_id: UUID) -> bool:
 
 def attempts_of(turn_id: UUID) -> QuerySet[Attempt]:
     return Attempt.objects.filter(turn_id=turn_id).order_by("index")
-
-
-def records_of(turn_id: UUID) -> QuerySet[Record]:
-    return Record.objects.filter(turn_id=turn_id).order_by("seq")
 
 
 def outcomes_of(turn_id: UUID) -> QuerySet[Outcome]:

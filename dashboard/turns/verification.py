@@ -21,7 +21,8 @@ from dashboard.agents.criteria import criteria_faults
 from dashboard.turns.derived_rows import derived_faults
 from dashboard.turns.evidence import Fault, StoredAnswer, faults_of, other_beginning, otherwise, unproven
 from dashboard.turns.history import messages_of, rebuilt_columns, recording_of, request_body_of
-from dashboard.turns.models import Attempt, Piece, Record, Turn
+from dashboard.turns.models import Attempt, Piece, Turn
+from dashboard.turns.record_reader import record_at, stamps_of
 from dashboard.turns.request_evidence import CLOCKS_DIFFER, RecordStamp, call_faults, calls_of, requests_unproven
 
 KEPT_SECONDS = 24 * 3600
@@ -98,8 +99,7 @@ def examined(turn: Turn, recording: Recording) -> Verification:
 
 
 def _written(turn_id: UUID) -> list[RecordStamp]:
-    rows = Record.objects.filter(turn_id=turn_id).order_by("seq")
-    return [RecordStamp(*row) for row in rows.values_list("at", "core_version")]
+    return [RecordStamp(*stamp) for stamp in stamps_of(turn_id)]
 
 
 def diverging(found: Verification, fault: Fault) -> Verification:
@@ -155,14 +155,13 @@ def _beginning_faults(turn: Turn, first: Started) -> Iterator[Fault]:
 
 
 def _first_event(turn: Turn) -> dict[str, Any]:
-    first = Record.objects.filter(turn_id=turn.id, seq=1).first()
+    first = record_at(turn.id, 1)
     return first.event if first else {}
 
 
 def cores(turn: Turn) -> str:
     """Which core judged a history and which one verifies it, in a sentence; empty where they are the same."""
-    said = Record.objects.filter(turn_id=turn.id).order_by("core_version").values_list("core_version", flat=True)
-    judged = [version for version in said.distinct() if version != VERSION]
+    judged = sorted({version for _, version in stamps_of(turn.id)} - {VERSION})
     return f"Judged by core {', '.join(judged)}, verified by core {VERSION}." if judged else ""
 
 

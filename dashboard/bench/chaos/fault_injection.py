@@ -16,7 +16,7 @@ from agentcore.machine.states import CALLS, State
 from dashboard.bench.chaos.fleet import Fleet, Member
 from dashboard.bench.chaos.scratch import Scratch
 from dashboard.live.worker import GONE_SECONDS
-from dashboard.turns.models import Record
+from dashboard.turns.record_reader import records_of
 
 WAITING = (*(state.value for state in CALLS), State.EXECUTE_TOOLS.value, State.BACKOFF.value, State.HELD.value)
 SLEEP_SECONDS = GONE_SECONDS + 3.0  #: longer than the lease
@@ -61,7 +61,7 @@ class Caught:
     def gaps(self, blow: str) -> tuple[list[float], int]:
         """Seconds from such a blow until another worker had the turn, in order; and how many turns just went on."""
         struck = {(turn, seq + 1): at for (turn, seq), (by, at) in self.struck.items() if by == blow}
-        next_ones = Record.objects.filter(turn_id__in={turn for turn, _ in struck})
+        next_ones = records_of({turn for turn, _ in struck})
         told = {(record.turn_id, record.seq): record for record in next_ones}
         found = [(told[key], at) for key, at in struck.items() if key in told]
         seconds = [(record.at - at).total_seconds() for record, at in found if record.event["type"] == "interrupted"]

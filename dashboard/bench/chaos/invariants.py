@@ -11,7 +11,8 @@ from agentcore.replay import verify
 from dashboard.bench.chaos.population import Kind
 from dashboard.live.models import CallSlot
 from dashboard.turns.history import partial_of, position_of, rebuilt_columns, recording_of
-from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
+from dashboard.turns.models import UNFINISHED, Attempt, Turn
+from dashboard.turns.record_reader import last_record, records_of
 
 
 def violations(kinds: Mapping[UUID, Kind], runs: Path) -> list[str]:
@@ -24,7 +25,7 @@ def violations(kinds: Mapping[UUID, Kind], runs: Path) -> list[str]:
 
 def _of(turn: Turn, kind: Kind, ran: Mapping[tuple[str, ...], int]) -> Iterator[str]:
     if turn.status in UNFINISHED or turn.status == "interrupted":
-        last = Record.objects.filter(turn_id=turn.id).order_by("-seq").first()
+        last = last_record(turn.id)
         since = f", its last record {last.seq} of {last.at:%H:%M:%S}" if last else ""
         yield f"it is {turn.status} in {turn.state}{since}: {_told(turn)} {turn.error_message}"
         return
@@ -35,7 +36,7 @@ def _of(turn: Turn, kind: Kind, ran: Mapping[tuple[str, ...], int]) -> Iterator[
 
 
 def _history(turn: Turn) -> Iterator[str]:
-    seqs = list(Record.objects.filter(turn_id=turn.id).order_by("seq").values_list("seq", flat=True))
+    seqs = [record.seq for record in records_of(turn.id)]
     if seqs != list(range(1, turn.last_seq + 1)):
         yield f"its records are {seqs}, and its row knows {turn.last_seq}"
     if not verify(recording_of(turn)).verified:
@@ -79,8 +80,8 @@ def _tools(turn: Turn, kind: Kind, ran: Mapping[tuple[str, ...], int]) -> Iterat
 
 def _results(turn: Turn) -> str:
     """What the model was told of the tools, as text."""
-    records = Record.objects.filter(turn_id=turn.id, event__type="tools_returned")
-    return " ".join(result["content"] for record in records for result in record.event["results"])
+    events = (record.event for record in records_of(turn.id))
+    return " ".join(result["content"] for event in events for result in event.get("results", ()))
 
 
 def _left_over() -> Iterator[str]:

@@ -26,7 +26,7 @@ from dashboard.live.stream_limits import Caller, StreamLimits, TooManyStreamsErr
 from dashboard.live.turn_events import MAX_SEQ, Follower, Message, followed
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
-from dashboard.turns.selectors import records_of
+from dashboard.turns.record_reader import records_of
 from tests.dashboard.driving import AgentOf, Play, driven
 
 pytestmark = pytest.mark.django_db(transaction=True)

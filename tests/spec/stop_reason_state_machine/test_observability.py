@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentcore.messages import CallIssue
-from dashboard.turns.selectors import records_of
+from dashboard.turns.record_reader import records_of
 from tests.agentcore.playbook import (
     Playbook,
     blocked,
