@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 
 from channels.auth import AuthMiddlewareStack
 from channels.db import database_sync_to_async
+from django.conf import settings
 from django.utils import timezone
 
 from dashboard.accounts import services
+from dashboard.accounts.access import notify_scope
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.selectors import api_token_find, session_is_valid
 from dashboard.accounts.session_watch import ticket_of, visitors
@@ -28,7 +30,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST = 1_000  #: sockets and streams that one token or session has open in one process
 MOST_OF_USER = 2_000  #: sockets of all tokens and sessions of one user, in each process
-TOO_MANY = 429
+TOO_MANY, NO_PLACE = 429, 503
+SESSION = f"{settings.SESSION_COOKIE_NAME}="
 REFUSED = 4401  #: the close code, of who is shown out, and where the server cannot answer the handshake itself
 SERVER_SEND = "whystop.send"  #: in the scope: how the server itself is written to
 DENIAL = "websocket.http.response"  #: the ASGI extension by which it can
@@ -46,6 +49,9 @@ class AccessStack:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
+        if bearer_of(_header(scope, b"authorization")) is None and SESSION not in _header(scope, b"cookie"):
+            await deny(scope, receive, send)  # without asking in a thread who that is
+            return
         await self._stack({**scope, SERVER_SEND: send}, receive, send)
 
     async def _guarded(self, scope: Scope, receive: Receive, _send: Send) -> None:
@@ -63,6 +69,7 @@ class AccessStack:
             return
         scope["ticket"] = ticket_of(token=scope.get("auth_token"), session=scope["session"])
         user = scope["user"].pk
+        notify_scope(scope, f"{'token' if secret else 'session'} of user {user}")
         if visitors.staying_by(scope["ticket"]) >= MOST or self._of[user] >= MOST_OF_USER:
             await deny(scope, receive, send, TOO_MANY)
             return
@@ -124,7 +131,8 @@ async def deny(scope: Scope, receive: Receive, send: Send, status: int = 401) ->
     if DENIAL not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": REFUSED})
         return
-    why = (b"retry-after", b"60") if status == TOO_MANY else (b"www-authenticate", b'Bearer realm="whystop"')
+    full = status in (TOO_MANY, NO_PLACE)
+    why = (b"retry-after", b"60") if full else (b"www-authenticate", b'Bearer realm="whystop"')
     headers = [why, (b"content-length", b"0")]
     await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": b"", "more_body": False})
