@@ -77,7 +77,7 @@ EXPORT_PARAMETERS: list[dict[str, Any]] = [
     *(_filter_parameter(name) for name in FILTER_NAMES if name not in CHOICES),
 ]
 EXPORT_ANSWER: dict[str, Any] = {
-    "description": "The file; its columns are in docs/exports.md.",
+    "description": "The file; its columns are in docs/how-to/exports.md.",
     "content": {
         one.content_type: {"schema": {"type": "string", "format": "binary"}} for one in FORMATS_OF_FILES.values()
     },

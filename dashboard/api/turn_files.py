@@ -25,14 +25,16 @@ router = Router(tags=["turns"])
 FILE = {
     "requestBody": {
         "required": True,
-        "content": {"application/json": {"schema": {"type": "object", "description": "docs/turn-file.md"}}},
+        "content": {"application/json": {"schema": {"type": "object", "description": "docs/reference/turn-file.md"}}},
     }
 }
 
 LOG = {
     "requestBody": {
         "required": True,
-        "content": {"application/octet-stream": {"schema": {"type": "string", "description": "docs/imports.md"}}},
+        "content": {
+            "application/octet-stream": {"schema": {"type": "string", "description": "docs/how-to/imports.md"}}
+        },
     }
 }
 
@@ -65,8 +67,8 @@ def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[s
 @router.post("/logs/import", response=response_schemas.LogImported, summary="Import a log", openapi_extra=LOG)
 def log_import(request: HttpRequest, name: str = "log", dry_run: bool = False) -> dict[str, Any]:
     """A log of at most 64 MB: requests and answers in JSONL, an HTTP archive, a cassette, batch results, LiteLLM's or
-    Langfuse's export, or a coding agent's transcript (docs/imports.md). `name`: the file's, as its turns show it. The
-    same log twice changes nothing; with `dry_run=true` nothing is stored."""
+    Langfuse's export, or a coding agent's transcript (docs/how-to/imports.md). `name`: the file's, as its turns show
+    it. The same log twice changes nothing; with `dry_run=true` nothing is stored."""
     made = log_import_apart(read=lambda: _content(request), by=caller(request), name=name[:200], dry=dry_run)
     faults = [{"line": line, "words": words} for line, words in made.faults]
     return {**asdict(made), "faults": faults}

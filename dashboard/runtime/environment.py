@@ -51,7 +51,7 @@ class Environment:
     bootstrap_token: str  #: WHYSTOP_BOOTSTRAP_TOKEN
     log_level: str  #: WHYSTOP_LOG_LEVEL
     log_format: str  #: WHYSTOP_LOG_FORMAT: a line is `name=value` (`logfmt`) or a JSON object (`json`)
-    test_seam: bool  #: WHYSTOP_TEST_SEAM: programs may script the simulator (docs/conformance-seam.md)
+    test_seam: bool  #: WHYSTOP_TEST_SEAM: programs may script the simulator (docs/reference/conformance-seam.md)
     debug: bool  #: WHYSTOP_DEBUG: Django's own debug pages
     files_dir: Path | None  #: WHYSTOP_FILES_DIR: the folder whose files the tool read_file may read
     mcp_stdio: bool  #: WHYSTOP_MCP_STDIO: MCP servers may be commands that Whystop runs

@@ -141,7 +141,7 @@ def config_of(application: Application, census: ConnectionCensus | None = None) 
         server_header=False,
         proxy_headers=False,  # `guarding.arriving` reads them; uvicorn would believe any program on this machine
         timeout_graceful_shutdown=_GRACE,
-        # Compressing again for each viewer takes more than everything else of a push (docs/performance.md).
+        # Compressing again for each viewer takes more than everything else of a push (docs/explanation/performance.md).
         ws_per_message_deflate=False,
         ws_max_size=_FRAME,
     )

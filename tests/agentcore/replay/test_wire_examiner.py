@@ -1,7 +1,8 @@
 """What-ifs are examined once more, on the wire: bodies of chat completions, by a provider with the habits of real ones.
 
 `recorded` and `certain` must be right always, `estimated` nine times in ten under the stated assumptions. How often a
-what-if is undecidable is told by class in `docs/certainty.md`: `python -m tests.agentcore.replay.test_wire_examiner`.
+what-if is undecidable is told by class in `docs/explanation/certainty.md`:
+`python -m tests.agentcore.replay.test_wire_examiner`.
 """
 
 import json

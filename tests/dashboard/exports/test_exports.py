@@ -164,6 +164,6 @@ def test_the_timeline_offers_both_formats_with_its_filters(browser: Client):
 
 
 def test_the_document_names_every_column_with_its_meaning():
-    text = Path("docs/exports.md").read_text(encoding="utf-8")
+    text = Path("docs/how-to/exports.md").read_text(encoding="utf-8")
     for column in (*TURN, *ATTEMPT):
         assert f"| `{column.name}` | {column.kind} | {column.meaning} |" in text

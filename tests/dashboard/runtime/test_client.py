@@ -18,7 +18,7 @@ from .conftest import CHECKOUT, PATIENCE, Up
 
 Start = Callable[..., Up]
 TOKEN = "a-token-of-sixteen-or-more"
-DOCS = CHECKOUT / "docs" / "client-api.md"
+DOCS = CHECKOUT / "docs" / "how-to" / "client-api.md"
 
 
 @pytest.fixture
