@@ -13,7 +13,7 @@ from channels.auth import AuthMiddlewareStack
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
-from dashboard.accounts import services
+from dashboard.accounts import scopes, services
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.selectors import api_token_find, session_is_valid
 from dashboard.accounts.session_watch import ticket_of, visitors
@@ -28,9 +28,10 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST = 1_000  #: sockets and streams that one token or session has open in one process
 MOST_OF_USER = 2_000  #: sockets of all tokens and sessions of one user, in each process
-TOO_MANY = 429
+TOO_MANY, FORBIDDEN = 429, 403
 REFUSED = 4401  #: the close code, of who is shown out, and where the server cannot answer the handshake itself
 SERVER_SEND = "whystop.send"  #: in the scope: how the server itself is written to
+_WHY = {TOO_MANY: ((b"retry-after", b"60"),), 401: ((b"www-authenticate", b'Bearer realm="whystop"'),)}
 DENIAL = "websocket.http.response"  #: the ASGI extension by which it can
 
 
@@ -57,9 +58,12 @@ class AccessStack:
             if token is None:
                 await deny(scope, receive, send)
                 return
-            scope["user"], scope["auth_token"] = token.user, token
+            scope["user"], scope["auth_token"] = token.holder, token
         elif not (_is_same_origin(scope) and await database_sync_to_async(_has_session)(scope)):
             await deny(scope, receive, send)
+            return
+        if scopes.lacks(scope["user"], scopes.Scope.READ):
+            await deny(scope, receive, send, FORBIDDEN)
             return
         scope["ticket"] = ticket_of(token=scope.get("auth_token"), session=scope["session"])
         user = scope["user"].pk
@@ -124,7 +128,6 @@ async def deny(scope: Scope, receive: Receive, send: Send, status: int = 401) ->
     if DENIAL not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": REFUSED})
         return
-    why = (b"retry-after", b"60") if status == TOO_MANY else (b"www-authenticate", b'Bearer realm="whystop"')
-    headers = [why, (b"content-length", b"0")]
+    headers = [*_WHY.get(status, ()), (b"content-length", b"0")]
     await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": b"", "more_body": False})

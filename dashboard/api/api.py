@@ -20,6 +20,7 @@ from dashboard.api import (
     replays,
     runs,
     streaming,
+    tokens,
     turn_files,
     turns,
     why,
@@ -66,7 +67,7 @@ api = Api(
 answer_with_problems(api)
 for module in (
     connections, policies, limits, agents, conversations, exports, turn_files, turns, runs, why, streaming, lint,
-    replays, predictions, keys,
+    replays, predictions, keys, tokens,
 ):  # fmt: skip
     api.add_router("", module.router)
 api.add_router("", conformance.router)

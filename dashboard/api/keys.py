@@ -1,6 +1,6 @@
 """Keys of the gateway: who may call through it, what, how fast, and for how much."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, Strict
 from dashboard.accounts.selectors import token_by
 from dashboard.agents.selectors import project_default
 from dashboard.api.callers import caller
+from dashboard.api.problems import aware
 from dashboard.api.request_base import Body, Text
 from dashboard.gateway import services
 from dashboard.gateway.models import GatewayKey
@@ -99,7 +100,7 @@ def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
         name=body.name,
         scope=body.scope or (),
         mode=body.mode or "",
-        expires_at=_aware(body.expires_at),
+        expires_at=aware(body.expires_at),
         parent=token_by(request),
         **{name: Decimal(str(limit)) if isinstance(limit, float) else limit for name, limit in limits.items()},
     )
@@ -124,8 +125,3 @@ def key_revoke(request: HttpRequest, key_id: UUID) -> dict[str, Any]:
 
 def _told(key: GatewayKey) -> dict[str, Any]:
     return key_views([key])[0].told()
-
-
-def _aware(moment: datetime | None) -> datetime | None:
-    """A moment without a time zone is taken as UTC."""
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment

@@ -3,7 +3,6 @@
 # ruff: noqa: ARG001 - every view is given its request
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +20,7 @@ from dashboard.agents.policy_impact import PolicyGraph, version_warnings
 from dashboard.api import request_schemas, response_schemas
 from dashboard.api.callers import caller, require
 from dashboard.api.name_lookup import named
+from dashboard.api.problems import aware
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.selectors import backtest_get
 from dashboard.policies.field_sources import sources_of, sources_to_come
@@ -54,17 +54,12 @@ def policy_activate(request: HttpRequest, name: str, body: request_schemas.Activ
     """The version is active from now on, or from `starts_at`; running turns keep theirs."""
     policy = named(selectors.policy_list(project=selectors.project_default()), name)
     version = selectors.policy_version_get(policy=policy, version=body.version)
-    starts_at = _aware(body.starts_at)
+    starts_at = aware(body.starts_at)
     made = policy_versions.version_activate(
         version=version, by=caller(request), why=body.why or "", starts_at=starts_at
     )
     told = {"policy": policy.name, "version": version.version, "starts_at": made.starts_at, "why": made.why}
     return Status(201, told | {"warnings": version_warnings(version)})
-
-
-def _aware(moment: datetime | None) -> datetime | None:
-    """A moment without a time zone is taken as UTC."""
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 @router.get(
