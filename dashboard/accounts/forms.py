@@ -60,7 +60,7 @@ class ApiTokenForm(forms.Form):
     def __init__(self, *args: Any, parent: ApiToken | None = None, **kwargs: Any) -> None:
         """`parent`: the token that opened the session; it gives no more than it has."""
         offered = ALL if parent is None else tuple(parent.scopes)
-        super().__init__(*args, initial={"scopes": list(offered), "offered": True}, **kwargs)
+        super().__init__(*args, **{"initial": {"scopes": list(offered), "offered": True}, **kwargs})
         field = cast("forms.MultipleChoiceField", self.fields["scopes"])
         field.choices = [(scope.value, meaning) for scope, meaning in MEANINGS.items() if scope in offered]
 

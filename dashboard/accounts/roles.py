@@ -157,6 +157,7 @@ READING: Mapping[str, str] = {
     "export": EXPORT,
     "timeline/export": EXPORT,
     "audit": READ_AUDIT,
+    "api/v1/audit": READ_AUDIT,
     "audit/file": READ_AUDIT,
 }
 #: Addresses below these keep their own rules: Django's admin asks for its models' permissions.

@@ -45,8 +45,7 @@ def done_once(request: HttpRequest, key: str, do: Callable[[], HttpResponseBase]
 def _kept(asked: KeyedRequest, do: Callable[[], HttpResponseBase]) -> HttpResponseBase:
     try:
         answer = do()
-        whole = isinstance(answer, HttpResponse) and 200 <= answer.status_code < 300
-        if whole and len(answer.content) <= services.MOST_BYTES:
+        if isinstance(answer, HttpResponse) and 200 <= answer.status_code < 300:
             services.keep(asked, Answer(answer.status_code, answer["Content-Type"], answer.content))
         return answer
     finally:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 from ninja.errors import HttpError
 from pydantic import BaseModel, Field, Strict
@@ -13,6 +13,7 @@ from dashboard.accounts import selectors, services
 from dashboard.accounts.models import ApiToken
 from dashboard.accounts.scopes import ALL, MEANINGS, Scope
 from dashboard.api.callers import caller
+from dashboard.api.list_pages import PagedArray, rows_array
 from dashboard.api.problems import aware
 from dashboard.api.request_base import Body, Text
 
@@ -73,9 +74,12 @@ def token_create(request: HttpRequest, body: NewToken) -> Status[dict[str, Any]]
 
 
 @router.get("/tokens", response=list[Token], summary="List tokens")
-def token_list(request: HttpRequest) -> list[dict[str, Any]]:
+def token_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
     """One's own that still work, newest first."""
-    return [_shown(token) for token in selectors.api_tokens_of(caller(request))]
+    return [
+        _shown(token)
+        for token in rows_array(request, response, selectors.api_tokens_of(caller(request)), page, order="-id")
+    ]
 
 
 @router.post("/tokens/{token_id}/revoke", response=Token, summary="Revoke a token")

@@ -9,8 +9,8 @@ from tests.dashboard.api.conftest import Program
 
 
 @pytest.fixture
-def conversation(api: Program, agent: Agent) -> str:
-    made = api.post("/conversations", {"agent": agent.name, "token_budget": 1000})
+def conversation(api: Program, talker: Agent) -> str:
+    made = api.post("/conversations", {"agent": talker.name, "token_budget": 1000})
     assert made.status_code == 201, made.content
     return f"/api/v1/conversations/{made.json()['id']}"
 
