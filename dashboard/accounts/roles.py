@@ -133,6 +133,8 @@ ACTIONS: Mapping[str, str | None] = {
     "api/v1/policies": MAKE_POLICY,
     "api/v1/policies/<name>/activations": CHANGE_POLICY,
     "api/v1/agents": "agents.add_agent",
+    "api/v1/tokens": None,
+    "api/v1/tokens/<token_id>/revoke": None,
     "api/v1/keys": MAKE_KEY,
     "api/v1/keys/<key_id>/revoke": MAKE_KEY,
     "api/v1/conversations": START,
@@ -155,6 +157,7 @@ READING: Mapping[str, str] = {
     "export": EXPORT,
     "timeline/export": EXPORT,
     "audit": READ_AUDIT,
+    "api/v1/audit": READ_AUDIT,
     "audit/file": READ_AUDIT,
 }
 #: Addresses below these keep their own rules: Django's admin asks for its models' permissions.

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.api.response_schemas import Draft, Problem
+from dashboard.api.problem_schema import Problem
+from dashboard.api.turn_response_schemas import Draft
 from dashboard.exports.formats import FORMATS as FORMATS_OF_FILES
 from dashboard.turns.filters import CHOICES, FILTER_NAMES, NOT, NUMBERS, WORDS
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
@@ -135,14 +136,29 @@ EVENTS_ANSWER: dict[str, Any] = {
 }
 
 #: The errors of each operation, by what it does.
-ALWAYS = {"401": "No valid credentials.", "500": "Our fault; the log says why."}
+ALWAYS = {
+    "401": "No valid credentials.",
+    "403": "The token does not have the scope, or its user does not have the right.",
+    "429": "Too many requests by this token; `Retry-After` says when to come back.",
+    "500": "Our fault; the log says why.",
+    "503": "The database is not available.",
+}
 WITH_ID = {"404": "There is nothing by this name or id."}
-WITH_QUERY = {"400": "A filter, the cursor or the limit is not allowed; each by name, in words."}
-WRITING = {"403": "No right to write, or no CSRF token with a session."}
+WITH_QUERY = {
+    "400": "A filter, the cursor or the limit is not allowed; each by name, in words.",
+    "422": "A parameter is not of its type.",
+}
+WRITING = {
+    "400": "The Idempotency-Key is none, or a value is not allowed.",
+    "403": "The scope or the right is missing, or the CSRF token with a session.",
+    "409": "A request with this Idempotency-Key is still under way.",
+    "412": "What `If-Match` names has changed.",
+    "422": "The Idempotency-Key was used for another request.",
+}
 WITH_BODY = {
     "400": "Not JSON, or a value is not allowed; each by field, in words.",
     "413": "The body is too large.",
-    "422": "The body is not of this shape; each by field.",
+    "422": "The body is not of this shape, each by field; or the Idempotency-Key was used for another request.",
 }
 SEAM = {
     "404": "The test seam is closed, or there is no script of this name.",
@@ -150,7 +166,7 @@ SEAM = {
 }
 STREAM = {"400": "`after` is not the number of a record.", "429": "This caller has too many streams open."}
 FILES = {"429": "This caller has too many files or streams open."}
-CONFLICT = {"409": "The turn is not where this makes sense."}
+CONFLICT = {"409": "The turn is not where this makes sense, or the same request is still under way."}
 
 
 def without_seam(schema: dict[str, Any]) -> None:
@@ -162,7 +178,7 @@ def _errors_of(path: str, method: str, operation: Mapping[str, Any]) -> dict[str
     errors = dict(ALWAYS)
     if "{" in path:
         errors |= WITH_ID
-    if method == "get" and path.endswith(("/turns", "/runs", "/turns/export")):
+    if method == "get" and any(parameter["in"] == "query" for parameter in operation.get("parameters", ())):
         errors |= WITH_QUERY
     if method != "get":
         errors |= WRITING

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from dashboard.api.response_schemas import MaybeObject, Object, Objects, Turn
+from dashboard.api.response_fields import MaybeObject, Object, Objects
+from dashboard.api.turn_response_schemas import Turn
 from dashboard.turns.certainty_text import MEANINGS, NOT_JUDGED, UNDECIDED, WHYS
 
 
@@ -141,6 +142,35 @@ class Sweep(BaseModel):
 
 class BacktestId(BaseModel):
     id: UUID
+
+
+class BacktestSummary(BaseModel):
+    """A backtest in a list."""
+
+    id: UUID
+    status: str
+    total: int
+    done: int
+    same: int
+    flipped: int
+    undecidable: int
+    recorded: int | None
+    certain: int | None
+    estimated: int | None
+    tokens_delta: int
+    calls_delta: int
+    seconds_delta: float
+    dollars_delta: float
+    unpriced: int
+    max_tokens: int | None
+    stands_for: str | None
+    created_at: datetime
+
+
+class BacktestPage(BaseModel):
+    items: list[BacktestSummary]
+    next: str | None = Field(description="The cursor of older backtests; null at the end.")
+    previous: str | None = Field(description="The cursor of newer backtests; null at the beginning.")
 
 
 class Backtest(BaseModel):

@@ -20,6 +20,7 @@ from django.http import HttpResponse, QueryDict
 from django.urls import ResolverMatch, resolve
 
 from dashboard.accounts import error_responses, roles
+from dashboard.accounts.scopes import why_not
 from dashboard.accounts.session_watch import holder_of
 from dashboard.agents.strict_json import read_strictly
 from dashboard.api.body_parser import MAX_BODY, TOO_LARGE
@@ -139,7 +140,7 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         found = request.resolver_match = resolve(path)
         permission = roles.needed(method, found.route)
         if permission is not None and not roles.may(user, permission):
-            return problem(403, roles.refusal(permission))
+            return problem(403, why_not(user, permission))
         return _audited(request, found)
 
     async def _follow(self, follower: Follower) -> None:

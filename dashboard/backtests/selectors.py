@@ -69,6 +69,13 @@ def whys_of(backtest: Backtest) -> dict[str, int] | None:
     return None if whole.whys is None else by_frequency(whole.whys)
 
 
+def backtest_summary(backtest: Backtest) -> dict[str, Any]:
+    """A backtest in a list: without its turns and groups."""
+    told = {key: getattr(backtest, key) for key in KEYS if key not in {*LARGE, "groups"}}
+    stands_for = backtest.stands_for.name if backtest.stands_for else None
+    return {**told, "id": backtest.id, "created_at": backtest.created_at, "stands_for": stands_for}
+
+
 def words_of_turns(*, project: Project) -> dict[str, list[str]]:
     """The agents, providers and models that turns are known of, by filter."""
     columns = {"agent": "agent_name", "provider": "provider", "model": "model"}

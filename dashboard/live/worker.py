@@ -12,6 +12,7 @@ from procrastinate.contrib.django import app as django_app
 
 from dashboard.agents.selectors import project_default
 from dashboard.backtests.tasks import backtests_requeue
+from dashboard.idempotency import services as idempotency
 from dashboard.ingest import span_store
 from dashboard.live.db_threads import in_database
 from dashboard.live.engine import engine
@@ -96,6 +97,7 @@ def _chores() -> tuple[tuple[Any, ...], ...]:
         (span_store.SWEEP_SECONDS, span_store.sweep),
         (sealing.SWEEP_SECONDS, sealing.sweep),
         (webhooks.SWEEP_SECONDS, webhooks.sweep),
+        (idempotency.SWEEP_SECONDS, idempotency.sweep),
         (run_links.SOON_SECONDS, run_links.sweep, run_links.SOON_REACH),
         (run_links.LATER_SECONDS, run_links.sweep, run_links.LATER_REACH),
     )

@@ -42,6 +42,7 @@ class Environment:
     simulator_port: int  #: WHYSTOP_SIMULATOR_PORT; 0: the usual one, or any free one
     allowed_hosts: tuple[str, ...]  #: WHYSTOP_ALLOWED_HOSTS, by comma: names under which browsers come
     connections: int  #: WHYSTOP_CONNECTIONS: at once to this process; 0: as many as its open files allow
+    api_requests_per_minute: int  #: WHYSTOP_API_REQUESTS_PER_MINUTE: of one token, in each process; 0: any number
     connections_per_address: int  #: WHYSTOP_CONNECTIONS_PER_ADDRESS: of them from one other machine; 0: any number
     https: bool  #: WHYSTOP_HTTPS: browsers come by https, through a proxy
     hsts: str  #: WHYSTOP_HSTS: what browsers remember of that, `host`, `subdomains` or `preload`; empty: not decided
@@ -79,6 +80,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         simulator_port=_port(env, "WHYSTOP_SIMULATOR_PORT", 0),
         allowed_hosts=_list(env, "WHYSTOP_ALLOWED_HOSTS"),
         connections=_number(env, "WHYSTOP_CONNECTIONS", 4_096),
+        api_requests_per_minute=_number(env, "WHYSTOP_API_REQUESTS_PER_MINUTE", 30_000),
         connections_per_address=_number(env, "WHYSTOP_CONNECTIONS_PER_ADDRESS", 256),
         https=_switch(env, "WHYSTOP_HTTPS"),
         hsts=_choice(env, "WHYSTOP_HSTS", ("host", "subdomains", "preload")) if _text(env, "WHYSTOP_HSTS", "") else "",

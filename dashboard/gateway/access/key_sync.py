@@ -12,13 +12,16 @@ from django.db import transaction
 
 from dashboard.accounts.models import ApiToken
 from dashboard.accounts.roles import START, may
+from dashboard.accounts.scopes import why_not
 from dashboard.accounts.services import api_tokens_used
 from dashboard.agents.selectors import project_default
 from dashboard.gateway import selectors
+from dashboard.gateway.access import refusals
 from dashboard.gateway.access.callers import Caller, Target
 from dashboard.gateway.access.key_counts import counts_add, keys_used
 from dashboard.gateway.access.key_meter import KeyMeter, StoredCounts, UnwrittenCounts
 from dashboard.gateway.access.limits import NO_LIMITS, KeyLimits
+from dashboard.gateway.access.refusals import Refusal
 from dashboard.gateway.models import GatewayKey
 
 
@@ -31,7 +34,7 @@ class KeyRow:
     user_id: int | None
     key_id: UUID | None = None
     token_id: int | None = None
-    may_call: bool = True
+    barred: Refusal | None = None  #: why no call may be made with it
     mode: str | None = None
     scope: frozenset[str] = frozenset()
     limits: KeyLimits = NO_LIMITS
@@ -102,13 +105,13 @@ def _of_key(key: GatewayKey) -> KeyRow:
 
 
 def _of_token(token: ApiToken) -> KeyRow:
-    """A token may call what its user may; there is one project so far."""
+    """A token may call what its user may, within its scopes; there is one project so far."""
     return KeyRow(
         project=project_default().id,
         name=f"{token.name} of {token.user.get_username()}",
         user_id=token.user_id,
         token_id=token.pk,
-        may_call=may(token.user, START),
+        barred=None if may(token.holder, START) else refusals.may_not(why_not(token.holder, START)),
         expires_at=_seconds(token.expires_at),
     )
 
