@@ -63,6 +63,8 @@ INSTALLED_APPS = [
     "dashboard.policies",
     "dashboard.predictions",
     "dashboard.webhooks",
+    "dashboard.board",
+    "dashboard.alerting",
     "dashboard.telemetry",
     "dashboard.suggesting",
     "dashboard.tour",
@@ -189,6 +191,11 @@ CONTENT_SECURITY_POLICY = {
         "base-uri": [NONE],
     },
 }
+
+globals().update(ENVIRONMENT.email.settings())
+EMAIL_IS_SET_UP = bool(ENVIRONMENT.email.host)
+DEFAULT_FROM_EMAIL = ENVIRONMENT.email_from
+ADDRESS = ENVIRONMENT.address
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]

@@ -34,6 +34,8 @@ urlpatterns = [
     path("", include("dashboard.suggesting.urls")),
     path("", include("dashboard.tour.urls")),
     path("", include("dashboard.linting.urls")),
+    path("", include("dashboard.board.urls")),
+    path("", include("dashboard.alerting.urls")),
     path("", include("dashboard.keeping.urls")),
     path("", include("dashboard.exports.urls")),
     path("", include("dashboard.commenting.urls")),

@@ -2,6 +2,7 @@
 
 watcher    sees everything, takes turns away as files, acts on nothing; so does who is given no role
 operator   talks to agents, controls and replays turns, comments, tags, shares, keeps; makes keys of the gateway
+           and alerts
 admin      also erases turns, sees all keys, and makes connections, policies, agents and users (in the admin, for which
            a user is ticked *staff* as well)
 
@@ -39,7 +40,18 @@ class Role(StrEnum):
 WATCHING = ("turns.export_turn",)
 OPERATING = tuple(f"turns.{codename}" for codename, _ in TURN_PERMISSIONS)
 #: Apps whose tables an admin may look at and change beside what an operator may.
-ADMINISTERED = ("accounts", "agents", "tools", "sharing", "commenting", "policies", "gateway", "webhooks", "telemetry")
+ADMINISTERED = (
+    "accounts",
+    "agents",
+    "tools",
+    "sharing",
+    "commenting",
+    "policies",
+    "gateway",
+    "webhooks",
+    "telemetry",
+    "alerting",
+)
 
 START, CONTROL, REPLAY, TAG, COMMENT, SHARE, EXPORT, IMPORT, KEEP = OPERATING
 ERASE = "turns.delete_turn"  #: Django's own
@@ -52,12 +64,14 @@ ADMINISTER_KEYS = "gateway.change_gatewaykey"  #: of others too
 MAKE_ALIAS = "gateway.add_alias"
 REMOVE_ALIAS = "gateway.delete_alias"
 MAKE_WEBHOOK = "webhooks.add_webhook"
+MAKE_ALERT = "alerting.add_alert"
 OF_THE_GATEWAY = {
     "add_gatewaykey": "Make keys of the gateway, and revoke one's own",
     "add_alias": "Name what callers of the gateway may ask for",
     "delete_alias": "Take a name of the gateway away",
 }
 
+OF_ALERTS = {"add_alert": "Make, change and delete alerts"}
 OF_THE_AUDIT = {"view_user": "Read the audit log"}
 
 #: What changes something, by the address's route: the permission it needs; None: everyone who may come in.
@@ -125,6 +139,20 @@ ACTIONS: Mapping[str, str | None] = {
             "deliveries/<uuid:delivery_id>/again",
         )
     },
+    **{
+        f"metrics-board/alerts/{address}": MAKE_ALERT
+        for address in (
+            "new",
+            "preview",
+            "<uuid:alert_id>",
+            "<uuid:alert_id>/enable",
+            "<uuid:alert_id>/disable",
+            "<uuid:alert_id>/delete",
+        )
+    },
+    "api/v1/alerts": MAKE_ALERT,
+    "api/v1/alerts/preview": MAKE_ALERT,
+    "api/v1/alerts/<alert_id>": MAKE_ALERT,
     "timeline/views": KEEP,
     "timeline/views/<uuid:view_id>/rename": KEEP,
     "timeline/views/<uuid:view_id>/delete": KEEP,
@@ -207,8 +235,8 @@ def may(user: Any, permission: str | None) -> bool:
 def refusal(permission: str) -> str:
     """What someone is told who may not."""
     codename = permission.partition(".")[2]
-    what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY, **OF_THE_AUDIT}.get(
+    what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY, **OF_ALERTS, **OF_THE_AUDIT}.get(
         codename, f"{codename.replace('_', ' ')}."
     ).rstrip(".")
-    who = "an operator" if permission in (*OPERATING, MAKE_KEY) else "an admin"
+    who = "an operator" if permission in (*OPERATING, MAKE_KEY, MAKE_ALERT) else "an admin"
     return f"{WATCH}: this needs the right “{what}”; ask {who}."

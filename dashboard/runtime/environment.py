@@ -13,6 +13,7 @@ import environ
 from dashboard.egress.keys import DEFAULT as DEFAULT_KEY_NAMES
 from dashboard.egress.keys import KeyNames
 from dashboard.egress.rules import Rules
+from dashboard.runtime.email_server import EmailServer
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.request_guard.cross_origin import origins_read
 from dashboard.runtime.request_guard.proxies import Proxies
@@ -64,6 +65,9 @@ class Environment:
     otlp_headers: Mapping[str, str]  #: WHYSTOP_OTLP_HEADERS, by comma: name=value, sent along, percent-encoded
     otlp_content: bool  #: WHYSTOP_OTLP_CONTENT: with messages and answers
     cors_origins: frozenset[str]  #: WHYSTOP_CORS_ORIGINS, by comma: origins whose pages may call the gateway, or `*`
+    email: EmailServer  #: WHYSTOP_EMAIL_URL: the server that alerts are sent by; empty: none
+    email_from: str  #: WHYSTOP_EMAIL_FROM: the sender's address
+    address: str  #: WHYSTOP_ADDRESS: where people reach Whystop, for links in e-mail; empty: they have paths alone
     egress: Rules | None  #: WHYSTOP_EGRESS, by comma: what may be connected to; None: nothing was said
 
 
@@ -102,6 +106,9 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         otlp_headers=_headers(env, "WHYSTOP_OTLP_HEADERS"),
         otlp_content=_switch(env, "WHYSTOP_OTLP_CONTENT"),
         cors_origins=_rules(env, "WHYSTOP_CORS_ORIGINS", "", origins_read),
+        email=_rules(env, "WHYSTOP_EMAIL_URL", "", EmailServer.read),
+        email_from=_text(env, "WHYSTOP_EMAIL_FROM", "whystop@localhost"),
+        address=_endpoint(env, "WHYSTOP_ADDRESS"),
         egress=_rules(env, "WHYSTOP_EGRESS", "", Rules.read) if _text(env, "WHYSTOP_EGRESS", "") else None,
     )
 
