@@ -8,7 +8,7 @@ import dashboard.accounts.models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0008_roles_of_telemetry"),
+        ("accounts", "0009_roles_of_alerts"),
     ]
 
     operations = [
