@@ -68,6 +68,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         raise ValidationError("An import runs in a process of its own, which sees no row of this test's.")
 
     monkeypatch.setattr(turn_files, "turn_import_apart", no_file)
+    monkeypatch.setattr(turn_files, "log_import_apart", no_file)
     WRONG_TOKENS.forget("127.0.0.1")
     return made_world()
 
