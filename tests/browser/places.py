@@ -16,7 +16,7 @@ PAGES: Mapping[str, str] = {
     "a turn at a step": "{turn}?step=3",
     "what was sent and what came back": "{turn}/attempts/1/raw",
     "a run": "/runs/{id}",
-    "runs": "/?fold=runs",
+    "runs": "/?fold=runs&q=Look+at+this",
     "what if": "{turn}/replay?max_tokens=400",
     "what if with a refused number": "{turn}/replay?max_tokens=0",
     "a sweep": "{turn}/replay/sweep",

@@ -92,6 +92,7 @@ def test_find_the_truncated_turns_of_one_model_yesterday(page: Page, new_page: N
     expect(shared.locator(".chip")).to_have_count(5)
 
 
+@pytest.mark.nightly
 def test_a_time_is_chosen_by_keys_alone(page: Page, yesterday: None):
     day = datetime.now(UTC).date() - timedelta(days=1)
     page.goto(f"/?agent=made&since={day}&until={day + timedelta(days=1)}")
@@ -127,6 +128,7 @@ def test_filters_are_taken_away_one_by_one_and_by_going_back(page: Page, yesterd
     expect(page.get_by_label("Words in prompts")).to_have_value("nothingatall")
 
 
+@pytest.mark.nightly
 def test_a_view_is_saved_and_found_again(page: Page, new_page: NewPage, yesterday: None):
     page.goto("/?agent=made&status=partial")
     page.get_by_text("Views", exact=True).click()
@@ -179,6 +181,7 @@ def test_a_value_is_left_out_by_its_not_and_asked_for_again_by_its_name(page: Pa
     expect(page).not_to_have_url(re.compile(r"not_status"))
 
 
+@pytest.mark.nightly
 def test_the_head_of_a_column_sorts_by_it_and_turns_the_order(page: Page, yesterday: None):
     page.goto("/?agent=made")
     took = page.get_by_role("columnheader", name="Took")
@@ -225,6 +228,7 @@ def test_the_list_is_held_still_and_let_go(page: Page, new_page: NewPage):
     ended(other)
 
 
+@pytest.mark.nightly
 def test_rows_that_come_do_not_move_what_one_reads(page: Page, new_page: NewPage, yesterday: None):
     page.goto("/")
     expect(page.locator("#chart .total")).to_have_text(re.compile(r"\d+ turns"), timeout=LONG)
@@ -257,6 +261,7 @@ def test_the_keyboard_alone_walks_chooses_and_opens(page: Page, yesterday: None)
     page.keyboard.press("Escape")
 
 
+@pytest.mark.nightly
 def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
     page.goto("/?agent=made")
     expect(page.locator("#rows .c-cap").first).to_be_hidden()
@@ -268,6 +273,7 @@ def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
     expect(page.locator("#rows .c-took").first).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_however_many_columns_are_shown_the_prompt_can_be_read(page: Page, yesterday: None):
     page.goto("/?agent=made")
     page.get_by_text("Columns", exact=True).click()
@@ -279,6 +285,7 @@ def test_however_many_columns_are_shown_the_prompt_can_be_read(page: Page, yeste
     assert not scrolls_sideways(page)
 
 
+@pytest.mark.nightly
 def test_two_selected_turns_are_compared_the_older_one_first(page: Page, yesterday: None):
     page.goto("/?agent=made")
     boxes = page.locator("#rows .c-pick input")
@@ -301,6 +308,7 @@ def test_on_a_phone_the_filters_fold_away_and_nothing_scrolls_sideways(new_page:
     assert not scrolls_sideways(page)
 
 
+@pytest.mark.nightly
 def test_without_scripts_the_filters_are_a_plain_form(new_page: NewPage, yesterday: None):
     page = new_page(java_script_enabled=False)
     page.goto("/")
@@ -310,6 +318,7 @@ def test_without_scripts_the_filters_are_a_plain_form(new_page: NewPage, yesterd
     listed(page, range(0, 48, 3))
 
 
+@pytest.mark.nightly
 def test_who_watches_takes_chosen_turns_away_and_is_offered_nothing_that_acts(
     chrome: Browser, link: str, environment: dict[str, str], cut_turn: str
 ):

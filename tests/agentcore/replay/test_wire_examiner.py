@@ -186,6 +186,7 @@ def test_no_class_of_providers_makes_a_sure_claim_wrong(name):
     assert counts[Certainty.UNDECIDABLE, None] <= 0.5 * CASES
 
 
+@pytest.mark.nightly
 def test_estimates_come_true_nine_times_in_ten():
     counts = Counter()
     for name in CLASSES:

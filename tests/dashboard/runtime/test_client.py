@@ -58,6 +58,7 @@ def test_the_scripts_of_the_docs_do_what_they_say(start):
     assert sum(map(int, tried.stdout.split())) == 2, "both turns were judged"
 
 
+@pytest.mark.nightly
 def test_a_watch_goes_on_through_kill_9_and_a_new_start(start):
     server, address = start(WHYSTOP_SIM_TOKEN_MS="15")
     port = address.rpartition(":")[2]
@@ -81,6 +82,7 @@ def test_a_watch_goes_on_through_kill_9_and_a_new_start(start):
         drafted[draft.attempt] += draft.text
 
 
+@pytest.mark.nightly
 def test_streams_end_by_themselves_when_the_server_stops(start):
     """To the last chunk: one that the server had to cut would be left without it."""
     server, address = start()
