@@ -25,6 +25,7 @@ urlpatterns = [
     path("", include("dashboard.turns.urls")),
     path("", include("dashboard.timeline.urls")),
     path("", include("dashboard.live.urls")),
+    path("", include("dashboard.agents.urls")),
     path("", include("dashboard.inbox.urls")),
     path("", include("dashboard.conversations.urls")),
     path("", include("dashboard.runs.urls")),

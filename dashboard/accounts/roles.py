@@ -3,8 +3,8 @@
 watcher    sees everything, takes turns away as files, acts on nothing; so does who is given no role
 operator   talks to agents, controls and replays turns, comments, tags, shares, keeps; makes keys of the gateway
            and alerts
-admin      also erases turns, sees all keys, and makes connections, policies, agents and users (in the admin, for which
-           a user is ticked *staff* as well)
+admin      also erases turns, sees all keys, and makes connections, policies, agents and users (users in Django's admin,
+           for which a user is ticked *staff* as well)
 
 A role is one of Django's groups (migration 0002), given to users in the admin; a superuser may do everything. A token
 may do what its user may. `middleware.AccessMiddleware` keeps the table before any view is asked, so an address that is
@@ -57,6 +57,9 @@ START, CONTROL, REPLAY, TAG, COMMENT, SHARE, EXPORT, IMPORT, KEEP = OPERATING
 ERASE = "turns.delete_turn"  #: Django's own
 MAKE_POLICY = "agents.add_policy"
 CHANGE_POLICY = "agents.change_policy"
+MAKE_AGENT = "agents.add_agent"
+CHANGE_AGENT = "agents.change_agent"
+MAKE_CONNECTION = "agents.add_connection"
 CHANGE_CONNECTION = "agents.change_connection"
 MAKE_KEY = "gateway.add_gatewaykey"
 READ_AUDIT = "accounts.view_user"  #: what admins may see of accounts
@@ -81,7 +84,11 @@ ACTIONS: Mapping[str, str | None] = {
     "account/password": None,
     "account/tokens": None,
     "account/tokens/<int:token_id>/revoke": None,
+    "agents/+new": MAKE_AGENT,
+    "agents/<str:name>": CHANGE_AGENT,
     "agents/<str:name>/live": START,
+    "connections/+new": MAKE_CONNECTION,
+    "connections/<str:name>": CHANGE_CONNECTION,
     "conversations/<uuid:conversation_id>/budget": START,
     "turns/<uuid:turn_id>/control": CONTROL,
     "turns/<uuid:turn_id>/cancel": CONTROL,
@@ -113,6 +120,8 @@ ACTIONS: Mapping[str, str | None] = {
     "policies/shadows/<uuid:shadow_id>/live": REPLAY,
     "backtests/limits/keep": CHANGE_POLICY,
     "backtests/track-record/<uuid:prediction_id>/check": REPLAY,
+    "policies/new": MAKE_POLICY,
+    "policies/<uuid:policy_id>/change": CHANGE_POLICY,
     "policies/import": CHANGE_POLICY,
     "policies/attach": CHANGE_POLICY,
     "policies/attachments/<uuid:attachment_id>/detach": CHANGE_POLICY,
@@ -157,12 +166,12 @@ ACTIONS: Mapping[str, str | None] = {
     "timeline/views/<uuid:view_id>/rename": KEEP,
     "timeline/views/<uuid:view_id>/delete": KEEP,
     "timeline/views/<uuid:view_id>/opens": KEEP,
-    "api/v1/connections": "agents.add_connection",
+    "api/v1/connections": MAKE_CONNECTION,
     "api/v1/policies": MAKE_POLICY,
     "api/v1/policies/<name>/activations": CHANGE_POLICY,
-    "api/v1/agents": "agents.add_agent",
     "api/v1/tokens": None,
     "api/v1/tokens/<token_id>/revoke": None,
+    "api/v1/agents": MAKE_AGENT,
     "api/v1/keys": MAKE_KEY,
     "api/v1/keys/<key_id>/revoke": MAKE_KEY,
     "api/v1/conversations": START,

@@ -44,7 +44,7 @@ MEANINGS: Mapping[str, str] = {
     "until": "Made before this time.",
     **{asked: f"As `{name}`, but turns with any of these are left out." for name, asked in NOT.items()},
     "run": "Of this run; a turn's `run_id`.",
-    "sort": "The order of the newest 2,000 that the filters let through; `-`: largest first.",
+    "sort": "The order of the newest 2,000 that the filters let through (`limit`: 100); `-`: largest first.",
     "fold": "`runs`: of each run its newest turn alone that the other filters let through.",
 }
 
