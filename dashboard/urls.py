@@ -18,6 +18,7 @@ urlpatterns = [
     path("", include("dashboard.accounts.urls")),
     path("", include("dashboard.audit.urls")),
     path("", include("dashboard.conformance.urls")),
+    path("", include("dashboard.documentation.urls")),
     path("api/v1/", api.urls),
     path("admin/login/", admin_login),
     path("admin/password_change/", RedirectView.as_view(pattern_name="accounts:account")),

@@ -25,6 +25,8 @@ PAGES: Mapping[str, str] = {
     "a choice to compare with": "/compare?left={id}",
     "two turns compared": "/compare?left={id}&right={other}",
     "the glossary": "/glossary",
+    "a document": "/docs/how-to/gateway",
+    "a search of the documents": "/docs/?q=limit",
     "the lint report": "/lint",
     "backtests": "/backtests",
     "a new backtest": "/backtests/new",
