@@ -2,12 +2,12 @@
 
 # ruff: noqa: ARG001 - every view is given its request
 
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
-from ninja import Router, Status
+from ninja import Query, Router, Status
 
 from dashboard.agents.selectors import agent_list, project_default
 from dashboard.api import request_schemas, run_response_schemas
@@ -34,7 +34,7 @@ def conversation_list(
     response: HttpResponse,
     agent: str | None = None,
     limit: int = selectors.DEFAULT_LIMIT,
-    cursor: str | None = None,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> list[dict[str, Any]]:
     """Newest first; of one agent, or of all. The header `Link` leads to older ones."""
     if not 1 <= limit <= selectors.MAX_LIMIT:

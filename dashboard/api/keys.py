@@ -10,9 +10,10 @@ from ninja import Router, Status
 from pydantic import BaseModel, Field, Strict
 
 from dashboard.accounts.selectors import token_by
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import connection_list, project_default
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, rows_array
+from dashboard.api.name_lookup import asked_for
 from dashboard.api.problems import aware
 from dashboard.api.request_base import Body, Text
 from dashboard.gateway import services
@@ -52,6 +53,9 @@ class NewKey(Body):
     mode: Literal["observe", "continue"] | None = Field(
         default=None, description="What the gateway does with its calls, whatever an agent says."
     )
+    default_connection: Text | None = Field(
+        default=None, description="The connection that files and batches go to, which name no model."
+    )
     expires_at: Annotated[datetime, Strict(False)] | None = Field(default=None, description="Left out: never.")
     limits: KeyLimits | None = Field(default=None, description="Left out: none.")
 
@@ -75,6 +79,7 @@ class Key(BaseModel):
     prefix: str = Field(description="The secret's first characters.")
     scope: list[str]
     mode: str | None
+    default_connection: str | None = Field(description="Where files and batches go.")
     limits: KeyLimits
     spent: SpentBySpan
     created_at: datetime
@@ -101,6 +106,9 @@ def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
         name=body.name,
         scope=body.scope or (),
         mode=body.mode or "",
+        default_connection=None
+        if body.default_connection is None
+        else asked_for(connection_list(project=project_default()), body.default_connection, "default_connection"),
         expires_at=aware(body.expires_at),
         parent=token_by(request),
         **{name: Decimal(str(limit)) if isinstance(limit, float) else limit for name, limit in limits.items()},

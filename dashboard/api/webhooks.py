@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from dashboard.agents.selectors import project_default
 from dashboard.api.list_pages import Page, PagedArray, page_of, rows_array
@@ -22,6 +22,8 @@ router = Router(tags=["webhooks"])
 
 class Webhook(BaseModel):
     """A webhook, without its secret. Of its address the host alone is told: the rest may be a secret."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     id: UUID
     name: str = Field(examples=["pager"])

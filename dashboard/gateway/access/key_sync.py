@@ -36,6 +36,7 @@ class KeyRow:
     token_id: int | None = None
     barred: Refusal | None = None  #: why no call may be made with it
     mode: str | None = None
+    default_connection: str | None = None
     scope: frozenset[str] = frozenset()
     limits: KeyLimits = NO_LIMITS
     expires_at: float | None = None
@@ -48,6 +49,7 @@ class KeyRow:
             user_id=self.user_id,
             key_id=self.key_id,
             mode=self.mode,
+            default_connection=self.default_connection,
             scope=self.scope,
             limits=self.limits,
             aliases=aliases,
@@ -98,6 +100,7 @@ def _of_key(key: GatewayKey) -> KeyRow:
         user_id=key.created_by_id,
         key_id=key.id,
         mode=key.mode or None,
+        default_connection=key.default_connection.name if key.default_connection else None,
         scope=frozenset(key.scope),
         limits=selectors.limits_of(key),
         expires_at=_seconds(key.expires_at),

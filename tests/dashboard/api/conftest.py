@@ -10,7 +10,7 @@ from django.test import Client
 
 from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.agents.models import Agent
-from tests.dashboard.conftest import AgentOf
+from tests.dashboard.driving import AgentOf
 
 TOKEN = "a-token-for-tests-of-the-api"
 
