@@ -9,12 +9,14 @@ from ninja.openapi.schema import OpenAPISchema
 
 from dashboard.api import (
     agents,
+    alerts,
     connections,
     conversations,
     exports,
     keys,
     limits,
     lint,
+    metrics,
     policies,
     predictions,
     replays,
@@ -66,7 +68,7 @@ api = Api(
 answer_with_problems(api)
 for module in (
     connections, policies, limits, agents, conversations, exports, turn_files, turns, runs, why, streaming, lint,
-    replays, predictions, keys,
+    replays, predictions, keys, metrics, alerts,
 ):  # fmt: skip
     api.add_router("", module.router)
 api.add_router("", conformance.router)
