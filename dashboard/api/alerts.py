@@ -126,16 +126,16 @@ class AlertPreview(BaseModel):
 
 
 @router.get("/alerts", response=list[StoredAlert], summary="List alerts")
-def alert_list(request: HttpRequest) -> list[Alert]:  # noqa: ARG001 - every view is given its request
+def alert_list(request: HttpRequest) -> list[dict[str, Any]]:  # noqa: ARG001 - every view is given its request
     """All of them, by name."""
-    return list(selectors.alerts_of(project_default()))
+    return [_alert_told(found) for found in selectors.alerts_of(project_default())]
 
 
 @router.post("/alerts", response={201: StoredAlert}, summary="Create an alert")
-def alert_create(request: HttpRequest, body: NewAlert) -> Status[Alert]:
+def alert_create(request: HttpRequest, body: NewAlert) -> Status[dict[str, Any]]:
     """It is judged from the next minute on."""
     made = services.alert_create(project=project_default(), by=caller(request), **body.model_dump())
-    return Status(201, _get(made.pk))
+    return Status(201, _alert_told(_get(made.pk)))
 
 
 @router.post("/alerts/preview", response=AlertPreview, summary="Preview an alert")
@@ -156,15 +156,14 @@ def alert_preview(request: HttpRequest, body: AlertRule) -> dict[str, Any]:  # n
 def alert_get(request: HttpRequest, alert_id: UUID) -> dict[str, Any]:  # noqa: ARG001 - as above
     """With its newest firings."""
     found = _get(alert_id)
-    firings = _told(firing_rows(selectors.firings_of(found)))
-    return {**{name: getattr(found, name) for name in StoredAlert.model_fields}, "firings": firings}
+    return {**_alert_told(found), "firings": _told(firing_rows(selectors.firings_of(found)))}
 
 
 @router.patch("/alerts/{alert_id}", response=StoredAlert, summary="Change an alert")
-def alert_change(request: HttpRequest, alert_id: UUID, body: AlertChange) -> Alert:
+def alert_change(request: HttpRequest, alert_id: UUID, body: AlertChange) -> dict[str, Any]:
     """If it is firing, that ends without a word, and it is judged anew."""
     services.alert_change(_get(alert_id), by=caller(request), **body.given())
-    return _get(alert_id)
+    return _alert_told(_get(alert_id))
 
 
 @router.delete("/alerts/{alert_id}", response={204: None}, summary="Delete an alert")
@@ -176,6 +175,10 @@ def alert_delete(request: HttpRequest, alert_id: UUID) -> Status[None]:
 
 def _get(alert_id: UUID) -> Alert:
     return selectors.alert_get(alert_id, project=project_default())
+
+
+def _alert_told(alert: Alert) -> dict[str, Any]:
+    return {name: getattr(alert, name) for name in StoredAlert.model_fields}
 
 
 def _told(rows: list[FiringRow]) -> list[dict[str, Any]]:

@@ -1,7 +1,5 @@
 """The numbers of the metrics board."""
 
-# ruff: noqa: ARG001 - every view is given its request
-
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -82,7 +80,8 @@ def metrics(request: HttpRequest, asked: Query[MetricsAsked]) -> dict[str, Any]:
         words = f"There is no filter “{unknown[0]}”; there are {', '.join(MetricsAsked.model_fields)}."
         raise ValidationError({unknown[0]: words})
     given = asked.model_dump(exclude_none=True)
-    period = period_of({name: given[name] for name in ("period", "since", "until") if name in given}, now=timezone.now())
+    times = {name: given[name] for name in ("period", "since", "until") if name in given}
+    period = period_of(times, now=timezone.now())
     scope = Scope(**{name: given.get(name, "") for name in DIMENSIONS})
     found = board_of(
         project=project_default(),
