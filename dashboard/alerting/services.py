@@ -51,6 +51,7 @@ def alert_delete(alert: Alert, *, by: User) -> None:
 
 def alert_check(alert: Alert) -> None:
     """Whether it can be judged and told."""
+    alert.name = alert.name.strip()
     alert.full_clean()
     if alert.emails and not settings.EMAIL_IS_SET_UP:
         raise ValidationError({"emails": NO_EMAIL})

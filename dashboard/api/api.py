@@ -10,12 +10,14 @@ from ninja.openapi.schema import OpenAPISchema
 from dashboard.api import (
     agents,
     audit,
+    alerts,
     connections,
     conversations,
     exports,
     keys,
     limits,
     lint,
+    metrics,
     policies,
     predictions,
     replays,
@@ -73,7 +75,7 @@ api = Api(
 answer_with_problems(api)
 for module in (
     connections, policies, limits, agents, conversations, exports, turn_files, turns, runs, why, streaming, lint,
-    replays, predictions, keys, tokens, audit, webhooks,
+    replays, predictions, keys, tokens, audit, webhooks, metrics, alerts,
 ):  # fmt: skip
     api.add_router("", module.router)
 api.add_router("", conformance.router)

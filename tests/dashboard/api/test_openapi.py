@@ -70,6 +70,13 @@ CALLS = {
     ("post", "/backtests"): "201",
     ("get", "/backtests/{backtest_id}"): "200",
     ("get", "/capabilities"): "200",
+    ("get", "/metrics"): "200",
+    ("get", "/alerts"): "200",
+    ("post", "/alerts"): "201",
+    ("post", "/alerts/preview"): "200",
+    ("get", "/alerts/{alert_id}"): "200",
+    ("patch", "/alerts/{alert_id}"): "200",
+    ("delete", "/alerts/{alert_id}"): "204",
 }
 
 
