@@ -9,8 +9,8 @@ from ninja.openapi.schema import OpenAPISchema
 
 from dashboard.api import (
     agents,
-    audit,
     alerts,
+    audit,
     connections,
     conversations,
     exports,
