@@ -17,9 +17,9 @@ Bodies are JSON of at most 2 MB; an unknown field is refused. Times are ISO 8601
 by field.
 
 Lists are read a page at a time with `cursor` and `limit`. Where the answer is an array, the header `Link` leads to the
-next and the previous page. Every read has an `ETag`; send it as `If-None-Match`, or as `If-Match` with a change. A write
-with an `Idempotency-Key` is done once. A token has scopes (`read`, `write`, `run`, `admin`) and a rate limit, which the
-headers of every answer state.
+next and the previous page. Every read has an `ETag`; send it as `If-None-Match`, or as `If-Match` with a change. A
+write with an `Idempotency-Key` is done once. A token has scopes (`read`, `write`, `run`, `admin`) and a rate limit,
+which the headers of every answer state.
 
 A turn can be watched in two ways that tell the same. `GET /api/v1/turns/{turn_id}/events` sends server-sent events.
 The socket `/ws/turns/{turn_id}/?format=json&after={seq}`, opened with the same token, sends frames
