@@ -15,6 +15,7 @@ from dashboard.bench.abuse.run import ATTACKS, abuse
 from dashboard.bench.chaos.run import chaos
 from dashboard.bench.gateway import run as gateway
 from dashboard.bench.ingest import run as ingest
+from dashboard.bench.soak.run import soak
 from dashboard.bench.storage import run as storage
 from dashboard.runtime.database_setup import prepare
 from dashboard.runtime.errors import StartError
@@ -43,12 +44,14 @@ LOAD = "load"
 BACKTEST = "backtest"
 CHAOS = "chaos"
 ABUSE = "abuse"
+SOAK = "soak"
 WITHOUT_DATABASE = ("core", "live", "gateway", "ingest", "storage")  #: or with one of their own
 WHAT = {name: what for name, (_, what) in SUITES.items()} | {
     BACKTEST: "a draft over stored turns on every core, beside the what-if in memory, and the memory it takes",
     LOAD: "fill this database with made turns, for trying out",
     CHAOS: "kill workers, servers and a database of its own while turns run; nothing may be lost or done twice",
     ABUSE: "attack an installation of its own while another key's calls go on; exit code 1 where an aim is missed",
+    SOAK: "mixed traffic for --minutes; exit code 1 where a call fails or a process's memory grows",
 }
 
 
@@ -66,6 +69,7 @@ class Command(BaseCommand):
         parser.add_argument("--points", type=int, default=200, help="how many turns chaos catches at distinct records")
         parser.add_argument("--processes", type=int, default=1, help="in which gateway is measured too, beside one")
         parser.add_argument("--seconds", type=float, default=240, help="after which chaos strikes no more")
+        parser.add_argument("--minutes", type=float, default=30, help="of soak's traffic")
         parser.add_argument("--seed", type=int, default=None, help="of chaos, to repeat a run")
         parser.add_argument(
             "--only",
@@ -80,6 +84,10 @@ class Command(BaseCommand):
             return
         if options["suite"] == ABUSE:
             if not abuse(only=options["only"], say=self._say):
+                raise CommandError("An aim was missed.")
+            return
+        if options["suite"] == SOAK:
+            if not soak(minutes=options["minutes"], say=self._say):
                 raise CommandError("An aim was missed.")
             return
         if options["suite"] not in WITHOUT_DATABASE:
