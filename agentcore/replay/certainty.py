@@ -55,7 +55,7 @@ class Why(StrEnum):
     REPAIR = "repair"  #: a repair of a tool call is asked for that was never asked for
     FAILED_CALL = "failed_call"  #: how a call would have gone on that failed or was cancelled
     TIMED_OUT = "timed_out"  #: how a call would have gone on that max_seconds ended
-    REFUSAL = "refusal"  #: whether a request that was refused would be refused under another limit
+    REFUSAL = "refusal"  #: whether a request would be refused under another limit
     CUT_BELOW_CAP = "cut_below_cap"  #: where an answer would be cut that was cut below max_tokens
     OUTPUT_AT_CAP = "output_at_cap"  #: whether an answer was cut that is said to have ended, with every token used
     TOOL_CALLS = "tool_calls"  #: how tool calls would have been written that were cut or broken

@@ -5,6 +5,7 @@ import re
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded
 from agentcore.messages import ChatResponse
+from agentcore.reasons import MALFORMED_CALL_WORDS
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.assumptions import LOW, NEARLY
 from agentcore.replay.certainty import Assumed, Certainty, Why, weakest
@@ -31,11 +32,20 @@ class Asked(TapeReading):
         """Its answer, or what is known of it."""
         same = self.past.nth(self.snapshot.iteration, self.nth)
         asks = asks_of(self.snapshot)
+        if self._is_below_the_floor():
+            return unknown(Why.REFUSAL)
         struck = self._struck(same)
         found = self._failed(struck, asks) if struck is not None else None
         if found is None:
             found = self._matched(same, asks) or self._read(same, asks)
         return self._in_time(found, struck or same)
+
+    def _is_below_the_floor(self) -> bool:
+        """Whether the cap is smaller than what the API takes, and no recorded call shows what comes of that."""
+        floor = self.snapshot.asked.output_floor
+        if self.cap >= floor:
+            return False
+        return all(heard.cap >= floor for calls in self.past.calls.values() for heard in calls)
 
     def _struck(self, same: Heard | None) -> Heard | None:
         """The recorded failure that strikes this occurrence; where the count of calls has shifted that is assumed."""
@@ -118,6 +128,8 @@ class Asked(TapeReading):
         for heard in self._candidates(same, asks):
             if (heard is same, self.cap, asks) == (True, heard.cap, heard.asks):
                 return self._again(heard, Certainty.RECORDED)
+            if self.cap != heard.cap and _is_malformed(heard):
+                return unknown(Why.TOOL_CALLS)
             if heard.cut:
                 if self.cap == heard.cap and heard.nth == self.nth:
                     return self._again(heard, Certainty.CERTAIN)
@@ -197,6 +209,13 @@ class Asked(TapeReading):
         error = ProviderError(ErrorType.TIMEOUT, "timeout", f"The call was ended after {left:.1f} s: max_seconds.")
         partial = ChatResponse(text=text[:reached], diagnostics=("derived",)) if reached else None
         return Answer(ModelFailed(self.snapshot.at + left, error, partial), Certainty.ESTIMATED)
+
+
+def _is_malformed(heard: Heard) -> bool:
+    """Whether the provider's reason is that a call was malformed. It does not say whether max_tokens cut the call, and
+    may not count its tokens."""
+    raw = heard.response.raw_stop_reason if heard.response is not None else None
+    return raw is not None and raw.strip().lower() in MALFORMED_CALL_WORDS
 
 
 def _if_failing(heard: Heard | None) -> Heard | None:

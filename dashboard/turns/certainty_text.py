@@ -25,7 +25,7 @@ WHYS: Mapping[Why, str] = {
     Why.REPAIR: "the recording has no such request to repair a tool call",
     Why.FAILED_CALL: "a recorded call broke off, and how it would have continued is not known",
     Why.TIMED_OUT: "max_seconds ended a recorded call, and how it would have continued is not known",
-    Why.REFUSAL: "the provider refused a request, and may not refuse it under other limits",
+    Why.REFUSAL: "whether the provider refuses a request under these limits is not recorded",
     Why.CUT_BELOW_CAP: "a recorded answer was cut below max_tokens, and where it would be cut now is not known",
     Why.OUTPUT_AT_CAP: "a recorded answer is said to have ended, used all its tokens, and may have been cut",
     Why.TOOL_CALLS: "how the tool calls would be written within max_tokens is not recorded",

@@ -390,6 +390,25 @@ def test_whether_a_refused_request_is_taken_with_another_cap_is_not_recorded(sta
     assert asked(story, max_tokens=1000).undecidable
 
 
+def test_whether_an_api_takes_less_than_its_smallest_max_tokens_is_not_recorded():
+    """An empty answer at 250 was certain to come at 5 too, which OpenAI's Responses refuse with 400."""
+    for cap, shown in ((250, False), (8, True)):
+        story = Playbook(max_tokens=cap, output_floor=16) >> started() >> ended("Hi.", tokens=2)
+        assert asked(story, max_tokens=16).why is not Why.REFUSAL
+        assert (asked(story, max_tokens=5).why is Why.REFUSAL) is not shown
+
+
+@pytest.mark.parametrize("word", ["MALFORMED_FUNCTION_CALL", "malformed_tool_use", " Malformed_Model_Output"])
+def test_a_call_that_its_provider_calls_malformed_may_have_been_cut(word):
+    """Gemini says no more than that of a call that max_tokens cut, and does not count its tokens."""
+    answer = malformed_call("Let me work it out.")
+    said_malformed = replace(answer, response=replace(answer.response, raw_stop_reason=word))
+    story = Playbook(max_tokens=20) >> started() >> said_malformed >> ended("It is 42.")
+    assert asked(story, max_continuations=9).certainty is Certainty.RECORDED
+    for cap in (10, 60):
+        assert asked(story, max_tokens=cap).why is Why.TOOL_CALLS
+
+
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_refusal_that_does_not_speak_of_tokens_is_likely_to_come_with_another_cap(status):
     imagined = asked(refused(status, "messages.0.role: unknown variant"), max_tokens=1000)
