@@ -4,7 +4,7 @@
 # ruff: noqa: ARG002
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
@@ -141,7 +141,7 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     inlines = (VersionsInline,)
     list_display = ("name", "active", "latest")
     search_fields = ("name",)
-    fieldsets: Any = (
+    fieldsets: ClassVar[Any] = (
         (None, {"fields": ("name", "why", "counts", "starts_at")}),
         *((heading, {"fields": names}) for heading, names in POLICY_SECTIONS.items()),
     )

@@ -4,15 +4,23 @@ import time
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
+from agentcore.reasons import NormalizedStopReason, TurnStatus
 from dashboard.suggesting.limit_usage import usage_lately
 from dashboard.suggesting.selectors import suggestion_for
-from dashboard.suggesting.templatetags.suggesting import may_need_a_limit
 from dashboard.turns.models import Turn
 
 REMEMBERED = 60.0  #: seconds: a list that is kept up to date asks for the same turns again and again
 MOST_REMEMBERED = 5_000
 
 _remembered: dict[tuple[UUID, int], tuple[float, str | None]] = {}
+
+
+def may_need_a_limit(turn: Turn) -> bool:
+    """By its row alone: it was continued, or ended before it was complete, and no refusal ended it."""
+    if turn.status == TurnStatus.COMPLETED:
+        return turn.continuations > 0
+    ended_short = turn.status in (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
+    return ended_short and turn.terminal_reason != NormalizedStopReason.SAFETY_BLOCKED
 
 
 def limit_orders(turns: Iterable[Turn]) -> Mapping[UUID, str | None]:

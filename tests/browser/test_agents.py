@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import NewPage
 from tests.browser.journeys import LONG, ended
 
 NAME = "essayist"
@@ -31,7 +32,7 @@ def create_an_agent_on_it(page: Page) -> None:
     expect(page.get_by_label("Connection").locator("option:checked")).to_have_text("lab")
     page.get_by_label("Name", exact=True).fill(NAME)
     page.get_by_label("Model", exact=True).fill("sim-essay")
-    page.get_by_label("Max tokens").fill("60")
+    page.get_by_label("Max tokens").fill("150")
     page.get_by_role("button", name="Create agent").click()
     expect(page.locator("#messages")).to_contain_text(f"The agent “{NAME}” was created.")
 
@@ -53,7 +54,7 @@ def change_a_limit_to_a_draft_with_its_backtest(page: Page) -> None:
     panel.get_by_role("button", name="Run the backtest").click()
     expect(panel.locator("#backtest")).to_contain_text("done 1 of 1 turn", timeout=LONG)
     expect(panel.locator(".outcomes")).to_contain_text("stopped sooner 1")
-    page.get_by_label("Why").fill("Long answers cost too much.")
+    page.get_by_role("textbox", name="Why").fill("Long answers cost too much.")
     page.get_by_role("button", name="Save draft").click()
     expect(page.locator("#messages")).to_contain_text(
         re.compile(f"Draft v1 of “{NAME}” saved with a backtest over 1 turn")
@@ -73,7 +74,10 @@ def activate_it(page: Page) -> None:
     expect(limit.get_by_role("link", name=f"{NAME} v1")).to_be_visible()
 
 
-def test_a_connection_an_agent_and_a_limit_are_made_on_the_pages_and_the_limit_is_tried_before_it_is_active(page: Page):
+def test_a_connection_an_agent_and_a_limit_are_made_on_the_pages_and_the_limit_is_tried_before_it_is_active(
+    new_page: NewPage,
+):
+    page = new_page(missing=True)  # a form that is wrong is answered with 422
     create_a_connection_and_test_it(page)
     create_an_agent_on_it(page)
     talk_to_it(page)

@@ -19,7 +19,7 @@ def saved(page: Page) -> None:
 
 def said(page: Page, why: str, continuations: int, counts: str = "now") -> None:
     """The policy's next version, made in the admin."""
-    page.get_by_label("Why").fill(why)
+    page.get_by_role("textbox", name="Why").fill(why)
     page.get_by_label("Max continuations").fill(str(continuations))
     page.get_by_label("Status").select_option(counts)
     saved(page)
@@ -43,7 +43,7 @@ def test_a_limit_is_lowered_found_out_shadowed_and_rolled_back(page: Page):
     saved(page)
 
     opened(page)
-    page.get_by_role("link", name="Change", exact=True).click()
+    page.get_by_role("link", name="Admin", exact=True).click()
     said(page, "It costs too much.", 1)
 
     turn = played(page, AGENT, "Why do agents stop?")
@@ -80,7 +80,7 @@ def test_a_limit_is_lowered_found_out_shadowed_and_rolled_back(page: Page):
 
 def _a_draft_runs_in_the_shadow(page: Page) -> None:
     opened(page)
-    page.get_by_role("link", name="Change", exact=True).click()
+    page.get_by_role("link", name="Admin", exact=True).click()
     said(page, "None at all?", 0, counts="draft")
     opened(page)
     expect(page.locator("#v3")).to_contain_text("Draft (inactive)")

@@ -49,7 +49,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     opened(page)
     page.get_by_role("link", name="Admin", exact=True).click()
     page.evaluate("window.same = true")
-    page.get_by_label("Why").fill("Answers were cut.")
+    page.get_by_role("textbox", name="Why").fill("Answers were cut.")
     page.get_by_label("Max continuations").fill("4")
     panel = page.locator("#backtest-panel")
     expect(panel.get_by_label("Agent")).to_have_value(":own")
@@ -57,7 +57,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     expect(panel.locator("#backtest")).to_contain_text("done 84 of 84 turns", timeout=LONG)
     expect(panel.locator(".outcomes")).to_contain_text("end not known 5")
     expect(panel.locator("#groups")).to_contain_text("gpt-4o-mini")
-    expect(page.get_by_label("Why")).to_have_value("Answers were cut.")
+    expect(page.get_by_role("textbox", name="Why")).to_have_value("Answers were cut.")
     assert page.evaluate("window.same"), "the page was loaded anew"
     stale = page.locator("#backtest-stale")
     expect(stale).to_be_hidden()
@@ -126,7 +126,7 @@ def test_a_limit_is_raised_on_evidence_found_out_rolled_back_and_tried_in_the_sh
 def test_who_saves_while_the_backtest_is_being_started_does_not_lose_it(page: Page, last_week: None):
     opened(page)
     page.get_by_role("link", name="Admin", exact=True).click()
-    page.get_by_label("Why").fill("In a hurry.")
+    page.get_by_role("textbox", name="Why").fill("In a hurry.")
     page.get_by_label("Max continuations").fill("7")
     page.get_by_label("Status").select_option("draft")
     asked: list[Route] = []

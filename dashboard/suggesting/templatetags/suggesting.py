@@ -8,8 +8,8 @@ from django import template
 from django.template.context import Context
 
 from agentcore.machine.snapshot import Snapshot
-from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.verdict import verdict_of
+from dashboard.suggesting.limit_order import may_need_a_limit
 from dashboard.suggesting.panel import panel_of
 from dashboard.suggesting.selectors import suggestion_of
 from dashboard.suggesting.suggestion import Suggestion
@@ -17,15 +17,7 @@ from dashboard.suggesting.suggestion_text import because, sentence
 from dashboard.turns.models import UNFINISHED, Turn
 
 register = template.Library()
-
-
-@register.filter
-def may_need_a_limit(turn: Turn) -> bool:
-    """By its row alone: it was continued, or ended before it was complete, and no refusal ended it."""
-    if turn.status == TurnStatus.COMPLETED:
-        return turn.continuations > 0
-    ended_short = turn.status in (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
-    return ended_short and turn.terminal_reason != NormalizedStopReason.SAFETY_BLOCKED
+register.filter(may_need_a_limit)
 
 
 @register.inclusion_tag("suggesting/_limit.html", takes_context=True)
