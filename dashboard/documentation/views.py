@@ -1,6 +1,6 @@
 """The pages below `/docs/`."""
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
@@ -25,7 +25,7 @@ def page(request: HttpRequest, name: str) -> HttpResponseBase:
     if file := pages().get(name.removesuffix(".md").removesuffix("/")):
         return redirect(file.address, permanent=True)
     if image := image_at(name):
-        return FileResponse(image.open("rb"))
+        return HttpResponse(image.read_bytes(), content_type="image/png")
     raise Http404
 
 

@@ -18,10 +18,11 @@ def page() -> str:
 
 
 def _limits() -> Iterator[str]:
-    yield from ("## Limits", "", "| limit | key | meaning | default | in the specification |", "|---|---|---|---|---|")
+    yield from ("## Limits", "", "| limit and key | meaning | default |", "|---|---|---|")
     for key, term in LIMITS.items():
+        spec = f" In the specification: `{term.spec}`." if term.spec else ""
         default = f"{term.default} ({term.unit})" if term.unit else term.default
-        yield f"| {term.name} | `{key}` | {term.meaning} | {default} | {f'`{term.spec}`' if term.spec else ''} |"
+        yield f"| {term.name}, `{key}` | {term.meaning}{spec} | {default} |"
     yield ""
 
 

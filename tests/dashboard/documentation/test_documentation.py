@@ -75,7 +75,7 @@ def test_nothing_but_documents_and_their_pictures_is_served(browser: Client, nam
 def test_a_picture_is_served(browser: Client):
     answer = browser.get("/docs/screenshots/turn-light-1280.png")
     assert answer.headers["Content-Type"] == "image/png"
-    assert b"".join(answer) == (CHECKOUT / "docs/screenshots/turn-light-1280.png").read_bytes()
+    assert answer.content == (CHECKOUT / "docs/screenshots/turn-light-1280.png").read_bytes()
 
 
 def test_the_documents_are_for_those_who_are_signed_in(client: Client):
