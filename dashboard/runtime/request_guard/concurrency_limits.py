@@ -149,7 +149,7 @@ class RequestPlace:
             self._loop.call_soon_threadsafe(self._rise, user)
 
     def _rise(self, user: str) -> None:
-        """Who is no stranger any more leaves the strangers' place to them, if there is another: its work may be long."""
+        """Who is no stranger any more leaves the place to strangers, if there is another: its work may be long."""
         if self._held and (line := self._rooms.risen(self._line, user)) is not None:
             self._line.leave(self._who)
             self._line, self._who = line, user
