@@ -43,10 +43,16 @@ class FairQueue:
         finally:
             self.leave(who)
 
+    def enter_now(self, who: str) -> bool:
+        """Whether there was a place without waiting; `leave` gives it back."""
+        may = self._may_enter(who)
+        if may:
+            self._inside[who] += 1
+        return may
+
     async def enter(self, who: str) -> None:
         """Wait for a place; `leave` gives it back. Raises FullError."""
-        if self._may_enter(who):
-            self._inside[who] += 1
+        if self.enter_now(who):
             return
         own = self._waiting.get(who, ())
         if len(own) >= self._width.waiting_of_one:

@@ -7,13 +7,14 @@ from typing import Any, cast
 from django.contrib import admin
 from django.http import HttpRequest
 
+from dashboard.agents.admin import Audited
 from dashboard.agents.selectors import project_default
 from dashboard.egress.keys import state_in_words
 from dashboard.telemetry.models import Destination
 
 
 @admin.register(Destination)
-class DestinationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class DestinationAdmin(Audited):
     list_display = ("name", "endpoint", "enabled", "content", "sent", "refused", "dropped", "fault")
     fields = ("name", "endpoint", "key_env", "key_header", "key_in_environment", "content", "metrics", "enabled",
               "sent", "refused", "dropped", "last_sent_at", "fault", "fault_at")  # fmt: skip

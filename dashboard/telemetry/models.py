@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from dashboard.agents.change_tracking import keep_changes
 from dashboard.agents.validation import base_url_valid, key_may_go
 from dashboard.turns.ids import new_id
 
@@ -67,3 +68,9 @@ class Queued(models.Model):
 
     def __str__(self) -> str:
         return f"{self.turn_id} for {self.destination_id}"
+
+
+#: What sending writes is no change of the settings.
+keep_changes(
+    Destination, but=("sent", "refused", "dropped", "last_sent_at", "failures", "fault", "fault_at", "next_at")
+)

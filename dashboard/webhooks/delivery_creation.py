@@ -16,6 +16,7 @@ from django.utils import timezone
 from dashboard.agents.models import Project
 from dashboard.predictions.models import Prediction
 from dashboard.turns.models import Turn
+from dashboard.webhooks.delivery_queue import drop_oldest
 from dashboard.webhooks.events import Event, event_of, is_for
 from dashboard.webhooks.models import Delivery, Happened, Webhook
 
@@ -50,7 +51,9 @@ def _announce() -> int:
     waiting = Happened.objects.select_for_update(skip_locked=True).order_by("id")
     batch = list(waiting[:BATCH])
     once = {(one.kind, one.turn_id, one.prediction_id): one for one in batch}
-    Delivery.objects.bulk_create(_deliveries(list(once.values())))
+    made = Delivery.objects.bulk_create(_deliveries(list(once.values())))
+    for webhook_id in sorted({delivery.webhook_id for delivery in made}):
+        drop_oldest(webhook_id)
     Happened.objects.filter(id__in=[one.pk for one in batch]).delete()
     return len(batch)
 

@@ -2,12 +2,13 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import F
 from django.utils import timezone
 
 from dashboard.turns.fields import storable_text
@@ -18,7 +19,7 @@ DELAYS = (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 20 * 360
 JITTER = 0.2  #: of a delay, so that not all come back at one moment
 LONGEST = 24 * 3600.0  #: seconds that an answer may ask us to wait
 LEASE = timedelta(seconds=60)  #: for which a try is its worker's; if that is killed, another tries after it
-OF_ONE = 4  #: deliveries to one webhook at once
+MOST_WAITING = 10_000  #: deliveries of one webhook; beyond it the oldest are dropped
 GIVEN_UP = 5  #: deliveries in a row, after which a webhook is disabled
 GONE = 410
 KEPT = timedelta(days=30)  #: for which a delivery that does not wait any more is shown
@@ -31,8 +32,16 @@ UPDATE webhooks_delivery SET next_at = now() + %(lease)s
         SELECT id FROM webhooks_delivery delivery
          WHERE delivery.webhook_id = webhook.id AND state = 'waiting' AND next_at <= now()
          ORDER BY next_at LIMIT %(of_one)s) due
-     WHERE webhook.enabled AND webhook.id <> ALL(%(busy)s::uuid[]) LIMIT %(room)s)
+     WHERE webhook.enabled AND webhook.id <> ALL(%(busy)s::uuid[])
+           AND (webhook.id = ANY(%(quick)s::uuid[])) = %(are_quick)s
+     ORDER BY random() LIMIT %(room)s)
 RETURNING id
+"""
+DROP = """
+WITH waiting AS MATERIALIZED (SELECT id FROM webhooks_delivery WHERE webhook_id = %(webhook)s AND state = 'waiting'),
+beyond AS (SELECT id FROM waiting ORDER BY id DESC OFFSET %(most)s),
+tries AS (DELETE FROM webhooks_try WHERE delivery_id IN (SELECT id FROM beyond))
+DELETE FROM webhooks_delivery WHERE id IN (SELECT id FROM beyond)
 """
 
 
@@ -59,13 +68,35 @@ class Outcome:
         return storable_text(self.fault) or f"The answer was {self.status}."
 
 
-def claim(room: int, busy: Sequence[UUID]) -> list[Delivery]:
-    """Up to `room` deliveries that are due, none of them to a webhook that is `busy`; this worker's for `LEASE`."""
-    values: dict[str, Any] = {"lease": LEASE, "of_one": OF_ONE, "busy": list(busy), "room": room}
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which deliveries a worker has room for: up to `room`, up to `of_one` to each webhook, none to one that is `busy`;
+    `are_quick`: to those among `quick` alone, or to all others."""
+
+    room: int
+    of_one: int
+    busy: Sequence[UUID]
+    quick: Sequence[UUID]
+    are_quick: bool
+
+
+def claim(wanted: Wanted) -> list[Delivery]:
+    """Deliveries that are due; this worker's for `LEASE`."""
+    values: dict[str, Any] = {"lease": LEASE, **asdict(wanted)}
     with connection.cursor() as cursor:
         cursor.execute(CLAIM, values)
         ids = [found for (found,) in cursor.fetchall()]
     return list(Delivery.objects.filter(id__in=ids).select_related("webhook").order_by("id"))
+
+
+def drop_oldest(webhook_id: UUID) -> None:
+    """Delete what waits of a webhook beyond `MOST_WAITING`, and count it."""
+    if Delivery.objects.filter(webhook_id=webhook_id, state=Delivery.State.WAITING).count() <= MOST_WAITING:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(DROP, {"webhook": webhook_id, "most": MOST_WAITING})
+        dropped = F("dropped") + cursor.rowcount
+    Webhook.objects.filter(id=webhook_id).update(dropped=dropped, dropped_at=timezone.now())
 
 
 @transaction.atomic

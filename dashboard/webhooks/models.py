@@ -14,6 +14,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
+from dashboard.agents.change_tracking import keep_changes
 from dashboard.agents.validation import url_valid
 from dashboard.turns.fields import ExactJSONField
 from dashboard.turns.ids import new_id
@@ -38,6 +39,8 @@ class Webhook(models.Model):
     enabled = models.BooleanField(default=True)  #: whether anything is sent
     disabled_because = models.TextField(default="", blank=True)  #: a sentence; empty: a person did it
     failed_in_row = models.PositiveIntegerField(default=0)  #: deliveries given up since one arrived
+    dropped = models.PositiveBigIntegerField(default=0, editable=False)  #: deliveries, because too many waited
+    dropped_at = models.DateTimeField(null=True, editable=False)  #: the last time
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
 
@@ -120,3 +123,7 @@ class Try(models.Model):
 
     def __str__(self) -> str:
         return f"{self.delivery_id} at {self.at}"
+
+
+#: What the sender writes is no change of the settings; nor is a secret kept, which nobody may read.
+keep_changes(Webhook, but=("created_at", "sealed_secret", "failed_in_row", "dropped", "dropped_at"))

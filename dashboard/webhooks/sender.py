@@ -16,14 +16,16 @@ from dashboard.live.db_threads import in_database
 from dashboard.live.transport import Transport, TransportError
 from dashboard.metrics.outgoing_requests import count_webhook_try
 from dashboard.webhooks.delivery_creation import announce_all
-from dashboard.webhooks.delivery_queue import OF_ONE, Outcome, claim, settle
+from dashboard.webhooks.delivery_queue import Outcome, Wanted, claim, settle
 from dashboard.webhooks.models import Delivery
 from dashboard.webhooks.secret import LostSecretError, opened, signature
 
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 1.0
-AT_ONCE = 40  #: tries of one worker
+AT_ONCE = 40  #: tries of one worker: half to webhooks that answer quickly, half to all others
+OF_QUICK, OF_OTHERS = 4, 2  #: at once to one webhook
+QUICK_SECONDS = 2.0  #: in which a webhook's last try was answered
 SECONDS = 15.0  #: that an answer may take
 KEPT_BYTES = 4_096  #: of an answer
 
@@ -34,6 +36,7 @@ class Sender:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._under_way: dict[asyncio.Task[None], UUID] = {}  #: by the webhook that is asked
+        self._quick: set[UUID] = set()  #: webhooks
 
     async def run(self) -> None:
         try:
@@ -51,15 +54,21 @@ class Sender:
     async def look(self) -> None:
         """Make deliveries of events, and begin to send those that are due."""
         await in_database(announce_all)
-        room = AT_ONCE - len(self._under_way)
-        if room <= 0:
-            return
-        asked = Counter(self._under_way.values())
-        busy = [webhook for webhook, many in asked.items() if many >= OF_ONE]
-        for delivery in await in_database(claim, room, busy):
-            task = asyncio.create_task(self._send(delivery))
-            self._under_way[task] = delivery.webhook_id
-            task.add_done_callback(lambda done: self._under_way.pop(done, None))
+        for wanted in (self._wanted(OF_QUICK, are_quick=True), self._wanted(OF_OTHERS, are_quick=False)):
+            for delivery in await in_database(claim, wanted) if wanted.room > 0 else ():
+                task = asyncio.create_task(self._send(delivery))
+                self._under_way[task] = delivery.webhook_id
+                task.add_done_callback(lambda done: self._under_way.pop(done, None))
+
+    def _wanted(self, of_one: int, *, are_quick: bool) -> Wanted:
+        asked = Counter(one for one in self._under_way.values() if (one in self._quick) == are_quick)
+        busy = [webhook for webhook, many in asked.items() if many >= of_one]
+        return Wanted(AT_ONCE // 2 - asked.total(), of_one, busy, list(self._quick), are_quick)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is under way."""
+        return bool(self._under_way)
 
     async def settled(self) -> None:
         """Wait for all that is under way."""
@@ -67,6 +76,8 @@ class Sender:
 
     async def _send(self, delivery: Delivery) -> None:
         outcome = await _tried(self._transport, delivery)
+        is_quick = outcome.arrived and outcome.duration_ms < 1000 * QUICK_SECONDS
+        (self._quick.add if is_quick else self._quick.discard)(delivery.webhook_id)
         count_webhook_try("arrived" if outcome.arrived else "failed")
         try:
             await in_database(settle, delivery.id, outcome)

@@ -1,5 +1,6 @@
 """Webhooks by page: who is told of what, each delivery with its tries, and what may be done about them."""
 
+from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import Any, cast
 from uuid import UUID
@@ -13,8 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import MAKE_WEBHOOK, may
+from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.selectors import project_default
 from dashboard.webhooks import selectors, services
+from dashboard.webhooks.delivery_queue import MOST_WAITING
 from dashboard.webhooks.forms import WebhookForm
 from dashboard.webhooks.models import Delivery, Webhook
 
@@ -31,7 +34,8 @@ def index(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             by = cast("User", request.user)
-            webhook, secret = services.webhook_create(project=project_default(), by=by, **form.cleaned_data)
+            with on_behalf(by):
+                webhook, secret = services.webhook_create(project=project_default(), by=by, **form.cleaned_data)
             return _index(request, made=webhook, secret=secret)
         except ValidationError as error:
             form.add(error)
@@ -48,7 +52,8 @@ def webhook(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
     form = WebhookForm(request.POST, instance=_webhook(webhook_id))
     if form.is_valid():
         try:
-            services.webhook_change(found, **form.cleaned_data)
+            with _by(request):
+                services.webhook_change(found, **form.cleaned_data)
             messages.success(request, "Saved.")
             return redirect("webhooks:webhook", found.pk)
         except ValidationError as error:
@@ -58,14 +63,16 @@ def webhook(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
 
 @require_POST
 def enable(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
-    services.webhook_enable(found := _webhook(webhook_id))
+    with _by(request):
+        services.webhook_enable(found := _webhook(webhook_id))
     messages.success(request, "Enabled. Deliveries that waited are sent now.")
     return redirect("webhooks:webhook", found.pk)
 
 
 @require_POST
 def disable(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
-    services.webhook_disable(found := _webhook(webhook_id))
+    with _by(request):
+        services.webhook_disable(found := _webhook(webhook_id))
     messages.success(request, "Disabled. Nothing is sent to it, and new events are not kept for it.")
     return redirect("webhooks:webhook", found.pk)
 
@@ -79,7 +86,8 @@ def new_secret(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
-    services.webhook_delete(found := _webhook(webhook_id))
+    with _by(request):
+        services.webhook_delete(found := _webhook(webhook_id))
     messages.success(request, f"The webhook “{found.name}” was deleted.")
     return redirect("webhooks:index")
 
@@ -125,12 +133,18 @@ def _page(request: HttpRequest, found: Webhook, *, status: int = HTTPStatus.OK, 
     whole = {
         "webhook": found,
         "deliveries": selectors.deliveries_of(found, before=before, state=state),
+        "most_waiting": MOST_WAITING,
         "states": STATES,
         "state": state,
         "form": WebhookForm(instance=found),
         "may": _may(request),
     }
     return render(request, "webhooks/webhook.html", {**whole, **context}, status=status)
+
+
+def _by(request: HttpRequest) -> AbstractContextManager[None]:
+    """What changes within is said to be this user's."""
+    return on_behalf(cast("User", request.user))
 
 
 def _may(request: HttpRequest) -> bool:

@@ -56,7 +56,7 @@ def halves(target: Target) -> None:
 def _opened(target: Target, path: Callable[[int], str], many: int, sent: Callable[[int], Iterator[bytes]]) -> None:
     """So many sockets, each of which sends its own as far as it is taken, until the time is over."""
     with contextlib.ExitStack() as stack:
-        opened = []
+        opened: list[_Socket] = []
         for number in range(many):
             with contextlib.suppress(OSError):
                 one = stack.enter_context(target.dial())
@@ -65,10 +65,10 @@ def _opened(target: Target, path: Callable[[int], str], many: int, sent: Callabl
         while not target.is_over:
             live = [one for one in opened if one.is_open]
             readable, writable, _ = select.select(live, [one for one in live if one.has_more], [], 0.05)
-            for one in readable:
-                one.hear()
-            for one in writable:
-                one.say()
+            for heard in readable:
+                heard.hear()
+            for told in writable:
+                told.say()
         target.answers.update(one.status for one in opened)
 
 

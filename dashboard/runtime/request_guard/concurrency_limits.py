@@ -37,7 +37,7 @@ KNOWN = QueueSize(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=3
 HANDSHAKES = QueueSize(places=3, of_one=2, waiting=4_096, waiting_of_one=1_024, seconds=30.0)
 A_SECOND, AT_FIRST = 20.0, 200.0  #: requests of one address without credentials; this machine's are not counted
 KEPT = 10_000  #: credentials that worked, and addresses; beyond it the longest unused are forgotten
-_FILE = re.compile(r"/export/?$|/attempts/\d+/(?:raw|request|curl)/?$")
+_FILE = re.compile(r"/export/?$|^/audit/file/?$|/attempts/\d+/(?:raw|request|curl)/?$")
 _OWN_ROOM = ("/v1/", "/v1beta/", "/static/")
 
 
@@ -94,6 +94,10 @@ class ConcurrencyLimits:
     def _line_of(self, path: str) -> FairQueue:
         return self._downloads if _FILE.search(path) else self._known
 
+    def risen(self, line: FairQueue, user: str) -> FairQueue | None:
+        """The line of those who are known, where this one was the strangers' and a place is free; it is taken then."""
+        return self._known if line is self._strangers and self._known.enter_now(user) else None
+
     def learn(self, credential: str, user: str | None) -> None:
         """Whom it let in; None: nobody any more."""
         self._users.pop(credential, None)
@@ -118,9 +122,11 @@ class RequestPlace:
     ) -> None:
         self.until_sent = until_sent
         self._rooms, self._line, self._who, self._credential = rooms, line, who, credential
+        self._shared = access_form_of(scope["path"]) is AccessForm.SHARED
         self._looked = access_form_of(scope["path"]) is not AccessForm.OPEN  # there nobody looks at credentials
         self._user: str | None = None
         self._held = True
+        self._loop = asyncio.get_running_loop()
         scope[LET_IN] = self._let_in
 
     def answered(self) -> None:
@@ -137,7 +143,16 @@ class RequestPlace:
             self._line.leave(self._who)
 
     def _let_in(self, user: str) -> None:
+        """Called in any thread."""
         self._user = user
+        if not self._shared:
+            self._loop.call_soon_threadsafe(self._rise, user)
+
+    def _rise(self, user: str) -> None:
+        """Who is no stranger any more leaves the place to strangers, if there is another: its work may be long."""
+        if self._held and (line := self._rooms.risen(self._line, user)) is not None:
+            self._line.leave(self._who)
+            self._line, self._who = line, user
 
 
 _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, ConcurrencyLimits] = WeakKeyDictionary()

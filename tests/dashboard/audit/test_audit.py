@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
@@ -18,6 +19,7 @@ from dashboard.agents.models import Agent
 from dashboard.api import turn_files
 from dashboard.audit import selectors
 from dashboard.audit.models import Entry
+from dashboard.webhooks.models import Webhook
 from tests.dashboard.accounts.walked_routes import SERVED
 from tests.dashboard.accounts.walking import ROUTES, World, browser_of, made_world, member, user_of
 from tests.first_start import CHECKOUT
@@ -85,6 +87,31 @@ def test_the_admin_leaves_an_entry_and_the_entry_has_the_change_by_reference(bro
     assert (told["by"], told["method"], told["target"], told["address"]) == (OPERATOR, "POST", form, "127.0.0.1")
     assert [(one["table"], one["object"], one["how"]) for one in told["changes"]] == [
         ("agents_agentchange", str(agent.pk), "deleted")
+    ]
+
+
+def test_what_is_changed_of_webhooks_and_telemetry_is_kept_before_and_after(browser: Client):
+    User.objects.filter(username=OPERATOR).update(is_staff=True, is_superuser=True)
+    form = {"name": "on-call", "url": "https://one.example/", "events": ["turn.ended"]}
+    assert browser.post("/webhooks/", form).status_code == 200
+    webhook = Webhook.objects.get()
+    browser.post(f"/webhooks/{webhook.pk}", {**form, "url": "https://two.example/"})
+    Webhook.objects.update(failed_in_row=1, dropped=1)  # by the sender: no change of the settings
+    browser.post(f"/webhooks/{webhook.pk}/disable")
+    browser.post(f"/webhooks/{webhook.pk}/delete")
+    changes = apps.get_model("webhooks", "WebhookChange").objects.order_by("pgh_id")
+    assert list(changes.values_list("pgh_label", "url", "enabled", "pgh_context__by")) == [
+        ("made", "https://one.example/", True, OPERATOR),
+        ("changed", "https://two.example/", True, OPERATOR),
+        ("changed", "https://two.example/", False, OPERATOR),
+        ("deleted", "https://two.example/", False, OPERATOR),
+    ]
+    sent = {"name": "sink", "endpoint": "https://one.example", "key_header": "authorization", "enabled": "on"}
+    assert browser.post("/admin/telemetry/destination/add/", sent).status_code == 302
+    told = [[(one["table"], one["how"]) for one in entry["changes"]] for entry in exported(browser)]
+    assert told == [
+        *([("webhooks_webhookchange", how)] for how in ("made", "changed", "changed", "deleted")),
+        [("telemetry_destinationchange", "made")],
     ]
 
 

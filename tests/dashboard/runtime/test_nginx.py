@@ -119,6 +119,19 @@ def test_ten_wrong_guesses_of_one_client_lock_out_nobody_else(first: Browser, se
     assert GuessCount.objects.count() == 5
 
 
+@pytest.mark.parametrize("path", ["/sign-in/", "/import", "/v1/chat/completions"])
+def test_a_strangers_large_body_is_refused_and_not_first_kept_by_the_proxy(first: Browser, path: str):
+    connection = first.dial()
+    try:
+        connection.putrequest("POST", path, skip_host=True)
+        connection.putheader("Host", NAME)
+        connection.putheader("Content-Length", str(LARGE))
+        connection.endheaders(b"x" * 100)
+        assert connection.getresponse().status in (401, 413)
+    finally:
+        connection.close()
+
+
 def test_one_time_codes_are_not_local_through_it(site: Site, first: Browser):
     code = services.one_time_code_create()
     for host in (NAME, "127.0.0.1"):

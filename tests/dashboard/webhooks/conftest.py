@@ -35,12 +35,14 @@ def webhook_of(db: None, receiver: Receiver) -> WebhookOf:
 
 
 def send() -> None:
-    """One look of a worker, and what it began."""
+    """What a worker sends until nothing is due."""
 
     async def look() -> None:
         async with Transport() as transport:
             sender = Sender(transport)
             await sender.look()
-            await sender.settled()
+            while sender.is_busy:
+                await sender.settled()
+                await sender.look()
 
     asyncio.run(look())

@@ -6,12 +6,17 @@ import functools
 import hashlib
 import hmac
 import json
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.db import connection, transaction
-from django.test import override_settings
+from django.test import Client, override_settings
 from django.utils import timezone
 
 from dashboard.egress.rules import Rules
@@ -21,9 +26,10 @@ from dashboard.live.transport import Transport
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
 from dashboard.webhooks import delivery_queue
+from dashboard.webhooks.delivery_creation import announce_all
 from dashboard.webhooks.models import Delivery, Happened, Try, Webhook
 from dashboard.webhooks.secret import signature
-from dashboard.webhooks.sender import Sender
+from dashboard.webhooks.sender import AT_ONCE, Sender
 from dashboard.webhooks.services import delivery_again, webhook_enable, webhook_new_secret, webhook_test
 from tests.dashboard.api.test_timeline import make_turns
 from tests.dashboard.driving import AgentOf, Play, drive
@@ -34,6 +40,9 @@ from tests.dashboard.receiving import Receiver
 from tests.dashboard.webhooks.conftest import WebhookOf, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+OTHERS = delivery_queue.Wanted(10, 2, busy=[], quick=[], are_quick=False)
 
 
 def due() -> None:
@@ -267,7 +276,7 @@ def test_the_rules_of_egress_hold(webhook_of: WebhookOf, receiver: Receiver):
 
 def test_a_try_whose_worker_was_killed_is_made_again_after_its_lease(webhook_of: WebhookOf, receiver: Receiver):
     webhook_test(webhook_of()[0])
-    assert len(delivery_queue.claim(10, [])) == 1  # and its worker is gone
+    assert len(delivery_queue.claim(OTHERS)) == 1  # and its worker is gone
     send()
     assert not receiver.requests
     due()
@@ -280,9 +289,62 @@ def test_no_more_than_a_few_go_to_one_webhook_at_once(webhook_of: WebhookOf):
     for _ in range(6):
         webhook_test(slow)
     webhook_test(other)
-    claimed = delivery_queue.claim(10, [])
-    assert sorted(one.webhook.name for one in claimed) == ["on-call"] * delivery_queue.OF_ONE + ["other"]
-    assert delivery_queue.claim(10, [slow.id]) == []
+    claimed = delivery_queue.claim(OTHERS)
+    assert sorted(one.webhook.name for one in claimed) == ["on-call", "on-call", "other"]
+    assert delivery_queue.claim(replace(OTHERS, busy=[slow.id])) == []
+
+
+@contextmanager
+def silence() -> Iterator[tuple[str, socket.socket]]:
+    """The address of a server that takes connections and never answers, until its socket is closed."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        yield f"http://127.0.0.1:{silent.getsockname()[1]}", silent
+
+
+def test_webhooks_that_are_slow_or_away_leave_room_for_those_that_answer(webhook_of: WebhookOf, receiver: Receiver):
+    quick = webhook_of(name="quick")[0]
+
+    async def looks() -> None:
+        async with Transport() as transport:
+            sender = Sender(transport)
+            await in_database(webhook_test, quick)
+            await sender.look()
+            await sender.settled()
+            for number in range(12):
+                slow = (await in_database(webhook_of, name=f"slow {number}", url=f"{address}/"))[0]
+                for _ in range(4):
+                    await in_database(webhook_test, slow)
+            await sender.look()
+            assert len(sender._under_way) == AT_ONCE // 2
+            for _ in range(3):
+                await in_database(webhook_test, quick)
+            await sender.look()
+            assert Counter(sender._under_way.values())[quick.id] == 3
+            silent.close()
+            await sender.settled()
+
+    with silence() as (address, silent):
+        asyncio.run(looks())
+    assert len(receiver.requests) == 4
+
+
+def test_of_a_webhook_that_takes_nothing_so_many_wait_and_the_oldest_are_dropped(
+    webhook_of: WebhookOf, browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(delivery_queue, "MOST_WAITING", 3)
+    webhook, other = webhook_of()[0], webhook_of(name="other", statuses=["failed"])[0]
+    tried = webhook_test(webhook)
+    Try.objects.create(delivery=tried, at=timezone.now(), duration_ms=1)
+    webhook_test(other)
+    made = make_turns("a", "b", "c", "d", status="completed")
+    announce_all()
+    waiting = Delivery.objects.filter(webhook=webhook)
+    assert [str(one.turn_id) for one in waiting.order_by("id")] == made[1:]
+    assert Delivery.objects.filter(webhook=other).count() == 1
+    webhook.refresh_from_db()
+    assert (webhook.dropped, Try.objects.count()) == (2, 0)
+    page = browser.get(f"/webhooks/{webhook.pk}").content.decode()
+    assert "Dropped deliveries: 2, most recently" in page
 
 
 def test_a_secret_that_cannot_be_read_any_more_is_said(webhook_of: WebhookOf, receiver: Receiver):

@@ -73,6 +73,34 @@ async def test_credentials_that_work_no_more_are_a_strangers_again():
         await one.enter(scope_of(THERE, cookie="x"))
 
 
+async def test_who_is_let_in_leaves_the_strangers_place_at_once_if_there_is_another():
+    one = rooms()
+    long = scope_of(token="unused")
+    await one.enter(long)
+    assert not await entering(one)
+    long[LET_IN]("user 1")
+    await asyncio.sleep(0)
+    assert await entering(one)
+    late = {**scope_of(THERE, token="another")}
+    with pytest.raises(FullError):
+        await one.enter(late)
+    assert not one._known.enter_now("user 2")  # the first one's
+
+
+async def test_who_is_let_in_keeps_the_strangers_place_where_the_other_line_is_full():
+    one = rooms()
+    await let_in(one, "user 1", token="x")
+    await one.enter(scope_of(token="x"))
+    fresh = scope_of(token="unused")
+    place = await one.enter(fresh)
+    assert place is not None
+    fresh[LET_IN]("user 1")
+    await asyncio.sleep(0)
+    assert not await entering(one)
+    place.answered()
+    assert await entering(one)
+
+
 async def test_a_user_with_many_sessions_is_one_caller():
     one = rooms(known=replace(NARROW, places=2))
     for user, cookie in (("user 1", "a"), ("user 1", "b"), ("user 2", "c")):
@@ -191,7 +219,7 @@ async def test_who_hangs_up_before_an_answer_gives_the_place_back(monkeypatch: p
     await asyncio.gather(following.task, return_exceptions=True)
 
 
-FILES = ["/export", "/api/v1/turns/1/export", "/turns/1/attempts/2/raw", "/turns/1/attempts/2/request/"]
+FILES = ["/export", "/audit/file", "/api/v1/turns/1/export", "/turns/1/attempts/2/raw", "/turns/1/attempts/2/request/"]
 
 
 @pytest.mark.parametrize("path", FILES)
