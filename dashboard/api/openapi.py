@@ -16,9 +16,9 @@ Bodies are JSON of at most 2 MB; an unknown field is refused. Times are ISO 8601
 (RFC 9457): 422 where a body is not of the shape asked for, 400 where a value in it is not allowed, each with a sentence
 by field.
 
-Lists are read a page at a time with `cursor` and `limit`; those that are arrays tell the neighbours of a page in `Link`.
-Every read has an `ETag`; send it as `If-None-Match`, or as `If-Match` with a change. A write with an `Idempotency-Key` is
-done once. A token has scopes (`read`, `write`, `run`, `admin`) and a rate limit, which every answer tells.
+Lists are read a page at a time with `cursor` and `limit`; arrays tell the neighbours of a page in the header `Link`.
+Every read has an `ETag`; send it as `If-None-Match`, or as `If-Match` with a change. A write with an `Idempotency-Key`
+is done once. A token has scopes (`read`, `write`, `run`, `admin`) and a rate limit, which every answer tells.
 
 A turn can be watched in two ways that tell the same. `GET /api/v1/turns/{turn_id}/events` sends server-sent events.
 The socket `/ws/turns/{turn_id}/?format=json&after={seq}`, opened with the same token, sends frames
