@@ -160,15 +160,8 @@ class Transport:
         """The answer to a request, once its head has come."""
         assert self._session is not None, "used between enter and exit"
         headers = {**headers, "Content-Length": str(len(body))} if isinstance(body, Pieces) else headers
-        ask = partial(
-            self._session.request,
-            method,
-            _target(url),
-            headers=headers,
-            allow_redirects=False,
-            skip_auto_headers=_NO_KIND,
-            **await _way(url),
-        )
+        how = {"headers": headers, "allow_redirects": False, "skip_auto_headers": _NO_KIND, **await _way(url)}
+        ask = partial(self._session.request, method, _target(url), **how)
         # The silence that aiohttp knows of begins once all of the body is sent; a server may never read it.
         patience = self._silence + len(body) / SLOWEST_UPLOAD
         try:
