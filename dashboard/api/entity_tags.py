@@ -43,10 +43,12 @@ def still_matches(request: HttpRequest) -> bool:
     address, or above an action such as `…/cancel`."""
     wanted = parse_etags(_unpacked(request.headers["If-Match"]))
     path = request.path_info.rstrip("/")
-    read = _read(request, path) or _read(request, path.rpartition("/")[0])
-    if read is None or read.status_code != 200:
+    while (read := _read(request, path)) is None and path:
+        path = path.rpartition("/")[0]
+    if read is None:
         return False
-    return wanted == ["*"] or tag_of(read.content) in wanted
+    # Of what is not there the write itself tells (RFC 9110, 13.2.1).
+    return read.status_code != 200 or wanted == ["*"] or tag_of(read.content) in wanted
 
 
 def _unpacked(header: str) -> str:

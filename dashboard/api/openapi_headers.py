@@ -14,8 +14,8 @@ _IF_MATCH = {
     "name": "If-Match",
     "in": "header",
     "required": False,
-    "schema": _TAG,
-    "description": "The `ETag` of what is changed, as a `GET` of it told: 412 where it has changed since.",
+    "schema": {"type": "string", "examples": ["*"]},
+    "description": "`*`, or the `ETag` of what is changed, as a `GET` of it told: 412 where it has changed since.",
 }
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
@@ -30,6 +30,7 @@ _IDEMPOTENCY_KEY = {
     },
     "description": "The request is done once; sent again within 24 hours, it is given the same answer.",
 }
+UNREAD = {"/api/v1/logs/import"}  #: where nothing can be read that a write could be conditional on
 _NOT_MODIFIED = {"description": "Nothing has changed since the `ETag` in `If-None-Match`."}
 _RATE: dict[str, Any] = {
     "RateLimit-Policy": {
@@ -46,10 +47,10 @@ _ETAG = {"description": "Of these very bytes; send it as `If-None-Match` or `If-
 
 def with_headers(schema: dict[str, Any]) -> None:
     """Put them to every operation."""
-    for methods in schema["paths"].values():
+    for path, methods in schema["paths"].items():
         for method, operation in methods.items():
             reads = method == "get"
-            added = [_IF_NONE_MATCH] if reads else [_IDEMPOTENCY_KEY, _IF_MATCH]
+            added = [_IF_NONE_MATCH] if reads else [_IDEMPOTENCY_KEY, *([_IF_MATCH] if path not in UNREAD else ())]
             operation["parameters"] = [*operation.get("parameters", []), *added]
             for status, answer in operation["responses"].items():
                 tagged = {"ETag": _ETAG} if reads and str(status) == "200" else {}

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from django.core.exceptions import ValidationError
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 from ninja.errors import HttpError
@@ -84,8 +85,11 @@ def token_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -
 
 @router.post("/tokens/{token_id}/revoke", response=Token, summary="Revoke a token")
 def token_revoke(request: HttpRequest, token_id: int) -> dict[str, Any]:
-    """It lets nobody in any more, nor do those that were made with it. One that was revoked before is not there."""
-    token: ApiToken = selectors.api_tokens_of(caller(request)).get(pk=token_id)
+    """It lets nobody in any more, nor do those that were made with it. A token revokes itself and those that were made
+    with it. One that was revoked before is not there."""
+    by = selectors.token_by(request)
+    within = Q() if by is None else Q(pk=by.pk) | Q(parent=by)
+    token: ApiToken = selectors.api_tokens_of(caller(request)).filter(within).get(pk=token_id)
     services.api_token_revoke(user=caller(request), token_id=token_id)
     return _shown(token)
 

@@ -41,7 +41,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **{"auto_id": "key-%s", **kwargs})
         self.fields["mode"].choices = [("", "as the agent says"), ("observe", "observe"), ("continue", "continue")]  # type: ignore[attr-defined]
         self.fields["mode"].label = "Mode"
-        self.fields["default_connection"].label = "Files and batches go to"
+        self.fields["default_connection"].label = "Files and batches"
         self.fields["default_connection"].empty_label = "the only connection that takes them"  # type: ignore[attr-defined]
         self.fields["default_connection"].queryset = connection_list(project=project_default())  # type: ignore[attr-defined]
         for name in self.Meta.fields:  # the page says it in its own words

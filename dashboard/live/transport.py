@@ -28,6 +28,7 @@ FIRST_BYTES = 4 * 1024  #: of an answer at once, so that its first words need no
 CHUNK_BYTES = 64 * 1024  #: after those
 SLOWEST_UPLOAD = 256 * 1024  #: bytes a second; a request that is sent more slowly is given up as silence is
 LARGE_BYTES = 512 * 1024  #: of a request, from which it is sent in pieces
+_NO_KIND = ("Content-Type",)  #: which aiohttp would tell of a body that is not there
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
 KEPT_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id"})
 
@@ -159,9 +160,8 @@ class Transport:
         """The answer to a request, once its head has come."""
         assert self._session is not None, "used between enter and exit"
         headers = {**headers, "Content-Length": str(len(body))} if isinstance(body, Pieces) else headers
-        ask = partial(
-            self._session.request, method, _target(url), headers=headers, allow_redirects=False, **await _way(url)
-        )
+        how = {"headers": headers, "allow_redirects": False, "skip_auto_headers": _NO_KIND, **await _way(url)}
+        ask = partial(self._session.request, method, _target(url), **how)
         # The silence that aiohttp knows of begins once all of the body is sent; a server may never read it.
         patience = self._silence + len(body) / SLOWEST_UPLOAD
         try:

@@ -25,11 +25,11 @@ def test_a_key_is_made_shown_once_and_revoked(new_page: NewPage):
     page.get_by_role("button", name="Create key").click()
     secret = page.get_by_label("The new key").input_value()
     assert re.fullmatch(r"whyk_[\w-]{43}", secret)
-    example = page.get_by_label("Three lines for the openai client").input_value()
-    assert example.count("\n") == 2
+    example = page.get_by_label("Code for OpenAI", exact=True).input_value()
+    assert example.startswith("from openai import OpenAI\n")
     assert f'base_url="{page.url.split("/gateway", maxsplit=1)[0]}/v1", api_key="{secret}"' in example
     assert 'model="sim-essay"' in example
-    googles = page.get_by_label("Three lines for the google-genai client").input_value()
+    googles = page.get_by_label("Code for Google", exact=True).input_value()
     assert f'"base_url": "{page.url.split("/gateway", maxsplit=1)[0]}"' in googles
 
     page.goto("/gateway/keys")

@@ -13,11 +13,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @contextmanager
 def provider_of(handler: Handler, *, most: int = 2**24) -> Iterator[str]:
-    """Its address while it serves; every POST goes to the handler. `most`: bytes of a body."""
+    """Its address while it serves; every request goes to the handler. `most`: bytes of a body."""
     loop = asyncio.new_event_loop()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         application = web.Application(client_max_size=most)
-        application.router.add_post("/{path:.*}", handler)
+        application.router.add_route("*", "/{path:.*}", handler)
         runner = web.AppRunner(application)
         loop.run_until_complete(runner.setup())
         loop.run_until_complete(web.SockSite(runner, listener).start())

@@ -76,6 +76,11 @@ def test_an_action_is_conditional_on_what_it_acts_on(api: Program):
     assert activate(tag).status_code == 201
 
 
+def test_what_is_not_there_is_told_by_the_write_itself(api: Program):
+    missing = "/api/v1/turns/01990000-0000-7000-8000-000000000000/cancel"
+    assert api.client.post(missing, headers={"If-Match": "*"}).status_code == 404
+
+
 def test_what_cannot_be_read_matches_nothing(api: Program):
-    refused = api.client.post("/api/v1/keys/x/revoke", headers={"If-Match": "*"})
-    assert refused.status_code in (404, 412)
+    refused = api.client.post("/api/v1/logs/import", "{}", content_type="text/plain", headers={"If-Match": "*"})
+    assert refused.status_code == 412

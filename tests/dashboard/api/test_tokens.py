@@ -52,3 +52,11 @@ def test_a_token_is_listed_without_its_secret_and_revoked_once(admin: Program):
     assert admin.post(f"/tokens/{made['id']}/revoke").status_code == 200
     assert admin.post(f"/tokens/{made['id']}/revoke").status_code == 404
     assert program(made["secret"]).get("/turns").status_code == 401
+
+
+def test_a_token_revokes_no_token_that_was_not_made_with_it(admin: Program):
+    owner = User.objects.get(username=services.OPERATOR)
+    other, _ = services.api_token_create("other", user=owner)
+    assert admin.post(f"/tokens/{other.pk}/revoke").status_code == 404
+    assert admin.post(f"/tokens/{ApiToken.objects.get(name='parent').pk}/revoke").status_code == 200
+    assert admin.get("/turns").status_code == 401

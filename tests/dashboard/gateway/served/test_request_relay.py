@@ -72,7 +72,7 @@ def test_what_makes_no_sense_or_goes_nowhere_is_refused(send, gate, connected):
         (send(model="gemini/embed"), 400, "unsupported_parameter"),
         (gate.send("POST", "/v1/embeddings", b"[]", {}), 400, None),
         (gate.send("GET", "/v1/embeddings", None, {}), 405, "method_not_supported"),
-        (gate.send("POST", "/v1/files", b"{}", {}), 404, "unknown_url"),
+        (gate.send("POST", "/v1/uploads", b"{}", {}), 404, "unknown_url"),
     ]
     assert [(answer.status, answer.json["error"]["code"]) for answer, _, _ in refused] == [
         (status, code) for _, status, code in refused
