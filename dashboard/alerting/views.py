@@ -104,7 +104,8 @@ def _form(*given: Any, **more: Any) -> AlertForm:
 def _initial(request: HttpRequest) -> dict[str, str]:
     """What the board was narrowed to, and the metric of one of its charts."""
     asked = {name: request.GET.get(name, "") for name in ("metric", *DIMENSIONS)}
-    return {name: value for name, value in asked.items() if value and (name != "metric" or value in METRICS)}
+    given = {name: value for name, value in asked.items() if value and (name != "metric" or value in METRICS)}
+    return {"metric": "truncation_rate", **given}
 
 
 def _previewed(form: AlertForm) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class MetricsAsked(BaseModel):
 
 @router.get("/metrics", response=Metrics, summary="Measure turns over time")
 def metrics(request: HttpRequest, asked: Query[MetricsAsked]) -> dict[str, Any]:
-    """The numbers of the metrics board, at most 20 seconds behind."""
+    """The numbers of the metrics board, at most 30 seconds behind."""
     if unknown := sorted(set(request.GET) - set(MetricsAsked.model_fields)):
         words = f"There is no filter “{unknown[0]}”; there are {', '.join(MetricsAsked.model_fields)}."
         raise ValidationError({unknown[0]: words})

@@ -18,7 +18,7 @@ from dashboard.timeline.chart import GAP, HEIGHT, PATTERNS, TICKS, WIDTH
 
 LEFT_CUT = "model_stop_reason=max_tokens&not_has=continuation"
 FAILED = "/backtests/track-record"
-STACKS: Mapping[str, str] = {"model_stop_reason": "the model’s stop reason", "stop_reason": "the agent’s stop reason"}
+STACKS: Mapping[str, str] = {"model_stop_reason": "model", "stop_reason": "agent"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@
 that forgets the notes: a turn that changes meanwhile is noted again.
 """
 
+import time
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -15,6 +17,7 @@ from dashboard.timeline.rollups import LEVELS
 from dashboard.turns.ids import first_id_at
 
 SUM_SECONDS = 10.0  #: between two looks
+REST = 20  #: times as long as it took, before the next look
 #: Only one sums at a time; the number is arbitrary and only ours.
 LOCK = 7_260_431_121
 
@@ -87,12 +90,31 @@ SELECT %(project)s, %(seconds)s, start, agent_name, provider, model, jsonb_objec
 """
 
 
+def sum_in_time() -> int:
+    """As `sum_all`, unless that took long just now: a minute of very many turns is summed again and again."""
+    began = time.monotonic()
+    if began < _pace.resting_until:
+        return 0
+    summed = sum_all()
+    ended = time.monotonic()
+    _pace.resting_until = ended + REST * (ended - began)
+    return summed
+
+
 def sum_all() -> int:
     """Bring all sums up to date; returns how many minutes were summed again."""
     summed = 0
     while minutes := _sum_hour():
         summed += minutes
     return summed
+
+
+@dataclass
+class _Pace:
+    resting_until: float = 0.0
+
+
+_pace = _Pace()  #: of this process
 
 
 @transaction.atomic

@@ -31,5 +31,5 @@ def see(request: HttpRequest, notice_id: UUID) -> HttpResponse:
         raise Http404(f"There is no notice {notice_id}.") from error
     notices_see(project=project, ids=[notice.id], by=cast("User", request.user).get_username())
     if request.headers.get("HX-Request"):
-        return HttpResponse(status=204)
+        return HttpResponse(status=204, headers={"HX-Redirect": notice.leads_to} if "open" in request.POST else {})
     return redirect(notice.leads_to) if "open" in request.POST else redirect("inbox:page")

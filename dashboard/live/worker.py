@@ -92,7 +92,7 @@ def _chores() -> tuple[tuple[Any, ...], ...]:
         (PARTITION_SECONDS, partitions.ensure),
         (PARTITION_SECONDS, partitions.drop_empty),
         (rollups.FOLD_SECONDS, rollups.fold_all),
-        (summing.SUM_SECONDS, summing.sum_all),
+        (summing.SUM_SECONDS, summing.sum_in_time),
         (judging.JUDGE_SECONDS, judging.alerts_judge),
         (mails.SEND_SECONDS, mails.mails_send),
         (PARTITION_SECONDS, mails.mails_sweep),

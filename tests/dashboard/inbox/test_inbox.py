@@ -4,12 +4,14 @@ from datetime import timedelta
 
 import pytest
 from channels.db import database_sync_to_async
+from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.accounts.services import one_time_code_create
 from dashboard.agents.selectors import project_default
+from dashboard.inbox.entries import entry_of_notice
 from dashboard.inbox.models import Notice
 from dashboard.inbox.selectors import Inbox, inbox_of
 from dashboard.live.services import approvals_expire, turn_control, turn_start
@@ -101,6 +103,16 @@ def test_an_approval_that_expired_says_what_happened_until_somebody_has_seen_it(
     assert answer.headers["Location"] == f"/turns/{turn.id}"
     assert inbox().count == 0
     assert "Seen by operator" in browser.get("/inbox").content.decode()
+
+
+def test_an_entry_that_was_pushed_opens_its_turn_without_a_form_of_the_page(agent_of: AgentOf, browser: Client):
+    turn = expired(agent_of)
+    notice = Notice.objects.get()
+    answer = browser.post(f"/inbox/{notice.id}/seen", {"open": "1"}, headers={"HX-Request": "true"})
+    assert answer.headers["HX-Redirect"] == f"/turns/{turn.id}"
+    # What a socket pushes knows no session, so its forms go with the token of the page they come to.
+    pushed = render_to_string("inbox/_entry.html", {"entry": entry_of_notice(notice)})
+    assert pushed.count("hx-post=") == pushed.count("<form")
 
 
 def test_who_saw_a_notice_first_stays_named(agent_of: AgentOf, browser: Client):
