@@ -110,7 +110,7 @@ class PendingCall:
     def _may_have_been_cut(self, heard: Heard) -> bool:
         """Whether an answer that is said to have ended may have gone on under a larger cap: nothing shows that its
         provider says so where it cuts. Where that shows, the end is taken as it is told, which is an assumption."""
-        if not heard.ended_at_cap:
+        if not heard.ended_at_cap and not (self.cap > heard.cap and heard.tells_nothing):
             return False
         if self.past.tells_cuts:
             self.assuming.note(Assumed.WORDING, 0.0, 0.0, ENDED)

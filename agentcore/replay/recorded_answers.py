@@ -88,6 +88,8 @@ class Asked(TapeReading):
             return None
         if self.cap < struck.cap:
             self._note_what_is_told()
+        if self.cap != struck.cap:
+            self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "it breaks off at the same words")
         return self._again(struck, Certainty.CERTAIN)
 
     def _reaches(self, struck: Heard) -> bool:

@@ -119,6 +119,15 @@ class Heard:
         return self.cap if self.tokens is None and self.cut else self.tokens
 
     @property
+    def tells_nothing(self) -> bool:
+        """Whether an empty answer is said to have ended, and no tokens are reported: untold reasoning may have
+        used them."""
+        said = self.response
+        if said is None or not self.answered or self.tokens or said.stop_reason is not NormalizedStopReason.END_TURN:
+            return False
+        return not (said.text.strip() or said.tool_calls or said.broken_tool_calls)
+
+    @property
     def ended_at_cap(self) -> bool:
         """Whether it is said to have ended, with every output token used: some servers call a cut an end."""
         return self.answered and self.response is not None and ended_at_cap(self.response, self.cap)

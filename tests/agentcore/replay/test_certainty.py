@@ -398,6 +398,12 @@ def test_whether_an_api_takes_less_than_its_smallest_max_tokens_is_not_recorded(
         assert (asked(story, max_tokens=5).why is Why.REFUSAL) is not shown
 
 
+def test_an_empty_answer_without_reported_tokens_may_have_been_cut_by_reasoning_that_is_not_told():
+    """It was certain to come at 400 too, where its provider calls a cut an end."""
+    story = Playbook(max_tokens=3) >> started() >> ended("", tokens=0)
+    assert asked(story, max_tokens=400).why is Why.OUTPUT_AT_CAP
+
+
 @pytest.mark.parametrize("word", ["MALFORMED_FUNCTION_CALL", "malformed_tool_use", " Malformed_Model_Output"])
 def test_a_call_that_its_provider_calls_malformed_may_have_been_cut(word):
     """Gemini says no more than that of a call that max_tokens cut, and does not count its tokens."""

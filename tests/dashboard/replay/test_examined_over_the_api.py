@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from agentcore.providers import get_provider
 from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import project_default
@@ -108,7 +109,8 @@ def examine(db: None, simulator_url: str) -> Callable[[Case], Counter[tuple[str,
 
     def agent(case: Case) -> Agent:
         address = simulator_url.removesuffix("/v1") + BASES[case.dialect]
-        way = {"prefill": case.prefill, "prefill_echo": case.model == "sim-prefill-echo"}
+        can = case.prefill and get_provider(case.dialect).can_prefill
+        way = {"prefill": can, "prefill_echo": can and case.model == "sim-prefill-echo"}
         place = {"project": project_default(), "name": f"examined-{next(made)}"}
         at = connection_create(provider=case.dialect, base_url=address, **place, **way)
         schema = {"type": "object", "required": ["title"]} if case.model in ("sim-json", "sim-schema") else None
