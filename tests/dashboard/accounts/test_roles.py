@@ -17,9 +17,13 @@ from dashboard.accounts.models import User
 from dashboard.accounts.roles import (
     ACTIONS,
     ADMINISTERED,
+    CHANGE_AGENT,
+    CHANGE_CONNECTION,
     CHANGE_POLICY,
     ERASE,
+    MAKE_AGENT,
     MAKE_ALIAS,
+    MAKE_CONNECTION,
     MAKE_KEY,
     MAKE_POLICY,
     MAKE_WEBHOOK,
@@ -42,8 +46,8 @@ TELEMETRY = import_module("dashboard.accounts.migrations.0008_roles_of_telemetry
 ANYTHING = {"uuid": "01890000-0000-7000-8000-000000000000", "int": "1", "str": "nothing"}
 KINDS = {"name": "str"}  #: of what a route names without saying its kind
 OF_ADMINS = {
-    MAKE_POLICY, CHANGE_POLICY, ERASE, MAKE_ALIAS, REMOVE_ALIAS, "agents.add_connection", "agents.add_agent",
-    MAKE_WEBHOOK,
+    MAKE_POLICY, CHANGE_POLICY, ERASE, MAKE_ALIAS, REMOVE_ALIAS, MAKE_CONNECTION, CHANGE_CONNECTION, MAKE_AGENT,
+    CHANGE_AGENT, MAKE_WEBHOOK,
 }  # fmt: skip
 ClientOf = Callable[..., Client]
 
