@@ -103,7 +103,7 @@ class EnvelopeRules:
         settle(self, recovery=lambda words: tuple(map(RecoveryPath, words)))
 
 
-REVISION = 4  #: the judging rules of this release
+REVISION = 5  #: the judging rules of this release
 
 
 @strict()

@@ -6,7 +6,7 @@ Told by the last judgement: by the criterion that settled it, and the numbers it
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentcore.criteria.retries import APART, MAX_TOKENS, rounds_used
+from agentcore.criteria.retries import APART, MAX_TOKENS, NO_RETRY, names_bounds, rounds_used
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import NormalizedStopReason, StopReason
 
@@ -68,10 +68,13 @@ def characters_spent(snapshot: Snapshot) -> bool:
 
 def no_retry_helps(snapshot: Snapshot) -> bool:
     """Whether the error that ended the turn would not have been retried under any max_retries: it cannot heal, or the
-    provider asks to wait for longer than the policy waits, which the message of the end then says."""
+    provider asks to wait for longer than the policy waits. Rules before revision 5 say that in a message alone."""
     error = snapshot.failure.provider if snapshot.failure else None
     if error is None or not error.retryable:
         return error is not None
+    if names_bounds(snapshot):
+        said = snapshot.outcome.get_evaluation_for("ErrorPolicyCriterion") if snapshot.outcome else None
+        return said is not None and bool(said.context.get("bound") == NO_RETRY)
     told = snapshot.end.error_message if snapshot.end else error.message
     return error.retry_after is not None and told != error.message
 
@@ -98,6 +101,18 @@ def resource_in(
     return reader(said, terminal_reason, stop_reason, model_stop_reason, floor) if reader else None
 
 
+def bound_of(said: Json) -> str | None:
+    """What an evaluation that forbade names as its cause, mostly a limit; None where it names none.
+
+    Rules before revision 5 say of an envelope's rounds in words alone that they were used up."""
+    context = said["context"]
+    if said["criterion"] == "EnvelopeCriterion" and "bound" not in context:
+        worded = said["reason"] == rounds_used(context.get("used", 0), context.get("limit", 0))
+        return "schema_rounds" if worded else None
+    bound = context.get("bound")
+    return None if bound is None else str(bound)
+
+
 def _truncation(said: Json, terminal_reason: str, _stop: str, _model: str | None, floor: int) -> str | None:
     context = said["context"]
     bound = context.get("bound")
@@ -112,10 +127,10 @@ def _truncation(said: Json, terminal_reason: str, _stop: str, _model: str | None
 
 
 def _envelope(said: Json, _terminal: str, _stop: str, model_stop_reason: str | None, _floor: int) -> str | None:
-    context = said["context"]
-    if said["reason"] == rounds_used(context.get("used", 0), context.get("limit", 0)):
-        return "schema_rounds"
-    cut = context.get("fault") == "truncation" and model_stop_reason != NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
+    if (bound := bound_of(said)) is not None:
+        return bound
+    full = model_stop_reason == NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
+    cut = said["context"].get("fault") == "truncation" and not full
     return "max_output_tokens" if cut else None
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from agentcore.criteria.outcome import ContinuationDecision, ContinuationEvaluation
-from agentcore.criteria.retries import EnvelopeCriterion, TruncationCriterion
+from agentcore.criteria.retries import NO_RETRY, EnvelopeCriterion, TruncationCriterion, names_bounds
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
@@ -128,7 +128,16 @@ class ErrorPolicyCriterion:
             maxRetries=policy.max_retries,
             handling=handling.value,
             toolName=context.tool_name,
+            **self._bound(state, ran_out=ran_out),
         )
+
+    def _bound(self, state: Snapshot, *, ran_out: bool) -> dict[str, str]:
+        """What forbids another try, where no policy does: `max_retries`, or that none would help."""
+        if state.failure is None or not names_bounds(state):
+            return {}
+        if self._hopeless(state):
+            return {"bound": NO_RETRY}
+        return {"bound": "max_retries"} if ran_out and self.decide(state) is FORBID else {}
 
     def _handling(self, state: Snapshot) -> tuple[ErrorHandlingDecision, str | None]:
         """What is done about the error, and why no retry could help, where that is why it is not retried."""

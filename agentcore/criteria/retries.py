@@ -27,6 +27,8 @@ _EVALUATE_ERROR, _EVALUATE_ENVELOPE = State.EVALUATE_ERROR, State.EVALUATE_ENVEL
 MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL = "max_tokens", "cut_below_cap", "broken_tool_call"
 #: All of these.
 APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL})
+#: `bound` of an error that no number of retries heals.
+NO_RETRY = "no_retry"
 _WATCHED = "a call that is only watched is not"
 
 
@@ -197,6 +199,8 @@ class EnvelopeCriterion:
         if self.decide(state) is FORBID:
             hopeless = _hopeless_envelope(state, reading.fault)
             stop = StopReason.ERROR if reading.fault is EnvelopeFault.UNKNOWN else StopReason.RETRY_LIMIT
+            if names_bounds(state):
+                context["bound"] = envelope_bound(state, reading.fault)
             return _answer(self, FORBID, hopeless or reason, stop, **context)
         return _answer(self, REQUEST, f"{reading.summary}; {reason}", **context)
 
@@ -207,6 +211,19 @@ _NO_ENVELOPE = _answer(EnvelopeCriterion(), ALLOW, "no envelope is being judged"
 def rounds_used(used: int, limit: int) -> str:
     """What is said of the rounds where they alone decide."""
     return f"{used} of {limit} envelope retries used"
+
+
+def names_bounds(state: Snapshot) -> bool:
+    """Whether every evaluation that forbids names its limit in `context["bound"]`: by rules of revision 5 and later."""
+    return (state.revision or 0) >= 5
+
+
+def envelope_bound(state: Snapshot, fault: EnvelopeFault) -> str | None:
+    """The limit that keeps an envelope from being asked for again; None where no limit of ours does."""
+    if _hopeless_envelope(state, fault) is None:
+        return "schema_rounds"
+    full = state.response and state.response.stop_reason is NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
+    return "max_output_tokens" if fault is EnvelopeFault.TRUNCATION and not full else None
 
 
 def _hopeless_envelope(state: Snapshot, fault: EnvelopeFault) -> str | None:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from math import floor
 from typing import Any
 
-from agentcore.criteria.retries import APART, CUT_BELOW_CAP, MAX_TOKENS
+from agentcore.criteria.retries import APART, CUT_BELOW_CAP, MAX_TOKENS, names_bounds
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.states import State
 from agentcore.number_format import count, number
-from agentcore.resource import IDLE, LIMIT_OF, REPEATED, no_retry_helps
+from agentcore.resource import IDLE, LIMIT_OF, REPEATED, bound_of, no_retry_helps
 from agentcore.why.transition_case import Case, Json
 
 _CALLED: Mapping[str, str] = {"ErrorPolicyCriterion": "the error policy"}
@@ -233,15 +233,18 @@ _OWN: Mapping[str, tuple[str, ...]] = {
 def _hopeless(case: Case, said: Json) -> bool:
     """Whether no number of tries would have helped, as the evaluation says."""
     if said["criterion"] == "EnvelopeCriterion":
-        return "envelope retries used" not in said["reason"]
+        return bound_of(said) != "schema_rounds"
     if said["criterion"] == "ErrorPolicyCriterion":
         return not _retries(case)
     return False
 
 
 def _retries(case: Case) -> bool:
-    """Whether more failures would have been retried; where the policy of then is not known, that is not claimed."""
+    """Whether more failures would have been retried. Rules before revision 5 say so in words, beside the policy; where
+    that is not known, it is not claimed."""
     said = case.context("ErrorPolicyCriterion")
+    if "bound" in said or (case.snapshot and names_bounds(case.snapshot)):
+        return bool(said.get("bound") == "max_retries")
     if case.snapshot is None or no_retry_helps(case.snapshot):
         return False
     configured = getattr(case.snapshot.error_policy, f"on_{said.get('errorType')}_error", None)

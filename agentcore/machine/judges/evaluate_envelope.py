@@ -4,11 +4,12 @@ Truncation gets a larger budget and no corrective word; a violation gets a corre
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from agentcore.commands import Observation
 from agentcore.criteria.outcome import ContinuationOutcome
-from agentcore.criteria.retries import rounds_used
+from agentcore.criteria.retries import envelope_bound
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment
 from agentcore.machine import finish
 from agentcore.machine.classify import word_of
@@ -27,6 +28,7 @@ _CODES = {
     EnvelopeFault.PARSE_ERROR: "envelope_invalid",
     EnvelopeFault.UNKNOWN: "envelope_invalid",
 }
+_CAPS: Mapping[str | None, str] = {"schema_rounds": "rounds", "max_output_tokens": "ceiling"}
 WHOLE_THOUGH_CUT = "whole and valid JSON; the provider cut only what could have followed"
 _TRUNCATION_WORDS = ("max_tokens", "length", "stop_sequence")
 
@@ -164,10 +166,8 @@ def _hit(snapshot: Snapshot, reading: EnvelopeReading, outcome: ContinuationOutc
     """Who forbade the next call; of the envelope's own criterion, whether its rounds or the ceiling did."""
     if outcome.resolved_by != "EnvelopeCriterion":
         return outcome.resolved_by
-    if outcome.forbidding_reason() == rounds_used(snapshot.spent.envelope_retries, snapshot.limits.schema_rounds):
-        return "rounds"
-    full = snapshot.model_stop_reason == NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
-    return "ceiling" if reading.fault is EnvelopeFault.TRUNCATION and not full else ""
+    assert reading.fault is not None, "only a fault is not asked for again"
+    return _CAPS.get(envelope_bound(snapshot, reading.fault), "")
 
 
 def _recovery(snapshot: Snapshot, reading: EnvelopeReading) -> tuple[Observation, ...]:
