@@ -13,7 +13,7 @@ Two modes. *Observe*: one call, under limits that allow nothing more; of an upst
 the bytes go through as they are (`serving.passing`), of any other they are translated. *Continue*: the machine
 continues, repairs and retries as the policy says. What is no turn is handed on (`serving.relaying`).
 
-app         the addresses, in front of Django's
+app         the addresses, in front of Django's; `read_requests` and `address_faults` answer those that take no call
 routing     where a call goes, and under which policy; `model_list` is what a caller may name
 access      the door: whose secret a request carries, what it may call, how fast, and for how much
 wire        what is on the wire, pure: requests read, answers, reasons and faults said, to upstreams of every dialect;

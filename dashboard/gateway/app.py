@@ -19,8 +19,8 @@ from agentcore.values import replace
 from dashboard.gateway import stored_responses
 from dashboard.gateway.access import authentication, refusals
 from dashboard.gateway.access.authentication import Caller, Refusal
-from dashboard.gateway.address_faults import GEMINI_MODELS, MODELS, RESPONSES, refused_as, unknown_address, wrong_method
-from dashboard.gateway.model_list import IN_GEMINIS_FORM, IN_OPENAIS_FORM, models_of
+from dashboard.gateway.address_faults import MODELS, refused_as, wrong_method
+from dashboard.gateway.read_requests import answer_read
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.routing import Route, Routes
 from dashboard.gateway.serving import request_relay
@@ -37,7 +37,7 @@ from dashboard.gateway.serving.turn_setup import PreparedCall, prepare_call, ref
 from dashboard.gateway.serving.uploading import UPLOADED, Uploaded, place, read_form
 from dashboard.gateway.wire.caller_dialect import CallerDialect
 from dashboard.gateway.wire.caller_dialects import BY_PATH, dialect_at
-from dashboard.gateway.wire.faults import Fault, unsupported
+from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.file_routes import FileRoute, file_route
 from dashboard.gateway.wire.gemini.address import parse_address, wants_array
 from dashboard.gateway.wire.gemini.dialect import GEMINI
@@ -110,7 +110,7 @@ class Gateway:
         if (found := file_route(path)) is not None:
             await self._file(scope, receive, outgoing, caller, found)
         elif path not in _POSTED and parse_address(path) is None:
-            await _not_posted(scope, path, outgoing, caller)
+            await answer_read(scope, path, outgoing, caller, _POSTED)
         elif scope["method"] != "POST":
             await outgoing.fault(wrong_method(scope, "POST"))
         elif path in UPLOADED:
@@ -252,47 +252,6 @@ async def close() -> None:
         await opened.context.recorder.close()
         await opened.context.transport.__aexit__(None, None, None)
     await authentication.close()
-
-
-async def _not_posted(scope: Scope, path: str, outgoing: ResponseWriter, caller: Caller) -> None:
-    """What is read rather than posted, and what is not here."""
-    listed = f"{path}/".startswith((f"{MODELS}/", f"{GEMINI_MODELS}/"))
-    if listed:
-        await _models(scope, outgoing, caller)
-    elif path.startswith(f"{RESPONSES}/") and path.count("/") == RESPONSES.count("/") + 1:
-        await _kept(scope, outgoing, caller)
-    else:
-        await outgoing.fault(unknown_address(scope, _POSTED))
-
-
-async def _models(scope: Scope, outgoing: ResponseWriter, caller: Caller) -> None:
-    if scope["method"] not in ("GET", "HEAD"):
-        await outgoing.fault(wrong_method(scope, "GET"))
-        return
-    wanted = scope["path"].removeprefix(GEMINI_MODELS).removeprefix(MODELS).strip("/")
-    answer = await models_of(caller, wanted, IN_GEMINIS_FORM if outgoing.door is GEMINI else IN_OPENAIS_FORM)
-    if isinstance(answer, Fault):
-        await outgoing.fault(answer)
-    else:
-        await outgoing.whole(200, answer)
-
-
-async def _kept(scope: Scope, outgoing: ResponseWriter, caller: Caller) -> None:
-    """An answer that was told before: read again, or forgotten."""
-    answer_id = scope["path"].rstrip("/").rpartition("/")[2]
-    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-    if scope["method"] not in ("GET", "DELETE"):
-        answer: bytes | Fault = wrong_method(scope, "GET or DELETE")
-    elif query.get("stream", ["false"])[0].lower() == "true":
-        answer = unsupported("stream", "an answer that is stored is told whole")
-    else:
-        answer = await (stored_responses.forget if scope["method"] == "DELETE" else stored_responses.read_again)(
-            caller, answer_id
-        )
-    if isinstance(answer, Fault):
-        await outgoing.fault(answer)
-    else:
-        await outgoing.whole(200, answer)
 
 
 def _door_of(scope: Scope, path: str) -> CallerDialect:

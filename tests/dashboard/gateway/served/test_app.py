@@ -27,7 +27,7 @@ def test_another_method_is_not_allowed(gate):
 
 
 def test_another_address_of_the_api_is_said_not_to_be_here(gate, agent_at):
-    for path in ("/v1", "/v1/", "/v1/files", "/v1/batches", "/v1/chat"):
+    for path in ("/v1", "/v1/", "/v1/uploads", "/v1/threads", "/v1/chat"):
         answer = gate.send("POST", path, b"{}", {})
         assert (answer.status, answer.json["error"]["code"]) == (404, "unknown_url"), path
         assert "POST /v1/chat/completions" in answer.json["error"]["message"]
