@@ -80,7 +80,7 @@ def metrics(request: HttpRequest, asked: Query[MetricsAsked]) -> dict[str, Any]:
         words = f"There is no filter “{unknown[0]}”; there are {', '.join(MetricsAsked.model_fields)}."
         raise ValidationError({unknown[0]: words})
     given = asked.model_dump(exclude_none=True)
-    times = {name: given[name] for name in ("period", "since", "until") if name in given}
+    times: dict[str, str] = {name: given[name] for name in ("period", "since", "until") if name in given}
     period = period_of(times, now=timezone.now())
     scope = Scope(**{name: given.get(name, "") for name in DIMENSIONS})
     found = board_of(
