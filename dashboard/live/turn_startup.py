@@ -10,7 +10,7 @@ from agentcore import serial
 from agentcore.events import Approvals, Breakpoint, Setup
 from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
-from agentcore.providers.wire.continuation_messages import SPACE
+from agentcore.providers.wire.continuation_messages import AFTER_MARKS, SPACE
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.policy_layers import effective_policy_for
@@ -120,7 +120,7 @@ def _approvals_of(agent: Agent) -> Approvals | None:
 def settings_of(connection_: Connection) -> dict[str, Any]:
     """The settings of the codec."""
     settings = {"hint_role": connection_.hint_role, "max_tokens_field": connection_.max_tokens_field}
-    return settings | (connection_.continuing or {SPACE: True})
+    return settings | (connection_.continuing or {SPACE: AFTER_MARKS})
 
 
 def _input_clean(text: str) -> str:

@@ -10,8 +10,10 @@ from agentcore.providers.wire.untrusted_json import mapping
 
 #: What goes into the body of a turn's first call alone, by its own name: how it ends is for the first call to say.
 FIRST_CALL = "first_call"
-#: The setting of a connection that asks, after its hint, for the space between two words at the seam.
+#: The setting of a connection that asks, after its hint, for the space between two words at the seam. Its value is the
+#: rule for where one may be due: what a turn was asked with is asked again, letter for letter, when it is verified.
 SPACE = "hint_space"
+AFTER_WORDS, AFTER_MARKS = True, 2
 #: Keys of `ChatRequest.extra` that steer the codecs and are not sent.
 SETTINGS = frozenset(
     {
@@ -27,6 +29,7 @@ SETTINGS = frozenset(
 )
 _QUOTED_CHARS = 200  #: how much of the end the model is shown: enough to find its place, also in code
 _QUOTED_WORDS = 40  #: how much of it shows which word stands last
+_ENDING = frozenset(".,;:!?)\"'”’")  #: the marks that `AFTER_WORDS` knows beside a word
 _OPENING = frozenset("([{<«“‘„¿¡#@$£€\\")  #: marks that what follows is written to without a space
 _FENCE = "```"  #: a language or the end of a line follows
 
@@ -83,10 +86,16 @@ def _hint(request: ChatRequest, continuation: Continuation) -> str:
     """The hint; and where a space may be due at the seam, a sentence that asks for it. Models begin a message without
     one, and two words would become one."""
     ending = continuation.text[-_QUOTED_WORDS:]
-    if not request.extra.get(SPACE) or continuation.repairs or not _may_need_space(ending):
+    rule = request.extra.get(SPACE)
+    if not rule or continuation.repairs or not (_follows_word if rule is AFTER_WORDS else _may_need_space)(ending):
         return continuation.hint
     asked = f"Your next words are appended directly to `{ending}`. Begin with a space if a new word follows."
     return f"{continuation.hint}\n{asked}" if continuation.hint else asked
+
+
+def _follows_word(ending: str) -> bool:
+    last = ending[-1:]
+    return last in _ENDING or (last.isalnum() and east_asian_width(last) not in ("W", "F"))
 
 
 def _may_need_space(ending: str) -> bool:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from agentcore.messages import ChatRequest, Continuation
 from agentcore.providers import get_provider
 from agentcore.providers.wire.continuation_messages import (
+    AFTER_MARKS,
     SPACE,
     Going,
     by_hint_message,
@@ -68,7 +69,7 @@ SPACED = "Your next words are appended directly to `{}`. Begin with a space if a
     ["Then we run", "It ends.", 'He said "so"', "1 2 3", "**bold**", "x = [1]", "a `b`", "5 %", "x =", "so —", "tak…"],
 )
 def test_where_a_space_may_be_due_at_the_seam_the_hint_asks_for_it(text):
-    asked = request(text, hint_space=True)
+    asked = request(text, hint_space=AFTER_MARKS)
     said = f"Go on.\n{SPACED.format(text)}"
     assert by_hint_message(asked)[-1] == ("system", said)
     assert by_user_turn(asked).system == said
@@ -78,9 +79,16 @@ def test_where_a_space_may_be_due_at_the_seam_the_hint_asks_for_it(text):
 @together
 @pytest.mark.parametrize("text", ["Then we run ", "a\n", "東京", "x = [", "", "```", "a `", "«", "“"])
 def test_where_no_space_is_due_the_hint_is_said_alone(text):
-    asked = request(text, hint_space=True)
+    asked = request(text, hint_space=AFTER_MARKS)
     assert by_hint_message(asked)[-1] == ("system", "Go on.")
     assert by_user_turn(asked).system == "Go on."
+
+
+@together
+@pytest.mark.parametrize(("text", "asked_for"), [("we run", True), ("ends.", True), ("x = [1]", False), ("", False)])
+def test_a_turn_of_an_earlier_release_is_asked_as_it_was(text, asked_for):
+    said = f"Go on.\n{SPACED.format(text)}" if asked_for else "Go on."
+    assert by_hint_message(request(text, hint_space=True))[-1] == ("system", said)
 
 
 SAID = "We **run** a `loop` (once, or twice) — at 5 % of x = [1], “so” it said… and then: ends! café naïve"
@@ -107,7 +115,7 @@ def told_in_parts(dialect, body, words, cuts, begins_with_space) -> tuple[str, l
     sent. `begins_with_space(asked)`: whether a message of it may begin with a space."""
     codec, whole = get_provider(dialect), " ".join(words)
     story, sent, at = (
-        Playbook(provider=dialect, extra={SPACE: True}, max_continuations=99, max_total_completion_tokens=9999)
+        Playbook(provider=dialect, extra={SPACE: AFTER_MARKS}, max_continuations=99, max_total_completion_tokens=9999)
         >> started(),
         [],
         0,
@@ -137,12 +145,12 @@ def test_words_stay_apart_at_seams_where_a_provider_does_as_it_is_asked(dialect,
 
 
 def test_a_broken_call_is_not_asked_to_begin_with_a_space():
-    asked = replace(request(hint_space=True), continuation=Continuation("So far", "Go on.", repairs=True))
+    asked = replace(request(hint_space=AFTER_MARKS), continuation=Continuation("So far", "Go on.", repairs=True))
     assert by_hint_message(asked)[-1] == ("system", "Go on.")
 
 
 def test_of_a_long_last_line_the_hint_shows_only_the_end():
-    assert len(by_hint_message(request("x" * 100_000, hint_space=True))[-1][1]) < 200
+    assert len(by_hint_message(request("x" * 100_000, hint_space=AFTER_MARKS))[-1][1]) < 200
 
 
 def test_only_the_end_of_a_long_answer_is_quoted():
