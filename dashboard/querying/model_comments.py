@@ -37,9 +37,16 @@ def _is_ours(model: type[models.Model]) -> bool:
 
 
 def _meaning(model: type[models.Model]) -> TableComment:
-    told = dict(pair for kind in reversed(model.__mro__) for pair in _told_in(kind))
+    kinds = (*reversed(_kept(model).__mro__), *reversed(model.__mro__))
+    told = dict(pair for kind in kinds for pair in _told_in(kind))
     columns = {field.column: _of(field, told) for field in model._meta.concrete_fields if field.column}
     return TableComment(_table(model), columns)
+
+
+def _kept(model: type[models.Model]) -> type[models.Model]:
+    """The model whose changes a table keeps, which has the same columns; else the model itself."""
+    kept: type[models.Model] = getattr(model, "pgh_tracked_model", model)
+    return kept
 
 
 def _table(model: type[models.Model]) -> str:
@@ -51,8 +58,9 @@ def _table(model: type[models.Model]) -> str:
 
 def _of(field: "models.Field[object, object]", told: Mapping[str, str]) -> str:
     """Empty where nothing says it."""
-    column, table = str(field.column), field.model._meta.db_table
-    said = told.get(field.name) or str(field.help_text or "") or OF_TABLE.get(table, {}).get(column, "")
+    column, tables = str(field.column), (field.model._meta.db_table, _kept(field.model)._meta.db_table)
+    of_table = next((word for table in tables if (word := OF_TABLE.get(table, {}).get(column))), "")
+    said = told.get(field.name) or str(field.help_text or "") or of_table
     said = said or COMMON.get(column, "") or _related(field)
     if said.startswith(_GOES_ON):
         said = f"{field.name.replace('_', ' ')} {said}"
