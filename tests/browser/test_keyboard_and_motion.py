@@ -12,8 +12,9 @@ from tests.nightly import nightly
 #: Pages with the kinds of controls that there are; the others are made of the same, and are walked nightly.
 OF_EACH_KIND = {
     "the timeline", "a turn", "what if", "a sweep", "two turns compared", "the map of limits", "an agent and its turn",
-    "the account", "a new policy", "agents", "keys",
+    "the account", "a policy to write", "a new agent", "policies in the admin", "keys",
 }  # fmt: skip
+assert OF_EACH_KIND <= PAGES.keys()
 STOPS = 40  #: of a page, that are tabbed through
 #: Elements, with their ::before and ::after, that would move for longer than a frame, or for ever.
 MOVING = """() => {
