@@ -14,7 +14,7 @@ OF_EACH_KIND = {
     "the timeline", "a turn", "what if", "a sweep", "two turns compared", "the map of limits", "an agent and its turn",
     "the account", "a policy to write", "a new agent", "policies in the admin", "keys",
 }  # fmt: skip
-assert OF_EACH_KIND <= PAGES.keys()
+assert PAGES.keys() >= OF_EACH_KIND
 STOPS = 40  #: of a page, that are tabbed through
 #: Elements, with their ::before and ::after, that would move for longer than a frame, or for ever.
 MOVING = """() => {
