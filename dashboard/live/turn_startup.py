@@ -119,7 +119,7 @@ def _approvals_of(agent: Agent) -> Approvals | None:
 
 def settings_of(connection_: Connection) -> dict[str, Any]:
     """The settings of the codec."""
-    settings = {"hint_role": connection_.hint_role, "max_tokens_field": connection_.max_tokens_field}
+    settings: dict[str, Any] = {"hint_role": connection_.hint_role, "max_tokens_field": connection_.max_tokens_field}
     return settings | (connection_.continuing or {SPACE: AFTER_MARKS})
 
 
