@@ -78,7 +78,7 @@ class _Socket:
     def __init__(self, connection: socket.socket, sent: Iterator[bytes]) -> None:
         connection.setblocking(False)
         self._connection, self._sent, self._rest = connection, sent, b""
-        self.status, self.is_open, self.has_more = NOTHING, True, True
+        self.status, self.is_open, self.has_more = NOTHING, True, False
 
     def fileno(self) -> int:
         return self._connection.fileno()
@@ -90,6 +90,7 @@ class _Socket:
         self.is_open = bool(said)
         if self.status == NOTHING and said:
             self.status = said[9:12].decode("latin-1")
+            self.has_more = self.status == "101"  # before it, frames would be a second request
 
     def say(self) -> None:
         self._rest = self._rest or next(self._sent, b"")
