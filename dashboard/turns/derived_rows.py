@@ -43,10 +43,11 @@ def derived_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
 
 def _column_faults(turn_id: UUID) -> Iterator[Fault]:
     """Statements read the columns, people what is compressed beside them."""
-    rows = Record.objects.filter(turn_id=turn_id, packed__isnull=False).order_by("seq")
+    rows = Record.objects.filter(turn_id=turn_id).exclude(packed=None, length=1).order_by("seq")
     as_stored = (Cast(name, TextField()) for name in PACKED)
     for seq, length, content, *held in rows.values_list("seq", "length", "packed", *as_stored).iterator():
-        if dict(zip(PACKED, map(exact_json, held), strict=True)) != beside_packed(unpacked_records(content, length)):
+        columns = content and beside_packed(unpacked_records(content, length))
+        if dict(zip(PACKED, map(exact_json, held), strict=True)) != columns:
             yield Fault(seq, f"The columns of record {seq} are not those of the record.")
 
 

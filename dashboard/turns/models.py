@@ -201,7 +201,7 @@ class Record(models.Model):
     pk = models.CompositePrimaryKey("turn_id", "seq")
     turn_id = models.UUIDField()
     seq = models.PositiveIntegerField()  #: from 1, without gaps; of a row of several, the first one's
-    length = models.PositiveSmallIntegerField(db_default=1)  #: how many
+    length = models.PositiveIntegerField(db_default=1)  #: how many
     at = models.DateTimeField()
     event = BeginningField()
     transitions = ExactJSONField(default=list)

@@ -63,11 +63,11 @@ def rows(processes: int = 1) -> Iterator[str]:
         tokens = keys_for(upstream.port)
         bare = parts.enter_context(part("proxy", str(upstream.port)))
         recording_proxy.make_table()
-        keeps = parts.enter_context(part("least", str(upstream.port), environment=environment_of(store)))
-        served = parts.enter_context(part("served", environment=environment_of(store)))
+        keeps = parts.enter_context(part("recording_proxy", str(upstream.port), environment=environment_of(store)))
+        served = parts.enter_context(part("gateway_server", environment=environment_of(store)))
         between = {"direct": upstream, "bare": bare, "least": keeps} | dict.fromkeys((*GATEWAY, *DOORS), served)
         if processes > 1:
-            several = parts.enter_context(part("served", str(processes), environment=environment_of(store)))
+            several = parts.enter_context(part("gateway_server", str(processes), environment=environment_of(store)))
             between |= {f"{mode}, {processes} processes": several for mode in GATEWAY}
         yield f"upstream, callers and what is between in a process each; the median of {RUNS} runs of {SECONDS:g} s"
         yield f"a flush of the disk, which each answer awaits: p50 {statistics.median(_flushes(store.folder)):.2f} ms"

@@ -31,7 +31,7 @@ def lines(spans: int = SPANS) -> Iterator[str]:
         one_time_code_create()
         by = User.objects.get(username=OPERATOR)
         _, secret = key_create(project=project_default(), by=by, name="bench", scope=["otlp"])
-        served = parts.enter_context(part("served", environment=environment_of(store)))
+        served = parts.enter_context(part("gateway_server", environment=environment_of(store)))
         for kind, what in KINDS.items():
             yield from _measured(kind, what, spans, served, secret)
 

@@ -27,7 +27,7 @@ def lines() -> Iterator[str]:
     with scratch({}) as store, ExitStack() as parts:
         upstream = parts.enter_context(part("upstream", of="storage"))
         tokens = keys_for(upstream.port)
-        served = parts.enter_context(part("served", environment=environment_of(store)))
+        served = parts.enter_context(part("gateway_server", environment=environment_of(store)))
         gateway = Gateway(served.port, tokens["observe"])
         for name, traffic in KINDS.items():
             before = tables()

@@ -5,7 +5,7 @@ Rows that are here already hold one each, and stay as they are: the column comes
 
 from django.db import migrations, models
 
-COLUMN = "ALTER TABLE turns_record ADD COLUMN IF NOT EXISTS length smallint NOT NULL DEFAULT 1"
+COLUMN = "ALTER TABLE turns_record ADD COLUMN IF NOT EXISTS length integer NOT NULL DEFAULT 1"
 BACK = """
 DO $$ BEGIN
     IF EXISTS (SELECT FROM turns_record WHERE length > 1) THEN
@@ -21,6 +21,6 @@ class Migration(migrations.Migration):
     operations = [
         migrations.SeparateDatabaseAndState(
             [migrations.RunSQL(COLUMN, BACK)],
-            [migrations.AddField("record", "length", models.PositiveSmallIntegerField(db_default=1))],
+            [migrations.AddField("record", "length", models.PositiveIntegerField(db_default=1))],
         )
     ]
