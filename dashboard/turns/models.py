@@ -200,8 +200,8 @@ class Record(models.Model):
 
     pk = models.CompositePrimaryKey("turn_id", "seq")
     turn_id = models.UUIDField()
-    seq = models.PositiveIntegerField()  #: from 1, without gaps; of a row of several, the first one's
-    length = models.PositiveIntegerField(db_default=1)  #: how many
+    seq = models.PositiveIntegerField()  #: number of the record, or of the first of several, from 1, without gaps
+    length = models.PositiveIntegerField(db_default=1)  #: how many records the row holds
     at = models.DateTimeField()
     event = BeginningField()
     transitions = ExactJSONField(default=list)
@@ -211,7 +211,7 @@ class Record(models.Model):
     #: the four columns of JSON as they are, compressed (`record_compression`); they themselves have what statements ask
     #: for
     packed = models.BinaryField(null=True)
-    judged = ExactJSONField(null=True)  #: their judgements (`row_mapping.judged_column`), which `turns_judgement` tells
+    judged = ExactJSONField(null=True)  #: its judgements (`row_mapping.judged_column`), which `turns_judgement` tells
 
     class Meta:
         ordering = ["turn_id", "seq"]
