@@ -25,7 +25,8 @@ class Assumption:
 @dataclass(frozen=True, slots=True)
 class WhatIf:
     """A turn as it would have been. `endings`: where assumptions decide, the turn at the smaller and at the larger
-    end of their ranges; else none. `json`: all that the server told."""
+    end of their ranges; else none. `why`: the reason why it is undecidable; None where it is not. `json`: all that the
+    server told."""
 
     status: str
     terminal_reason: str | None
@@ -39,6 +40,7 @@ class WhatIf:
     assumes: tuple[Assumption, ...]
     steps: Sequence[Json]
     endings: tuple["WhatIf", ...]
+    why: str | None
     json: Json
 
     @classmethod

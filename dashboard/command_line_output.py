@@ -69,7 +69,7 @@ class AsLines:
 
     def imagined(self, what_if: WhatIf) -> None:
         self._lines.line(f"{what_if.status}: {what_if.verdict}")
-        self._lines.line(f"[CERTAINTY] {what_if.certainty}")
+        self._lines.line(f"[CERTAINTY] {what_if.certainty}{f': {what_if.why}' if what_if.why else ''}")
         for each in what_if.assumes:
             self._lines.line(f"[ASSUMED] {each.name} {each.low:g} to {each.high:g}: {each.source}")
         for ending in what_if.endings:

@@ -63,12 +63,15 @@ INSTALLED_APPS = [
     "dashboard.policies",
     "dashboard.predictions",
     "dashboard.webhooks",
+    "dashboard.board",
+    "dashboard.alerting",
     "dashboard.telemetry",
     "dashboard.suggesting",
     "dashboard.tour",
     "dashboard.gateway",
     "dashboard.runs",
     "dashboard.api",
+    "dashboard.idempotency",
     "dashboard.querying",
     "dashboard.operations",
     "dashboard.runtime",
@@ -84,6 +87,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "dashboard.accounts.middleware.AccessMiddleware",
     "dashboard.audit.middleware.AuditMiddleware",
+    "dashboard.api.middleware.ApiMiddleware",
     "dashboard.runtime.impossible_requests.ImpossibleRequestMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -187,6 +191,11 @@ CONTENT_SECURITY_POLICY = {
         "base-uri": [NONE],
     },
 }
+
+globals().update(ENVIRONMENT.email.settings())
+EMAIL_IS_SET_UP = bool(ENVIRONMENT.email.host)
+DEFAULT_FROM_EMAIL = ENVIRONMENT.email_from
+ADDRESS = ENVIRONMENT.address
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]

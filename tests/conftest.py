@@ -26,6 +26,7 @@ from dashboard.metrics import labels
 from dashboard.postgres import Share, start
 from dashboard.runtime.database import database_settings
 from tests import emptying, first_start, lanes, template_database
+from tests.examples import USUAL, examples
 from tests.redis_server import Redis
 
 APT = "run `apt-get install chromium redis-server nginx-light openssl` to have this tested"
@@ -39,8 +40,8 @@ _MANY = {"max_connections": "300"}  # for two hundred turns on four processes, a
 _share: list[Share] = []
 
 # A slow machine is not a fault. What lands is judged by the same examples each time; chance searches everywhere else.
-hypothesis.settings.register_profile("search", deadline=None)
-hypothesis.settings.register_profile("judge", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("search", deadline=None, max_examples=examples(USUAL))
+hypothesis.settings.register_profile("judge", hypothesis.settings.get_profile("search"), derandomize=True)
 hypothesis.settings.load_profile("judge" if os.environ.get("CI") else "search")
 
 # What one process has compiled the hundreds that the tests start need not compile again: 0.6 s for each.
@@ -123,11 +124,10 @@ def _drop_what_killed_sessions_left(url: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(request: pytest.FixtureRequest, django_db_modify_db_settings: None) -> None:
-    """Workers of one run copy what the first of them has made."""
-    if _share and hasattr(request.config, "workerinput"):
-        made = template_database.made(_share[0].url, run=os.getppid())
-        connections["default"].settings_dict["TEST"]["TEMPLATE"] = made
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """All copy what the first of them has made."""
+    if _share:
+        connections["default"].settings_dict["TEST"]["TEMPLATE"] = template_database.made(_share[0].url)
 
 
 @pytest.fixture(scope="session")

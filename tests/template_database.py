@@ -1,13 +1,18 @@
-"""All tables, made once in a run of several workers: each worker's own database is a copy.
+"""All tables, made once a day for each state of the migrations: every session's own database is a copy.
 
-To make them from the migrations takes five seconds of a processor, a copy a fifth of one.
+To make them from the migrations takes ten seconds of a processor, a copy a fifth of one.
 """
 
 import fcntl
+import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,22 +20,50 @@ import psycopg
 
 from tests.first_start import CHECKOUT, environment
 
-NAME = "test_whystop_{run}_template"
+#: `made`: of which day, for some pieces of tables are made for the months to come; and from what.
+NAME = "test_whystop_template_{made}"
+IMPORTED = re.compile(r"^(?:from|import) (dashboard[.\w]*)(?: import (\w+))?", re.MULTILINE)
+LIBRARIES = ("django", "django-pghistory", "procrastinate")  #: that bring tables or write migrations of their own
 
 
-def made(url: str, *, run: int) -> str:
-    """The name of the database to copy. `url`: of the server; `run`: the process that started all workers."""
-    name = NAME.format(run=run)
+def made(url: str) -> str:
+    """The name of the database to copy. `url`: of the server."""
+    name = NAME.format(made=f"{datetime.now(UTC):%Y%m%d}_{_migrations()}")
     with Path(tempfile.gettempdir(), f"why-template-{os.getuid()}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with psycopg.connect(url, autocommit=True) as connection:
             if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
+                _drop_those_of_other_days(connection)
                 unfinished = f"{name}_unfinished"
                 connection.execute(f'DROP DATABASE IF EXISTS "{unfinished}"')
                 connection.execute(f'CREATE DATABASE "{unfinished}"')
                 _migrate(urlunsplit(urlsplit(url)._replace(path=f"/{unfinished}")))
                 connection.execute(f'ALTER DATABASE "{unfinished}" RENAME TO "{name}"')
     return name
+
+
+def _migrations() -> str:
+    """A digest of all that the tables are made from: the migrations, what they import, and the answers they store."""
+    told = hashlib.sha256(" ".join(map(version, LIBRARIES)).encode())
+    for path in sorted({*_sources(), *CHECKOUT.glob("dashboard/turns/known_*.txt")}):
+        told.update(f"{path.relative_to(CHECKOUT)}\0".encode() + path.read_bytes())
+    return told.hexdigest()[:16]
+
+
+def _sources() -> Iterator[Path]:
+    for path in CHECKOUT.glob("dashboard/*/migrations/*.py"):
+        yield path
+        for module, name in IMPORTED.findall(path.read_text()):
+            parts = CHECKOUT.joinpath(*module.split("."))
+            yield from filter(Path.is_file, (parts.with_suffix(".py"), parts / f"{name}.py"))
+
+
+def _drop_those_of_other_days(connection: psycopg.Connection) -> None:
+    """And of earlier states of the code, unless a session that runs beside this one has just made it."""
+    today = NAME.format(made=f"{datetime.now(UTC):%Y%m%d}_")
+    for (name,) in connection.execute("SELECT datname FROM pg_database").fetchall():
+        if re.match(NAME.format(made=r"\d{8}_"), name) and not name.startswith(today):
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
 
 def _migrate(url: str) -> None:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
@@ -32,7 +32,8 @@ def test_every_link_between_the_documents_leads_somewhere() -> None:
 
 def test_every_document_is_in_the_index() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    assert [page.name for page in PAGES[1:] if page.name != "index.md" and f"]({page.name})" not in index] == []
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:] if page.name != "index.md"]
+    assert [page for page in pages if f"]({page})" not in index] == []
 
 
 def test_the_readme_is_at_most_150_lines() -> None:

@@ -33,13 +33,13 @@ def markdown_table() -> str:
 
 
 def page() -> str:
-    """The text of docs/state-machine.md."""
+    """The text of docs/reference/state-machine.md."""
     kinds = {"calls": CALLS, "waiting": WAITING, "deciding": DECIDING, "terminal": TERMINAL}
     listed = "\n".join(f"- {kind}: {', '.join(states)}" for kind, states in kinds.items())
     return (
         "# The state machine\n\n"
         "Made from the transition table in `agentcore/machine/states.py`; a test fails while this page is not current. "
-        "To make it anew: `python -m agentcore.machine.state_diagram > docs/state-machine.md`.\n\n"
+        "To make it anew: `python -m agentcore.machine.state_diagram > docs/reference/state-machine.md`.\n\n"
         "One event moves the machine through deciding states to the next waiting or terminal state; what is not in the "
         f"table cannot happen.\n\n{listed}\n\n"
         f"```mermaid\n{mermaid()}```\n\n"

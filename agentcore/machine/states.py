@@ -1,6 +1,6 @@
 """The transition table: the only truth about what may follow what. Illegal is absent.
 
-The picture on the turn page and the table in docs/state-machine.md are made from it.
+The picture on the turn page and the table in docs/reference/state-machine.md are made from it.
 """
 
 from collections.abc import Mapping

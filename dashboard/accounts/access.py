@@ -1,6 +1,8 @@
 """The one table of who is let in where (design §4.2), and in which form a stranger is told."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.http import HttpRequest
@@ -56,7 +58,12 @@ def is_machine(path: str) -> bool:
 
 def notify_admitted(request: HttpRequest, who: str) -> None:
     """Say that the request's credentials have let somebody in: further requests with them count as this caller's."""
-    tell = getattr(request, "scope", {}).get(LET_IN)
+    notify_scope(getattr(request, "scope", {}), who)
+
+
+def notify_scope(scope: Mapping[str, Any], who: str) -> None:
+    """As `notify_admitted`, of a websocket's handshake."""
+    tell = scope.get(LET_IN)
     if tell is not None:
         tell(who)
 

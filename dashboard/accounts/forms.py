@@ -1,8 +1,12 @@
 """What people type on the sign-in and account pages."""
 
 from datetime import timedelta
+from typing import Any, cast
 
 from django import forms
+
+from dashboard.accounts.models import ApiToken
+from dashboard.accounts.scopes import ALL, MEANINGS
 
 
 class SignInForm(forms.Form):
@@ -45,3 +49,24 @@ class ApiTokenForm(forms.Form):
         error_messages={"required": "Give the token a name that says what uses it."},
     )
     lifetime = forms.ChoiceField(label="Expires", choices=CHOICES)
+    scopes = forms.MultipleChoiceField(
+        label="Scopes",
+        choices=[(scope.value, meaning) for scope, meaning in MEANINGS.items()],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    offered = forms.BooleanField(required=False, initial=True, widget=forms.HiddenInput)  #: whether scopes were shown
+
+    def __init__(self, *args: Any, parent: ApiToken | None = None, **kwargs: Any) -> None:
+        """`parent`: the token that opened the session; it gives no more than it has."""
+        offered = ALL if parent is None else tuple(parent.scopes)
+        super().__init__(*args, **{"initial": {"scopes": list(offered), "offered": True}, **kwargs})
+        field = cast("forms.MultipleChoiceField", self.fields["scopes"])
+        field.choices = [(scope.value, meaning) for scope, meaning in MEANINGS.items() if scope in offered]
+
+    def clean_scopes(self) -> list[str]:
+        """All of them where a program sends none; a person who unticks all has not meant that."""
+        chosen: list[str] = self.cleaned_data["scopes"]
+        if not chosen and self.data.get("offered"):
+            raise forms.ValidationError("Choose at least one scope.")
+        return chosen or [scope.value for scope in ALL]

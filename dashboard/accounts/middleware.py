@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
-from dashboard.accounts import error_responses, roles, services
+from dashboard.accounts import error_responses, roles, scopes, services
 from dashboard.accounts.access import (
     ADMIN,
     ADMIN_LOGIN,
@@ -78,7 +78,9 @@ class AccessMiddleware(MiddlewareMixin):
             return _forbid(request, roles.NO_TOKEN)
         if roles.outlives(method, route) and SESSION_TOKEN in request.session:
             return _forbid(request, roles.NO_TOKEN_SESSION)
-        permission = roles.needed(method, route)
+        scope, permission = scopes.scope_needed(method, route), roles.needed(method, route)
+        if scope is not None and scopes.lacks(request.user, scope):
+            return _forbid(request, scopes.refusal(scope))
         if permission is None or roles.may(request.user, permission):
             return None
         return _forbid(request, roles.refusal(permission))
@@ -129,11 +131,13 @@ def _forbid(request: HttpRequest, detail: str) -> HttpResponse:
 
 
 def _admit(request: HttpRequest, token: ApiToken) -> None:
+    user = token.holder
+
     async def auser() -> User:
-        return token.user
+        return user
 
     request.auth_token = token  # type: ignore[attr-defined]
-    request.user = token.user
+    request.user = user
     request.auser = auser
     request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
 

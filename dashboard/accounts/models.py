@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
+
+from dashboard.accounts.scopes import ALL, Scope, scope_of
 
 #: The owner of this installation, whom one-time codes sign in, and the user of `WHYSTOP_BOOTSTRAP_TOKEN`.
 OPERATOR, BOOTSTRAP = "operator", "bootstrap"
@@ -19,11 +23,16 @@ class User(AbstractUser):
     """A person or a program. When its password changes, the tokens that were made with the password end."""
 
     _password_removed = False
+    scopes: Collection[str] = ALL  #: of the token that let this user in
 
     def set_unusable_password(self) -> None:
         """As Django's; saving it counts as a change of the password."""
         super().set_unusable_password()
         self._password_removed = True
+
+    def has_perm(self, perm: str, obj: Any = None) -> bool:
+        """Within the scopes of the token, where one let the user in."""
+        return scope_of(perm) in self.scopes and super().has_perm(perm, obj)
 
     def clean(self) -> None:
         """Raises `ValidationError` for a name that this program keeps for users of its own."""
@@ -61,13 +70,18 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         return ended
 
 
+def all_scopes() -> list[str]:
+    return [scope.value for scope in Scope]
+
+
 class ApiToken(models.Model):
-    """A secret a program sends as `Authorization: Bearer …`; it may do what its user may."""
+    """A secret a program sends as `Authorization: Bearer …`; it may do what its user may, within its scopes."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=80)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     prefix = models.CharField(max_length=12, blank=True, editable=False)  #: the first characters, to tell tokens apart
+    scopes = ArrayField(models.CharField(max_length=10), default=all_scopes)  #: of `scopes.Scope`
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
@@ -83,6 +97,12 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)" if self.prefix else self.name
+
+    @property
+    def holder(self) -> User:
+        """Its user, within its scopes."""
+        self.user.scopes = frozenset(self.scopes)
+        return self.user
 
 
 class OneTimeCode(models.Model):

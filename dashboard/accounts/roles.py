@@ -2,8 +2,9 @@
 
 watcher    sees everything, takes turns away as files, acts on nothing; so does who is given no role
 operator   talks to agents, controls and replays turns, comments, tags, shares, keeps; makes keys of the gateway
-admin      also erases turns, sees all keys, and makes connections, policies, agents and users (in the admin, for which
-           a user is ticked *staff* as well)
+           and alerts
+admin      also erases turns, sees all keys, and makes connections, policies, agents and users (users in Django's admin,
+           for which a user is ticked *staff* as well)
 
 A role is one of Django's groups (migration 0002), given to users in the admin; a superuser may do everything. A token
 may do what its user may. `middleware.AccessMiddleware` keeps the table before any view is asked, so an address that is
@@ -39,12 +40,26 @@ class Role(StrEnum):
 WATCHING = ("turns.export_turn",)
 OPERATING = tuple(f"turns.{codename}" for codename, _ in TURN_PERMISSIONS)
 #: Apps whose tables an admin may look at and change beside what an operator may.
-ADMINISTERED = ("accounts", "agents", "tools", "sharing", "commenting", "policies", "gateway", "webhooks", "telemetry")
+ADMINISTERED = (
+    "accounts",
+    "agents",
+    "tools",
+    "sharing",
+    "commenting",
+    "policies",
+    "gateway",
+    "webhooks",
+    "telemetry",
+    "alerting",
+)
 
 START, CONTROL, REPLAY, TAG, COMMENT, SHARE, EXPORT, IMPORT, KEEP = OPERATING
 ERASE = "turns.delete_turn"  #: Django's own
 MAKE_POLICY = "agents.add_policy"
 CHANGE_POLICY = "agents.change_policy"
+MAKE_AGENT = "agents.add_agent"
+CHANGE_AGENT = "agents.change_agent"
+MAKE_CONNECTION = "agents.add_connection"
 CHANGE_CONNECTION = "agents.change_connection"
 MAKE_KEY = "gateway.add_gatewaykey"
 READ_AUDIT = "accounts.view_user"  #: what admins may see of accounts
@@ -52,12 +67,14 @@ ADMINISTER_KEYS = "gateway.change_gatewaykey"  #: of others too
 MAKE_ALIAS = "gateway.add_alias"
 REMOVE_ALIAS = "gateway.delete_alias"
 MAKE_WEBHOOK = "webhooks.add_webhook"
+MAKE_ALERT = "alerting.add_alert"
 OF_THE_GATEWAY = {
     "add_gatewaykey": "Make keys of the gateway, and revoke one's own",
     "add_alias": "Name what callers of the gateway may ask for",
     "delete_alias": "Take a name of the gateway away",
 }
 
+OF_ALERTS = {"add_alert": "Make, change and delete alerts"}
 OF_THE_AUDIT = {"view_user": "Read the audit log"}
 
 #: What changes something, by the address's route: the permission it needs; None: everyone who may come in.
@@ -67,7 +84,11 @@ ACTIONS: Mapping[str, str | None] = {
     "account/password": None,
     "account/tokens": None,
     "account/tokens/<int:token_id>/revoke": None,
+    "agents/+new": MAKE_AGENT,
+    "agents/<str:name>": CHANGE_AGENT,
     "agents/<str:name>/live": START,
+    "connections/+new": MAKE_CONNECTION,
+    "connections/<str:name>": CHANGE_CONNECTION,
     "conversations/<uuid:conversation_id>/budget": START,
     "turns/<uuid:turn_id>/control": CONTROL,
     "turns/<uuid:turn_id>/cancel": CONTROL,
@@ -99,6 +120,8 @@ ACTIONS: Mapping[str, str | None] = {
     "policies/shadows/<uuid:shadow_id>/live": REPLAY,
     "backtests/limits/keep": CHANGE_POLICY,
     "backtests/track-record/<uuid:prediction_id>/check": REPLAY,
+    "policies/new": MAKE_POLICY,
+    "policies/<uuid:policy_id>/change": CHANGE_POLICY,
     "policies/import": CHANGE_POLICY,
     "policies/attach": CHANGE_POLICY,
     "policies/attachments/<uuid:attachment_id>/detach": CHANGE_POLICY,
@@ -125,14 +148,30 @@ ACTIONS: Mapping[str, str | None] = {
             "deliveries/<uuid:delivery_id>/again",
         )
     },
+    **{
+        f"metrics-board/alerts/{address}": MAKE_ALERT
+        for address in (
+            "new",
+            "preview",
+            "<uuid:alert_id>",
+            "<uuid:alert_id>/enable",
+            "<uuid:alert_id>/disable",
+            "<uuid:alert_id>/delete",
+        )
+    },
+    "api/v1/alerts": MAKE_ALERT,
+    "api/v1/alerts/preview": MAKE_ALERT,
+    "api/v1/alerts/<alert_id>": MAKE_ALERT,
     "timeline/views": KEEP,
     "timeline/views/<uuid:view_id>/rename": KEEP,
     "timeline/views/<uuid:view_id>/delete": KEEP,
     "timeline/views/<uuid:view_id>/opens": KEEP,
-    "api/v1/connections": "agents.add_connection",
+    "api/v1/connections": MAKE_CONNECTION,
     "api/v1/policies": MAKE_POLICY,
     "api/v1/policies/<name>/activations": CHANGE_POLICY,
-    "api/v1/agents": "agents.add_agent",
+    "api/v1/tokens": None,
+    "api/v1/tokens/<token_id>/revoke": None,
+    "api/v1/agents": MAKE_AGENT,
     "api/v1/keys": MAKE_KEY,
     "api/v1/keys/<key_id>/revoke": MAKE_KEY,
     "api/v1/conversations": START,
@@ -155,6 +194,7 @@ READING: Mapping[str, str] = {
     "export": EXPORT,
     "timeline/export": EXPORT,
     "audit": READ_AUDIT,
+    "api/v1/audit": READ_AUDIT,
     "audit/file": READ_AUDIT,
 }
 #: Addresses below these keep their own rules: Django's admin asks for its models' permissions.
@@ -204,8 +244,8 @@ def may(user: Any, permission: str | None) -> bool:
 def refusal(permission: str) -> str:
     """What someone is told who may not."""
     codename = permission.partition(".")[2]
-    what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY, **OF_THE_AUDIT}.get(
+    what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY, **OF_ALERTS, **OF_THE_AUDIT}.get(
         codename, f"{codename.replace('_', ' ')}."
     ).rstrip(".")
-    who = "an operator" if permission in (*OPERATING, MAKE_KEY) else "an admin"
+    who = "an operator" if permission in (*OPERATING, MAKE_KEY, MAKE_ALERT) else "an admin"
     return f"{WATCH}: this needs the right “{what}”; ask {who}."

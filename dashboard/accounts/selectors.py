@@ -63,8 +63,15 @@ def token_by(request: HttpRequest) -> ApiToken | None:
 
 
 def session_is_valid(*, user: "User | AnonymousUser", session: "SessionBase") -> bool:
-    """Whether this session's user is signed in, and the token it was opened with (if any) still works."""
+    """Whether this session's user is signed in, and the token it was opened with (if any) still works. The user is then
+    limited to its scopes."""
     if not user.is_authenticated:
         return False
     token_id = session.get(SESSION_TOKEN)
-    return token_id is None or ApiToken.objects.active(now=timezone.now()).filter(pk=token_id).exists()
+    if token_id is None:
+        return True
+    token = ApiToken.objects.active(now=timezone.now()).filter(pk=token_id).first()
+    if token is None:
+        return False
+    user.scopes = frozenset(token.scopes)
+    return True

@@ -11,6 +11,7 @@ from django.utils import timezone
 from dashboard.accounts import models
 from dashboard.accounts.credentials import digest_of
 from dashboard.accounts.models import ApiToken, OneTimeCode, User
+from dashboard.accounts.scopes import ALL
 
 OPERATOR, BOOTSTRAP = models.OPERATOR, models.BOOTSTRAP
 CODE_LIFETIME = timedelta(minutes=15)
@@ -66,6 +67,7 @@ def bootstrap_token_ensure(token: str) -> ApiToken:
     now = timezone.now()
     with transaction.atomic():
         user = _owner_ensure(BOOTSTRAP)
+        ended_by_nothing = {"expires_at": None, "parent": None, "by_password": False}
         ApiToken.objects.filter(user=user).exclude(digest=digest_of(token)).end(now=now)
         # One that was ended comes back as another row: what the first had opened stays closed.
         for ended in ApiToken.objects.filter(digest=digest_of(token), revoked_at__isnull=False):
@@ -73,17 +75,23 @@ def bootstrap_token_ensure(token: str) -> ApiToken:
             ended.save(update_fields=["digest"])
         return ApiToken.objects.update_or_create(
             digest=digest_of(token),
-            defaults={"user": user, "name": BOOTSTRAP, "expires_at": None, "parent": None, "by_password": False},
+            defaults={**ended_by_nothing, "user": user, "name": BOOTSTRAP, "scopes": list(ALL)},
             create_defaults={"user": user, "name": BOOTSTRAP, "prefix": token[:SHOWN_CHARACTERS], "created_at": now},
         )[0]
 
 
 def api_token_create(
-    name: str, *, user: User, expires_at: datetime | None = None, parent: ApiToken | None = None
+    name: str,
+    *,
+    user: User,
+    scopes: Collection[str] = ALL,
+    expires_at: datetime | None = None,
+    parent: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
     """A new token and its plain text, which cannot be had again.
 
-    `parent`: the token that opened the session in which it is made; the new one ends with it, and expires no later.
+    `parent`: the token that opened the session in which it is made; the new one ends with it, expires no later,
+    and has of the `scopes` only those that it has.
     Without one, it ends when the user's password changes, if there is one. Raises `TokenEndedError`, also where the
     password changed while this was asked for.
     """
@@ -95,12 +103,14 @@ def api_token_create(
             parent = ApiToken.objects.active(now=now).select_for_update(of=("self",)).filter(pk=parent.pk).first()
             if parent is None:
                 raise TokenEndedError
+            scopes = [scope for scope in scopes if scope in parent.scopes]
             expires_at = min((end for end in (expires_at, parent.expires_at) if end), default=None)
         row = ApiToken.objects.create(
             user=user,
             name=name,
             digest=digest_of(token),
             prefix=token[:SHOWN_CHARACTERS],
+            scopes=[scope for scope in ALL if scope in scopes],
             created_at=now,
             expires_at=expires_at,
             parent=parent,

@@ -44,7 +44,7 @@ def holder_of(ticket: Ticket) -> User | None:
     if ticket.token_id is not None:
         active = ApiToken.objects.active(now=timezone.now()).select_related("user")
         token = active.filter(pk=ticket.token_id).first()
-        return token.user if token else None
+        return token.holder if token else None
     request = HttpRequest()
     request.session = import_module(settings.SESSION_ENGINE).SessionStore(ticket.session_key)
     user = get_user(request)

@@ -107,7 +107,8 @@ def password_change(request: HttpRequest) -> HttpResponse:
 @require_POST
 def token_create(request: HttpRequest) -> HttpResponse:
     """Make a token and show it, this once."""
-    form = ApiTokenForm(request.POST)
+    parent = selectors.token_of(request.session)
+    form = ApiTokenForm(request.POST, parent=parent)
     if not form.is_valid():
         return _account_page(request, token_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     lifetime = ApiTokenForm.LIFETIMES[form.cleaned_data["lifetime"]]
@@ -117,7 +118,8 @@ def token_create(request: HttpRequest) -> HttpResponse:
             form.cleaned_data["name"],
             user=_user(request),
             expires_at=expires_at,
-            parent=selectors.token_of(request.session),
+            scopes=form.cleaned_data["scopes"],
+            parent=parent,
         )
     except services.TokenEndedError as error:
         messages.error(request, str(error))
@@ -175,5 +177,6 @@ def _account_page(request: HttpRequest, *, status: int = HTTPStatus.OK, **contex
     user = _user(request)
     if "password_form" not in context:
         context["password_form"] = _password_form(request)
-    whole = {"token_form": ApiTokenForm(), "tokens": selectors.api_tokens_of(user), **context}
+    form = ApiTokenForm(parent=selectors.token_of(request.session))
+    whole = {"token_form": form, "tokens": selectors.api_tokens_of(user), **context}
     return render(request, "accounts/account.html", whole, status=status)

@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 
 from channels.auth import AuthMiddlewareStack
 from channels.db import database_sync_to_async
+from django.conf import settings
 from django.utils import timezone
 
-from dashboard.accounts import services
+from dashboard.accounts import scopes, services
+from dashboard.accounts.access import notify_scope
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.selectors import api_token_find, session_is_valid
 from dashboard.accounts.session_watch import ticket_of, visitors
@@ -28,9 +30,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST = 1_000  #: sockets and streams that one token or session has open in one process
 MOST_OF_USER = 2_000  #: sockets of all tokens and sessions of one user, in each process
-TOO_MANY = 429
+TOO_MANY, NO_PLACE, FORBIDDEN = 429, 503, 403
+SESSION = f"{settings.SESSION_COOKIE_NAME}="
 REFUSED = 4401  #: the close code, of who is shown out, and where the server cannot answer the handshake itself
 SERVER_SEND = "whystop.send"  #: in the scope: how the server itself is written to
+_LATER = ((b"retry-after", b"60"),)
+_WHY = {TOO_MANY: _LATER, NO_PLACE: _LATER, 401: ((b"www-authenticate", b'Bearer realm="whystop"'),)}
 DENIAL = "websocket.http.response"  #: the ASGI extension by which it can
 
 
@@ -46,6 +51,9 @@ class AccessStack:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
+        if bearer_of(_header(scope, b"authorization")) is None and SESSION not in _header(scope, b"cookie"):
+            await deny(scope, receive, send)  # without asking in a thread who that is
+            return
         await self._stack({**scope, SERVER_SEND: send}, receive, send)
 
     async def _guarded(self, scope: Scope, receive: Receive, _send: Send) -> None:
@@ -57,12 +65,16 @@ class AccessStack:
             if token is None:
                 await deny(scope, receive, send)
                 return
-            scope["user"], scope["auth_token"] = token.user, token
+            scope["user"], scope["auth_token"] = token.holder, token
         elif not (_is_same_origin(scope) and await database_sync_to_async(_has_session)(scope)):
             await deny(scope, receive, send)
             return
+        if scopes.lacks(scope["user"], scopes.Scope.READ):
+            await deny(scope, receive, send, FORBIDDEN)
+            return
         scope["ticket"] = ticket_of(token=scope.get("auth_token"), session=scope["session"])
         user = scope["user"].pk
+        notify_scope(scope, f"{'token' if secret else 'session'} of user {user}")
         if visitors.staying_by(scope["ticket"]) >= MOST or self._of[user] >= MOST_OF_USER:
             await deny(scope, receive, send, TOO_MANY)
             return
@@ -124,7 +136,6 @@ async def deny(scope: Scope, receive: Receive, send: Send, status: int = 401) ->
     if DENIAL not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": REFUSED})
         return
-    why = (b"retry-after", b"60") if status == TOO_MANY else (b"www-authenticate", b'Bearer realm="whystop"')
-    headers = [why, (b"content-length", b"0")]
+    headers = [*_WHY.get(status, ()), (b"content-length", b"0")]
     await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": b"", "more_body": False})

@@ -14,18 +14,16 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from dashboard.accounts.models import User
-from dashboard.agents import policy_versions, selectors
+from dashboard.agents import selectors
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.forms import TEST, AgentForm, ConnectionForm
-from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion
 from dashboard.agents.policy_form_base import asked_version
-from dashboard.agents.policy_forms import PolicyForm, said_by
+from dashboard.agents.policy_forms import POLICY_SECTIONS, PolicyForm
 from dashboard.agents.policy_impact import version_warnings
-from dashboard.agents.policy_validation import HANDLING_KEYS
+from dashboard.agents.policy_saving import evidence_in_words, policy_save
 from dashboard.agents.probes import Finding
 from dashboard.agents.samples import SIMULATOR, is_simulator
-from dashboard.backtests.result_text import in_words
 from dashboard.egress.keys import state_in_words
 from dashboard.live.probe_service import connection_probe
 
@@ -143,14 +141,9 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     inlines = (VersionsInline,)
     list_display = ("name", "active", "latest")
     search_fields = ("name",)
-    fieldsets = (
+    fieldsets: Any = (
         (None, {"fields": ("name", "why", "counts", "starts_at")}),
-        ("Limits", {"fields": tuple(LIMIT_FIELDS)}),
-        ("Errors", {"fields": ("preset", "max_retries", *HANDLING_KEYS)}),
-        ("Tool calls", {"fields": ("tool_calls_on_truncation",)}),
-        ("Structured answers", {"fields": ("recovery",)}),
-        ("Criteria", {"fields": ("finish_reasons", "criteria")}),
-        ("Retention", {"fields": tuple(RETENTION_FIELDS)}),
+        *((heading, {"fields": names}) for heading, names in POLICY_SECTIONS.items()),
     )
 
     @admin.display(description="newest")
@@ -212,21 +205,18 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def _saved(self, request: HttpRequest, obj: Policy, form: PolicyForm) -> PolicyVersion:
         """The next version; or, where the fields say what they said at the start, that one, which may now count."""
-        start, attached = form.start.version if form.start else None, form.attached
-        when = {name: form.cleaned_data[name] for name in ("counts", "starts_at")}
-        about: dict[str, Any] = {"by": _person(request), "why": form.cleaned_data["why"]}
-        if start and form.said() == said_by(start) and attached in (None, start.backtest):
-            made = policy_versions.version_stand(version=start, **when, **about)
-            called = f"ersion {start.version} of “{obj.name}”"
-            words = f"V{called} {_counts(made)}." if made else f"Nothing has changed: v{called} {_stands(form)}."
-            left = f" The backtest that ran is not kept with it: it {form.unattached}." if form.unattached else ""
-            messages.info(request, words + left)
-            return start
-        version = policy_versions.version_keep(
-            project=obj.project, name=obj.name, said=form.said(), backtest=attached, **when, **about
+        saved = policy_save(form, by=_person(request))
+        version, called = saved.version, f"ersion {saved.version.version} of “{obj.name}”"
+        if saved.is_new:
+            evidence, counts = evidence_in_words(form), _counts(saved.activation)
+            messages.info(request, f"This is v{called}, {evidence}. It {counts}.")
+            return version
+        changed = saved.activation is not None
+        words = (
+            f"V{called} {_counts(saved.activation)}." if changed else f"Nothing has changed: v{called} {_stands(form)}."
         )
-        counts = _counts(version.activations.first())
-        messages.info(request, f"This is version {version.version} of “{obj.name}”, {_evidence(form)}. It {counts}.")
+        left = f" The backtest that ran is not kept with it: it {form.unattached}." if form.unattached else ""
+        messages.info(request, words + left)
         return version
 
 
@@ -239,13 +229,6 @@ def _counts(activation: PolicyActivation | None) -> str:
 
 def _stands(form: PolicyForm) -> str:
     return "is already active" if form.start and form.start.counts else "stays as it is"
-
-
-def _evidence(form: PolicyForm) -> str:
-    """What it was tried on before it was kept, or that it was not."""
-    if form.attached:
-        return f"with {in_words(form.attached)}"
-    return f"without a backtest: the one that ran {form.unattached}" if form.unattached else "without a backtest"
 
 
 @admin.register(PolicyVersion)

@@ -1,10 +1,11 @@
-"""The admin's forms of connections and agents: what a person fills in, every fault in words beside its field."""
+"""The forms of connections and agents, on their pages and in the admin, with every fault in words beside its field."""
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
@@ -12,14 +13,28 @@ from agentcore.events import Otherwise
 from dashboard.agents import selectors
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.continuation_settings import WAYS
-from dashboard.agents.json_fields import read_fields_strictly
+from dashboard.agents.json_fields import JsonText
 from dashboard.agents.models import Agent, Connection, Named
+from dashboard.egress import keys
 from dashboard.turns.approvals import approvals_clean
 
 #: What becomes of calls that nobody approves in time.
 OTHERWISE = {Otherwise.REFUSE: "they are refused", Otherwise.RUN: "they run", Otherwise.CANCEL: "the turn is cancelled"}
 TEST = "_test"  #: the name of the button that tests a connection
 MAX_TOLD_CHARS = 200  #: of a tool's description
+#: The settings of a connection and of an agent as pages arrange them, by heading.
+CONNECTION_SECTIONS = {
+    "Server": ("name", "provider", "base_url", "api_key_env"),
+    "Ceilings": ("max_output_tokens", "context_window", "max_concurrent_calls", "requests_per_minute"),
+    "Requests": ("max_tokens_field", "hint_role"),
+    "Continuation": ("prefill", "prefill_way", "prefill_echo"),
+}
+AGENT_SECTIONS = {
+    "Model": ("name", "connection", "model", "max_tokens"),
+    "Prompt and answer": ("system_prompt", "envelope_schema"),
+    "Tools": ("tools", "approve", "approve_seconds", "approve_otherwise"),
+    "Policy and control": ("policy", "gateway_mode", "breakpoints"),
+}
 
 
 def why_field() -> forms.CharField:
@@ -32,10 +47,19 @@ def why_field() -> forms.CharField:
     )
 
 
+class KeyNameInput(forms.TextInput):
+    """Offers the variables of the environment that may be named, which are not all that may: others can be set yet."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        options = format_html_join("", '<option value="{}">', ((found,) for found in keys.found()))
+        field = super().render(name, value, {**(attrs or {}), "list": "key-names", "autocomplete": "off"}, renderer)
+        return format_html('{}<datalist id="key-names">{}</datalist>', field, options)
+
+
 class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
     provider = forms.ChoiceField()
     prefill_way = forms.ChoiceField(
-        label="how it is told to continue",
+        label="How it is told to continue",
         required=False,
         choices=list(WAYS.items()),
         help_text="How the last assistant message is sent. Only for connections that continue exactly.",
@@ -66,6 +90,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
             "prefill_way",
             "prefill_echo",
         )
+        widgets: ClassVar = {"api_key_env": KeyNameInput}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         from agentcore.providers import PROVIDERS
@@ -73,7 +98,12 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         belong_to_default_project(self.instance)
         self.fields["provider"] = forms.ChoiceField(choices=[(name, name) for name in PROVIDERS])
+        self.fields["api_key_env"].help_text += f" Allowed by WHYSTOP_KEY_NAMES: {keys.listed()}."
         self.initial["test_model"] = selectors.model_to_test(connection=self.instance)
+
+    @property
+    def sections(self) -> Mapping[str, list[forms.BoundField]]:
+        return sections(self, CONNECTION_SECTIONS)
 
     def clean_prefill_way(self) -> str:
         return str(self.cleaned_data.get("prefill_way") or "prefill")
@@ -92,18 +122,18 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=forms.CheckboxSelectMultiple,
     )
     approve = forms.MultipleChoiceField(
-        label="tools that need approval",
+        label="Tools that need approval",
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text="They run only once a person has approved of their calls on the turn's page.",
     )
     approve_seconds = forms.FloatField(
-        label="seconds for that",
+        label="Time to approve, in seconds",
         required=False,
         help_text="How long an approval is waited for. Empty: for ever.",
     )
     approve_otherwise = forms.ChoiceField(
-        label="what happens then",
+        label="Without approval in time",
         required=False,
         choices=[(word.value, OTHERWISE[word]) for word in Otherwise],
     )
@@ -123,10 +153,11 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
             "gateway_mode",
             "breakpoints",
         )
+        field_classes: ClassVar = {"envelope_schema": JsonText, "breakpoints": JsonText}
+        widgets: ClassVar = {"system_prompt": forms.Textarea(attrs={"rows": 6, "class": "vLargeTextField"})}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        read_fields_strictly(self)
         belong_to_default_project(self.instance)
         if isinstance(field := self.fields.get("tools"), forms.MultipleChoiceField):
             field.choices = _tool_choices(self.instance)
@@ -137,6 +168,10 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
         self.initial["approve"] = told.get("tools", [])
         self.initial["approve_seconds"] = told.get("seconds")
         self.initial["approve_otherwise"] = told.get("otherwise", Otherwise.REFUSE.value)
+
+    @property
+    def sections(self) -> Mapping[str, list[forms.BoundField]]:
+        return sections(self, AGENT_SECTIONS)
 
     def clean(self) -> dict[str, Any]:
         """What is said of approvals becomes the agent's; a fault in it is said at the tools that need them."""
@@ -152,6 +187,11 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
         except ValidationError as error:
             self.add_error("approve", error)
         return said
+
+
+def sections(form: forms.BaseForm, arranged: Mapping[str, Iterable[str]]) -> dict[str, list[forms.BoundField]]:
+    """The fields of a form by the heading they stand under."""
+    return {heading: [form[name] for name in names] for heading, names in arranged.items()}
 
 
 def _tool_choices(agent: Agent) -> list[tuple[str, SafeString]]:

@@ -28,3 +28,17 @@ def read_fields_strictly(form: forms.BaseForm) -> None:
     for field in form.fields.values():
         if isinstance(field, forms.JSONField):
             field.decoder = StrictDecoder
+
+
+class JsonText(forms.JSONField):
+    """JSON to type in, read strictly. Nothing is shown as nothing, the rest indented."""
+
+    widget = forms.Textarea(attrs={"rows": 4, "spellcheck": "false", "class": "vLargeTextField mono"})
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{**kwargs, "decoder": StrictDecoder})
+
+    def prepare_value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return value
+        return json.dumps(value, indent=2, ensure_ascii=False) if value else ""

@@ -1,5 +1,6 @@
-"""The admin's form of a policy: every limit, rule and criterion a field of its own, every fault in words beside it."""
+"""The form of a policy: every limit, rule and criterion a field of its own, every fault in words beside it."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
 from dashboard.agents.backtest_gate import evidence_fault, evidence_waits
 from dashboard.agents.change_tracking import MAX_WHY
-from dashboard.agents.forms import belong_to_default_project
+from dashboard.agents.forms import belong_to_default_project, sections
 from dashboard.agents.json_fields import StrictDecoder
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Policy, PolicyVersion
@@ -38,7 +39,16 @@ from dashboard.backtests.models import Backtest
 
 #: Fields about the version, not of what it says.
 ABOUT = ("name", "why", "counts", "starts_at", "backtest")
-COUNTS = (("now", "from now on"), ("draft", "not yet: keep it as a draft"), ("later", "from a later moment"))
+COUNTS = (("draft", "Draft (inactive)"), ("now", "Active from now on"), ("later", "Active from a later moment"))
+#: What a policy says, as its forms arrange it, by heading.
+POLICY_SECTIONS = {
+    "Limits": tuple(LIMIT_FIELDS),
+    "Errors": ("preset", "max_retries", *HANDLING_KEYS),
+    "Tool calls": ("tool_calls_on_truncation",),
+    "Structured answers": ("recovery",),
+    "Criteria": ("finish_reasons", "criteria"),
+    "Retention": tuple(RETENTION_FIELDS),
+}
 
 
 class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -145,8 +155,10 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         self.start = None if self.instance._state.adding else start_of(self.instance, asked=asked)
         if self.start is not None:
             self.initial.update(initial_of(self.start.version))
-            # What does not count begins to only where somebody says so.
-            self.initial["counts"] = "now" if self.start.counts else "draft"
+
+    @property
+    def sections(self) -> Mapping[str, list[forms.BoundField]]:
+        return sections(self, POLICY_SECTIONS)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

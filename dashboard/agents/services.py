@@ -51,7 +51,7 @@ def connection_create(
         prefill_way=prefill_way,
         prefill_echo=prefill_echo,
     )
-    _save(connection)
+    valid_save(connection)
     return connection
 
 
@@ -70,7 +70,7 @@ def connection_update(*, connection: Connection, changes: Mapping[str, Any]) -> 
         raise ValidationError(f"There is no field “{unknown[0]}” to change; the fields are {known}.")
     for field, value in changes.items():
         setattr(connection, field, value)
-    _save(connection)
+    valid_save(connection)
     return connection
 
 
@@ -104,7 +104,7 @@ def agent_create(
         breakpoints=_as_list(breakpoints),
         approvals=approvals,
     )
-    _save(agent)
+    valid_save(agent)
     return agent
 
 
@@ -164,7 +164,7 @@ def _policy_made(project: Project, name: str, of_name: models.QuerySet[Policy]) 
     """A new policy; where somebody makes one of this name at the same moment, theirs."""
     policy = Policy(project=project, name=name)
     try:
-        _save(policy)
+        valid_save(policy)
     except ValidationError:
         theirs = of_name.first()
         if theirs is None:
@@ -202,7 +202,7 @@ POLICY_CLEANERS = {
 }
 
 
-def _save(instance: models.Model) -> None:
+def valid_save(instance: models.Model) -> None:
     """Saves what is valid. Who loses a race for a name is told so in the same words as who came late."""
     instance.full_clean()
     try:

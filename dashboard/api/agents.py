@@ -6,13 +6,14 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
 from dashboard.agents import models, selectors, services
 from dashboard.agents.change_tracking import on_behalf
-from dashboard.api import request_schemas, response_schemas
+from dashboard.api import configuration_response_schemas, request_schemas
 from dashboard.api.callers import caller
+from dashboard.api.list_pages import PagedArray, rows_array
 from dashboard.api.name_lookup import asked_for, named
 
 router = Router(tags=["agents"])
@@ -22,7 +23,7 @@ AS_STORED = (
 )  # fmt: skip
 
 
-@router.post("/agents", response={201: response_schemas.Agent}, summary="Make an agent")
+@router.post("/agents", response={201: configuration_response_schemas.Agent}, summary="Make an agent")
 def agent_create(request: HttpRequest, body: request_schemas.NewAgent) -> Status[dict[str, Any]]:
     """`connection` and `policy` are names of what exists; `max_tokens` stays under the connection's ceiling."""
     project = selectors.project_default()
@@ -42,13 +43,14 @@ def agent_create(request: HttpRequest, body: request_schemas.NewAgent) -> Status
         return Status(201, shown(services.agent_create(project=project, **given)))
 
 
-@router.get("/agents", response=list[response_schemas.Agent], summary="List agents")
-def agent_list(request: HttpRequest) -> list[dict[str, Any]]:
-    """All of them, by name."""
-    return [shown(agent) for agent in selectors.agent_list(project=selectors.project_default())]
+@router.get("/agents", response=list[configuration_response_schemas.Agent], summary="List agents")
+def agent_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
+    """By name."""
+    rows = selectors.agent_list(project=selectors.project_default()).order_by("name")
+    return [shown(agent) for agent in rows_array(request, response, rows, page, order="name")]
 
 
-@router.get("/agents/{name}", response=response_schemas.Agent, summary="Get an agent")
+@router.get("/agents/{name}", response=configuration_response_schemas.Agent, summary="Get an agent")
 def agent_get(request: HttpRequest, name: str) -> dict[str, Any]:
     """By name or id."""
     return shown(named(selectors.agent_list(project=selectors.project_default()), name))

@@ -9,24 +9,31 @@ from ninja.openapi.schema import OpenAPISchema
 
 from dashboard.api import (
     agents,
+    alerts,
+    audit,
     connections,
     conversations,
     exports,
     keys,
     limits,
     lint,
+    metrics,
     policies,
     predictions,
     replays,
     runs,
     streaming,
+    tokens,
     turn_files,
     turns,
+    webhooks,
     why,
 )
 from dashboard.api.body_parser import StrictParser
 from dashboard.api.callers import Caller
 from dashboard.api.openapi import ABOUT, with_events, with_problems, without_seam
+from dashboard.api.openapi_examples import with_examples
+from dashboard.api.openapi_headers import with_headers
 from dashboard.api.problems import answer_with_problems
 from dashboard.conformance import routes as conformance
 
@@ -46,8 +53,10 @@ class Api(NinjaAPI):
         schema = super().get_openapi_schema(path_prefix=prefix)
         with_problems(schema)
         with_events(schema)
+        with_headers(schema)
         if not seam:
             without_seam(schema)
+        with_examples(schema)
         return schema
 
     def get_openapi_operation_id(self, operation: Any) -> str:
@@ -66,7 +75,7 @@ api = Api(
 answer_with_problems(api)
 for module in (
     connections, policies, limits, agents, conversations, exports, turn_files, turns, runs, why, streaming, lint,
-    replays, predictions, keys,
+    replays, predictions, keys, tokens, audit, webhooks, metrics, alerts,
 ):  # fmt: skip
     api.add_router("", module.router)
 api.add_router("", conformance.router)

@@ -6,7 +6,8 @@ from django.http import HttpRequest
 from ninja.errors import HttpError
 from ninja.security.base import AuthBase
 
-from dashboard.accounts.roles import may, refusal
+from dashboard.accounts.roles import may
+from dashboard.accounts.scopes import why_not
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User
@@ -19,7 +20,7 @@ def caller(request: HttpRequest) -> "User":
 def require(request: HttpRequest, permission: str) -> None:
     """For what the address alone does not tell. Raises HttpError 403 in words."""
     if not may(caller(request), permission):
-        raise HttpError(403, refusal(permission))
+        raise HttpError(403, why_not(caller(request), permission))
 
 
 class Caller(AuthBase):

@@ -2,23 +2,24 @@
 
 # ruff: noqa: ARG001 - every view is given its request
 
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
-from ninja import Router, Status
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router, Status
 
 from dashboard.agents.selectors import agent_list, project_default
-from dashboard.api import request_schemas, response_schemas
+from dashboard.api import request_schemas, run_response_schemas
 from dashboard.api.callers import caller
+from dashboard.api.list_pages import PageOfArray, array_of, page_of
 from dashboard.api.name_lookup import asked_for
 from dashboard.conversations import selectors, services
 
 router = Router(tags=["conversations"])
 
 
-@router.post("/conversations", response={201: response_schemas.Conversation}, summary="Begin a conversation")
+@router.post("/conversations", response={201: run_response_schemas.Conversation}, summary="Begin a conversation")
 def conversation_create(request: HttpRequest, body: request_schemas.NewConversation) -> Status[dict[str, Any]]:
     """Without turns yet: send them with `conversation` to `/turns`. They run one after another, and each is told what
     was said before it."""
@@ -27,27 +28,37 @@ def conversation_create(request: HttpRequest, body: request_schemas.NewConversat
     return Status(201, _shown(made.id))
 
 
-@router.get("/conversations", response=list[response_schemas.Conversation], summary="List conversations")
+@router.get("/conversations", response=list[run_response_schemas.Conversation], summary="List conversations")
 def conversation_list(
-    request: HttpRequest, agent: str | None = None, limit: int = selectors.DEFAULT_LIMIT
+    request: HttpRequest,
+    response: HttpResponse,
+    agent: str | None = None,
+    limit: int = selectors.DEFAULT_LIMIT,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> list[dict[str, Any]]:
-    """Newest first; of one agent, or of all."""
+    """Newest first; of one agent, or of all. The header `Link` leads to older ones."""
     if not 1 <= limit <= selectors.MAX_LIMIT:
         raise ValidationError({"limit": f"limit must be a whole number from 1 to {selectors.MAX_LIMIT}, not {limit}."})
     if "\x00" in (agent or ""):
         return []
-    found = selectors.conversation_list(project=project_default(), agent_name=agent, limit=limit)
+    rows = selectors.conversation_rows(project=project_default(), agent_name=agent)
+    page = page_of(rows, PageOfArray(cursor=cursor), order="-id", limit=limit)
+    found = selectors.told(rows.filter(pk__in=[row.pk for row in array_of(request, response, page)]))
     return [selectors.as_shown(conversation) for conversation in found]
 
 
-@router.get("/conversations/{conversation_id}", response=response_schemas.Conversation, summary="Get a conversation")
+@router.get(
+    "/conversations/{conversation_id}", response=run_response_schemas.Conversation, summary="Get a conversation"
+)
 def conversation_get(request: HttpRequest, conversation_id: UUID) -> dict[str, Any]:
     """What of its budget is used, and its turns in order."""
     return _shown(conversation_id)
 
 
 @router.patch(
-    "/conversations/{conversation_id}", response=response_schemas.Conversation, summary="Set a conversation's budget"
+    "/conversations/{conversation_id}",
+    response=run_response_schemas.Conversation,
+    summary="Set a conversation's budget",
 )
 def conversation_budget(request: HttpRequest, conversation_id: UUID, body: request_schemas.Budget) -> dict[str, Any]:
     """null removes it. It applies from the next turn on, and cannot be less than what is used."""

@@ -1,17 +1,20 @@
 """Keys of the gateway: who may call through it, what, how fast, and for how much."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 from pydantic import BaseModel, Field, Strict
 
 from dashboard.accounts.selectors import token_by
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import connection_list, project_default
 from dashboard.api.callers import caller
+from dashboard.api.list_pages import PagedArray, rows_array
+from dashboard.api.name_lookup import asked_for
+from dashboard.api.problems import aware
 from dashboard.api.request_base import Body, Text
 from dashboard.gateway import services
 from dashboard.gateway.models import GatewayKey
@@ -50,6 +53,9 @@ class NewKey(Body):
     mode: Literal["observe", "continue"] | None = Field(
         default=None, description="What the gateway does with its calls, whatever an agent says."
     )
+    default_connection: Text | None = Field(
+        default=None, description="The connection that files and batches go to, which name no model."
+    )
     expires_at: Annotated[datetime, Strict(False)] | None = Field(default=None, description="Left out: never.")
     limits: KeyLimits | None = Field(default=None, description="Left out: none.")
 
@@ -73,6 +79,7 @@ class Key(BaseModel):
     prefix: str = Field(description="The secret's first characters.")
     scope: list[str]
     mode: str | None
+    default_connection: str | None = Field(description="Where files and batches go.")
     limits: KeyLimits
     spent: SpentBySpan
     created_at: datetime
@@ -99,7 +106,10 @@ def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
         name=body.name,
         scope=body.scope or (),
         mode=body.mode or "",
-        expires_at=_aware(body.expires_at),
+        default_connection=None
+        if body.default_connection is None
+        else asked_for(connection_list(project=project_default()), body.default_connection, "default_connection"),
+        expires_at=aware(body.expires_at),
         parent=token_by(request),
         **{name: Decimal(str(limit)) if isinstance(limit, float) else limit for name, limit in limits.items()},
     )
@@ -107,9 +117,11 @@ def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
 
 
 @router.get("/keys", response=list[Key], summary="List keys of the gateway")
-def key_list(request: HttpRequest) -> list[dict[str, Any]]:
+def key_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
     """Those that are not revoked, newest first: one's own, or all for who looks after them."""
-    return [shown.told() for shown in key_views(keys_seen_by(caller(request), project=project_default()))]
+    rows = keys_seen_by(caller(request), project=project_default())
+    found = rows_array(request, response, rows, page, order="-id")
+    return [shown.told() for shown in key_views(found)]
 
 
 @router.post("/keys/{key_id}/revoke", response=Key, summary="Revoke a key of the gateway")
@@ -124,8 +136,3 @@ def key_revoke(request: HttpRequest, key_id: UUID) -> dict[str, Any]:
 
 def _told(key: GatewayKey) -> dict[str, Any]:
     return key_views([key])[0].told()
-
-
-def _aware(moment: datetime | None) -> datetime | None:
-    """A moment without a time zone is taken as UTC."""
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment

@@ -1,16 +1,15 @@
 """Which limit suffices, and the versions of a policy with what they were tried on."""
 
-# ruff: noqa: ARG001 - every view is given its request
-
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Router
 
 from dashboard.agents.selectors import policy_list, project_default
 from dashboard.api import policy_response_schemas
+from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.api.name_lookup import named
 from dashboard.api.openapi import FILTER_PARAMETERS
 from dashboard.backtests.answer_lengths import ASKED, Estimate, estimate_of
@@ -54,10 +53,11 @@ def _estimate(found: Estimate) -> dict[str, Any]:
     response=list[policy_response_schemas.PolicyVersion],
     summary="List a policy's versions",
 )
-def policy_versions(request: HttpRequest, name: str) -> list[dict[str, Any]]:
+def policy_versions(request: HttpRequest, response: HttpResponse, name: str, page: PagedArray) -> list[dict[str, Any]]:
     """The newest first: which counts, which did, which will, which are drafts, and the backtest each was saved with."""
     policy = named(policy_list(project=project_default()), name)
-    return [_version(fate) for fate in version_statuses(policy, now=timezone.now())]
+    fates = version_statuses(policy, now=timezone.now())
+    return [_version(fate) for fate in items_array(request, response, fates, page)]
 
 
 def _version(fate: VersionStatus) -> dict[str, Any]:

@@ -6,14 +6,15 @@ from datetime import timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Router
 from pydantic import Field
 
 from agentcore.replay import fold
 from dashboard.agents.selectors import project_default
-from dashboard.api import response_schemas
+from dashboard.api import lint_response_schemas
+from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.linting.selectors import Report, report_of
 from dashboard.turns import selectors
 from dashboard.turns.history import recording_of
@@ -24,15 +25,15 @@ Days = Annotated[int, Field(ge=1, le=366)]
 
 
 @router.get(
-    "/turns/{turn_id}/lint", response=list[response_schemas.Sign], summary="List a turn's signs of a hidden cut"
+    "/turns/{turn_id}/lint", response=list[lint_response_schemas.Sign], summary="List a turn's signs of a hidden cut"
 )
-def turn_lint(request: HttpRequest, turn_id: UUID) -> list[dict[str, object]]:
+def turn_lint(request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray) -> list[dict[str, object]]:
     """What contradicts a stop reason, attempt by attempt, judged anew from the history; the word itself stays."""
     spans = fold(recording_of(selectors.turn_get(turn_id)))
-    return [shown.as_json() for shown in signs_of(spans)]
+    return [shown.as_json() for shown in items_array(request, response, list(signs_of(spans)), page)]
 
 
-@router.get("/lint", response=response_schemas.LintReport, summary="Count the signs of hidden cuts")
+@router.get("/lint", response=lint_response_schemas.LintReport, summary="Count the signs of hidden cuts")
 def lint_report(request: HttpRequest, days: Days = 30) -> dict[str, Any]:
     """Of the last `days` days: by code, and by connection and model."""
     now = timezone.now()

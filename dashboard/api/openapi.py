@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.api.response_schemas import Draft, Problem
+from dashboard.api.problem_schema import Problem
+from dashboard.api.turn_response_schemas import Draft
 from dashboard.exports.formats import FORMATS as FORMATS_OF_FILES
 from dashboard.turns.filters import CHOICES, FILTER_NAMES, NOT, NUMBERS, WORDS
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
@@ -14,6 +15,11 @@ Send `Authorization: Bearer <token>`; a session works too, and needs the `X-CSRF
 Bodies are JSON of at most 2 MB; an unknown field is refused. Times are ISO 8601 in UTC. Errors are problem details
 (RFC 9457): 422 where a body is not of the shape asked for, 400 where a value in it is not allowed, each with a sentence
 by field.
+
+Lists are read a page at a time with `cursor` and `limit`. Where the answer is an array, the header `Link` leads to the
+next and the previous page. Every read has an `ETag`; send it as `If-None-Match`, or as `If-Match` with a change. A
+write with an `Idempotency-Key` is done once. A token has scopes (`read`, `write`, `run`, `admin`) and a rate limit,
+which the headers of every answer state.
 
 A turn can be watched in two ways that tell the same. `GET /api/v1/turns/{turn_id}/events` sends server-sent events.
 The socket `/ws/turns/{turn_id}/?format=json&after={seq}`, opened with the same token, sends frames
@@ -43,7 +49,7 @@ MEANINGS: Mapping[str, str] = {
     "until": "Made before this time.",
     **{asked: f"As `{name}`, but turns with any of these are left out." for name, asked in NOT.items()},
     "run": "Of this run; a turn's `run_id`.",
-    "sort": "The order of the newest 2,000 that the filters let through; `-`: largest first.",
+    "sort": "The order of the newest 2,000 that the filters let through (`limit`: 100); `-`: largest first.",
     "fold": "`runs`: of each run its newest turn alone that the other filters let through.",
 }
 
@@ -77,7 +83,7 @@ EXPORT_PARAMETERS: list[dict[str, Any]] = [
     *(_filter_parameter(name) for name in FILTER_NAMES if name not in CHOICES),
 ]
 EXPORT_ANSWER: dict[str, Any] = {
-    "description": "The file; its columns are in docs/exports.md.",
+    "description": "The file; its columns are in docs/how-to/exports.md.",
     "content": {
         one.content_type: {"schema": {"type": "string", "format": "binary"}} for one in FORMATS_OF_FILES.values()
     },
@@ -135,14 +141,29 @@ EVENTS_ANSWER: dict[str, Any] = {
 }
 
 #: The errors of each operation, by what it does.
-ALWAYS = {"401": "No valid credentials.", "500": "Our fault; the log says why."}
+ALWAYS = {
+    "401": "No valid credentials.",
+    "403": "The token does not have the scope, or its user does not have the right.",
+    "429": "Too many requests by this token; `Retry-After` says when to come back.",
+    "500": "Our fault; the log says why.",
+    "503": "The database is not available.",
+}
 WITH_ID = {"404": "There is nothing by this name or id."}
-WITH_QUERY = {"400": "A filter, the cursor or the limit is not allowed; each by name, in words."}
-WRITING = {"403": "No right to write, or no CSRF token with a session."}
+WITH_QUERY = {
+    "400": "A filter, the cursor or the limit is not allowed; each by name, in words.",
+    "422": "A parameter is not of its type.",
+}
+WRITING = {
+    "400": "The Idempotency-Key is none, or a value is not allowed.",
+    "403": "The scope or the right is missing, or the CSRF token with a session.",
+    "409": "A request with this Idempotency-Key is still under way.",
+    "412": "What `If-Match` names has changed.",
+    "422": "The Idempotency-Key was used for another request.",
+}
 WITH_BODY = {
     "400": "Not JSON, or a value is not allowed; each by field, in words.",
     "413": "The body is too large.",
-    "422": "The body is not of this shape; each by field.",
+    "422": "The body is not of this shape, each by field; or the Idempotency-Key was used for another request.",
 }
 SEAM = {
     "404": "The test seam is closed, or there is no script of this name.",
@@ -150,7 +171,7 @@ SEAM = {
 }
 STREAM = {"400": "`after` is not the number of a record.", "429": "This caller has too many streams open."}
 FILES = {"429": "This caller has too many files or streams open."}
-CONFLICT = {"409": "The turn is not where this makes sense."}
+CONFLICT = {"409": "The turn is not where this makes sense, or the same request is still under way."}
 
 
 def without_seam(schema: dict[str, Any]) -> None:
@@ -162,7 +183,7 @@ def _errors_of(path: str, method: str, operation: Mapping[str, Any]) -> dict[str
     errors = dict(ALWAYS)
     if "{" in path:
         errors |= WITH_ID
-    if method == "get" and path.endswith(("/turns", "/runs", "/turns/export")):
+    if method == "get" and any(parameter["in"] == "query" for parameter in operation.get("parameters", ())):
         errors |= WITH_QUERY
     if method != "get":
         errors |= WRITING

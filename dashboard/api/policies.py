@@ -3,12 +3,11 @@
 # ruff: noqa: ARG001 - every view is given its request
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
 from agentcore.policy import Limits, OnTruncation
@@ -18,9 +17,11 @@ from dashboard.agents.limit_fields import RETENTION_FIELDS
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
 from dashboard.agents.policy_impact import PolicyGraph, version_warnings
-from dashboard.api import request_schemas, response_schemas
+from dashboard.api import configuration_response_schemas, request_schemas
 from dashboard.api.callers import caller, require
+from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.api.name_lookup import named
+from dashboard.api.problems import aware
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.selectors import backtest_get
 from dashboard.policies.field_sources import sources_of, sources_to_come
@@ -29,7 +30,9 @@ from dashboard.turns.selectors import turn_get
 router = Router(tags=["policies"])
 
 
-@router.post("/policies", response={201: response_schemas.Policy}, summary="Make a policy, or its next version")
+@router.post(
+    "/policies", response={201: configuration_response_schemas.Policy}, summary="Make a policy, or its next version"
+)
 def policy_create(request: HttpRequest, body: request_schemas.NewPolicy) -> Status[dict[str, Any]]:
     """A policy that exists gets its next version; turns keep the version they started with."""
     project, said = selectors.project_default(), body.given()
@@ -48,13 +51,15 @@ def _backtest(wanted: UUID | None) -> Backtest | None:
 
 
 @router.post(
-    "/policies/{name}/activations", response={201: response_schemas.Activation}, summary="Activate, roll back, schedule"
+    "/policies/{name}/activations",
+    response={201: configuration_response_schemas.Activation},
+    summary="Activate, roll back, schedule",
 )
 def policy_activate(request: HttpRequest, name: str, body: request_schemas.Activate) -> Status[dict[str, Any]]:
     """The version is active from now on, or from `starts_at`; running turns keep theirs."""
     policy = named(selectors.policy_list(project=selectors.project_default()), name)
     version = selectors.policy_version_get(policy=policy, version=body.version)
-    starts_at = _aware(body.starts_at)
+    starts_at = aware(body.starts_at)
     made = policy_versions.version_activate(
         version=version, by=caller(request), why=body.why or "", starts_at=starts_at
     )
@@ -62,42 +67,41 @@ def policy_activate(request: HttpRequest, name: str, body: request_schemas.Activ
     return Status(201, told | {"warnings": version_warnings(version)})
 
 
-def _aware(moment: datetime | None) -> datetime | None:
-    """A moment without a time zone is taken as UTC."""
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
-
-
 @router.get(
     "/turns/{turn_id}/policy_sources",
-    response=list[response_schemas.PolicySource],
+    response=list[configuration_response_schemas.PolicySource],
     summary="Where its numbers come from",
 )
-def turn_policy_sources(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
+def turn_policy_sources(
+    request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray
+) -> list[dict[str, Any]]:
     """Every field of the policy a turn ran under, with its source: the most specific setting, or the default."""
-    return [source.told() for source in sources_of(turn_get(turn_id))]
+    return [source.told() for source in items_array(request, response, sources_of(turn_get(turn_id)), page)]
 
 
 @router.get(
-    "/agents/{name}/policy_sources", response=list[response_schemas.PolicySource], summary="What its next turn uses"
+    "/agents/{name}/policy_sources",
+    response=list[configuration_response_schemas.PolicySource],
+    summary="What its next turn uses",
 )
-def agent_policy_sources(request: HttpRequest, name: str) -> list[dict[str, Any]]:
+def agent_policy_sources(
+    request: HttpRequest, response: HttpResponse, name: str, page: PagedArray
+) -> list[dict[str, Any]]:
     """The same of a turn that would start now without overrides."""
-    return [
-        source.told()
-        for source in sources_to_come(named(selectors.agent_list(project=selectors.project_default()), name))
-    ]
+    sources = sources_to_come(named(selectors.agent_list(project=selectors.project_default()), name))
+    return [source.told() for source in items_array(request, response, sources, page)]
 
 
-@router.get("/policies", response=list[response_schemas.Policy], summary="List policies")
-def policy_list(request: HttpRequest) -> list[dict[str, Any]]:
+@router.get("/policies", response=list[configuration_response_schemas.Policy], summary="List policies")
+def policy_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
     """The latest version of each, by name, and which one counts (`active`)."""
     project = selectors.project_default()
     ground = PolicyGraph.of(project)
-    latest = selectors.policy_version_list(project=project)
+    latest = items_array(request, response, list(selectors.policy_version_list(project=project)), page)
     return [shown(version, getattr(version, "counts"), ground) for version in latest]  # noqa: B009 - annotated
 
 
-@router.get("/policies/{name}", response=response_schemas.Policy, summary="Get a policy")
+@router.get("/policies/{name}", response=configuration_response_schemas.Policy, summary="Get a policy")
 def policy_get(request: HttpRequest, name: str, version: int | None = None) -> dict[str, Any]:
     """By name or id; the latest version, which may be a draft, or the one asked for. `active` says which one counts."""
     policy = named(selectors.policy_list(project=selectors.project_default()), name)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_default
 from dashboard.api.request_base import Text
-from dashboard.api.response_schemas import Json, Object, Objects
+from dashboard.api.response_fields import Json, Object, Objects
 from dashboard.predictions.models import Prediction as Stored
 from dashboard.predictions.presenters import tallies_told, told
 from dashboard.predictions.selectors import Filters, predictions_page, record_by_model

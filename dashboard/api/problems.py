@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -59,6 +60,11 @@ def problem(status: int, detail: str, faults: Iterable[Fault] = ()) -> HttpRespo
         "errors": list(faults),
     }
     return JsonResponse(body, status=status, content_type="application/problem+json")
+
+
+def aware(moment: datetime | None) -> datetime | None:
+    """A moment without a time zone is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
 
 
 @contextmanager

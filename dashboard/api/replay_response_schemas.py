@@ -6,8 +6,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from dashboard.api.response_schemas import MaybeObject, Object, Objects, Turn
-from dashboard.turns.certainty_text import MEANINGS, WHYS
+from dashboard.api.response_fields import MaybeObject, Object, Objects
+from dashboard.api.turn_response_schemas import Turn
+from dashboard.turns.certainty_text import MEANINGS, NOT_JUDGED, UNDECIDED, WHYS
 
 
 class Verification(BaseModel):
@@ -143,7 +144,40 @@ class BacktestId(BaseModel):
     id: UUID
 
 
+class BacktestSummary(BaseModel):
+    """A backtest in a list."""
+
+    id: UUID
+    status: str
+    total: int
+    done: int
+    same: int
+    flipped: int
+    undecidable: int
+    recorded: int | None
+    certain: int | None
+    estimated: int | None
+    tokens_delta: int
+    calls_delta: int
+    seconds_delta: float
+    dollars_delta: float
+    unpriced: int
+    max_tokens: int | None
+    stands_for: str | None
+    created_at: datetime
+
+
+class BacktestPage(BaseModel):
+    items: list[BacktestSummary]
+    next: str | None = Field(description="The cursor of older backtests; null at the end.")
+    previous: str | None = Field(description="The cursor of newer backtests; null at the beginning.")
+
+
 class Backtest(BaseModel):
+    class Undecided(BaseModel):
+        turn: UUID
+        why: Why | Literal["not_judged"] = Field(description=f"{WHY_WORDS} `{NOT_JUDGED}`: {UNDECIDED[NOT_JUDGED]}.")
+
     status: str
     total: int
     done: int
@@ -170,6 +204,11 @@ class Backtest(BaseModel):
     unpriced: int = Field(description="Decided turns whose price is not known.")
     flipped_turns: list[UUID] = Field(description="The first thousand.")
     unended_turns: list[UUID] = Field(description="The first thousand.")
+    undecided: list[Undecided] = Field(description="The first thousand undecidable turns, and why each is.")
+    whys: dict[str, int] | None = Field(
+        description="The undecidable turns by reason, the most frequent first. Null: some were judged before reasons "
+        "were counted."
+    )
     flips: Objects = Field(
         description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each of them; `about`: its tokens "
         "are an estimate; null: judged before that was looked at."

@@ -16,10 +16,12 @@ from dashboard.agents.selectors import policy_get, project_default
 from dashboard.agents.services import POLICY_CLEANERS
 from dashboard.api import replay_request_schemas, replay_response_schemas, request_schemas
 from dashboard.api.callers import caller, require
+from dashboard.api.list_pages import Paged, page_of
 from dashboard.api.problems import about, about_parts_of
 from dashboard.backtests import services as backtests
 from dashboard.backtests.selectors import backtest_get as get_backtest
-from dashboard.backtests.selectors import backtest_shown
+from dashboard.backtests.selectors import backtest_list as list_backtests
+from dashboard.backtests.selectors import backtest_shown, backtest_summary
 from dashboard.keeping.selectors import vouched_of
 from dashboard.replay import rerun_service, services
 from dashboard.replay.rerun_changes import RerunChanges, result_text
@@ -131,6 +133,13 @@ def _filter(given: dict[str, Any]) -> dict[str, Any]:
     if errors:
         raise ValidationError({f"filter.{name}": words for name, words in errors.items()})
     return filters.as_dict()
+
+
+@router.get("/backtests", response=replay_response_schemas.BacktestPage, summary="List backtests")
+def backtest_list(request: HttpRequest, page: Paged) -> dict[str, Any]:
+    """Newest first, a page at a time."""
+    found = page_of(list_backtests(project=project_default()), page, order="-id", limit=page.limit)
+    return {**found.as_dict(), "items": [backtest_summary(backtest) for backtest in found.items]}
 
 
 @router.get("/backtests/{backtest_id}", response=replay_response_schemas.Backtest, summary="Get a backtest")

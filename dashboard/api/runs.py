@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from ninja import Router
 
 from dashboard.agents.selectors import project_default
-from dashboard.api import response_schemas
+from dashboard.api import run_response_schemas
 from dashboard.api.openapi import TIMELINE_PARAMETERS
 from dashboard.api.turns import asked_of
 from dashboard.runs import selectors
@@ -19,7 +19,10 @@ router = Router(tags=["runs"])
 
 
 @router.get(
-    "/runs", response=response_schemas.RunPage, summary="Find runs", openapi_extra={"parameters": TIMELINE_PARAMETERS}
+    "/runs",
+    response=run_response_schemas.RunPage,
+    summary="Find runs",
+    openapi_extra={"parameters": TIMELINE_PARAMETERS},
 )
 def run_list(request: HttpRequest) -> dict[str, Any]:
     """Those that have a turn which the filters let through, the one with the newest such turn first. A turn from which
@@ -30,7 +33,7 @@ def run_list(request: HttpRequest) -> dict[str, Any]:
     return {"items": items, "next": page.next, "previous": page.previous}
 
 
-@router.get("/runs/{run_id}", response=response_schemas.RunWhole, summary="Get a run")
+@router.get("/runs/{run_id}", response=run_response_schemas.RunWhole, summary="Get a run")
 def run_get(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
     """Its turns, oldest first; of a run of more than 500, the newest. `follows` says which turn each goes on from."""
     run = selectors.run_get(run_id, project=project_default())

@@ -20,15 +20,17 @@ from django.http import HttpResponse, QueryDict
 from django.urls import ResolverMatch, resolve
 
 from dashboard.accounts import error_responses, roles
+from dashboard.accounts.scopes import why_not
 from dashboard.accounts.session_watch import holder_of
 from dashboard.agents.strict_json import read_strictly
 from dashboard.api.body_parser import MAX_BODY, TOO_LARGE
 from dashboard.api.problems import problem
 from dashboard.api.streaming import key_of, seq_asked
 from dashboard.audit.middleware import AuditMiddleware
-from dashboard.live.db_threads import in_database
+from dashboard.live.db_threads import COMMANDS, in_turn
 from dashboard.live.stream_limits import TooManyStreamsError
 from dashboard.live.turn_events import Follower, Message, followed
+from dashboard.runtime.fair_queue import FullError
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +39,7 @@ NOT_AN_ACTION = f"Send a JSON object whose type is one of {', '.join(ACTIONS)}."
 STRANGER = 4401
 COME_BACK = 1012  #: the close code after which a program connects again, with `after`
 DONE = 1000
+OFTEN = "Too many sockets of yours ask at once. Wait a second, then send this again."
 MAX_REF = 200  #: characters
 
 
@@ -81,23 +84,28 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
             await self._refuse(None, problem(413, TOO_LARGE) if text_data else problem(400, NOT_AN_ACTION))
             return
         try:
-            asked = read_strictly(text_data)
-        except ValueError as error:
-            await self._refuse(None, problem(400, f"The frame is not JSON: {error}."))
-            return
-        if not isinstance(asked, dict):
-            asked = {}
-        action, ref = asked.pop("type", None), asked.pop("ref", None)
-        if action not in ACTIONS or not (ref is None or (isinstance(ref, str) and len(ref) <= MAX_REF)):
-            await self._refuse(None, problem(400, f"{NOT_AN_ACTION} A ref is text of at most {MAX_REF} characters."))
-            return
-        answer = await in_database(self._ask, "POST", f"/{action}", asked)
+            ref, answer = await in_turn(COMMANDS, self.scope["user"].pk, self._answered, text_data)
+        except FullError:
+            ref, answer = None, problem(429, OFTEN)
         if answer.status_code == 401:
             await self._turned_away(answer)
         elif answer.status_code < 400:
             await self._tell("accepted", answer.content.decode(), ref=ref)
         else:
             await self._refuse(ref, answer)
+
+    def _answered(self, text: str) -> tuple[str | None, HttpResponse]:
+        """The `ref` of a frame, and its answer. Called in a thread: to read a large frame takes a while."""
+        try:
+            asked = read_strictly(text)
+        except ValueError as error:
+            return None, problem(400, f"The frame is not JSON: {error}.")
+        if not isinstance(asked, dict):
+            asked = {}
+        action, ref = asked.pop("type", None), asked.pop("ref", None)
+        if action not in ACTIONS or not (ref is None or (isinstance(ref, str) and len(ref) <= MAX_REF)):
+            return None, problem(400, f"{NOT_AN_ACTION} A ref is text of at most {MAX_REF} characters.")
+        return ref, self._ask("POST", f"/{action}", asked)
 
     async def _begun(self) -> tuple[HttpResponse | None, Follower]:
         """Why the program cannot watch, if so; and where it is."""
@@ -107,7 +115,10 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
             follower.seq = seq_asked(given.get("after") or "0")
         except ValidationError as error:
             return problem(400, " ".join(error.messages)), follower
-        there = await in_database(self._ask, "GET", "")
+        try:
+            there = await in_turn(COMMANDS, self.scope["user"].pk, self._ask, "GET", "")
+        except FullError:
+            there = problem(429, OFTEN)
         return None if there.status_code < 400 else there, follower
 
     def _ask(self, method: str, part: str, body: Any = None) -> HttpResponse:
@@ -129,7 +140,7 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         found = request.resolver_match = resolve(path)
         permission = roles.needed(method, found.route)
         if permission is not None and not roles.may(user, permission):
-            return problem(403, roles.refusal(permission))
+            return problem(403, why_not(user, permission))
         return _audited(request, found)
 
     async def _follow(self, follower: Follower) -> None:

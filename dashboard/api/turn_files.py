@@ -10,8 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 from ninja.errors import HttpError
 
-from dashboard.api import request_schemas, response_schemas
+from dashboard.api import import_response_schemas, request_schemas, response_fields, turn_response_schemas
 from dashboard.api.callers import caller
+from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.commenting import selectors as comments
 from dashboard.commenting.services import comment_add
 from dashboard.keeping.file_export import file_text, turn_file
@@ -25,19 +26,21 @@ router = Router(tags=["turns"])
 FILE = {
     "requestBody": {
         "required": True,
-        "content": {"application/json": {"schema": {"type": "object", "description": "docs/turn-file.md"}}},
+        "content": {"application/json": {"schema": {"type": "object", "description": "docs/reference/turn-file.md"}}},
     }
 }
 
 LOG = {
     "requestBody": {
         "required": True,
-        "content": {"application/octet-stream": {"schema": {"type": "string", "description": "docs/imports.md"}}},
+        "content": {
+            "application/octet-stream": {"schema": {"type": "string", "description": "docs/how-to/imports.md"}}
+        },
     }
 }
 
 
-@router.get("/turns/{turn_id}/export", response=response_schemas.Object, summary="Export a turn")
+@router.get("/turns/{turn_id}/export", response=response_fields.Object, summary="Export a turn")
 def turn_export(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """Everything of a turn that has ended, as one JSON file that imports elsewhere. 409 while it runs."""
     text = file_text(turn_file(selectors.turn_get(turn_id)))
@@ -47,7 +50,7 @@ def turn_export(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 @router.post(
     "/turns/import",
-    response={200: response_schemas.Imported, 201: response_schemas.Imported},
+    response={200: import_response_schemas.Imported, 201: import_response_schemas.Imported},
     summary="Import a turn",
     openapi_extra=FILE,
 )
@@ -62,11 +65,11 @@ def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[s
     return Status(201 if made.fresh else 200, said)
 
 
-@router.post("/logs/import", response=response_schemas.LogImported, summary="Import a log", openapi_extra=LOG)
+@router.post("/logs/import", response=import_response_schemas.LogImported, summary="Import a log", openapi_extra=LOG)
 def log_import(request: HttpRequest, name: str = "log", dry_run: bool = False) -> dict[str, Any]:
     """A log of at most 64 MB: requests and answers in JSONL, an HTTP archive, a cassette, batch results, LiteLLM's or
-    Langfuse's export, or a coding agent's transcript (docs/imports.md). `name`: the file's, as its turns show it. The
-    same log twice changes nothing; with `dry_run=true` nothing is stored."""
+    Langfuse's export, or a coding agent's transcript (docs/how-to/imports.md). `name`: the file's, as its turns show
+    it. The same log twice changes nothing; with `dry_run=true` nothing is stored."""
     made = log_import_apart(read=lambda: _content(request), by=caller(request), name=name[:200], dry=dry_run)
     faults = [{"line": line, "words": words} for line, words in made.faults]
     return {**asdict(made), "faults": faults}
@@ -79,13 +82,20 @@ def _content(request: HttpRequest) -> bytes:
     return content
 
 
-@router.get("/turns/{turn_id}/comments", response=list[response_schemas.Comment], summary="List a turn's comments")
-def turn_comments(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
+@router.get("/turns/{turn_id}/comments", response=list[turn_response_schemas.Comment], summary="List a turn's comments")
+def turn_comments(
+    request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray
+) -> list[dict[str, Any]]:
     """In the order of the transitions they are about."""
-    return [comments.comment_shown(comment) for comment in comments.comments_of(selectors.turn_get(turn_id))]
+    return [
+        comments.comment_shown(comment)
+        for comment in items_array(request, response, list(comments.comments_of(selectors.turn_get(turn_id))), page)
+    ]
 
 
-@router.post("/turns/{turn_id}/comments", response={201: response_schemas.Comment}, summary="Comment on a transition")
+@router.post(
+    "/turns/{turn_id}/comments", response={201: turn_response_schemas.Comment}, summary="Comment on a transition"
+)
 def turn_comment(request: HttpRequest, turn_id: UUID, body: request_schemas.NewComment) -> Status[dict[str, Any]]:
     """`transition` is its number, from 1; 0: the turn as a whole."""
     turn = selectors.turn_get(turn_id)

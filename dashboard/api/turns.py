@@ -6,12 +6,13 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from ninja import Query, Router, Status
 
 from dashboard.agents.selectors import agent_list, project_default
-from dashboard.api import request_schemas, response_schemas
+from dashboard.api import request_schemas, turn_response_schemas
 from dashboard.api.callers import caller
+from dashboard.api.list_pages import PagedArray, items_array, rows_array
 from dashboard.api.name_lookup import asked_for
 from dashboard.api.openapi import TIMELINE_PARAMETERS
 from dashboard.api.problems import about, about_parts_of
@@ -30,7 +31,7 @@ router = Router(tags=["turns"])
 PAGING = ("cursor", "limit")
 
 
-@router.post("/turns", response={201: response_schemas.Turn}, summary="Start a turn")
+@router.post("/turns", response={201: turn_response_schemas.Turn}, summary="Start a turn")
 def turn_start(request: HttpRequest, body: request_schemas.NewTurn) -> Status[dict[str, Any]]:
     """It runs in the background: read it again, or watch it at `/turns/{turn_id}/events`."""
     agent = asked_for(agent_list(project=project_default()), body.agent, "agent")
@@ -60,7 +61,7 @@ def _conversation(wanted: UUID | None) -> Conversation | None:
 
 @router.get(
     "/turns",
-    response=response_schemas.TurnPage,
+    response=turn_response_schemas.TurnPage,
     summary="Find turns",
     openapi_extra={"parameters": TIMELINE_PARAMETERS},
 )
@@ -85,7 +86,7 @@ def asked_of(query: QueryDict) -> tuple[TimelineFilters, int]:
     return filters, int(limit)
 
 
-@router.get("/turns/{turn_id}", response=response_schemas.TurnNow, summary="Get a turn")
+@router.get("/turns/{turn_id}", response=turn_response_schemas.TurnNow, summary="Get a turn")
 def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     """Where it stands, and why it stopped."""
     return turn_now(selectors.turn_get(turn_id))
@@ -93,10 +94,12 @@ def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
 
 @router.get(
     "/turns/{turn_id}/attempts",
-    response=list[response_schemas.Attempt],
+    response=list[turn_response_schemas.Attempt],
     summary="List a turn's attempts, the calls of the model",
 )
-def turn_attempts(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
+def turn_attempts(
+    request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray
+) -> list[dict[str, Any]]:
     """Each as it was sent and answered, in order."""
     turn = selectors.turn_get(turn_id)
     raw = selectors.raw_responses_of(turn.id, most=api_serializers.MAX_SHOWN_RESPONSE)
@@ -108,28 +111,36 @@ def turn_attempts(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
             raw_response=raw.get(attempt.index),
             removed_at=turn.raw_removed_at,
         )
-        for attempt in selectors.attempts_of(turn.id)
+        for attempt in rows_array(request, response, selectors.attempts_of(turn.id), page, order="index")
     ]
 
 
-@router.get("/turns/{turn_id}/records", response=list[response_schemas.Record], summary="List a turn's records")
+@router.get("/turns/{turn_id}/records", response=list[turn_response_schemas.Record], summary="List a turn's records")
 def turn_records(
-    request: HttpRequest, turn_id: UUID, after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0
+    request: HttpRequest,
+    response: HttpResponse,
+    turn_id: UUID,
+    page: PagedArray,
+    after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
 ) -> list[dict[str, Any]]:
     """Its history: event, transitions, command, and what was observed. `after`: the `seq` of the last one you have."""
-    records = records_of(selectors.turn_get(turn_id).id, after=after)
-    return [api_serializers.record_json(record) for record in records]
+    records = list(records_of(selectors.turn_get(turn_id).id, after=after))
+    found = items_array(request, response, records, page)
+    return [api_serializers.record_json(record) for record in found]
 
 
 @router.get(
-    "/turns/{turn_id}/evaluations", response=list[response_schemas.Evaluation], summary="List a turn's evaluations"
+    "/turns/{turn_id}/evaluations", response=list[turn_response_schemas.Evaluation], summary="List a turn's evaluations"
 )
-def turn_evaluations(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
+def turn_evaluations(
+    request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray
+) -> list[dict[str, Any]]:
     """What the criteria said at every decision, in order."""
-    return [api_serializers.outcome_json(outcome) for outcome in selectors.outcomes_of(selectors.turn_get(turn_id).id)]
+    outcomes = list(selectors.outcomes_of(selectors.turn_get(turn_id).id))
+    return [api_serializers.outcome_json(outcome) for outcome in items_array(request, response, outcomes, page)]
 
 
-@router.post("/turns/{turn_id}/cancel", response={202: response_schemas.Turn}, summary="Cancel a turn")
+@router.post("/turns/{turn_id}/cancel", response={202: turn_response_schemas.Turn}, summary="Cancel a turn")
 def turn_cancel(request: HttpRequest, turn_id: UUID) -> Status[dict[str, Any]]:
     """The call or the tools in flight are ended soon; what had arrived is kept. 409 once the turn has ended."""
     turn = selectors.turn_get(turn_id)
@@ -137,7 +148,9 @@ def turn_cancel(request: HttpRequest, turn_id: UUID) -> Status[dict[str, Any]]:
     return Status(202, api_serializers.turn_json(selectors.turn_get(turn_id)))
 
 
-@router.post("/turns/{turn_id}/control", response={202: response_schemas.Turn}, summary="Hold, release or step a turn")
+@router.post(
+    "/turns/{turn_id}/control", response={202: turn_response_schemas.Turn}, summary="Hold, release or step a turn"
+)
 def turn_control(request: HttpRequest, turn_id: UUID, body: request_schemas.Control) -> Status[dict[str, Any]]:
     """With it, limits and the next request may be changed, or a tool's result given. 409 where it makes no sense."""
     turn = selectors.turn_get(turn_id)

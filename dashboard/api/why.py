@@ -5,10 +5,11 @@
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from dashboard.api import why_response_schemas
+from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.policies.stop_explanation import derivation_of, roads_told, why_told
 from dashboard.suggesting.selectors import suggestion_for
 from dashboard.suggesting.suggestion_text import told as suggested
@@ -33,6 +34,6 @@ def turn_verdict(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     by_alias=True,
     summary="List the roads a turn did not take",
 )
-def turn_roads(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
+def turn_roads(request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray) -> list[dict[str, Any]]:
     """At each step out of a deciding state, every other move the table allows, with its guard and how near it was."""
-    return roads_told(selectors.turn_get(turn_id))
+    return list(items_array(request, response, roads_told(selectors.turn_get(turn_id)), page))

@@ -10,7 +10,7 @@ from agentcore.reasons import NormalizedStopReason, StopReason
 from agentcore.replay import Certainty
 from agentcore.resource import RESOURCES
 from agentcore.why import Kind
-from dashboard.api import response_schemas
+from dashboard.api import configuration_response_schemas
 
 
 class Fact(BaseModel):
@@ -29,7 +29,7 @@ class WhyNode(BaseModel):
     name: str = Field(description="A word of the machine, of a policy (`limits.max_continuations`) or of the provider.")
     words: str
     facts: list[Fact]
-    source: response_schemas.PolicySource | None = Field(description="Of a clause: whose word it was.")
+    source: configuration_response_schemas.PolicySource | None = Field(description="Of a clause: whose word it was.")
     because: list["WhyNode"]
 
 

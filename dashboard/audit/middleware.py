@@ -20,13 +20,13 @@ from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.accounts.access import AccessForm, access_form_of
-from dashboard.accounts.roles import READING, SAFE_METHODS
+from dashboard.accounts.roles import READ_AUDIT, READING, SAFE_METHODS
 from dashboard.agents import change_tracking
 from dashboard.audit import services
 from dashboard.turns.ids import new_id
 
 NOT_OF_A_MEMBER = frozenset({AccessForm.OPEN, AccessForm.SHARED})
-TAKEN_AWAY = frozenset(route for route in READING if not route.startswith("audit"))
+TAKEN_AWAY = frozenset(route for route, permission in READING.items() if permission != READ_AUDIT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from typing import Any
 from dashboard.backtests.debugger import beyond_in_words, debugger_of
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.result_text import difference_in_words, percent
-from dashboard.backtests.tallies import SURE, Flip, Group
+from dashboard.backtests.selectors import whys_of
+from dashboard.backtests.tallies import SURE, Flip, Group, Undecided
 from dashboard.backtests.turn_judgement import DraftPolicy
+from dashboard.backtests.undecided_turns import ReasonView, reasons_view
 from dashboard.prices.templatetags.prices import dollars_in_words
 from dashboard.timeline.chips import Chip, chips_of
 from dashboard.turns.filters import TimelineFilters
@@ -120,6 +122,7 @@ class BacktestView:
     whole: GroupView
     groups: tuple[GroupView, ...]
     flips: tuple[FlipView, ...]
+    reasons: tuple[ReasonView, ...]  #: why turns are undecidable
     chips: tuple[Chip, ...]
     address: str  #: of its turns in the timeline
 
@@ -155,7 +158,7 @@ def signed(amount: float, words: Any) -> str:
 
 
 def backtest_view(backtest: Backtest, *, flips: bool = True) -> BacktestView:
-    """`flips`: with its flipped turns."""
+    """`flips`: with its flipped and its undecidable turns."""
     filters, _ = TimelineFilters.parse(backtest.filter)
     groups = [Group.stored(group) for group in backtest.groups]
     return BacktestView(
@@ -163,6 +166,7 @@ def backtest_view(backtest: Backtest, *, flips: bool = True) -> BacktestView:
         group_view(_whole(backtest, groups)),
         tuple(map(group_view, groups)),
         tuple(_flips(backtest)) if flips else (),
+        reasons_of(backtest) if flips else (),
         chips_of(filters),
         address_of(query_of(filters)),
     )
@@ -177,6 +181,12 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
         setattr(whole, name, sum(getattr(group, name) for group in groups))
     whole.about = None if any(group.about is None for group in groups) else sum(group.about or 0 for group in groups)
     return whole
+
+
+def reasons_of(backtest: Backtest) -> tuple[ReasonView, ...]:
+    """Why its undecidable turns are; empty where some were judged before reasons were counted."""
+    named = [Undecided(**turn) for turn in backtest.undecided]
+    return reasons_view(whys_of(backtest), named, DraftPolicy.of(backtest))
 
 
 def group_view(group: Group) -> GroupView:

@@ -126,7 +126,7 @@ def _store(part: Part, tally: Tally) -> None:
         backtest = Backtest.objects.select_for_update().get(id=part.backtest_id)
         if not Part.objects.filter(pk=part.pk, judged=False).update(judged=True):
             return
-        before = {name: getattr(backtest, name) for name in ("groups", "flips", "unended_turns")}
+        before = {name: getattr(backtest, name) for name in ("groups", "flips", "unended_turns", "undecided")}
         whole = added_up([before, tally.as_json()])
         total = backtest.total + tally.total().turns - part.total
         Backtest.objects.filter(id=backtest.id).update(**_columns(whole), total=total)

@@ -10,12 +10,12 @@ from django.db.models import QuerySet
 from dashboard.agents.models import Agent, Policy, PolicyAttachment, Project
 from dashboard.agents.selectors import agents_under
 from dashboard.backtests.models import Backtest
-from dashboard.backtests.tallies import Group
+from dashboard.backtests.tallies import Group, by_frequency
 from dashboard.turns.filters import MAX_VALUES
 from dashboard.turns.models import Cohort, Turn
 
 #: What no sentence about a backtest asks for, and may be large.
-LARGE = ("flips", "flipped_turns", "unended_turns")
+LARGE = ("flips", "flipped_turns", "unended_turns", "undecided")
 OFFERED = 200  #: words of each kind to choose from
 KEYS = (
     "status",
@@ -34,6 +34,7 @@ KEYS = (
     "unpriced",
     "flipped_turns",
     "unended_turns",
+    "undecided",
     "flips",
     "groups",
     "max_tokens",
@@ -56,7 +57,23 @@ def backtest_shown(backtest: Backtest) -> dict[str, Any]:
     about = any(Group.stored(group).is_about for group in backtest.groups)
     unended = sum(group.get("unended", 0) for group in backtest.groups)
     told = {key: getattr(backtest, key) for key in KEYS}
-    return {**told, "unended": unended, "tokens_estimated": about, "stands_for": stands_for}
+    whys = whys_of(backtest)
+    return {**told, "unended": unended, "whys": whys, "tokens_estimated": about, "stands_for": stands_for}
+
+
+def whys_of(backtest: Backtest) -> dict[str, int] | None:
+    """Its undecidable turns by reason, the most frequent first; None where some reasons were not counted."""
+    whole = Group("", "")
+    for group in backtest.groups:
+        whole.add(Group.stored(group))
+    return None if whole.whys is None else by_frequency(whole.whys)
+
+
+def backtest_summary(backtest: Backtest) -> dict[str, Any]:
+    """A backtest in a list: without its turns and groups."""
+    told = {key: getattr(backtest, key) for key in KEYS if key not in {*LARGE, "groups"}}
+    stands_for = backtest.stands_for.name if backtest.stands_for else None
+    return {**told, "id": backtest.id, "created_at": backtest.created_at, "stands_for": stands_for}
 
 
 def words_of_turns(*, project: Project) -> dict[str, list[str]]:

@@ -1,5 +1,6 @@
 """What a backtest found, as counts that add up: of turns, of parts, of the whole. Plain JSON when stored."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ class TurnVerdict:
     dollars: float | None = 0.0
     watched: bool = False
     certainty: str = "undecidable"  #: recorded, certain, estimated or undecidable
+    why: str = ""  #: an undecidable one's reason (`certainty_text.UNDECIDED`)
     uncounted: bool = False  #: tokens, and so the price, of what was recorded are our estimate
 
     @property
@@ -58,11 +60,13 @@ class Group:
     certain: int | None = 0
     estimated: int | None = 0
     about: int | None = 0  #: decided turns whose differences in tokens and price are estimates
+    #: the undecidable by reason; None where some were judged before reasons were counted
+    whys: dict[str, int] | None = field(default_factory=dict)
 
     @classmethod
     def stored(cls, group: Mapping[str, Any]) -> "Group":
         """From JSON as it was stored; what it did not count then is not known."""
-        return cls(**{**dict.fromkeys((*SURE, "about")), **group})
+        return cls(**{**dict.fromkeys((*SURE, "about", "whys")), **group})
 
     @property
     def turns(self) -> int:
@@ -91,6 +95,8 @@ class Group:
         self.about = (self.about or 0) + judged.about
         if judged.certainty in SURE:
             setattr(self, judged.certainty, (getattr(self, judged.certainty) or 0) + 1)
+        if judged.why:
+            self.whys = _summed(self.whys, {judged.why: 1})
 
     def add(self, other: "Group") -> None:
         for name in SUMMED:
@@ -98,6 +104,16 @@ class Group:
         for name in (*SURE, "about"):
             counts = (getattr(self, name), getattr(other, name))
             setattr(self, name, None if None in counts else sum(counts))
+        self.whys = _summed(self.whys, other.whys)
+
+
+def _summed(one: dict[str, int] | None, other: dict[str, int] | None) -> dict[str, int] | None:
+    return None if one is None or other is None else dict(Counter(one) + Counter(other))
+
+
+def by_frequency(whys: Mapping[str, int]) -> dict[str, int]:
+    """Counts by reason, the most frequent first."""
+    return dict(sorted(whys.items(), key=lambda each: (-each[1], each[0])))
 
 
 #: How certain a decided turn is. With the undecidable they add up to all turns.
@@ -132,13 +148,23 @@ class Flip:
     about: bool | None = None  #: its tokens are an estimate; None: judged before that was looked at
 
 
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """One undecidable turn, and why it is."""
+
+    turn: str
+    why: str
+
+
 @dataclass(slots=True)
 class Tally:
-    """Groups by provider and model; the first flipped turns, and the first of unknown end, by their ids."""
+    """Groups by provider and model; the first flipped turns; the first undecidable ones, and by their ids those of
+    unknown end."""
 
     groups: dict[tuple[str, str], Group] = field(default_factory=dict)
     flips: list[Flip] = field(default_factory=list)
     unended: list[str] = field(default_factory=list)
+    undecided: list[Undecided] = field(default_factory=list)
 
     def count(self, turn: Any, judged: TurnVerdict) -> None:
         """`turn`: with `id`, `provider` and `model`."""
@@ -148,6 +174,8 @@ class Tally:
             self.flips.append(Flip(str(turn.id), *ends))
         if judged.how == "unended" and len(self.unended) < LISTED:
             self.unended.append(str(turn.id))
+        if judged.why and len(self.undecided) < LISTED:
+            self.undecided.append(Undecided(str(turn.id), judged.why))
 
     def total(self) -> Group:
         whole = Group("", "")
@@ -157,8 +185,12 @@ class Tally:
 
     def as_json(self) -> dict[str, Any]:
         largest = sorted(self.groups.values(), key=lambda group: (-group.turns, group.provider, group.model))
-        groups, flips = [asdict(group) for group in largest], [asdict(flip) for flip in self.flips]
-        return {"groups": groups, "flips": flips, "unended_turns": self.unended}
+        return {
+            "groups": [asdict(group) for group in largest],
+            "flips": [asdict(flip) for flip in self.flips],
+            "unended_turns": self.unended,
+            "undecided": [asdict(turn) for turn in self.undecided],
+        }
 
     def _group(self, provider: str, model: str) -> Group:
         key = (provider, model)
@@ -168,13 +200,15 @@ class Tally:
 
 
 def added_up(found: Iterable[Mapping[str, Any]]) -> Tally:
-    """The tally of several parts; of the flipped turns those with the first ids, whichever part came first."""
+    """The tally of several parts; of the turns that are named those with the first ids, whichever part came first."""
     whole = Tally()
     for part in found:
         for group in part["groups"]:
             whole._group(group["provider"], group["model"]).add(Group.stored(group))
         whole.flips += [Flip(**flip) for flip in part["flips"]]
         whole.unended += part.get("unended_turns", [])
+        whole.undecided += [Undecided(**turn) for turn in part.get("undecided", [])]
     whole.flips = sorted(whole.flips, key=lambda flip: flip.turn)[:LISTED]
     whole.unended = sorted(whole.unended)[:LISTED]
+    whole.undecided = sorted(whole.undecided, key=lambda turn: turn.turn)[:LISTED]
     return whole

@@ -12,8 +12,8 @@ LISTED = 20  #: flipped turns that are named
 
 
 def lines_of(backtest: Backtest) -> Iterator[str]:
-    """Its sentence; what the decided turns would have cost; each provider and model, where there are several; and the
-    first flipped turns."""
+    """Its sentence; what the decided turns would have cost; each provider and model, where there are several; why turns
+    are undecidable; and the first flipped turns."""
     shown = backtest_view(backtest)
     said = in_words(backtest)
     yield f"{said[0].upper()}{said[1:]}."
@@ -21,6 +21,8 @@ def lines_of(backtest: Backtest) -> Iterator[str]:
     if len(shown.groups) > 1:
         for each in shown.groups:
             yield f"{each.group.provider} {each.group.model}: {counts_in_words(asdict(each.group))}"
+    for reason in shown.reasons:
+        yield f"{reason.count:,} undecidable: {reason.words} ({reason.why})"
     for flip in shown.flips[:LISTED]:
         about = ", ".join(filter(None, (flip.words, flip.difference, flip.flip.certainty)))
         yield f"{flip.flip.turn}  {flip.flip.ended} → {flip.flip.ends}  {about}"

@@ -21,13 +21,14 @@ from dashboard.backtests.recording_loader import TurnRow
 from dashboard.backtests.tallies import TurnVerdict
 from dashboard.prices.rates import rate_of
 from dashboard.prices.selectors import totals_price
+from dashboard.turns.certainty_text import NOT_JUDGED
 from dashboard.turns.fields import exact_json
 from dashboard.turns.models import Turn
 from dashboard.turns.shared_values import rules_of
 
 log = structlog.get_logger(__name__)
 
-UNDECIDABLE = TurnVerdict("undecidable")
+UNDECIDABLE = TurnVerdict("undecidable", why=NOT_JUDGED)
 NO_EXPERIENCE = Experience()
 KEPT = ("system_prompt", "model", "drop_repetitions", "tell_estimates", "revision")  #: a turn's own, under any draft
 KEPT_WORDS = 256  #: different words that turns ran under
@@ -107,8 +108,13 @@ def judge(
     found = None if policy is None else tried_under(recording, policy, experience=experience)
     if found is None or found.undecidable or found.final is None:
         how = "unended" if found is not None and goes_on(told, found, watched=watched) else ""
-        return replace(UNDECIDABLE, watched=watched, how=how)
+        return replace(UNDECIDABLE, watched=watched, how=how, why=why_undecided(found))
     return replace(_decided(told, recording, found.final, watched), certainty=found.certainty.value)
+
+
+def why_undecided(found: WhatIf | None) -> str:
+    """The name of the reason why a turn is undecidable."""
+    return NOT_JUDGED if found is None or found.why is None else found.why.value
 
 
 #: The turn would have been answered further than it was recorded.

@@ -1,0 +1,1 @@
+"""Comments that people attach to a step of a turn."""

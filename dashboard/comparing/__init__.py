@@ -1,0 +1,1 @@
+"""Two turns side by side: requests, paths, answers, figures."""

@@ -4,5 +4,5 @@
 through which such a program makes the simulator answer as a check needs it, and reads what each call was asked with:
 `request_schemas` and `response_schemas` are its shapes, `script_validation` makes of a body what the simulator plays,
 `routes` are its addresses.
-The seam is closed unless WHYSTOP_TEST_SEAM=1. docs/conformance-seam.md has an example.
+The seam is closed unless WHYSTOP_TEST_SEAM=1. docs/reference/conformance-seam.md has an example.
 """

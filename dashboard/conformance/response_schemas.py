@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from dashboard.api.response_schemas import Object
+from dashboard.api.response_fields import Object
 
 
 class Capabilities(BaseModel):

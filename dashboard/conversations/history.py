@@ -1,4 +1,4 @@
-"""What a turn is told of the turns before it: what was asked, and what was answered (docs/conversations.md)."""
+"""What a turn is told of the turns before it: what was asked, and what was answered (docs/how-to/conversations.md)."""
 
 from collections.abc import Iterable, Iterator
 

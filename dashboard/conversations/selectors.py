@@ -20,22 +20,20 @@ def conversation_get(conversation_id: UUID, *, project: Project) -> Conversation
     return Conversation.objects.get(pk=conversation_id, project=project)
 
 
-def conversation_list(
-    *, project: Project, agent_name: str | None = None, limit: int = DEFAULT_LIMIT
-) -> QuerySet[Conversation]:
-    """Newest first, each with its `used` tokens and the ids of its turns in order, `turn_ids` (None: no turn yet)."""
+def conversation_rows(*, project: Project, agent_name: str | None = None) -> QuerySet[Conversation]:
+    """Of one agent, or of all."""
     named = Q() if agent_name is None else Q(agent_name=agent_name)
-    found = Conversation.objects.filter(named, project=project).order_by("-id")[:limit]
-    return told(Conversation.objects.filter(pk__in=found.values("pk")))
+    return Conversation.objects.filter(named, project=project)
 
 
 def told(conversations: QuerySet[Conversation]) -> QuerySet[Conversation]:
+    """Newest first, each with its `used` tokens and the ids of its turns in order, `turn_ids` (None: no turn yet)."""
     in_turn = ArrayAgg("turns__id", filter=Q(turns__isnull=False), order_by="turns__position")
     return conversations.annotate(used=Coalesce(Sum("turns__tokens"), 0), turn_ids=in_turn).order_by("-id")
 
 
 def conversation_shown(conversation_id: UUID, *, project: Project) -> Conversation:
-    """One, as `conversation_list` has it."""
+    """One, as `told` has it."""
     return told(Conversation.objects.filter(project=project)).get(pk=conversation_id)
 
 

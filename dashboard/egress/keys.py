@@ -139,8 +139,17 @@ def fault(name: str, url: str) -> str | None:
         return f"WHYSTOP_KEY_NAMES binds {name} to other hosts; name another variable, or change the list."
     if names().holds(name):
         return _unnamed(name, urlsplit(url).hostname or "")
-    listed = ", ".join(dict.fromkeys(entry.pattern for entry in names().entries)) or "none"
-    return f"{name} is not among the variables that may be sent (WHYSTOP_KEY_NAMES: {listed})."
+    return f"{name} is not among the variables that may be sent (WHYSTOP_KEY_NAMES: {listed()})."
+
+
+def listed() -> str:
+    """The names and patterns that may be named, in words."""
+    return ", ".join(dict.fromkeys(entry.pattern for entry in names().entries)) or "none"
+
+
+def found() -> list[str]:
+    """The variables of the environment that may be named; for those who may name one, and nobody else."""
+    return sorted(name for name in os.environ if names().holds(name))
 
 
 def _unnamed(name: str, host: str) -> str:

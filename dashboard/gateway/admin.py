@@ -46,8 +46,8 @@ class GatewayKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ("name", "prefix", "created_by", "created_at", "mode", "expires_at", "revoked_at", "last_used_at")
     list_select_related = ("created_by",)
     search_fields = ("name", "prefix")
-    fields = ("name", "prefix", "scope", "mode", *LIMITS, "created_by", "created_at", "expires_at", "revoked_at",
-              "last_used_at")  # fmt: skip
+    fields = ("name", "prefix", "scope", "mode", "default_connection", *LIMITS, "created_by", "created_at",
+              "expires_at", "revoked_at", "last_used_at")  # fmt: skip
     readonly_fields = ("prefix", "created_by", "created_at", "revoked_at", "last_used_at")
     actions = ("revoke",)
 

@@ -7,7 +7,7 @@ of theirs, and goes on as it came. Strangers are answered before anything is rea
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote_to_bytes
@@ -19,16 +19,18 @@ from agentcore.values import replace
 from dashboard.gateway import stored_responses
 from dashboard.gateway.access import authentication, refusals
 from dashboard.gateway.access.authentication import Caller, Refusal
+from dashboard.gateway.address_faults import GEMINI_MODELS, MODELS, RESPONSES, refused_as, unknown_address, wrong_method
 from dashboard.gateway.model_list import IN_GEMINIS_FORM, IN_OPENAIS_FORM, models_of
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.routing import Route, Routes
 from dashboard.gateway.serving import request_relay
 from dashboard.gateway.serving.call_driver import GatewayContext
 from dashboard.gateway.serving.failure_response import BROKEN, UNSTORED, send_failure
+from dashboard.gateway.serving.file_requests import NOWHERE, FileRequest, connection_of, is_form, read_file_request
 from dashboard.gateway.serving.gateway_call import GatewayCall
 from dashboard.gateway.serving.json_array_stream import JsonArrayStream
 from dashboard.gateway.serving.request_body import MOST_VALUES_RELAYED, Receive, read_body
-from dashboard.gateway.serving.request_relay import Relay
+from dashboard.gateway.serving.request_relay import Relay, Relayed
 from dashboard.gateway.serving.response_writer import ResponseWriter, Send
 from dashboard.gateway.serving.schemas import schema_fault
 from dashboard.gateway.serving.turn_setup import PreparedCall, prepare_call, refused
@@ -36,23 +38,22 @@ from dashboard.gateway.serving.uploading import UPLOADED, Uploaded, place, read_
 from dashboard.gateway.wire.caller_dialect import CallerDialect
 from dashboard.gateway.wire.caller_dialects import BY_PATH, dialect_at
 from dashboard.gateway.wire.faults import Fault, unsupported
-from dashboard.gateway.wire.gemini.address import METHODS, parse_address, wants_array
+from dashboard.gateway.wire.file_routes import FileRoute, file_route
+from dashboard.gateway.wire.gemini.address import parse_address, wants_array
 from dashboard.gateway.wire.gemini.dialect import GEMINI
 from dashboard.gateway.wire.parsed_request import ParsedRequest
-from dashboard.gateway.wire.relay_routes import RELAYED, RelayRequest, relayed_at
+from dashboard.gateway.wire.relay_routes import RELAYED, relayed_at
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.turns.ids import new_id
 
 log = structlog.get_logger(__name__)
 
-MODELS, RESPONSES, GEMINI_MODELS = "/v1/models", "/v1/responses", "/v1beta/models"
 LARGE = 100_000  #: bytes of a body that takes milliseconds to read
 _POSTED = (*BY_PATH, *RELAYED, *sorted(UPLOADED))
 _OURS, _NOT_OURS = ("/v1/", "/v1beta/"), "/v1/traces/"
 
 Scope = MutableMapping[str, Any]
-Handed = RelayRequest | Uploaded
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -103,13 +104,15 @@ class Gateway:
         caller, path = await authentication.caller_of(scope["headers"]), scope["path"].rstrip("/")
         if isinstance(caller, Refusal):
             in_address = caller is refusals.NO_KEY and b"key" in parse_qs(scope["query_string"])
-            await outgoing.fault(_told(refusals.KEY_IN_ADDRESS if in_address else caller))
+            await outgoing.fault(refused_as(refusals.KEY_IN_ADDRESS if in_address else caller))
             return
         scope["query_string"] = _without_key(scope["query_string"])
-        if path not in _POSTED and parse_address(path) is None:
+        if (found := file_route(path)) is not None:
+            await self._file(scope, receive, outgoing, caller, found)
+        elif path not in _POSTED and parse_address(path) is None:
             await _not_posted(scope, path, outgoing, caller)
         elif scope["method"] != "POST":
-            await outgoing.fault(_wrong_method(scope, "POST"))
+            await outgoing.fault(wrong_method(scope, "POST"))
         elif path in UPLOADED:
             await self._upload(scope, receive, outgoing, caller, path)
         elif (reader := relayed_at(path)) is not None:
@@ -131,21 +134,53 @@ class Gateway:
                 if isinstance(relayed, Uploaded):
                     relayed.close()
 
-    async def _relay(
-        self, scope: Scope, receive: Receive, outgoing: ResponseWriter, caller: Caller, relayed: Handed | Fault | None
+    async def _file(
+        self, scope: Scope, receive: Receive, outgoing: ResponseWriter, caller: Caller, found: FileRoute
     ) -> None:
-        """What is no turn. `relayed`: None where the client has gone."""
+        """A file or a batch, which names no model."""
+        if scope["method"] not in found.methods:
+            await outgoing.fault(wrong_method(scope, " or ".join(found.methods)))
+            return
+        opened = await _opened()
+        name = await connection_of(scope, caller)
+        route = name if isinstance(name, Fault) else await opened.routes.connection(caller, name)
+        forms = opened.forms if is_form(scope, found) else Counter[str]()
+        with place(forms, str(caller.key_id or caller.user_id)) as full:
+            if isinstance(route, Fault):
+                await outgoing.fault(route)
+                return
+            asked = full or await read_file_request(scope, receive, found)
+            try:
+                await self._relay(scope, receive, outgoing, caller, asked, route)
+            finally:
+                if isinstance(asked, FileRequest):
+                    asked.close()
+
+    async def _relay(
+        self,
+        scope: Scope,
+        receive: Receive,
+        outgoing: ResponseWriter,
+        caller: Caller,
+        relayed: Relayed | Fault | None,
+        known: Route | None = None,
+    ) -> None:
+        """What is no turn. `relayed`: None where the client has gone; `known`: the route of what names no model."""
         if relayed is None:
             return
         opened = await _opened()
-        route = relayed if isinstance(relayed, Fault) else await self._route(relayed.model, caller, opened)
+        route: Route | Fault = known or NOWHERE
+        if isinstance(relayed, Fault):
+            route = relayed
+        elif not isinstance(relayed, FileRequest):
+            route = await self._route(relayed.model, caller, opened)
         if isinstance(relayed, Fault) or isinstance(route, Fault):
             assert isinstance(route, Fault), "a fault of the request is one of its route"
             await outgoing.fault(route)
         elif (fault := request_relay.refused(relayed, route)) is not None:
             await outgoing.fault(fault)
         elif (refusal := await caller.admit()) is not None:
-            await outgoing.fault(_told(refusal))
+            await outgoing.fault(refused_as(refusal))
         else:
             headers = _handed_up(scope["headers"], outgoing.door)
             relay = Relay(relayed, route, headers, caller, opened.context.transport, outgoing)
@@ -185,7 +220,7 @@ class Gateway:
         if fault is not None:
             return fault
         refusal = await caller.admit()
-        return prepare_call(new_id(), asked, route, caller) if refusal is None else _told(refusal)
+        return prepare_call(new_id(), asked, route, caller) if refusal is None else refused_as(refusal)
 
     async def _route(self, model: str, caller: Caller, opened: LoopResources) -> Route | Fault:
         """Where a request goes, if its caller may send it there."""
@@ -194,7 +229,7 @@ class Gateway:
             return route
         agent = route.name if route.agent_id is not None else None
         refusal = caller.allows(agent=agent, connection=route.connection.name, model=route.model)
-        return route if refusal is None else _told(refusal)
+        return route if refusal is None else refused_as(refusal)
 
 
 async def _opened() -> LoopResources:
@@ -227,12 +262,12 @@ async def _not_posted(scope: Scope, path: str, outgoing: ResponseWriter, caller:
     elif path.startswith(f"{RESPONSES}/") and path.count("/") == RESPONSES.count("/") + 1:
         await _kept(scope, outgoing, caller)
     else:
-        await outgoing.fault(_unknown(scope))
+        await outgoing.fault(unknown_address(scope, _POSTED))
 
 
 async def _models(scope: Scope, outgoing: ResponseWriter, caller: Caller) -> None:
     if scope["method"] not in ("GET", "HEAD"):
-        await outgoing.fault(_wrong_method(scope, "GET"))
+        await outgoing.fault(wrong_method(scope, "GET"))
         return
     wanted = scope["path"].removeprefix(GEMINI_MODELS).removeprefix(MODELS).strip("/")
     answer = await models_of(caller, wanted, IN_GEMINIS_FORM if outgoing.door is GEMINI else IN_OPENAIS_FORM)
@@ -247,7 +282,7 @@ async def _kept(scope: Scope, outgoing: ResponseWriter, caller: Caller) -> None:
     answer_id = scope["path"].rstrip("/").rpartition("/")[2]
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     if scope["method"] not in ("GET", "DELETE"):
-        answer: bytes | Fault = _wrong_method(scope, "GET or DELETE")
+        answer: bytes | Fault = wrong_method(scope, "GET or DELETE")
     elif query.get("stream", ["false"])[0].lower() == "true":
         answer = unsupported("stream", "an answer that is stored is told whole")
     else:
@@ -279,22 +314,3 @@ def _handed_up(headers: Iterable[tuple[bytes, bytes]], door: CallerDialect) -> d
 def _without_key(query: bytes) -> bytes:
     """A key beside the one that counts goes no further, and into no log."""
     return b"&".join(part for part in query.split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) != b"key")
-
-
-def _told(refusal: Refusal) -> Fault:
-    headers: Mapping[str, str] = refusal.headers()
-    return Fault(refusal.status, refusal.message, refusal.type, refusal.code, headers=tuple(headers.items()))
-
-
-def _unknown(scope: Scope) -> Fault:
-    message = (
-        f"Unknown request URL: {scope['method']} {scope['path'][:200]}. "
-        f"This gateway answers {', '.join(f'POST {path}' for path in _POSTED)}, GET {MODELS}, GET {MODELS}/…, "
-        f"GET or DELETE {RESPONSES}/…, POST {GEMINI_MODELS}/…:{'|'.join(METHODS)} and GET {GEMINI_MODELS}"
-    )
-    return Fault(404, message, code="unknown_url")
-
-
-def _wrong_method(scope: Scope, allowed: str) -> Fault:
-    message = f"Not allowed to {scope['method']} on {scope['path']} (HINT: use {allowed})."
-    return Fault(405, message, code="method_not_supported", headers=(("allow", allowed.replace(" or ", ", ")),))

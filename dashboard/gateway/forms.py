@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from django import forms
 
 from dashboard.agents.models import Agent, Connection, Project
-from dashboard.agents.selectors import agent_list, connection_list
+from dashboard.agents.selectors import agent_list, connection_list, project_default
 from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import GatewayKey
 
@@ -33,7 +33,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = GatewayKey
-        fields = ("name", "mode", *LIMITS)
+        fields = ("name", "mode", "default_connection", *LIMITS)
         widgets: ClassVar = {"name": forms.TextInput(attrs={"placeholder": "notebook, ci, …", "autocomplete": "off"})}
         error_messages: ClassVar = {"name": {"required": "Give the key a name that says what uses it."}}
 
@@ -41,6 +41,9 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **{"auto_id": "key-%s", **kwargs})
         self.fields["mode"].choices = [("", "as the agent says"), ("observe", "observe"), ("continue", "continue")]  # type: ignore[attr-defined]
         self.fields["mode"].label = "Mode"
+        self.fields["default_connection"].label = "Files and batches go to"
+        self.fields["default_connection"].empty_label = "the only connection that takes them"  # type: ignore[attr-defined]
+        self.fields["default_connection"].queryset = connection_list(project=project_default())  # type: ignore[attr-defined]
         for name in self.Meta.fields:  # the page says it in its own words
             self.fields[name].help_text = ""
         for name in LIMITS:

@@ -94,6 +94,14 @@ class GatewayKey(models.Model):
             MaxValueValidator(MOST_REQUESTS, "It must be at most 1,000,000; leave it empty for no limit."),
         ],
     )
+    default_connection = models.ForeignKey(
+        "agents.Connection",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Where files and batches go, which name no model.",
+    )
     tokens_per_minute = _tokens("tokens per minute", "Tokens, in and out, within 60 seconds. Empty: no limit.")
     tokens_per_day = _tokens("tokens per day", "Within a day (UTC). Empty: no limit.")
     tokens_per_month = _tokens("tokens per month", "Within a calendar month (UTC). Empty: no limit.")

@@ -88,6 +88,7 @@ class KeyView:
             "prefix": key.prefix,
             "scope": key.scope,
             "mode": key.mode or None,
+            "default_connection": key.default_connection.name if key.default_connection else None,
             "limits": {name: _number(getattr(key, name)) for name in LIMITS},
             "spent": {span: {"tokens": spent.tokens, "dollars": float(spent.dollars)} for span, spent in spans.items()},
             "created_at": key.created_at,

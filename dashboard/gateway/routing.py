@@ -115,6 +115,15 @@ class Routes:
         found = await self._find(caller.project, named)
         return _unknown(model) if found is None else found
 
+    async def connection(self, caller: Caller, name: str) -> Route | Fault:
+        """The route of what names no model, to a connection."""
+        route = await self._find(caller.project, AnyModel(name))
+        return (
+            Fault(404, f"There is no connection “{name[:200]}”.", code="connection_not_found")
+            if route is None
+            else route
+        )
+
     async def _find(self, project: UUID, named: Named) -> Route | Fault | None:
         key = (project, named)
         kept = self._kept.get(key)

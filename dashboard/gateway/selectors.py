@@ -88,5 +88,9 @@ def aliases_of(project: Project) -> QuerySet[Alias]:
 def keys_seen_by(user: User, *, project: Project) -> QuerySet[GatewayKey]:
     """The keys a user may look at and revoke: their own, or all where they look after keys. Revoked ones are gone, and
     those whose token was revoked."""
-    keys = GatewayKey.objects.standing().filter(project=project).select_related("created_by", "parent")
+    keys = (
+        GatewayKey.objects.standing()
+        .filter(project=project)
+        .select_related("created_by", "parent", "default_connection")
+    )
     return keys if may(user, ADMINISTER_KEYS) else keys.filter(created_by=user)

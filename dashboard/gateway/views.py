@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.roles import ADMINISTER_KEYS, MAKE_ALIAS, MAKE_KEY, may
 from dashboard.accounts.selectors import token_by
+from dashboard.agents.models import Project
 from dashboard.agents.selectors import agent_list, connection_list, project_default
 from dashboard.gateway import services
 from dashboard.gateway.forms import AliasForm, KeyForm
@@ -25,6 +26,8 @@ from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.overview import latest_calls, overview_of
 from dashboard.gateway.presenters import key_views
 from dashboard.gateway.selectors import aliases_of, keys_seen_by
+from dashboard.gateway.snippets import snippets_for
+from dashboard.gateway.validation import TRACES
 
 SPANS = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 
@@ -53,7 +56,7 @@ def keys(request: HttpRequest) -> HttpResponse:
         except ValidationError as error:
             form.add_error(None, error)
         else:
-            return _page(request, made=made, secret=secret, model=_model_of(made))
+            return _page(request, made=made, secret=secret)
     return _page(request, key_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
@@ -113,6 +116,7 @@ def _make(form: KeyForm, *, by: User, parent: ApiToken | None) -> tuple[GatewayK
         by=by,
         name=form.cleaned_data["name"],
         mode=form.cleaned_data["mode"],
+        default_connection=form.cleaned_data["default_connection"],
         scope=form.lines(),
         expires_at=timezone.now() + lifetime if lifetime else None,
         parent=parent,
@@ -120,13 +124,14 @@ def _make(form: KeyForm, *, by: User, parent: ApiToken | None) -> tuple[GatewayK
     )
 
 
-def _model_of(key: GatewayKey) -> str:
+def _model_of(project: Project, key: GatewayKey | None) -> str:
     """Something the key may call, to try it with."""
-    named = [entry for entry in key.scope if not entry.endswith("/*")]
-    if named or key.scope:
+    scope = key.scope if key is not None else []
+    named = [entry for entry in scope if not entry.endswith("/*") and entry != TRACES]
+    if scope:
         return named[0] if named else "connection/model"
     # One that answers in words, if there is any; of these the one that was made first.
-    agents = sorted(agent_list(project=key.project), key=lambda agent: (bool(agent.tools), agent.pk))
+    agents = sorted(agent_list(project=project), key=lambda agent: (bool(agent.tools), agent.pk))
     return agents[0].name if agents else "connection/model"
 
 
@@ -141,7 +146,11 @@ def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: objec
         "key_form": KeyForm(),
         "alias_form": AliasForm(project=project),
         "base_url": request.build_absolute_uri("/v1"),
-        "root_url": request.build_absolute_uri("/").rstrip("/"),
+        "snippets": snippets_for(
+            root=request.build_absolute_uri("/").rstrip("/"),
+            key=cast("str", context.get("secret", "")),
+            model=_model_of(project, cast("GatewayKey | None", context.get("made"))),
+        ),
         "may_make": may(user, MAKE_KEY),
         "own": sum(shown.key.created_by_id == user.pk for shown in shown_keys),
         "sees_all": may(user, ADMINISTER_KEYS),

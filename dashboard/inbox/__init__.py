@@ -1,6 +1,6 @@
 """What needs a person: held turns, approvals, and notices of what happened while nobody looked.
 
-models      `Notice`: an approval that expired, a prediction that failed; open until somebody has seen it
+models      `Notice`: an approval that expired, a prediction that failed, an alert; open until somebody has seen it
 services    a notice is put, or seen
 entries     one entry of the inbox, read from a held turn or a notice
 selectors   the inbox as it stands

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import structlog
+from django.urls import reverse
 
 from dashboard.inbox.models import Notice
 from dashboard.live.operator_view import Approval, approval_of
@@ -22,16 +23,24 @@ HEADINGS = {
     "held": ("Turn held", "held"),
     Notice.Kind.EXPIRED: ("Approval expired", "time_limit"),
     Notice.Kind.FAILED: ("Prediction failed", "failed"),
+    Notice.Kind.ALERT: ("Alert firing", "error"),
+    Notice.Kind.RESOLVED: ("Alert resolved", "completed"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`key` names it on a page; `told` says what happened, where no approval does."""
+    """`key` names it on a page; `told` says what happened, where no approval does.
+
+    `turn`: None where it is about something else. `about`: what was asked of the turn, or a title; `leads_to`: the path
+    of its page.
+    """
 
     kind: str
     key: str
-    turn: Turn
+    turn: Turn | None
+    about: str
+    leads_to: str
     since: datetime
     told: str = ""
     approval: Approval | None = None
@@ -52,11 +61,12 @@ class Entry:
     @property
     def said(self) -> str:
         """The whole of it in one line, for a notification."""
-        return f"{self.turn.agent_name}: {self.turn.input_text[:100]}"
+        return f"{self.turn.agent_name}: {self.about[:100]}" if self.turn else f"{self.about}: {self.told}"
 
 
 def entry_of_notice(notice: Notice) -> Entry:
-    return Entry(notice.kind, str(notice.id), notice.turn, notice.created_at, told=notice.told, notice=notice)
+    what = (notice.turn, notice.about, notice.leads_to)
+    return Entry(notice.kind, str(notice.id), *what, notice.created_at, told=notice.told, notice=notice)
 
 
 def entry_of_held(turn: Turn) -> Entry:
@@ -68,7 +78,8 @@ def entry_of_held(turn: Turn) -> Entry:
         log.exception("held_turn_unreadable", turn=str(turn.id))
         since, why, approval = None, "Why it is held cannot be read.", None
     kind = "approval" if approval else "held"
-    return Entry(kind, str(turn.id), turn, since or turn.created_at, why, approval)
+    leads_to = reverse("turns:detail", args=[turn.id])
+    return Entry(kind, str(turn.id), turn, turn.input_text, leads_to, since or turn.created_at, why, approval)
 
 
 @lru_cache(maxsize=256)

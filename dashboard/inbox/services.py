@@ -15,6 +15,16 @@ def notice_put(*, turn: Turn, kind: Notice.Kind, told: str) -> None:
     Notice.objects.create(project_id=turn.project_id, turn=turn, kind=kind, told=told)
 
 
+def notice_tell(*, project: Project, kind: Notice.Kind, title: str, address: str, told: str) -> None:
+    """Of something that is no turn. `address`: the path of its page."""
+    Notice.objects.create(project=project, kind=kind, title=title, address=address, told=told)
+
+
+def notices_withdraw(*, project: Project, address: str) -> None:
+    """Take back what nobody has seen yet of what has this page."""
+    Notice.objects.filter(project=project, address=address, seen_at=None).delete()
+
+
 def notices_see(*, project: Project, ids: Sequence[UUID], by: str) -> int:
     """Close these notices; returns how many were open. The first who saw one stays named."""
     waiting = Notice.objects.filter(project=project, id__in=ids, seen_at=None)

@@ -23,7 +23,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def see(request: HttpRequest, notice_id: UUID) -> HttpResponse:
-    """Close a notice; with `open`, go to its turn."""
+    """Close a notice; with `open`, go to what it is about."""
     project = project_default()
     try:
         notice = notice_get(project, notice_id)
@@ -32,4 +32,4 @@ def see(request: HttpRequest, notice_id: UUID) -> HttpResponse:
     notices_see(project=project, ids=[notice.id], by=cast("User", request.user).get_username())
     if request.headers.get("HX-Request"):
         return HttpResponse(status=204)
-    return redirect("turns:detail", notice.turn_id) if "open" in request.POST else redirect("inbox:page")
+    return redirect(notice.leads_to) if "open" in request.POST else redirect("inbox:page")

@@ -1,0 +1,1 @@
+"""A turn as a file: export, and import with verification."""

@@ -1,4 +1,4 @@
-"""A turn as one JSON object that imports elsewhere (docs/turn-file.md)."""
+"""A turn as one JSON object that imports elsewhere (docs/reference/turn-file.md)."""
 
 import base64
 import json

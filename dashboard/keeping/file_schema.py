@@ -1,4 +1,4 @@
-"""The shape of a turn file (docs/turn-file.md). Types are strict, unknown fields are refused.
+"""The shape of a turn file (docs/reference/turn-file.md). Types are strict, unknown fields are refused.
 
 What models and providers said is `Any`, for it may hold what no text may: U+0000 and lone surrogates.
 """

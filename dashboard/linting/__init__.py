@@ -1,0 +1,1 @@
+"""The report on stop reasons that may hide a truncation."""

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import structlog
 from channels.layers import get_channel_layer
 
-from dashboard.live.db_threads import in_database
+from dashboard.live.db_threads import LOOKS, in_turn
 from dashboard.live.scenes import PATIENCE, Scene
 from dashboard.live.subscriber import LOST, Subscriber
 
@@ -91,7 +91,8 @@ class BroadcastHub:
             self._end()
 
     async def _bring_up_to_date(self) -> None:
-        news = await in_database(self._look, {viewer.shows for viewer in self._viewers} - {LOST})
+        who = next((viewer.who for viewer in self._viewers), "")
+        news = await in_turn(LOOKS, who, self._look, {viewer.shows for viewer in self._viewers} - {LOST})
         messages = {
             shown: [{"type": "websocket.send", "text": text} for text in texts if text]
             for shown, (texts, _) in news.items()

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import structlog
 from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connections
 
+from dashboard.runtime.fair_queue import FairQueue, QueueSize
 from dashboard.runtime.statement_timeout import was_too_slow
 
 log = structlog.get_logger(__name__)
@@ -26,6 +28,13 @@ AWAY = (OperationalError, InterfaceError)
 #: Fewer threads than the pool has connections, so that a busy worker leaves some to the web.
 _THREADS = ThreadPoolExecutor(max_workers=12, thread_name_prefix="database")
 
+#: Live pages and streams that look, by user: each of a thousand sockets may show something else. Nobody is refused.
+LOOKS = QueueSize(places=3, of_one=1, waiting=100_000, waiting_of_one=100_000, seconds=3_600.0)
+#: What programs ask over their sockets, by user.
+COMMANDS = QueueSize(places=3, of_one=1, waiting=128, waiting_of_one=16, seconds=30.0)
+
+_lines: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[QueueSize, FairQueue]] = WeakKeyDictionary()
+
 
 async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a function that uses the ORM in a thread, and give its connection back afterwards."""
@@ -37,6 +46,19 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
             connections.close_all()
 
     return await asyncio.get_running_loop().run_in_executor(_THREADS, copy_context().run, work)
+
+
+async def in_turn(size: QueueSize, who: object, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """As `in_database`, when it is this user's turn. Its place stays taken for as long again as the work took, so that
+    one user has half a thread at most. Raises `FullError`."""
+    loop = asyncio.get_running_loop()
+    line = _lines.setdefault(loop, {}).setdefault(size, FairQueue(size))
+    await line.enter(str(who))
+    begun = loop.time()
+    work = asyncio.ensure_future(in_database(function, *args, **kwargs))
+    # Whoever waits for it may go; the thread does not.
+    work.add_done_callback(lambda _: loop.call_later(loop.time() - begun, line.leave, str(who)))
+    return await asyncio.shield(work)
 
 
 async def retrying(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

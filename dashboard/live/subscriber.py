@@ -19,11 +19,13 @@ LOST = object()  #: what a page shows whose viewer is lost and has not read yet:
 
 
 class Subscriber:
-    """`shows` is what the page will show once everything that waits is written; scenes say what it is made of."""
+    """`shows` is what the page will show once everything that waits is written; scenes say what it is made of. `who`:
+    the user whose page it is."""
 
-    __slots__ = ("_more", "_send", "_waiting", "level", "on_readable", "shows")
+    __slots__ = ("_more", "_send", "_waiting", "level", "on_readable", "shows", "who")
 
-    def __init__(self, send: Send, shows: object) -> None:
+    def __init__(self, send: Send, shows: object, who: object = "") -> None:
+        self.who = who
         self.shows: object = shows
         self.on_readable: Callable[[], None] = lambda: None  #: called when a lost viewer can be written to again
         self.level = asyncio.Event()  #: set while the page is known to be, or about to be, up to date

@@ -123,6 +123,7 @@ class Transport:
         body: bytes | Pieces,
         seconds: float | None,
         ended: Callable[[], bool] = lambda: False,
+        method: str = "POST",
     ) -> AsyncIterator[Head | bytes]:
         """Send a request; yields its `Head`, then the body's bytes as they come. A request whose used connection turns
         out to be closed, with no byte of an answer, is sent again once, on a fresh one.
@@ -132,7 +133,7 @@ class Transport:
         """
         try:
             async with asyncio.timeout(seconds):
-                async with await self._answer(url, headers, body) as answer:
+                async with await self._answer(method, url, headers, body) as answer:
                     yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
                     received = 0
                     with _FramingWatch(answer):
@@ -152,11 +153,15 @@ class Transport:
             return f"The provider at {_host(url)} could not be reached within {CONNECT_TIMEOUT:g} s."
         return f"The provider at {_host(url)} sent nothing for {self._silence:g} s (WHYSTOP_SILENCE_SECONDS)."
 
-    async def _answer(self, url: str, headers: dict[str, str], body: bytes | Pieces) -> aiohttp.ClientResponse:
+    async def _answer(
+        self, method: str, url: str, headers: dict[str, str], body: bytes | Pieces
+    ) -> aiohttp.ClientResponse:
         """The answer to a request, once its head has come."""
         assert self._session is not None, "used between enter and exit"
         headers = {**headers, "Content-Length": str(len(body))} if isinstance(body, Pieces) else headers
-        ask = partial(self._session.post, _target(url), headers=headers, allow_redirects=False, **await _way(url))
+        ask = partial(
+            self._session.request, method, _target(url), headers=headers, allow_redirects=False, **await _way(url)
+        )
         # The silence that aiohttp knows of begins once all of the body is sent; a server may never read it.
         patience = self._silence + len(body) / SLOWEST_UPLOAD
         try:
@@ -173,7 +178,9 @@ class Transport:
             raise
 
 
-def _sent(body: bytes | Pieces) -> bytes | io.BytesIO | AsyncIterator[bytes]:
+def _sent(body: bytes | Pieces) -> bytes | io.BytesIO | AsyncIterator[bytes] | None:
+    if not len(body):
+        return None
     if isinstance(body, Pieces):
         return body.read()
     return body if len(body) < LARGE_BYTES else io.BytesIO(body)

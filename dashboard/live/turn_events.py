@@ -16,7 +16,7 @@ import structlog
 from channels.layers import get_channel_layer
 from django.core.serializers.json import DjangoJSONEncoder
 
-from dashboard.live.db_threads import in_database
+from dashboard.live.db_threads import LOOKS, in_turn
 from dashboard.live.notifications import turn_group
 from dashboard.live.selectors import turn_now
 from dashboard.live.stream_limits import Caller, streams
@@ -101,7 +101,7 @@ async def followed(follower: Follower, caller: Caller) -> AsyncGenerator[list[Me
             while not streams.ending:
                 wake.clear()
                 try:
-                    told = await _looked(follower)
+                    told = await _looked(follower, caller.user)
                 except Exception as error:
                     # A database that is away: who comes back when it is there misses nothing.
                     log.warning("stream_failed", turn=str(follower.turn_id), error=str(error))
@@ -124,22 +124,22 @@ def _until_the_tick() -> float:
 _gathering: dict[tuple[UUID, int, DraftPosition], "asyncio.Task[tuple[Follower, list[Message]]]"] = {}
 
 
-async def _looked(follower: Follower) -> list[Message]:
+async def _looked(follower: Follower, who: int) -> list[Message]:
     """What there is to tell. Those who have been told as much and look at the same moment look once together."""
     known = (follower.turn_id, follower.seq, follower.place)
     if known not in _gathering:
-        _gathering[known] = asyncio.create_task(_look(known))
+        _gathering[known] = asyncio.create_task(_look(known, who))
     after, told = await asyncio.shield(_gathering[known])
     follower.seq, follower.place, follower.over, follower.behind = after.seq, after.place, after.over, after.behind
     return told
 
 
-async def _look(known: tuple[UUID, int, DraftPosition]) -> tuple[Follower, list[Message]]:
+async def _look(known: tuple[UUID, int, DraftPosition], who: int) -> tuple[Follower, list[Message]]:
     follower = Follower(*known)
     await asyncio.sleep(GATHER)
     # From here on it may be too early for what another has heard of.
     del _gathering[known]
-    return follower, await in_database(follower.look)
+    return follower, await in_turn(LOOKS, who, follower.look)
 
 
 @asynccontextmanager

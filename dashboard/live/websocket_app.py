@@ -37,7 +37,7 @@ class SceneSocketApp:
         given = QueryDict(scope.get("query_string", b"").decode("latin1"))
         scene, shows = self._enter(given, **scope["url_route"]["kwargs"])
         await send({"type": "websocket.accept"})
-        await _Visit(scene, Subscriber(send, shows)).stay(receive)
+        await _Visit(scene, Subscriber(send, shows, user.pk)).stay(receive)
 
 
 class _Visit:

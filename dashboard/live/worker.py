@@ -11,7 +11,10 @@ from procrastinate import App
 from procrastinate.contrib.django import app as django_app
 
 from dashboard.agents.selectors import project_default
+from dashboard.alerting import judging, mails
 from dashboard.backtests.tasks import backtests_requeue
+from dashboard.board import summing
+from dashboard.idempotency import services as idempotency
 from dashboard.ingest import span_store
 from dashboard.live.db_threads import in_database
 from dashboard.live.engine import engine
@@ -89,6 +92,10 @@ def _chores() -> tuple[tuple[Any, ...], ...]:
         (PARTITION_SECONDS, partitions.ensure),
         (PARTITION_SECONDS, partitions.drop_empty),
         (rollups.FOLD_SECONDS, rollups.fold_all),
+        (summing.SUM_SECONDS, summing.sum_all),
+        (judging.JUDGE_SECONDS, judging.alerts_judge),
+        (mails.SEND_SECONDS, mails.mails_send),
+        (PARTITION_SECONDS, mails.mails_sweep),
         (shadow_evaluation.SWEEP_SECONDS, shadow_evaluation.sweep),
         (outcome_comparison.SWEEP_SECONDS, outcome_comparison.sweep),
         (retention.SWEEP_SECONDS, retention.raw_sweep),
@@ -96,6 +103,7 @@ def _chores() -> tuple[tuple[Any, ...], ...]:
         (span_store.SWEEP_SECONDS, span_store.sweep),
         (sealing.SWEEP_SECONDS, sealing.sweep),
         (webhooks.SWEEP_SECONDS, webhooks.sweep),
+        (idempotency.SWEEP_SECONDS, idempotency.sweep),
         (run_links.SOON_SECONDS, run_links.sweep, run_links.SOON_REACH),
         (run_links.LATER_SECONDS, run_links.sweep, run_links.LATER_REACH),
     )

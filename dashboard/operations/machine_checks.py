@@ -28,7 +28,7 @@ def disk() -> Iterator[Finding]:
     folder = _environment().data_dir
     usage = shutil.disk_usage(folder)
     words = f"{usage.free / _GIB:,.1f} of {usage.total / _GIB:,.1f} GiB free for {folder}"
-    fix = "Free some space, or set how long raw answers are kept (docs/operations.md)."
+    fix = "Free some space, or set how long raw answers are kept (docs/how-to/operations.md)."
     yield graded(
         "disk",
         words,

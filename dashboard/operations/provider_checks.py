@@ -53,7 +53,7 @@ async def _finding(place: Place) -> Finding:
         words = f"{host}:{port} does not answer ({str(error) or type(error).__name__})"
         return Finding(place.name, state, words, "Start it, or correct its address.")
     if refused:
-        fix = "Allow it in WHYSTOP_EGRESS, or correct the address (docs/security.md)."
+        fix = "Allow it in WHYSTOP_EGRESS, or correct the address (docs/explanation/security.md)."
         return Finding(place.name, State.ERROR, f"{host}:{port} may not be called: {refused}", fix)
     return Finding(place.name, State.OK, f"{host}:{port} answers, {key}")
 

@@ -65,6 +65,8 @@ class ShadowVerdict(models.Model):
     calls_delta = models.BigIntegerField(default=0)
     #: recorded, certain, estimated or undecidable; empty: judged before it was kept
     certainty = models.TextField(default="", blank=True)
+    #: why it is undecidable (`certainty_text.UNDECIDED`); empty: it is not, or it was judged before it was kept
+    why = models.TextField(default="", db_default="", blank=True)
     parted_at = models.PositiveIntegerField(null=True)  #: the first record decided otherwise; null: none was
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -1,7 +1,7 @@
 """Reads: shadows and what they counted. What is not there raises `DoesNotExist`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
@@ -11,7 +11,7 @@ from agentcore.replay import Certainty
 from dashboard.agents.models import Policy
 from dashboard.agents.observe_policy import ENDLESS_CHARS
 from dashboard.backtests.result_text import counts_in_words
-from dashboard.backtests.tallies import SURE
+from dashboard.backtests.tallies import SURE, Undecided, by_frequency
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import UNFINISHED, Turn
@@ -46,6 +46,7 @@ class Tally:
     estimated: int | None = 0
     about: int = 0  #: of those decided, whose difference in tokens is an estimate, or may be one
     waiting: int = 0  #: ended and not judged yet; `MOST_WAITING` stands for more too
+    whys: dict[str, int] = field(default_factory=dict)  #: the undecidable by reason, as far as reasons were kept
 
     @property
     def judged(self) -> int:
@@ -82,7 +83,12 @@ def tally_of(shadow: Shadow) -> Tally:
         found |= dict.fromkeys(SURE)
     deltas = {"tokens_delta": found.pop("tokens_sum"), "calls_delta": found.pop("calls_sum")}
     waiting = 0 if shadow.ended_at else sum(turns[:MOST_WAITING].count() for turns in turns_unjudged(shadow))
-    return Tally(**found, **deltas, waiting=min(waiting, MOST_WAITING))
+    return Tally(**found, **deltas, waiting=min(waiting, MOST_WAITING), whys=_whys(shadow))
+
+
+def _whys(shadow: Shadow) -> dict[str, int]:
+    kept = shadow.verdicts.exclude(why="").values("why")
+    return by_frequency(dict(kept.annotate(turns=Count("pk")).values_list("why", "turns")))
 
 
 def turns_under(shadow: Shadow) -> QuerySet[Turn]:
@@ -140,6 +146,12 @@ def unended_of(shadow: Shadow) -> list[UUID]:
     """The first turns that would have gone on to an unknown end."""
     found = shadow.verdicts.filter(word=ShadowVerdict.Word.UNENDED).order_by("turn")
     return list(found.values_list("turn_id", flat=True)[:LISTED])
+
+
+def undecided_of(shadow: Shadow) -> list[Undecided]:
+    """The newest undecidable turns."""
+    found = shadow.verdicts.exclude(why="").order_by("-turn").values_list("turn_id", "why")
+    return [Undecided(str(turn_id), why) for turn_id, why in found[:LISTED]]
 
 
 def disagreements(shadow: Shadow) -> QuerySet[ShadowVerdict]:

@@ -22,7 +22,7 @@ from dashboard.agents.observe_policy import was_watched
 from dashboard.agents.policy_layers import layer_of, tried, versions_named
 from dashboard.agents.policy_resolution import Level
 from dashboard.agents.selectors import policy_version_active
-from dashboard.backtests.turn_judgement import KEPT, goes_on, tried_under
+from dashboard.backtests.turn_judgement import KEPT, goes_on, tried_under, why_undecided
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.policies.selectors import APART, turns_under, turns_unjudged
 from dashboard.policies.services import shadow_end
@@ -111,7 +111,8 @@ def verdict_of(shadow: Shadow, turn: Turn) -> ShadowVerdict:
     if imagined is None or imagined.undecidable or imagined.final is None or imagined.final.end is None:
         unended = imagined is not None and goes_on(turn, imagined, watched=was_watched(recording.policy))
         word, unknown = Word.UNENDED if unended else Word.UNDECIDABLE, Certainty.UNDECIDABLE.value
-        return ShadowVerdict(shadow=shadow, turn=turn, word=word, certainty=unknown, before=before)
+        why = why_undecided(imagined)
+        return ShadowVerdict(shadow=shadow, turn=turn, word=word, certainty=unknown, why=why, before=before)
     end, spent = imagined.final.end, imagined.final.own
     same = (end.status.value, end.terminal_reason) == (turn.status, turn.terminal_reason)
     return ShadowVerdict(

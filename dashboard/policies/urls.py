@@ -1,8 +1,8 @@
-"""`/policies/…`: policies looked at, compared, activated, attached, kept as a file; the ledger; shadows."""
+"""`/policies/…`: policies looked at, written, compared, activated, attached, kept as a file; the ledger; shadows."""
 
 from django.urls import path
 
-from dashboard.policies import policy_actions, views
+from dashboard.policies import draft_views, policy_actions, views
 from dashboard.predictions import live_views
 
 app_name = "policies"
@@ -12,6 +12,8 @@ urlpatterns = [
     path("ledger", views.ledger, name="ledger"),
     path("ledger/turns", views.stops, name="stops"),
     path("changes", views.changes, name="changes"),
+    path("new", draft_views.new, name="new"),
+    path("<uuid:policy_id>/change", draft_views.change, name="change"),
     path("file", policy_actions.export, name="export"),
     path("import", policy_actions.take_in, name="import"),
     path("attach", policy_actions.attach, name="attach"),

@@ -25,6 +25,7 @@ from dashboard.backtests.debugger import BEYOND, beyond_in_words, debugger_of
 from dashboard.backtests.presenters import group_view
 from dashboard.backtests.tallies import SURE, Group
 from dashboard.backtests.turn_judgement import DraftPolicy
+from dashboard.backtests.undecided_turns import reasons_view
 from dashboard.policies import selectors
 from dashboard.policies.audit_log import audit_entries
 from dashboard.policies.configuration_log import configuration_trail
@@ -139,12 +140,14 @@ def _shadow(shadow: Shadow) -> dict[str, Any]:
     flips, tally = selectors.disagreements(shadow)[: selectors.SHOWN], selectors.tally_of(shadow)
     counts = {name: getattr(tally, name) for name in (*COUNTED, *SURE)}
     shown = {"whole": group_view(Group("", "", **counts)), "most_waiting": selectors.MOST_WAITING}
-    asked = debugger_of(DraftPolicy.in_place(shadow.version), [flip.turn_id for flip in flips])
+    draft = DraftPolicy.in_place(shadow.version)
+    asked = debugger_of(draft, [flip.turn_id for flip in flips])
     return {
         "shadow": shadow,
         "is_active": policy_version_active(policy=shadow.version.policy) == shadow.version,
         "tally": tally,
         "flips": [(flip, asked.get(flip.turn_id, "")) for flip in flips],
+        "reasons": reasons_view(tally.whys, selectors.undecided_of(shadow), draft),
         "beyond": beyond_in_words({field: getattr(shadow.version, field) for field in BEYOND}),
         **shown,
     }

@@ -30,7 +30,7 @@ END $$
 """  # noqa: S608 - made of constants
 _told: WeakSet[Any] = WeakSet()  #: connections of the pool
 _NOT_ALLOWED = "42501"  #: SQLSTATE
-ABOUT = "Views for analysts: names and meanings that stay. Described in docs/sql.md."
+ABOUT = "Views for analysts: names and meanings that stay. Described in docs/how-to/sql.md."
 _VIEWS = Path(__file__).with_name("views.sql")
 _HEAD = re.compile(r"^-- view (\w+): (.+)$", re.MULTILINE)
 _COLUMN = re.compile(r"(?:AS )?(\w+),? -- (.+)$", re.MULTILINE)

@@ -1,4 +1,4 @@
--- The views of `whystop`, for analysts (docs/sql.md). What follows `--` after a column is its comment in the database.
+-- The views of `whystop`, for analysts (docs/how-to/sql.md). What follows `--` after a column is its comment in the database.
 -- Names and meanings stay; what they are read from may change.
 
 -- view turns: One user input until the final answer: one row a turn.

@@ -1,0 +1,1 @@
+"""Verification, what-if, sweep and re-run of a stored turn."""

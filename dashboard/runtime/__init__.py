@@ -1,0 +1,1 @@
+"""How the product runs: its processes, the server, the database, health and request limits."""

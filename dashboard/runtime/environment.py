@@ -13,6 +13,7 @@ import environ
 from dashboard.egress.keys import DEFAULT as DEFAULT_KEY_NAMES
 from dashboard.egress.keys import KeyNames
 from dashboard.egress.rules import Rules
+from dashboard.runtime.email_server import EmailServer
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.request_guard.cross_origin import origins_read
 from dashboard.runtime.request_guard.proxies import Proxies
@@ -42,6 +43,7 @@ class Environment:
     simulator_port: int  #: WHYSTOP_SIMULATOR_PORT; 0: the usual one, or any free one
     allowed_hosts: tuple[str, ...]  #: WHYSTOP_ALLOWED_HOSTS, by comma: names under which browsers come
     connections: int  #: WHYSTOP_CONNECTIONS: at once to this process; 0: as many as its open files allow
+    api_requests_per_minute: int  #: WHYSTOP_API_REQUESTS_PER_MINUTE: of one token, in each process; 0: any number
     connections_per_address: int  #: WHYSTOP_CONNECTIONS_PER_ADDRESS: of them from one other machine; 0: any number
     https: bool  #: WHYSTOP_HTTPS: browsers come by https, through a proxy
     hsts: str  #: WHYSTOP_HSTS: what browsers remember of that, `host`, `subdomains` or `preload`; empty: not decided
@@ -51,7 +53,7 @@ class Environment:
     bootstrap_token: str  #: WHYSTOP_BOOTSTRAP_TOKEN
     log_level: str  #: WHYSTOP_LOG_LEVEL
     log_format: str  #: WHYSTOP_LOG_FORMAT: a line is `name=value` (`logfmt`) or a JSON object (`json`)
-    test_seam: bool  #: WHYSTOP_TEST_SEAM: programs may script the simulator (docs/conformance-seam.md)
+    test_seam: bool  #: WHYSTOP_TEST_SEAM: programs may script the simulator (docs/reference/conformance-seam.md)
     debug: bool  #: WHYSTOP_DEBUG: Django's own debug pages
     files_dir: Path | None  #: WHYSTOP_FILES_DIR: the folder whose files the tool read_file may read
     mcp_stdio: bool  #: WHYSTOP_MCP_STDIO: MCP servers may be commands that Whystop runs
@@ -63,6 +65,9 @@ class Environment:
     otlp_headers: Mapping[str, str]  #: WHYSTOP_OTLP_HEADERS, by comma: name=value, sent along, percent-encoded
     otlp_content: bool  #: WHYSTOP_OTLP_CONTENT: with messages and answers
     cors_origins: frozenset[str]  #: WHYSTOP_CORS_ORIGINS, by comma: origins whose pages may call the gateway, or `*`
+    email: EmailServer  #: WHYSTOP_EMAIL_URL: the server that alerts are sent by; empty: none
+    email_from: str  #: WHYSTOP_EMAIL_FROM: the sender's address
+    address: str  #: WHYSTOP_ADDRESS: where people reach Whystop, for links in e-mail; empty: they have paths alone
     egress: Rules | None  #: WHYSTOP_EGRESS, by comma: what may be connected to; None: nothing was said
 
 
@@ -79,6 +84,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         simulator_port=_port(env, "WHYSTOP_SIMULATOR_PORT", 0),
         allowed_hosts=_list(env, "WHYSTOP_ALLOWED_HOSTS"),
         connections=_number(env, "WHYSTOP_CONNECTIONS", 4_096),
+        api_requests_per_minute=_number(env, "WHYSTOP_API_REQUESTS_PER_MINUTE", 30_000),
         connections_per_address=_number(env, "WHYSTOP_CONNECTIONS_PER_ADDRESS", 256),
         https=_switch(env, "WHYSTOP_HTTPS"),
         hsts=_choice(env, "WHYSTOP_HSTS", ("host", "subdomains", "preload")) if _text(env, "WHYSTOP_HSTS", "") else "",
@@ -100,6 +106,9 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         otlp_headers=_headers(env, "WHYSTOP_OTLP_HEADERS"),
         otlp_content=_switch(env, "WHYSTOP_OTLP_CONTENT"),
         cors_origins=_rules(env, "WHYSTOP_CORS_ORIGINS", "", origins_read),
+        email=_rules(env, "WHYSTOP_EMAIL_URL", "", EmailServer.read),
+        email_from=_text(env, "WHYSTOP_EMAIL_FROM", "whystop@localhost"),
+        address=_endpoint(env, "WHYSTOP_ADDRESS"),
         egress=_rules(env, "WHYSTOP_EGRESS", "", Rules.read) if _text(env, "WHYSTOP_EGRESS", "") else None,
     )
 

@@ -31,7 +31,6 @@ Application = Callable[..., Any]  #: ASGI, as our applications type it each in i
 _LOG = logging.getLogger(__name__)
 #: Bytes of one frame; twice what the API takes in a body, so that one too large is still answered in words.
 _FRAME = 4_000_000
-_FRAMES = 4  #: of one socket that are read before they are looked at
 _GRACE = 1  #: seconds a request under way has left when stopping; a stream would take for ever
 _WORKER_GRACE = 5.0  #: seconds
 #: New objects before the youngest are looked through, and so on: the default, 700, takes a tenth of a busy gateway.
@@ -142,10 +141,9 @@ def config_of(application: Application, census: ConnectionCensus | None = None) 
         server_header=False,
         proxy_headers=False,  # `guarding.arriving` reads them; uvicorn would believe any program on this machine
         timeout_graceful_shutdown=_GRACE,
-        # Compressing again for each viewer takes more than everything else of a push (docs/performance.md).
+        # Compressing again for each viewer takes more than everything else of a push (docs/explanation/performance.md).
         ws_per_message_deflate=False,
         ws_max_size=_FRAME,
-        ws_max_queue=_FRAMES,
     )
     config.census = ConnectionCensus(ResourceLimits()) if census is None else census
     return config

@@ -12,7 +12,7 @@ side,
 `app` brings them together. `cut_calls` has the forms of a cut tool call. `servers` has the models that do what real
 servers do beside answering: echo a prefill or refuse it, close a connection they promised to keep, begin a JSON grammar
 anew, leave out the token counts. `scripts` is the exception: models whose answers somebody writes down call by call,
-and who remember their calls (docs/conformance-seam.md).
+and who remember their calls (docs/reference/conformance-seam.md).
 
 | dialect            | address                                                      |
 |--------------------|--------------------------------------------------------------|

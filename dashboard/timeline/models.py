@@ -2,6 +2,7 @@
 
 Rollup       how many turns of a cohort began in a minute, an hour, a day, or ever
 Change       what has been added to the counts or taken from them and is not folded into the rollups yet
+ChangedMinute  a minute whose turns have changed since they were last summed for the metrics board
 SavedView    a timeline's filters under a name
 BulkAction   what somebody did to many turns at once: the audit, append-only
 """
@@ -32,6 +33,14 @@ class Change(models.Model):
     minute = models.DateTimeField()
     cohort = models.IntegerField()
     count = models.BigIntegerField()
+
+
+class ChangedMinute(models.Model):
+    """Turns that were made in this minute have changed since `dashboard.board.summing` last summed them."""
+
+    pk = models.CompositePrimaryKey("project_id", "minute")
+    project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, db_index=False, db_constraint=False)
+    minute = models.DateTimeField(db_index=True)
 
 
 class SavedView(models.Model):

@@ -1,0 +1,1 @@
+"""Turns: their storage, their reading, and the pages of one turn."""

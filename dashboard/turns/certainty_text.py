@@ -37,6 +37,13 @@ WHYS: Mapping[Why, str] = {
     Why.WORK: "imagining the rest would take too much work",
 }
 
+NOT_JUDGED = "not_judged"  #: why a stored turn is undecidable of which no what-if could be made
+#: Why a stored turn is undecidable, by the reason's name.
+UNDECIDED: Mapping[str, str] = {
+    **{why.value: words for why, words in WHYS.items()},
+    NOT_JUDGED: "its recording cannot be evaluated under this policy",
+}
+
 #: What is assumed, with a range for `{}`.
 ASSUMED: Mapping[Assumed, str] = {
     Assumed.REPEATS: "A continuation repeats {} tokens at the seam",
@@ -71,6 +78,11 @@ ENDS: Mapping[Assumed, tuple[str, str]] = {
 def why_in_words(why: Why | None) -> str:
     """Why a what-if is undecidable, as a part of a sentence; empty where it is not."""
     return "" if why is None else WHYS[why]
+
+
+def undecided_in_words(why: str) -> str:
+    """Why a stored turn is undecidable, as a part of a sentence. An unknown name stands for itself."""
+    return UNDECIDED.get(why, why)
 
 
 def assumption_shown(assumption: Assumption) -> dict[str, Any]:

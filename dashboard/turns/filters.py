@@ -45,8 +45,10 @@ RANGES: Mapping[str, tuple[str, str]] = {
 }
 NUMBERS = frozenset(name for pair in RANGES.values() for name in pair)
 FOLDS = ("runs",)
+#: What lists may be sorted by, beside their age.
+SORTED_BY = ("ended", "limit", "cost", "raw", "failed", "model", "cap", "tokens", "tries", "more", "took")
 #: Other orders than newest first; with `-`, the largest first.
-SORTS = tuple(f"{sign}{name}" for name in ("ended", "tokens", "took") for sign in ("", "-"))
+SORTS = tuple(f"{sign}{name}" for name in SORTED_BY for sign in ("", "-"))
 CHOICES: Mapping[str, tuple[str, ...]] = {"fold": FOLDS, "sort": SORTS}
 MOST = 2**63 - 1  #: Postgres' largest bigint
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -19,7 +19,7 @@ from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Turn
 from dashboard.turns.run_fold import find_folded
 from dashboard.turns.search_terms import words_query
-from dashboard.turns.sort_order import WINDOW, SortedPlace, beside, entries
+from dashboard.turns.sort_order import WINDOW, SortedPlace, beside, entries, window_of
 from dashboard.turns.turn_query import find
 
 __all__ = [
@@ -97,11 +97,12 @@ def _sorted(project: Project, filters: TimelineFilters, cursor: str | None, limi
         place = SortedPlace.read(cursor, filters.sort) if cursor else None
     except ValueError as error:
         raise BadCursorError(BadCursorError.__doc__) from error
-    ids = _ids(project, filters, Cursor(False, after(place.top)) if place else None, WINDOW + 1)
+    window = window_of(filters.sort, WINDOW)
+    ids = _ids(project, filters, Cursor(False, after(place.top)) if place else None, window + 1)
     if not ids:
         return Page([])
-    top, among = place.top if place else ids[0], WINDOW if len(ids) > WINDOW else 0
-    left = beside(entries(ids[:WINDOW], filters.sort), place, filters.sort)
+    top, among = place.top if place else ids[0], window if len(ids) > window else 0
+    left = beside(entries(ids[:window], filters.sort), place, filters.sort)
     back = place is not None and place.newer
     shown, more = left[:limit], len(left) > limit
     shown = shown[::-1] if back else shown

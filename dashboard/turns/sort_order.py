@@ -14,8 +14,25 @@ from uuid import UUID
 from dashboard.turns.models import Turn
 
 WINDOW = 2_000  #: turns
-#: What may be sorted by, and its column.
-COLUMNS: Mapping[str, str] = {"ended": "stop_reason", "tokens": "tokens", "took": "duration_ms"}
+#: Fewer where each turn's history has to be read for its place.
+WINDOWS: Mapping[str, int] = {"limit": 100}
+#: What is sorted by a column of the turn.
+COLUMNS: Mapping[str, str] = {
+    "ended": "stop_reason",
+    "raw": "raw_stop_reason",
+    "failed": "error_type",
+    "model": "model",
+    "cap": "max_tokens",
+    "tokens": "tokens",
+    "tries": "attempts",
+    "more": "continuations",
+    "took": "duration_ms",
+}
+#: What is sorted as words; everything else by its number.
+WORDS = frozenset({"ended", "limit", "raw", "failed", "model"})
+NANO = 10**9
+#: Of a turn, what its price is made of.
+PRICED_BY = ("id", "input_tokens", "output_tokens", "tokens_estimated", "base_snapshot")
 
 Entry = tuple[bool, Any, int]  #: in the order of the list, but for its direction; the id is the last
 
@@ -45,20 +62,40 @@ class SortedPlace:
         return urlsafe_b64encode(json.dumps([self.sort, self.top.int, self.entry, self.newer]).encode()).decode()
 
 
+def window_of(sort: str, most: int) -> int:
+    """How many of the newest turns are sorted."""
+    return min(most, WINDOWS.get(sort.removeprefix("-"), most))
+
+
 def _entry(sort: str, known: Any, value: Any, number: Any) -> Entry:
-    if not isinstance(value, str if "ended" in sort else int) or not isinstance(number, int):
+    kind = str if sort.removeprefix("-") in WORDS else int
+    if not isinstance(value, kind) or not isinstance(number, int):
         raise TypeError(value)
     return bool(known), value, number
 
 
 def entries(ids: list[UUID], sort: str) -> list[Entry]:
     """These turns in the order that `sort` names, `-` before it: largest first. What is not known is last."""
-    falling = sort.startswith("-")
-    column = COLUMNS[sort.removeprefix("-")]
-    found = Turn.objects.filter(id__in=ids).values_list("id", column)
-    nothing = "" if column == "stop_reason" else 0
-    made = [((value is None) != falling, nothing if value is None else value, turn.int) for turn, value in found]
+    falling, name = sort.startswith("-"), sort.removeprefix("-")
+    nothing: Any = "" if name in WORDS else 0
+    values = _values(ids, name).items()
+    made = [((value is None) != falling, nothing if value is None else value, turn.int) for turn, value in values]
     return sorted(made, reverse=falling)
+
+
+def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
+    """What each turn is sorted by; None where that is not known."""
+    if name in COLUMNS:
+        return dict(Turn.objects.filter(id__in=ids).values_list("id", COLUMNS[name]))
+    turns = Turn.objects.filter(id__in=ids)
+    if name == "limit":
+        from dashboard.suggesting.limit_order import limit_orders
+
+        return limit_orders(turns.select_related("agent__connection", "project"))
+    from dashboard.prices.selectors import prices_of
+
+    prices = prices_of(turns.only(*PRICED_BY))
+    return {turn: int(price.dollars * NANO) if price else None for turn, price in prices.items()}
 
 
 def beside(found: list[Entry], place: SortedPlace | None, sort: str) -> list[Entry]:

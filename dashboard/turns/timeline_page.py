@@ -10,11 +10,11 @@ from django.http import QueryDict
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.turns import selectors
-from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.filters import SORTED_BY, TimelineFilters
 from dashboard.turns.id_range import FIRST
 from dashboard.turns.models import Turn
 from dashboard.turns.run_fold import sums_of
-from dashboard.turns.sort_order import COLUMNS
+from dashboard.turns.sort_order import WORDS
 
 PAGE_LENGTH = 50
 MOST_COUNTED = 99
@@ -58,7 +58,7 @@ class TimelinePage:
     @property
     def headings(self) -> dict[str, "Heading"]:
         """What a click on the head of each column that sorts leads to."""
-        return {name: _heading(self.filters, name) for name in (*COLUMNS, "age")}
+        return {name: _heading(self.filters, name) for name in (*SORTED_BY, "age")}
 
     @property
     def socket(self) -> str:
@@ -72,7 +72,7 @@ def _heading(filters: TimelineFilters, name: str) -> Heading:
     if name == "age":
         return Heading(address_of(query_of(replace(filters, sort=""))), "" if filters.sort else "ascending")
     rising, falling = name, f"-{name}"
-    first, second = (rising, falling) if name == "ended" else (falling, rising)
+    first, second = (rising, falling) if name in WORDS else (falling, rising)
     sort = second if filters.sort == first else first
     aria = {rising: "ascending", falling: "descending"}.get(filters.sort, "")
     return Heading(address_of(query_of(replace(filters, sort=sort))), aria)

@@ -11,7 +11,9 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
+from django.utils import timezone
 
+from dashboard.agents.models import Project
 from dashboard.predictions.models import Prediction
 from dashboard.turns.models import Turn
 from dashboard.webhooks.events import Event, event_of, is_for
@@ -34,6 +36,13 @@ def body_of(kind: str, at: datetime, data: Mapping[str, Any]) -> str:
     """The request's body."""
     told = {"type": kind, "timestamp": at.astimezone(UTC).isoformat(), "data": data}
     return json.dumps(told, default=_plain, separators=(",", ":"))
+
+
+def announce(*, project: Project, kind: str, data: Mapping[str, Any]) -> None:
+    """Deliveries of an event that is about no turn, in the transaction of who calls."""
+    told = Webhook.objects.filter(project=project, enabled=True, events__contains=[kind])
+    body = body_of(kind, timezone.now(), data)
+    Delivery.objects.bulk_create([Delivery(webhook=webhook, kind=kind, body=body) for webhook in told])
 
 
 @transaction.atomic

@@ -15,10 +15,13 @@ from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.webhooks.models import Happened, Webhook
 
 ENDED, APPROVAL, PREDICTION = "turn.ended", "approval.wanted", "prediction.failed"
+ALERT_FIRED, ALERT_RESOLVED = "alert.fired", "alert.resolved"
 EVENTS: Mapping[str, str] = {
     ENDED: "A turn ended",
     APPROVAL: "A tool call awaits approval",
     PREDICTION: "A prediction failed",
+    ALERT_FIRED: "An alert fired",
+    ALERT_RESOLVED: "An alert was resolved",
 }
 TEST = "test"
 #: Of a turn, what is not told: its texts stay here, where it can be erased.

@@ -41,6 +41,12 @@ def deliveries_of(webhook: Webhook, *, before: UUID | None, state: str = "") -> 
     return Deliveries(items[:PAGE], items[PAGE - 1].id if len(items) > PAGE else None)
 
 
+def delivery_rows(webhook: Webhook, *, state: str | None, kind: str | None) -> QuerySet[Delivery]:
+    """With their tries; None: any."""
+    given = {name: value for name, value in {"state": state, "kind": kind}.items() if value is not None}
+    return Delivery.objects.filter(webhook=webhook, **given).prefetch_related("tries")
+
+
 def delivery_get(delivery_id: UUID, *, project: Project) -> Delivery:
     """With its webhook and its tries. Raises `Delivery.DoesNotExist`."""
     found = Delivery.objects.select_related("webhook", "turn").prefetch_related("tries")

@@ -28,23 +28,26 @@ document.addEventListener("htmx:wsAfterMessage", ({ target }) => {
   if (target.id === "inbox-socket") read(document.getElementById("inbox-badge"));
 });
 
-const button = document.getElementById("inbox-notify");
+/* A page that comes back out of htmx’s history has a new button, so that none is held. */
+const button = () => document.getElementById("inbox-notify");
 
 function show() {
-  button.setAttribute("aria-pressed", `${notifies()}`);
-  button.textContent = notifies() ? "Notifications are on" : "Notify me in this browser";
+  if (!button() || !("Notification" in window)) return;
+  button().hidden = false;
+  button().setAttribute("aria-pressed", `${notifies()}`);
+  button().textContent = notifies() ? "Notifications are on" : "Notify me in this browser";
 }
 
-if (button && "Notification" in window) {
-  button.hidden = false;
+async function turn() {
+  const wanted = !notifies();
+  if (wanted && (await Notification.requestPermission()) !== "granted") {
+    button().textContent = "Notifications are blocked in this browser’s settings";
+    return;
+  }
+  localStorage[KEY] = wanted ? "1" : "0";
   show();
-  button.addEventListener("click", async () => {
-    const wanted = !notifies();
-    if (wanted && (await Notification.requestPermission()) !== "granted") {
-      button.textContent = "Notifications are blocked in this browser’s settings";
-      return;
-    }
-    localStorage[KEY] = wanted ? "1" : "0";
-    show();
-  });
 }
+
+document.addEventListener("click", ({ target }) => target.closest("#inbox-notify") && turn());
+document.addEventListener("htmx:historyRestore", show);
+show();

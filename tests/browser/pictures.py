@@ -27,6 +27,11 @@ FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
 PICTURES: Mapping[str, str] = {
     "timeline": "/",
     "turn": "{cut}",
+    "agents": "/agents",
+    "agent": "/agents/support-writer",
+    "connections": "/connections",
+    "connection": "/connections/simulator",
+    "policy-draft": "/policies/{policy}/change",
     "live": "/agents/sim-essay/live?turn={cut_id}",
     "replay": "{exact}/replay?max_tokens=100",
     "sweep": "{exact}/replay/sweep",
@@ -47,7 +52,23 @@ PICTURES: Mapping[str, str] = {
 
 WIDE = {"width": 1920, "height": 1080}
 #: Pictures of the page to its end; the others end where the window does.
-WHOLE = {"admin", "backtest", "inbox", "raw", "unended", "limits", "map", "replay", "sweep", "tour", "track-record"}
+WHOLE = {
+    "admin",
+    "agent",
+    "agents",
+    "connection",
+    "connections",
+    "backtest",
+    "inbox",
+    "raw",
+    "unended",
+    "limits",
+    "map",
+    "replay",
+    "sweep",
+    "tour",
+    "track-record",
+}
 
 
 def take(link: str, *names: str) -> None:
@@ -157,7 +178,7 @@ def taken(browser: Browser, base: str, state: Any, name: str, address: str, sche
         expect(page.locator("main")).to_be_visible()
         if name == "tour":
             loaded(page)
-        if name == "policy-form":
+        if name in ("policy-form", "policy-draft"):
             page.get_by_role("button", name="Run the backtest").click()
             expect(page.locator("#backtest")).to_contain_text("done", timeout=LONG)
             page.locator("#backtest").scroll_into_view_if_needed()

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DESK, PHONE, NewPage
+from tests.browser.conftest import NewPage
 from tests.browser.journeys import played, scrolls_sideways
-
-LOOKS = [(viewport, scheme) for viewport in (DESK, PHONE) for scheme in ("light", "dark")]
+from tests.browser.looks import LOOKS
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +56,7 @@ def test_a_backtest_counts_four_certainties(page: Page, continued: str, cut_turn
         expect(page.locator(".outcomes")).to_contain_text(certainty)
 
 
-@pytest.mark.parametrize(("viewport", "scheme"), LOOKS, ids=["desk-light", "desk-dark", "phone-light", "phone-dark"])
+@pytest.mark.parametrize(("viewport", "scheme"), LOOKS)
 def test_pages_that_tell_certainties_do_not_scroll_sideways(
     new_page: NewPage, continued: str, viewport, scheme, tmp_path: Path
 ):

@@ -109,6 +109,7 @@ def take_it_elsewhere(page: Page, turn: str, elsewhere: Page, folder: Path, veri
     expect(elsewhere.locator("#verify")).to_contain_text("records replayed")
 
 
+@pytest.mark.nightly
 def test_what_was_cut_off_yesterday_is_understood_mended_and_told(
     page: Page, chrome: Browser, yesterday: None, elsewhere: Page, tmp_path: Path
 ):

@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.journeys import exported, played, scrolls_sideways
+from tests.browser.looks import LOOKS
 
 
 def test_the_same_file_again_leads_to_the_turn_that_is_here(page: Page, cut_turn: str, tmp_path: Path):
@@ -93,8 +94,7 @@ def test_a_comment_is_made_at_a_step_and_stands_there(page: Page, cut_turn: str)
     expect(page.locator("#comments")).to_contain_text("No comments yet")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(("viewport", "scheme"), LOOKS)
 def test_no_page_of_these_scrolls_sideways(new_page: NewPage, cut_turn: str, scheme: str, viewport: dict[str, int]):
     page = new_page(viewport=viewport, color_scheme=scheme)
     turn = cut_turn.rsplit("/", 1)[1]

@@ -7,7 +7,13 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
 from tests.browser.places import PAGES, addressed
+from tests.nightly import nightly
 
+#: Pages with the kinds of controls that there are; the others are made of the same, and are walked nightly.
+OF_EACH_KIND = {
+    "the timeline", "a turn", "what if", "a sweep", "two turns compared", "the map of limits", "an agent and its turn",
+    "the account", "a new policy", "agents", "keys",
+}  # fmt: skip
 STOPS = 40  #: of a page, that are tabbed through
 #: Elements, with their ::before and ::after, that would move for longer than a frame, or for ever.
 MOVING = """() => {
@@ -54,7 +60,7 @@ def walk(page: Page) -> tuple[list[int], list[str]]:
     return stops, unseen
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [name if name in OF_EACH_KIND else nightly(name) for name in PAGES])
 def test_nothing_moves_for_who_wants_no_motion_and_every_stop_of_tab_is_seen(
     new_page: NewPage, cut_turn: str, other_turn: str, name: str
 ):

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DESK, PHONE, NewPage
+from tests.browser.conftest import NewPage
 from tests.browser.journeys import played, scrolls_sideways
+from tests.browser.looks import LOOKS
 
 
 @pytest.fixture
@@ -21,8 +22,7 @@ def addresses(cut_turn: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(("viewport", "scheme"), LOOKS)
 def test_no_page_scrolls_sideways(new_page: NewPage, addresses: dict[str, str], scheme, viewport, tmp_path: Path):
     page = new_page(viewport=viewport, color_scheme=scheme)
     for name, address in addresses.items():

@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import parse_qs
 from uuid import uuid4
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
@@ -52,7 +53,7 @@ def drawer(page: Page) -> None:
 
 def test_a_turn_stops_at_a_breakpoint_a_limit_is_raised_by_hand_and_it_completes_and_says_who_did_it(page: Page):
     cut(page, max_tokens=150)
-    page.get_by_role("button", name="Take away the breakpoint continue pending").click()
+    page.get_by_role("button", name="Remove the breakpoint continue pending").click()
     expect(page.locator(".stops")).to_contain_text("No breakpoints")
     drawer(page)
     page.get_by_label("Max continuations", exact=True).fill("9")
@@ -94,6 +95,7 @@ def test_keys_release_and_step_and_keep_their_place(page: Page):
     expect(page.locator("#operate")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_a_turn_runs_to_a_state_and_an_operator_answers_for_the_model(page: Page):
     cut(page)
     page.get_by_label("Run to", exact=True).select_option("abort_partial")
@@ -126,6 +128,7 @@ def test_calls_wait_for_approval_with_their_time_and_run_as_they_were_changed(pa
     expect(results).to_have_text(["23", "as I say"])
 
 
+@pytest.mark.nightly
 def test_a_refusal_names_who_refused(page: Page):
     calling(page)
     page.get_by_role("button", name="Refuse").click()
@@ -153,6 +156,7 @@ def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_stays(page: Page)
     expect(page.get_by_label("System prompt")).to_have_value("Be brief.")
 
 
+@pytest.mark.nightly
 def test_of_two_operators_the_second_is_told_and_loses_nothing_of_what_was_typed(page: Page, new_page: NewPage):
     cut(page)
     other = new_page()
@@ -172,6 +176,7 @@ def test_of_two_operators_the_second_is_told_and_loses_nothing_of_what_was_typed
     expect(page.locator("#answer .act").last).to_contain_text("operator: step; system prompt “In my own words.”")
 
 
+@pytest.mark.nightly
 def test_the_drawer_sends_what_was_typed_and_after_a_refusal_that_once_more(page: Page):
     cut(page)
     drawer(page)
@@ -191,6 +196,7 @@ def test_the_drawer_sends_what_was_typed_and_after_a_refusal_that_once_more(page
     expect(page.locator("#answer .act").first).to_contain_text("max_tokens 70")
 
 
+@pytest.mark.nightly
 def test_what_is_too_large_to_be_sent_is_said_beside_it_and_stays(new_page: NewPage):
     page = new_page(missing=True)  # what is refused is a complaint of the browser's
     page.goto("/agents/sim-essay/live")
@@ -205,6 +211,7 @@ def test_what_is_too_large_to_be_sent_is_said_beside_it_and_stays(new_page: NewP
     expect(page.locator("#composer [role=alert]")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_what_no_server_answers_is_said_beside_it_and_can_be_sent_again(new_page: NewPage):
     page = new_page(missing=True)  # a browser complains of it too
     cut(page)
@@ -218,6 +225,7 @@ def test_what_no_server_answers_is_said_beside_it_and_can_be_sent_again(new_page
     expect(told).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_an_error_page_in_place_of_an_answer_is_said_in_the_form_and_what_was_typed_stays(new_page: NewPage):
     page = new_page(missing=True)
     page.goto("/agents/sim-essay/live")
@@ -231,6 +239,7 @@ def test_an_error_page_in_place_of_an_answer_is_said_in_the_form_and_what_was_ty
     expect(told).to_have_count(1)
 
 
+@pytest.mark.nightly
 def test_the_changes_as_a_page_of_their_own_lead_back_to_the_turn(page: Page):
     cut(page)
     page.goto(page.get_by_role("link", name="Change…").get_attribute("href") or "")
@@ -239,6 +248,7 @@ def test_the_changes_as_a_page_of_their_own_lead_back_to_the_turn(page: Page):
     expect(page.locator("#turn-head")).to_contain_text("Hold this.")
 
 
+@pytest.mark.nightly
 def test_without_scripts_the_changes_are_a_page_of_their_own(page: Page, new_page: NewPage):
     cut(page)
     plain = new_page(java_script_enabled=False, viewport={"width": 390, "height": 844})
@@ -249,6 +259,7 @@ def test_without_scripts_the_changes_are_a_page_of_their_own(page: Page, new_pag
     expect(plain.locator("#turn-head")).to_contain_text("Hold this.")
 
 
+@pytest.mark.nightly
 def test_the_controls_fit_a_phone(new_page: NewPage):
     phone = new_page(viewport={"width": 390, "height": 844})
     calling(phone)
@@ -260,6 +271,7 @@ def test_the_controls_fit_a_phone(new_page: NewPage):
     assert (box["x"], box["width"]) == (0, 390)
 
 
+@pytest.mark.nightly
 def test_when_the_time_of_an_approval_is_over_the_worker_acts_and_says_for_whom(page: Page):
     approvals = {"tools": ["calculator"], "seconds": 1, "otherwise": "run"}
     ask(page, agent(page, "sim-tools", max_tokens=400, tools=["calculator"], approvals=approvals), "Count this.")

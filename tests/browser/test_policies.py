@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
@@ -29,6 +30,7 @@ def opened(page: Page) -> None:
     page.get_by_role("link", name=POLICY, exact=True).click()
 
 
+@pytest.mark.nightly
 def test_a_limit_is_lowered_found_out_shadowed_and_rolled_back(page: Page):
     page.goto("/admin/agents/policy/add/")
     page.get_by_label("Name").fill(POLICY)

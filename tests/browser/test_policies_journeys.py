@@ -47,7 +47,7 @@ def opened(page: Page) -> None:
 
 def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     opened(page)
-    page.get_by_role("link", name="Change", exact=True).click()
+    page.get_by_role("link", name="Admin", exact=True).click()
     page.evaluate("window.same = true")
     page.get_by_label("Why").fill("Answers were cut.")
     page.get_by_label("Max continuations").fill("4")
@@ -125,7 +125,7 @@ def test_a_limit_is_raised_on_evidence_found_out_rolled_back_and_tried_in_the_sh
 
 def test_who_saves_while_the_backtest_is_being_started_does_not_lose_it(page: Page, last_week: None):
     opened(page)
-    page.get_by_role("link", name="Change", exact=True).click()
+    page.get_by_role("link", name="Admin", exact=True).click()
     page.get_by_label("Why").fill("In a hurry.")
     page.get_by_label("Max continuations").fill("7")
     page.get_by_label("Status").select_option("draft")

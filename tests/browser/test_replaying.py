@@ -2,12 +2,14 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import PHONE, NewPage
 from tests.browser.journeys import LONG, played, scrolls_sideways, until
 
 
+@pytest.mark.nightly
 def test_the_newest_answer_stays_even_where_an_older_one_comes_later(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay")
     held: list[Route] = []
@@ -71,6 +73,7 @@ def test_find_the_smallest_limit_that_completes_and_see_it_confirmed(page: Page)
     expect(page.locator("#what-if")).to_contain_text("same text as recorded")
 
 
+@pytest.mark.nightly
 def test_run_it_again_from_a_record_in_other_words_and_see_the_family(page: Page):
     turn = played(page, "sim-essay", "First words.", max_tokens=60)
     page.goto(f"{turn}/replay?max_tokens=400")
@@ -83,6 +86,7 @@ def test_run_it_again_from_a_record_in_other_words_and_see_the_family(page: Page
     expect(page.locator("#lineage")).to_contain_text("message 1 rewritten")
 
 
+@pytest.mark.nightly
 def test_going_on_live_finishes_what_the_recording_does_not_hold(page: Page):
     turn = played(page, "sim-essay", "Go on, then.", max_tokens=60)
     page.goto(f"{turn}/replay?max_continuations=9&max_total_completion_tokens=2000")

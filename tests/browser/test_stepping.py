@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import CHECKOUT, NewPage
 from tests.browser.journeys import played
+from tests.nightly import nightly
 
 ICON = "/static/img/icon.svg"  #: a browser looks for it whenever the address changes
 
@@ -71,6 +72,7 @@ def test_what_came_later_is_dimmed_and_the_state_is_lit(page: Page, turn: str):
     expect(page.locator('.piece[data-when="future"]')).to_have_count(3)
 
 
+@pytest.mark.nightly
 def test_each_transition_has_an_address(page: Page, turn: str, new_page: NewPage):
     page.keyboard.press("Home")
     page.keyboard.press("j")
@@ -88,6 +90,7 @@ def test_raw_bytes_come_when_they_are_asked_for(page: Page, turn: str):
     expect(page.locator("#attempt-2")).to_contain_text("chat.completion.chunk")
 
 
+@pytest.mark.nightly
 def test_without_scripts_the_buttons_step_by_the_server(new_page: NewPage, turn: str):
     plain = new_page(java_script_enabled=False)
     plain.goto(f"{turn}?step=3")
@@ -111,7 +114,7 @@ SEEN = """root => {
 }"""
 
 
-@pytest.mark.parametrize("agent", ["sim-essay", "sim-tools", "sim-flaky", "sim-cut-tool"])
+@pytest.mark.parametrize("agent", ["sim-cut-tool", *map(nightly, ("sim-essay", "sim-tools", "sim-flaky"))])
 def test_a_step_looks_the_same_whether_the_browser_or_the_server_made_it(page: Page, agent: str):
     turn = played(page, agent, "Step through this.", max_tokens=60 if agent == "sim-essay" else None)
     page.goto(turn)
@@ -163,6 +166,7 @@ def test_a_question_mark_lists_the_keys_and_escape_gives_the_focus_back(page: Pa
     expect(button).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_the_address_of_a_transition_can_be_copied(page: Page, turn: str, new_page: NewPage):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.keyboard.press("Home")
@@ -217,6 +221,7 @@ STEP = """async keys => {
 }"""
 
 
+@pytest.mark.nightly
 def test_a_turn_of_five_hundred_attempts_steps_without_asking(page: Page, environment: dict[str, str], record_property):
     django = {**environment, "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
     made = subprocess.run(

@@ -9,6 +9,7 @@ from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.journeys import LONG, alike, ask, ended, go_on, scrolls_sideways, until
 from tests.browser.test_accessible import check
 from tests.browser.test_operating import agent, held
+from tests.nightly import nightly
 
 
 def begun(page: Page, prompt: str, *, agent: str = "sim-essay", max_tokens: int = 60) -> str:
@@ -63,6 +64,7 @@ def cut(lines: list[WebSocketRoute]) -> None:
         lines.pop().close(code=1012)
 
 
+@pytest.mark.nightly
 def test_the_turn_under_way_is_watched_by_one_socket_and_the_conversation_by_another(page: Page):
     name = agent(page, "sim-essay", max_tokens=60, breakpoints=[{"state": "evaluate_stop"}])
     opened: list[WebSocket] = []
@@ -133,6 +135,7 @@ def test_a_page_whose_server_is_not_heard_from_says_that_it_may_be_old_until_it_
     expect(said).to_have_text("", timeout=LONG)
 
 
+@pytest.mark.nightly
 def test_who_slept_with_sockets_that_are_dead_and_do_not_know_it_catches_up_on_waking(page: Page, new_page: NewPage):
     address = begun(page, "Before I sleep.")
     ended(page)
@@ -158,7 +161,7 @@ def test_who_slept_with_sockets_that_are_dead_and_do_not_know_it_catches_up_on_w
     alike(sleeper, page)
 
 
-@pytest.mark.parametrize("cut_off", [False, True], ids=["shown out", "cut off and back"])
+@pytest.mark.parametrize("cut_off", [nightly(False, id="shown out"), pytest.param(True, id="cut off and back")])
 def test_a_page_whose_session_has_ended_asks_to_sign_in(new_page: NewPage, cut_off: bool):
     page = new_page(missing=True)
     lines: list[WebSocketRoute] = []
@@ -178,6 +181,7 @@ def test_a_page_whose_session_has_ended_asks_to_sign_in(new_page: NewPage, cut_o
     expect(page).to_have_url(re.compile("/sign-in/"), timeout=LONG)
 
 
+@pytest.mark.nightly
 def test_a_budget_drains_is_refused_when_used_up_and_is_raised_on_the_page(page: Page):
     page.goto("/agents/sim-essay/live")
     page.get_by_label("Conversation budget").fill("200")
@@ -198,6 +202,7 @@ def test_a_budget_drains_is_refused_when_used_up_and_is_raised_on_the_page(page:
     ended(page)
 
 
+@pytest.mark.nightly
 def test_without_scripts_a_conversation_goes_on(new_page: NewPage):
     page = new_page(java_script_enabled=False)
     page.goto("/agents/sim-refuse/live")
@@ -208,7 +213,7 @@ def test_without_scripts_a_conversation_goes_on(new_page: NewPage):
     expect(page.locator("#heading")).to_contain_text("2 turns")
 
 
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("viewport", [nightly(DESK, id="desk"), pytest.param(PHONE, id="phone")])
 def test_the_composer_stays_in_sight_and_nothing_scrolls_sideways(new_page: NewPage, viewport: dict[str, int]):
     page = new_page(viewport=viewport)
     begun(page, "Look at me.")
@@ -223,6 +228,7 @@ def test_the_composer_stays_in_sight_and_nothing_scrolls_sideways(new_page: NewP
     assert not scrolls_sideways(page)
 
 
+@pytest.mark.nightly
 def test_axe_complains_of_no_conversation_under_way_or_ended(page: Page):
     begun(page, "Read me aloud.")
     ended(page)

@@ -108,7 +108,8 @@ def test_what_if_tells_how_certain_it_is_and_what_it_assumes(whystop: Whystop, e
     assert (more.status, more.attempts, more.certainty) == ("completed", 1, "estimated")
     assert {each.name for each in more.assumes} == {"wording"}
     two = turn.what_if(max_tokens=100)
-    assert (two.certainty, len(two.endings)) == ("undecidable", 2)
+    assert (two.certainty, two.why, len(two.endings)) == ("undecidable", "assumptions", 2)
+    assert same.why is None
     assert {ending.status for ending in two.endings} == {"completed", "partial"}
     swept = turn.sweep("max_continuations", 0, 5)
     assert swept["certain"]["since"] == turn.continuations

@@ -16,6 +16,7 @@ from dashboard import client, client_wire, command_line
 from dashboard.client import Record, Turn
 from dashboard.client_values import read_as
 from dashboard.client_wire import Refused, Server, Unauthorized, Unreachable, deadline_in, followed, found_again
+from tests.examples import examples
 
 Answer = Callable[[str], bytes]  #: of a request's head
 
@@ -112,7 +113,7 @@ def whole(_: str) -> bytes:
 LONG = len(story(0))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(len(OPENED), LONG - 1), max_size=4))
 def test_wherever_the_stream_is_cut_nothing_is_missing_and_nothing_comes_twice(cuts: list[int]):
     def cut(at: int) -> Answer:

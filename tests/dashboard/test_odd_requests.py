@@ -28,6 +28,9 @@ NAMES = """
 """
 ODD = ["foo", "a\x00b\ud800"]
 BODIES = [b"\xff\xfe", b'{"name": "\\u0000\\ud800"}', b"[" * 5_000]
+#: Any body is a file to them, which a process of its own reads (three seconds each). That of one is enough here: what
+#: hostile files are answered with, `keeping` and `logs` ask without a process.
+IMPORTS = {"api/v1/turns/import", "api/v1/logs/import"}
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -91,7 +94,8 @@ def test_odd_parameters_are_answered_everywhere(asking: Client, turn: Turn, fail
     for route in ROUTES:
         path = address(route, turn)
         asking.generic("GET", "/", PATH_INFO=path, QUERY_STRING=query)
-        asking.generic("POST", "/", query, content_type=FORM, PATH_INFO=path)
+        if route not in IMPORTS:
+            asking.generic("POST", "/", query, content_type=FORM, PATH_INFO=path)
         if "<" in route:
             asking.generic("GET", "/", PATH_INFO=address(route, turn, odd.replace("\ud800", "\xff")))
     assert failures == []
@@ -100,8 +104,10 @@ def test_odd_parameters_are_answered_everywhere(asking: Client, turn: Turn, fail
 def test_odd_bodies_are_answered_everywhere(asking: Client, turn: Turn, failures: list[str]):
     for route in ROUTES:
         path = address(route, turn)
-        for body in BODIES if route.startswith("api/") else BODIES[:1]:
+        for body in BODIES if route.startswith("api/") and route not in IMPORTS else BODIES[:1]:
             asking.generic("POST", "/", body, content_type="application/json", PATH_INFO=path)
+        if route in IMPORTS:
+            continue
         asking.generic("POST", "/", b"\xff%ff%00=%ff&=&&%", content_type=FORM, PATH_INFO=path)
         asking.generic("POST", "/", b"garbage", content_type="multipart/form-data; boundary=x", PATH_INFO=path)
     assert failures == []

@@ -1,4 +1,4 @@
-"""`python -m tests.reference > docs/reference.md`"""
+"""`python -m tests.reference > docs/reference/library.md`"""
 
 import sys
 

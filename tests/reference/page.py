@@ -1,4 +1,4 @@
-"""docs/reference.md: the public names of the library with what their source says of them."""
+"""docs/reference/library.md: the public names of the library with what their source says of them."""
 
 from collections.abc import Iterator
 from textwrap import dedent
@@ -8,7 +8,8 @@ from tests.reference.sources import MODULES, Member, Module, Named, module_of
 _HEAD = """# Reference: `agentcore`
 
 Every public name of the library, from its docstrings; a test fails while this page is not current. To make it anew:
-`python -m tests.reference > docs/reference.md`. How the parts work together is told in [agentcore.md](agentcore.md).
+`python -m tests.reference > docs/reference/library.md`. The
+parts work together as [the library, by examples](../tutorial/agentcore.md) shows.
 
 Throughout: tokens are the provider's, characters are Unicode code points, times are seconds since the turn started,
 `None` means not known or no limit, as the name says. Values are frozen; nothing here does I/O.
@@ -16,7 +17,7 @@ Throughout: tokens are the provider's, characters are Unicode code points, times
 
 
 def page() -> str:
-    """The text of docs/reference.md."""
+    """The text of docs/reference/library.md."""
     modules = [module_of(name) for name in MODULES]
     index = "\n".join(f"- [`{m.name}`](#{_anchor(m.name)}): {_first_sentence(m.words)}" for m in modules)
     return "\n".join([_HEAD, index, "", *(line for module in modules for line in _module(module))])

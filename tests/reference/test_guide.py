@@ -6,7 +6,7 @@ from tests.reference.sources import ROOT
 
 
 def test_the_examples_of_the_guide_print_what_it_says():
-    guide = ROOT / "docs" / "agentcore.md"
+    guide = ROOT / "docs" / "tutorial" / "agentcore.md"
     results = doctest.testfile(str(guide), module_relative=False, encoding="utf-8")
     assert results.attempted > 15
     assert results.failed == 0

@@ -2,15 +2,21 @@
 
 import pytest
 
+from tests.reference import glossary
 from tests.reference.page import page
 from tests.reference.sources import MODULES, ROOT, module_of
 from tests.together import together
 
-PAGE = ROOT / "docs" / "reference.md"
+PAGE = ROOT / "docs" / "reference" / "library.md"
 
 
 def test_the_reference_in_the_docs_is_current():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.reference > docs/reference.md"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.reference > docs/reference/library.md"
+
+
+def test_the_glossary_in_the_docs_is_current():
+    written = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
+    assert written == glossary.page(), "run: python -m tests.reference.glossary > docs/reference/glossary.md"
 
 
 @together

@@ -1,4 +1,7 @@
-"""docs/conformance.md, made from the marks on the tests: `python -m tests.spec.conformance > docs/conformance.md`."""
+"""docs/reference/conformance.md, made from the marks on the tests.
+
+To make it anew: `python -m tests.spec.conformance > docs/reference/conformance.md`.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +15,7 @@ from tests.spec.rules import DOCUMENTS, Kind, Rule, rules_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-PAGE = ROOT / "docs" / "conformance.md"
+PAGE = ROOT / "docs" / "reference" / "conformance.md"
 
 #: The canonical words of a chat completion's end (finish-reason-canonicalization), each with what it needs beside it.
 CANONICAL = {
@@ -46,7 +49,7 @@ def proofs() -> list[Proof]:
 
 
 def page() -> str:
-    """The text of docs/conformance.md."""
+    """The text of docs/reference/conformance.md."""
     shown = proofs()
     kinds = Counter(proof.rule.kind for proof in shown)
     counted = ", ".join(f"{kinds[kind]} {kind}" for kind in Kind)
@@ -54,7 +57,7 @@ def page() -> str:
         "# Conformance\n\n"
         f"{len(shown)} rules of the five documents in `spec/` ({counted}), each with the test that shows it kept.\n\n"
         "Made from the marks on the tests in `tests/spec/`; a test fails while this page is not current. "
-        "To make it anew: `python -m tests.spec.conformance > docs/conformance.md`.\n\n"
+        "To make it anew: `python -m tests.spec.conformance > docs/reference/conformance.md`.\n\n"
         + "\n".join([*_documents(shown), *_decisions(), *_matrix()])
     )
 
@@ -71,7 +74,7 @@ def _documents(shown: list[Proof]) -> Iterator[str]:
 
 
 def _row(proof: Proof) -> str:
-    link = f"[{proof.test}](../{proof.file})"
+    link = f"[{proof.test}](../../{proof.file})"
     return f"| {_cell(proof.rule.sentence)} | {proof.rule.kind} | {link} |"
 
 

@@ -11,7 +11,7 @@ from tests.spec.rules import DOCUMENTS, rule
 
 def test_the_page_in_the_docs_is_current() -> None:
     assert conformance.PAGE.read_text(encoding="utf-8") == conformance.page(), (
-        "docs/conformance.md is not current; make it anew: python -m tests.spec.conformance > docs/conformance.md"
+        "run: python -m tests.spec.conformance > docs/reference/conformance.md"
     )
 
 

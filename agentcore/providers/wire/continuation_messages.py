@@ -27,7 +27,8 @@ SETTINGS = frozenset(
 )
 _QUOTED_CHARS = 200  #: how much of the end the model is shown: enough to find its place, also in code
 _QUOTED_WORDS = 40  #: how much of it shows which word stands last
-_BEFORE_SPACE = frozenset(".,;:!?)\"'”’")  #: what words are separated from by a space, beside a word
+_OPENING = frozenset("([{<«“‘„¿¡#@$£€\\")  #: marks that what follows is written to without a space
+_FENCE = "```"  #: a language or the end of a line follows
 
 
 class Going(NamedTuple):
@@ -89,8 +90,11 @@ def _hint(request: ChatRequest, continuation: Continuation) -> str:
 
 
 def _may_need_space(ending: str) -> bool:
+    """Whether a space could follow: after a word, after what ends one or stands between two, not inside of marks."""
     last = ending[-1:]
-    return last in _BEFORE_SPACE or (last.isalnum() and east_asian_width(last) not in ("W", "F"))
+    if not last or last.isspace() or last in _OPENING or east_asian_width(last) in ("W", "F"):
+        return False
+    return last != "`" or not (ending.endswith(_FENCE) or ending.count(last) % 2)
 
 
 def by_user_turn_trimmed(request: ChatRequest) -> Going:

@@ -8,6 +8,8 @@ from uuid import UUID
 from django import template
 from django.template.context import Context
 
+from dashboard.agents.models import Policy
+from dashboard.agents.policy_forms import PolicyForm
 from dashboard.agents.selectors import project_default
 from dashboard.backtests.forms import OverForm
 from dashboard.backtests.models import Backtest
@@ -50,9 +52,8 @@ def said(backtest: Backtest) -> str:
 
 
 @register.inclusion_tag("backtests/_panel.html", takes_context=True)
-def backtest_of_form(context: Context) -> dict[str, Any]:
-    """The panel in the admin's form of a policy; with what ran before, where the form comes back to be corrected."""
-    form, policy = context["adminform"].form, context.get("original")
+def backtest_of_form(context: Context, form: PolicyForm, policy: Policy | None) -> dict[str, Any]:
+    """The panel in the form of a policy; with what ran before, where the form comes back to be corrected."""
     over = OverForm(project_default(), policy, form.data if form.is_bound else None)
     return {
         "policy": policy,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dashboard.bench.abuse import connections, files, schemas
+from dashboard.bench.abuse import connections, files, schemas, websockets
 from dashboard.bench.abuse.attack_requests import Target
 from dashboard.bench.abuse.bystander import PER_SECOND, Heard, bystander
 from dashboard.bench.abuse.installation import Installation, Peak, installed
@@ -38,6 +38,10 @@ ATTACKS: Mapping[str, Callable[[Target], None]] = {
     "headers without end": connections.headers,
     "1,681 health checks": connections.checks,
     "pipelined sign-in pages": connections.pipelined,
+    "websocket handshakes": websockets.handshakes,
+    "websockets, all different": websockets.subjects,
+    "websocket frames": websockets.frames,
+    "half-sent websocket frames": websockets.halves,
     "imports that unpack": files.imports,
     "answers that unpack": files.answers,
     "800 invented models": files.names,

@@ -45,6 +45,7 @@ class Caller:
     user_id: int | None
     key_id: UUID | None = None  #: None: a user's token
     mode: str | None = None
+    default_connection: str | None = None  #: where what names no model goes
     scope: frozenset[str] = frozenset()  #: empty: everything
     limits: KeyLimits = NO_LIMITS
     aliases: Mapping[str, Target] = field(default_factory=dict, compare=False, repr=False)  #: of its project, by name

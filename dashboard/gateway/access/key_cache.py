@@ -166,8 +166,8 @@ class KeyCache:
             _answer(future, refusals.WRONG_KEY if held is None else held.answer())
 
     def _caller(self, found: KeyRow, reading: SyncResult) -> Caller | Refusal:
-        if not found.may_call:
-            return refusals.MAY_NOT
+        if found.barred is not None:
+            return found.barred
         meter = None
         if found.key_id is not None:
             meter = self._meters.get(found.key_id)

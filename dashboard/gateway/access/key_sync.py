@@ -12,13 +12,16 @@ from django.db import transaction
 
 from dashboard.accounts.models import ApiToken
 from dashboard.accounts.roles import START, may
+from dashboard.accounts.scopes import why_not
 from dashboard.accounts.services import api_tokens_used
 from dashboard.agents.selectors import project_default
 from dashboard.gateway import selectors
+from dashboard.gateway.access import refusals
 from dashboard.gateway.access.callers import Caller, Target
 from dashboard.gateway.access.key_counts import counts_add, keys_used
 from dashboard.gateway.access.key_meter import KeyMeter, StoredCounts, UnwrittenCounts
 from dashboard.gateway.access.limits import NO_LIMITS, KeyLimits
+from dashboard.gateway.access.refusals import Refusal
 from dashboard.gateway.models import GatewayKey
 
 
@@ -31,8 +34,9 @@ class KeyRow:
     user_id: int | None
     key_id: UUID | None = None
     token_id: int | None = None
-    may_call: bool = True
+    barred: Refusal | None = None  #: why no call may be made with it
     mode: str | None = None
+    default_connection: str | None = None
     scope: frozenset[str] = frozenset()
     limits: KeyLimits = NO_LIMITS
     expires_at: float | None = None
@@ -45,6 +49,7 @@ class KeyRow:
             user_id=self.user_id,
             key_id=self.key_id,
             mode=self.mode,
+            default_connection=self.default_connection,
             scope=self.scope,
             limits=self.limits,
             aliases=aliases,
@@ -95,6 +100,7 @@ def _of_key(key: GatewayKey) -> KeyRow:
         user_id=key.created_by_id,
         key_id=key.id,
         mode=key.mode or None,
+        default_connection=key.default_connection.name if key.default_connection else None,
         scope=frozenset(key.scope),
         limits=selectors.limits_of(key),
         expires_at=_seconds(key.expires_at),
@@ -102,13 +108,13 @@ def _of_key(key: GatewayKey) -> KeyRow:
 
 
 def _of_token(token: ApiToken) -> KeyRow:
-    """A token may call what its user may; there is one project so far."""
+    """A token may call what its user may, within its scopes; there is one project so far."""
     return KeyRow(
         project=project_default().id,
         name=f"{token.name} of {token.user.get_username()}",
         user_id=token.user_id,
         token_id=token.pk,
-        may_call=may(token.user, START),
+        barred=None if may(token.holder, START) else refusals.may_not(why_not(token.holder, START)),
         expires_at=_seconds(token.expires_at),
     )
 

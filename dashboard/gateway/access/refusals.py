@@ -56,12 +56,11 @@ UNREADABLE = Refusal(
     "The database does not answer, so this key cannot be looked up. Try again soon.",
     retry_after=2,
 )
-MAY_NOT = Refusal(
-    403,
-    "invalid_request_error",
-    "permission_denied",
-    "This token's user has read-only access and cannot start turns. Ask an administrator for the operator role.",
-)
+
+
+def may_not(why: str) -> Refusal:
+    """`why`: the scope or the right that is missing, in a sentence."""
+    return Refusal(403, "invalid_request_error", "permission_denied", why)
 
 
 def out_of_scope(*, key: str, wanted: str) -> Refusal:

@@ -14,6 +14,7 @@ from agentcore.errors import ErrorType, ProviderError
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.routing import Route
 from dashboard.gateway.serving.failure_response import STOPPING, send_failure
+from dashboard.gateway.serving.file_requests import FileRequest
 from dashboard.gateway.serving.passthrough import BEYOND, OURS, passed_through
 from dashboard.gateway.serving.request_body import DisconnectWatch, Receive
 from dashboard.gateway.serving.response_writer import JSON, ResponseWriter
@@ -29,8 +30,10 @@ from dashboard.metrics.calls import count_relayed
 
 log = structlog.get_logger(__name__)
 
+Relayed = RelayRequest | Uploaded | FileRequest
 
-def refused(relayed: RelayRequest | Uploaded, route: Route) -> Fault | None:
+
+def refused(relayed: Relayed, route: Route) -> Fault | None:
     """Why a request cannot go there."""
     if route.provider.name in relayed.dialects:
         return None
@@ -42,7 +45,7 @@ def refused(relayed: RelayRequest | Uploaded, route: Route) -> Fault | None:
 class Relay:
     """One request. `headers`: the caller's that go along."""
 
-    relayed: RelayRequest | Uploaded
+    relayed: Relayed
     route: Route
     headers: Mapping[str, str]
     caller: Caller
@@ -86,10 +89,11 @@ class Relay:
         own = route.provider.headers(key).items()
         headers = {name: value for name, value in own if name.lower() != "content-type"}
         headers |= {**self.headers, "Content-Type": self.relayed.content_type}
+        headers = {name: value for name, value in headers.items() if value}
         body = self.relayed.wire(route.model, route.system_prompt)
         # How many tokens a file is, nobody can tell by its bytes.
         self._spending.asked = len(body) if isinstance(body, bytes) else 0
-        posted = self.transport.post(url, headers=headers, body=body, seconds=None)
+        posted = self.transport.post(url, headers=headers, body=body, seconds=None, method=self.relayed.method)
         try:
             async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
                 async for part in parts:
@@ -128,8 +132,9 @@ class Relay:
         """What it used counts for its caller; that it was, in the metrics."""
         route = self.route
         used, address = self._spending.used(), route.connection.base_url
-        self.caller.charge(used, provider=route.provider.name, model=route.model, address=address)
-        count_relayed(route.provider.name, route.model, self.relayed.path, self.outgoing.status)
+        if self.relayed.metered:
+            self.caller.charge(used, provider=route.provider.name, model=route.model, address=address)
+        count_relayed(route.provider.name, route.model, self.relayed.label, self.outgoing.status)
 
 
 def _not_the_clients(status: int) -> Fault:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, ClassVar
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -54,10 +54,16 @@ class Uploaded:
     boundary: bytes
     file: IO[bytes]
     dialects: frozenset[str] = OPENAI
+    method: ClassVar[str] = "POST"
+    metered: ClassVar[bool] = True
 
     @property
     def content_type(self) -> str:
         return f"multipart/form-data; boundary={self.boundary.decode()}"
+
+    @property
+    def label(self) -> str:
+        return self.path
 
     def path_for(self, _model: str) -> str:
         """The path, which has no place for a model."""
@@ -66,6 +72,7 @@ class Uploaded:
     def wire(self, model: str, _prompt: str) -> Pieces:
         """The body for the model that was meant."""
         first = b'--%s\r\nContent-Disposition: form-data; name="model"\r\n\r\n%s\r\n' % (self.boundary, model.encode())
+        first = first if self.model else b""  # a form that named none goes on without one
         last = b"--%s--\r\n" % self.boundary
         length = len(first) + self.file.seek(0, 2) + len(last)
 
@@ -96,8 +103,11 @@ def place(taken: Counter[str], caller: str) -> Iterator[Fault | None]:
         taken += Counter()
 
 
-async def read_form(headers: Iterable[tuple[bytes, bytes]], receive: Receive, path: str) -> Uploaded | Fault | None:
-    """The form, whole and on the disk; None where the client has gone before. Who gets it closes it."""
+async def read_form(
+    headers: Iterable[tuple[bytes, bytes]], receive: Receive, path: str, *, named: bool = True
+) -> Uploaded | Fault | None:
+    """The form, whole and on the disk; None where the client has gone before. Who gets it closes it. `named`: it must
+    name a model."""
     told = dict(headers)
     kind, options = parse_options_header(told.get(b"content-type", b""))
     boundary = options.get(b"boundary", b"")
@@ -110,7 +120,7 @@ async def read_form(headers: Iterable[tuple[bytes, bytes]], receive: Receive, pa
     file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - it goes on from here
     fresh = secrets.token_hex(16).encode()
     read = await _read(_Form(boundary, file, fresh), receive)
-    model = read_model({"model": read}) if isinstance(read, str) else read
+    model = read_model({"model": read}) if isinstance(read, str) and named else read
     if not isinstance(model, str):
         file.close()
         return model

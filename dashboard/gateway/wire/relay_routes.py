@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from agentcore.providers.gemini.request import address_of
 from dashboard.gateway.wire.chat.request_parser import read_model
@@ -38,6 +38,13 @@ class RelayRequest:
     path: str
     dialects: frozenset[str]
     prompt: Callable[[MutableMapping[str, Any], str], None] = no_prompt  #: as a door's
+    method: ClassVar[str] = "POST"
+    metered: ClassVar[bool] = True  #: whether what the answer says it used counts
+
+    @property
+    def label(self) -> str:
+        """The path in the metrics."""
+        return self.path
 
     @property
     def content_type(self) -> str:

@@ -1,12 +1,16 @@
 """`{% policy_of_turn turn snapshot %}`, `{% policy_of_agent agent %}`: the numbers with where each comes from.
 
+`{% limits_of_agent agent may_change=… %}`: the same on the agent's page, where they are changed.
+
 `{% raw_removed turn %}`: that one of them had the raw answers removed.
 `{% why_of_turn turn derivation %}`: the derivation of its end, with whose word each clause was.
 """
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
+from django.urls import reverse
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.remedies import limits_spent
@@ -15,6 +19,7 @@ from dashboard.agents.models import Agent
 from dashboard.agents.policy_resolution import KEEP_RAW_DAYS
 from dashboard.policies.audit_log import shadow_in_words
 from dashboard.policies.field_sources import sources_of, sources_to_come
+from dashboard.policies.field_text import LEVEL_WORDS
 from dashboard.policies.overview import VersionStatus
 from dashboard.policies.stop_explanation import Why, why_of
 from dashboard.policies.stop_setting import stop_setting_of
@@ -43,6 +48,26 @@ def raw_removed(turn: Turn) -> dict[str, Any]:
 def policy_of_agent(agent: Agent) -> dict[str, Any]:
     """What the agent's next turn would run under."""
     return {"agent": agent, "sources": sources_to_come(agent)}
+
+
+@register.inclusion_tag("policies/_agent_limits_changed.html")
+def limits_of_agent(agent: Agent, *, may_change: bool) -> dict[str, Any]:
+    """The limits in force for the agent. `change`: the form that drafts others, for those who may."""
+    new = f"{reverse('policies:new')}?{urlencode({'agent': agent.name})}"
+    address = reverse("policies:change", args=[agent.policy_id]) if agent.policy_id else new
+    return {"agent": agent, "sources": sources_to_come(agent), "change": address if may_change else ""}
+
+
+@register.filter
+def field_id(field: str) -> str:
+    """Where a policy's form has the field."""
+    return f"id_{field.rpartition('.')[2]}"
+
+
+@register.filter
+def level_words(level: str) -> str:
+    """Where a policy comes from, without its name."""
+    return LEVEL_WORDS[level]
 
 
 @register.filter

@@ -9,6 +9,7 @@ from dashboard.gateway.serving.request_body import MOST_BYTES as MOST_GATEWAY
 from dashboard.gateway.serving.uploading import MOST_BYTES as MOST_FORM
 from dashboard.gateway.serving.uploading import UPLOADED
 from dashboard.gateway.wire.decompression import MOST_PACKED as MOST_EXPORT
+from dashboard.gateway.wire.file_routes import FILES
 from dashboard.keeping.file_reader import MAX_BYTES as MOST_FILE
 
 SMALL = 32_768  #: bytes that anybody may send anywhere; an address that is not below takes no more
@@ -32,7 +33,7 @@ _BELOW = (
     # As the gateway, the ingest knows its caller before it reads anything.
     ("/v1/traces/", BodyLimit(MOST_EXPORT, "an export of spans", asks=False)),
     ("/v1/logs/", BodyLimit(MOST_EXPORT, "an export of log records", asks=False)),
-    *((f"{path}/", BodyLimit(MOST_FORM, "a form to the gateway", asks=False)) for path in sorted(UPLOADED)),
+    *((f"{path}/", BodyLimit(MOST_FORM, "a form to the gateway", asks=False)) for path in sorted({*UPLOADED, FILES})),
     ("/v1/", _GATEWAY),
     ("/v1beta/", _GATEWAY),
     ("/api/v1/turns/import/", BodyLimit(MOST_FILE, "a turn file")),

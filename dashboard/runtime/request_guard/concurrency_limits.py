@@ -33,6 +33,8 @@ Scope = MutableMapping[str, Any]
 STRANGERS = QueueSize(places=2, of_one=2, waiting=512, waiting_of_one=64, seconds=5.0)
 DOWNLOADS = QueueSize(places=3, of_one=1, waiting=64, waiting_of_one=16, seconds=30.0)
 KNOWN = QueueSize(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=30.0)
+#: Of websockets. After a restart all pages open theirs again at once; those that find no place try again.
+HANDSHAKES = QueueSize(places=3, of_one=2, waiting=4_096, waiting_of_one=1_024, seconds=30.0)
 A_SECOND, AT_FIRST = 20.0, 200.0  #: requests of one address without credentials; this machine's are not counted
 KEPT = 10_000  #: credentials that worked, and addresses; beyond it the longest unused are forgotten
 _FILE = re.compile(r"/export/?$|/attempts/\d+/(?:raw|request|curl)/?$")
@@ -65,9 +67,11 @@ class ConcurrencyLimits:
         strangers: QueueSize = STRANGERS,
         known: QueueSize = KNOWN,
         downloads: QueueSize = DOWNLOADS,
+        handshakes: QueueSize = HANDSHAKES,
         processes: int = 1,
     ) -> None:
         self._strangers, self._known, self._downloads = FairQueue(strangers), FairQueue(known), FairQueue(downloads)
+        self._handshakes = FairQueue(handshakes)
         self._pace = RequestRate(A_SECOND / processes, AT_FIRST / processes)
         self._users: OrderedDict[str, str] = OrderedDict()  #: who was let in, by the digest of their credentials
 
@@ -83,6 +87,7 @@ class ConcurrencyLimits:
         if user is None and not is_near(scope) and not self._pace.may(who, now=time.monotonic()):
             raise FullError(own=True)
         line = self._line_of(scope["path"]) if user and not shared else self._strangers
+        line = self._handshakes if scope["type"] == "websocket" else line
         await line.enter(who)
         return RequestPlace(self, line, who, credential, scope, until_sent=line is self._downloads)
 

@@ -14,6 +14,7 @@ from django.db import InterfaceError, OperationalError
 
 from dashboard.accounts.access import is_machine
 from dashboard.accounts.error_responses import STRANGER
+from dashboard.accounts.websocket import NO_PLACE, TOO_MANY, deny
 from dashboard.runtime.error_responses import AWAY
 from dashboard.runtime.fair_queue import FullError
 from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of
@@ -56,6 +57,9 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
+        if scope["type"] == "websocket":
+            await self._shake_hands(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
@@ -74,6 +78,25 @@ class Guard:
                 exchange.leave()
         if exchange.refused is not None and not exchange.begun:
             await _answer(exchange.refused, send)
+
+    async def _shake_hands(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A websocket, which takes a place until it is answered whether it may come in."""
+        try:
+            place = await concurrency_limits_of_loop(self._processes).enter(scope)
+        except FullError as full:
+            await deny(scope, receive, send, TOO_MANY if full.own else NO_PLACE)
+            return
+
+        async def answered(message: Message) -> None:
+            if place is not None:
+                place.answered()
+            await send(message)
+
+        try:
+            await self._application(scope, receive, answered)
+        finally:
+            if place is not None:
+                place.leave()
 
 
 class _Exchange:

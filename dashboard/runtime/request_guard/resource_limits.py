@@ -23,5 +23,7 @@ class ResourceLimits:
     stalled_seconds: float = 30.0  #: in which a client has to take `stalled_bytes` of an answer that waits for it
     stalled_bytes: int = 8_192
     dropped_bytes: int = 64_000_000  #: read between two looks, of all clients that send on after their answer
+    frame_share: float = 0.05  #: of the event loop's time, for reading what all websockets send
+    frame_bytes: int = 64_000_000  #: of what all websockets have sent that is not whole, or waits to be looked at
     sweep_seconds: float = 1.0  #: between two looks at those that wait
     proxies: Proxies = NOBODY  #: whose connections are not counted by address

@@ -15,7 +15,7 @@ export function tell() {
     button.classList.toggle("held", wanted === "pause");
     button.classList.toggle("paused", byHand);
     button.lastChild.data = byHand ? "Resume" : "Pause";
-    button.title = byHand ? "Let new turns come in (p)" : "Hold the list still (p)";
+    button.title = byHand ? "Resume updates (p)" : "Pause updates (p)";
   }
   if (!socket || wanted === said) return;
   said = wanted;

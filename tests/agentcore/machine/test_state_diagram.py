@@ -6,7 +6,7 @@ from agentcore import State
 from agentcore.machine import state_diagram
 from agentcore.machine.states import TRANSITIONS
 
-PAGE = Path(__file__).parents[3] / "docs" / "state-machine.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "state-machine.md"
 
 
 def test_the_page_in_the_docs_is_current():

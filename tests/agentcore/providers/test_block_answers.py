@@ -29,6 +29,7 @@ from tests.agentcore.providers.wires import (
     sse,
     thought,
 )
+from tests.examples import examples
 
 BLOCKS = [
     said(0, "Gruß 😀\r\n"),
@@ -109,7 +110,7 @@ def check(response: ChatResponse) -> None:
     get_provider(response.provider).encode_request(ChatRequest("m", history, 9))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.sampled_from(["anthropic", "bedrock"]), st.dictionaries(KEYS, VALUES, max_size=8))
 def test_nothing_but_a_decode_error_comes_of_any_body(provider, payload):
     codec = get_provider(provider)
@@ -120,7 +121,7 @@ def test_nothing_but_a_decode_error_comes_of_any_body(provider, payload):
     error.message.encode()
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_nothing_but_a_decode_error_comes_of_any_events(data):
     provider = data.draw(st.sampled_from(["anthropic", "bedrock"]))
@@ -150,7 +151,7 @@ def bare_sse(*events: dict) -> bytes:
     return b"".join(f"data: {json.dumps(event)}\n\n".encode() for event in events)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(["anthropic", "bedrock"]), st.binary(max_size=60), st.binary(max_size=60), st.booleans())
 def test_nothing_but_a_decode_error_comes_of_any_bytes(provider, before, after, soundly_framed):
     body = before + converse({"messageStart": {}}) + after

@@ -1,9 +1,13 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentcore.messages import ChatRequest, Continuation
+from agentcore.providers import get_provider
 from agentcore.providers.wire.continuation_messages import (
+    SPACE,
     Going,
     by_hint_message,
     by_user_turn,
@@ -11,6 +15,7 @@ from agentcore.providers.wire.continuation_messages import (
     interrupted,
     sent_extra,
 )
+from tests.agentcore.playbook import Playbook, responded, started
 from tests.together import together
 
 
@@ -58,7 +63,10 @@ SPACED = "Your next words are appended directly to `{}`. Begin with a space if a
 
 
 @together
-@pytest.mark.parametrize("text", ["Then we run", "a, b,", "It ends.", 'He said "so"', "1 2 3"])
+@pytest.mark.parametrize(
+    "text",
+    ["Then we run", "It ends.", 'He said "so"', "1 2 3", "**bold**", "x = [1]", "a `b`", "5 %", "x =", "so —", "tak…"],
+)
 def test_where_a_space_may_be_due_at_the_seam_the_hint_asks_for_it(text):
     asked = request(text, hint_space=True)
     said = f"Go on.\n{SPACED.format(text)}"
@@ -68,11 +76,64 @@ def test_where_a_space_may_be_due_at_the_seam_the_hint_asks_for_it(text):
 
 
 @together
-@pytest.mark.parametrize("text", ["Then we run ", "a\n", "東京", "x = [", "", "```"])
+@pytest.mark.parametrize("text", ["Then we run ", "a\n", "東京", "x = [", "", "```", "a `", "«", "“"])
 def test_where_no_space_is_due_the_hint_is_said_alone(text):
     asked = request(text, hint_space=True)
     assert by_hint_message(asked)[-1] == ("system", "Go on.")
     assert by_user_turn(asked).system == "Go on."
+
+
+SAID = "We **run** a `loop` (once, or twice) — at 5 % of x = [1], “so” it said… and then: ends! café naïve"
+ANSWERS = [  # where the text of an answer stands, by dialect
+    ("openai", lambda text: {"choices": [{"finish_reason": "length", "message": {"content": text}}]}),
+    ("anthropic", lambda text: {"stop_reason": "max_tokens", "content": [{"type": "text", "text": text}]}),
+    ("gemini", lambda text: {"candidates": [{"finishReason": "MAX_TOKENS", "content": {"parts": [{"text": text}]}}]}),
+    ("cohere", lambda text: {"finish_reason": "MAX_TOKENS", "message": {"content": [{"type": "text", "text": text}]}}),
+    ("bedrock", lambda text: {"stopReason": "max_tokens", "output": {"message": {"content": [{"text": text}]}}}),
+    ("ollama", lambda text: {"done": True, "done_reason": "length", "message": {"content": text}}),
+    (
+        "openai_responses",
+        lambda text: {
+            "status": "incomplete",
+            "incomplete_details": {"reason": "max_output_tokens"},
+            "output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}],
+        },
+    ),
+]
+
+
+def told_in_parts(dialect, body, words, cuts, begins_with_space) -> tuple[str, list[str]]:
+    """The text that a provider has to say, cut after so many characters each time, as the product joins it; and what it
+    sent. `begins_with_space(asked)`: whether a message of it may begin with a space."""
+    codec, whole = get_provider(dialect), " ".join(words)
+    story, sent, at = (
+        Playbook(provider=dialect, extra={SPACE: True}, max_continuations=99, max_total_completion_tokens=9999)
+        >> started(),
+        [],
+        0,
+    )
+    for length in [*cuts, len(whole)]:
+        part = whole[at : at + length]
+        if at and not begins_with_space("Begin with a space" in str(codec.encode_request(story.command.request))):
+            part = part.lstrip(" ")
+        at += length
+        if part:
+            sent.append(part)
+            story = story >> responded(codec.decode_response(body(part)))
+    return story.snapshot.output_text, sent
+
+
+@pytest.mark.parametrize(("dialect", "body"), ANSWERS, ids=[dialect for dialect, _ in ANSWERS])
+@given(st.permutations(SAID.split()), st.lists(st.integers(3, 40), max_size=6), st.randoms())
+@settings(max_examples=25, deadline=None)
+def test_words_stay_apart_at_seams_where_a_provider_does_as_it_is_asked(dialect, body, words, cuts, chance):
+    """One that begins with a space where it is asked to and one is due, one that never does, one that does by chance.
+    Of each all that was sent stays, and nothing is added to it."""
+    text, sent = told_in_parts(dialect, body, words, cuts, lambda asked: asked)
+    assert (text, text.split()) == ("".join(sent), words)
+    for other in (lambda asked: False, lambda asked: chance.random() < 0.5):
+        text, sent = told_in_parts(dialect, body, words, cuts, other)
+        assert text == "".join(sent)
 
 
 def test_a_broken_call_is_not_asked_to_begin_with_a_space():

@@ -52,6 +52,7 @@ from tests.agentcore.playbook import (
     unknown,
     woke_up,
 )
+from tests.examples import examples
 
 Happening = Callable[[str], object]  #: from a word never said before to an event
 
@@ -201,7 +202,7 @@ def everything_said(story: Playbook) -> str:
     return answers + unjudged
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.data(), policies, breakpoints)
 def test_every_walk_ends_within_its_limits_loses_nothing_and_verifies(data, asked, stops):
     story, kept, interruptions = walk(data, asked, stops)
@@ -233,7 +234,7 @@ def test_every_walk_ends_within_its_limits_loses_nothing_and_verifies(data, aske
     assert (imagined.final, imagined.undecidable) == (story.snapshot, False)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data(), policies, breakpoints, policies, st.sampled_from([15, 40, 100]))
 def test_a_what_if_without_a_trace_judges_as_one_with_it(data, asked, stops, other, max_tokens):
     story, _, _ = walk(data, asked, stops)

@@ -43,6 +43,7 @@ from tests.agentcore.playbook import (
     woke_up,
 )
 from tests.agentcore.replay.obedient import Says, play, text_of
+from tests.examples import examples
 
 ESSAY = text_of(300)
 
@@ -296,7 +297,7 @@ def test_a_forks_recording_begins_at_its_base_and_takes_the_new_limits():
     assert fewer.final.end.output_text == ESSAY[: 3 * 60 * 4]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.integers(1, 80).map(lambda n: n * 5),
     st.integers(2, 60).map(lambda n: n * 5),  # tokens of four characters: more than a call may repeat

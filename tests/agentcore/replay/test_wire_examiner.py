@@ -1,7 +1,8 @@
 """What-ifs are examined once more, on the wire: bodies of chat completions, by a provider with the habits of real ones.
 
 `recorded` and `certain` must be right always, `estimated` nine times in ten under the stated assumptions. How often a
-what-if is undecidable is told by class in `docs/certainty.md`: `python -m tests.agentcore.replay.test_wire_examiner`.
+what-if is undecidable is told by class in `docs/explanation/certainty.md`:
+`python -m tests.agentcore.replay.test_wire_examiner`.
 """
 
 import json
@@ -185,6 +186,7 @@ def test_no_class_of_providers_makes_a_sure_claim_wrong(name):
     assert counts[Certainty.UNDECIDABLE, None] <= 0.5 * CASES
 
 
+@pytest.mark.nightly
 def test_estimates_come_true_nine_times_in_ten():
     counts = Counter()
     for name in CLASSES:

@@ -1,11 +1,25 @@
 import pytest
+from django.core.exceptions import ValidationError
 from django.test import Client
 
 from dashboard.accounts import services
 from dashboard.accounts.models import ApiToken, User
+from dashboard.api import turn_files
 
 #: The name that a browser on this machine asks for; one-time codes work only there.
 HERE = "127.0.0.1:8321"
+
+
+@pytest.fixture
+def no_file_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import is let through, and refuses its file: a process of its own reads it, which takes seconds, and sees no
+    row of this test's."""
+
+    def refused(**_: object) -> None:
+        raise ValidationError("No file is read here.")
+
+    monkeypatch.setattr(turn_files, "turn_import_apart", refused)
+    monkeypatch.setattr(turn_files, "log_import_apart", refused)
 
 
 @pytest.fixture

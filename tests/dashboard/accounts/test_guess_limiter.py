@@ -125,7 +125,7 @@ def test_a_success_between_leaves_the_failures_where_they_are(monkeypatch: pytes
 
 
 def test_the_page_on_security_has_these_limits():
-    page = (Path(__file__).parents[3] / "docs" / "security.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "explanation" / "security.md").read_text()
     words = {60: "a minute", 600: "in ten minutes", 3600: "an hour"}
     said = [f"| {limit.guesses} {words[int(limit.within.total_seconds())]} |" for limit in LIMITS.values()]
     rows = [line for line in page.split("\n## Sign-in\n")[1].split("\n## ")[0].splitlines() if line.startswith("| ")]

@@ -33,7 +33,7 @@ from dashboard.accounts.roles import (
 from dashboard.agents.selectors import project_default
 from dashboard.turns.models import Turn
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_file_is_read")]
 MIGRATION = import_module("dashboard.accounts.migrations.0002_roles")
 LATER = import_module("dashboard.accounts.migrations.0003_roles_of_policies")
 GATEWAY = import_module("dashboard.accounts.migrations.0004_roles_of_the_gateway")

@@ -8,11 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
-from django.core.exceptions import ValidationError
 
 from dashboard.accounts.access import AccessForm, access_form_of
 from dashboard.accounts.roles import ELSEWHERE, SAFE_METHODS, needed, needs_session
-from dashboard.api import turn_files
 from dashboard.sharing.views import WRONG_TOKENS
 from tests.dashboard.accounts.walked_routes import ANY as EVERY
 from tests.dashboard.accounts.walked_routes import READ, SERVED
@@ -63,11 +61,7 @@ STREAMS = {"api/v1/turns/<turn_id>/events", "api/v1/turns/export"}
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    def no_file(**_: object) -> None:
-        raise ValidationError("An import runs in a process of its own, which sees no row of this test's.")
-
-    monkeypatch.setattr(turn_files, "turn_import_apart", no_file)
+def world(no_file_is_read: None) -> World:
     WRONG_TOKENS.forget("127.0.0.1")
     return made_world()
 

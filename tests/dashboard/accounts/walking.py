@@ -22,6 +22,7 @@ from dashboard.agents import services as agents
 from dashboard.agents.models import PolicyActivation
 from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
+from dashboard.alerting.services import alert_create
 from dashboard.backtests.models import Backtest
 from dashboard.bench.long_turn import long_turn_store
 from dashboard.commenting.services import comment_add
@@ -39,6 +40,7 @@ WITH_BODY = ("POST", "PUT", "PATCH")
 NAME = "walked"  #: of the agent, the connection and the policy
 MIGRATIONS = (
     ("0002_roles", "make_roles"), ("0003_roles_of_policies", "give_admins"), ("0004_roles_of_the_gateway", "give"),
+    ("0009_roles_of_alerts", "give_alerts"),
 )  # fmt: skip
 
 
@@ -146,6 +148,7 @@ def made_world() -> World:
         ),
         "notice_id": Notice.objects.create(project=project, turn=turn, kind=Notice.Kind.EXPIRED, told="Nobody saw it."),
         "webhook_id": webhook,
+        "alert_id": alert_create(project=project, by=owner, name=NAME, metric="truncation_rate", number=20),
         "delivery_id": Delivery.objects.create(webhook=webhook, turn=turn, kind="turn.ended", body="{}"),
         "attachment_id": policy_attach(project=project, policy=policy, provider="openai"),
         "version_id": version,

@@ -24,7 +24,7 @@ from dashboard.agents.criteria import (
 from dashboard.agents.policies import draft_policy, stored_policy
 from tests.dashboard.own_criteria import NAME
 
-DOCS = Path(__file__).parents[3] / "docs" / "criteria.md"
+DOCS = Path(__file__).parents[3] / "docs" / "how-to" / "criteria.md"
 DOCS_EXAMPLES = re.compile(r"```python\n(.*?)```.*```json\n(.*?)```", re.DOTALL)
 LENGTH = {"path": "ResponseContentCheck", "kwargs": {"message": "Say more.", "min_chars": 5}}
 

@@ -9,6 +9,8 @@ from django.http import HttpResponse
 from django.test import Client
 
 from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.agents.models import Agent
+from tests.dashboard.driving import AgentOf
 
 TOKEN = "a-token-for-tests-of-the-api"
 
@@ -45,3 +47,9 @@ def said(response: HttpResponse) -> dict[str | None, str]:
 def api(db: None) -> Program:
     bootstrap_token_ensure(TOKEN)
     return Program(Client(headers={"Authorization": f"Bearer {TOKEN}"}))
+
+
+@pytest.fixture
+def talker(agent_of: AgentOf) -> Agent:
+    """An agent of the simulator."""
+    return agent_of("sim-essay")

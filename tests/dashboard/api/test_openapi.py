@@ -6,15 +6,30 @@ from dataclasses import replace
 from types import ModuleType
 from urllib.parse import urlencode
 
+import jsonschema_rs
 import pytest
 from django.conf import settings
 from pydantic import BaseModel
 
-from dashboard.api import replay_request_schemas, replay_response_schemas, request_schemas, response_schemas
+from dashboard.api import (
+    configuration_response_schemas,
+    replay_request_schemas,
+    replay_response_schemas,
+    request_schemas,
+    run_response_schemas,
+    turn_response_schemas,
+)
+from dashboard.api.openapi_examples import FILES
 from tests.dashboard.api.conftest import Program
 
 pytestmark = pytest.mark.django_db
 
+ANSWERED = (
+    configuration_response_schemas,
+    replay_response_schemas,
+    run_response_schemas,
+    turn_response_schemas,
+)
 ODD = ("\x00", "a" * 3000, "9" * 40, "-1", "\ud800", "[", "'")
 
 #: As design §4.3 lists them.
@@ -55,6 +70,13 @@ CALLS = {
     ("post", "/backtests"): "201",
     ("get", "/backtests/{backtest_id}"): "200",
     ("get", "/capabilities"): "200",
+    ("get", "/metrics"): "200",
+    ("get", "/alerts"): "200",
+    ("post", "/alerts"): "201",
+    ("post", "/alerts/preview"): "200",
+    ("get", "/alerts/{alert_id}"): "200",
+    ("patch", "/alerts/{alert_id}"): "200",
+    ("delete", "/alerts/{alert_id}"): "204",
 }
 
 
@@ -96,6 +118,30 @@ def test_every_operation_is_described_and_says_its_errors(schema: dict):
         assert all("application/problem+json" in answer["content"] for answer in problems.values())
 
 
+def test_every_body_has_an_example_that_its_schema_allows(schema: dict):
+    for (method, path), operation in operations(schema).items():
+        answers = {status: answer for status, answer in operation["responses"].items() if status != "304"}
+        if method != "get" and "requestBody" in operation:
+            answers["request"] = operation["requestBody"]
+        for said, body in answers.items():
+            for kind, content in body.get("content", {}).items():
+                assert "example" in content, (method, path, said)
+                if "json" not in kind or operation["operationId"] in FILES:
+                    continue
+                whole = {**content["schema"], "components": schema["components"]}
+                faults = [str(error) for error in jsonschema_rs.iter_errors(whole, content["example"])]
+                assert faults == [], (method, path, said)
+
+
+def test_every_operation_says_its_headers(schema: dict):
+    for (method, _), operation in operations(schema).items():
+        named = {parameter["name"] for parameter in operation["parameters"]}
+        assert named >= ({"If-None-Match"} if method == "get" else {"Idempotency-Key", "If-Match"})
+        assert all(
+            "RateLimit" in answer["headers"] for status, answer in operation["responses"].items() if status != "304"
+        )
+
+
 def test_every_reference_in_the_schema_leads_somewhere(api: Program):
     text = api.get("/openapi.json").content.decode()
     schemas = api.get("/openapi.json").json()["components"]["schemas"]
@@ -105,7 +151,7 @@ def test_every_reference_in_the_schema_leads_somewhere(api: Program):
 def test_what_is_sent_and_what_is_answered_have_names_of_their_own(schema: dict):
     """Schemas stand side by side by name, so of two with one name only the last is told."""
     sent = [model for module in (request_schemas, replay_request_schemas) for model in defined(module)]
-    answered = [model for module in (response_schemas, replay_response_schemas) for model in defined(module)]
+    answered = [model for module in ANSWERED for model in defined(module)]
     named = Counter(model.__name__ for model in (*sent, *answered))
     assert [name for name, times in named.items() if times > 1] == []
     told = schema["components"]["schemas"]

@@ -30,6 +30,7 @@ from tests.dashboard.dialling import Dialled
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.live.test_turn_events import everything
 from tests.dashboard.website import TOKEN, website
+from tests.examples import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -175,7 +176,7 @@ FRAMES = st.one_of(
 )
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(frames=st.lists(FRAMES, min_size=1, max_size=5))
 def test_whatever_a_program_sends_is_answered_in_words_and_the_socket_stays(held: Turn, frames: list[str]):
     async def sent() -> None:

@@ -25,6 +25,7 @@ from dashboard.live.turn_events import Message
 from dashboard.turns.models import Record, Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.website import TOKEN, until, website
+from tests.examples import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -143,7 +144,7 @@ def test_a_turn_that_is_not_there_is_404(address: str, turn: str):
     assert Reader(address, turn).problem()["status"] == 404
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seq=st.text(HEADER, max_size=30) | st.integers().map(str))
 def test_any_last_event_id_is_a_record_or_refused_in_words(address: str, ended: Turn, seq: str):
     text = seq.strip() or "0"

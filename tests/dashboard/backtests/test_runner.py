@@ -19,6 +19,7 @@ from dashboard.backtests import runner
 from dashboard.backtests.models import Backtest, Part
 from dashboard.backtests.process_pool import Pool, database_address
 from dashboard.backtests.recording_loader import batches, recordings
+from dashboard.backtests.selectors import whys_of
 from dashboard.backtests.services import backtest_cancel, backtest_create
 from dashboard.backtests.turn_judgement import DraftPolicy, judge
 from dashboard.bench.recorded_turns import copy_turns, recording_made
@@ -79,6 +80,9 @@ def test_the_totals_are_those_of_each_turn_by_itself(turns: list[Turn], max_toke
     backtest.refresh_from_db()
     assert {name: getattr(backtest, name) for name in expected} == expected
     assert sum(group["same"] for group in backtest.groups) == backtest.same
+    whys = whys_of(backtest)
+    assert whys is not None
+    assert sum(whys.values()) == len(backtest.undecided) == backtest.undecidable
     assert len({(group["provider"], group["model"]) for group in backtest.groups}) > 1
     if max_tokens is None:
         assert backtest.flipped

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.presenters import backtest_view, group_view
+from dashboard.backtests.selectors import whys_of
 from dashboard.backtests.tallies import Group, Tally, TurnVerdict, added_up
 
 TURN = SimpleNamespace(id="t", provider="openai", model="m")
@@ -37,6 +38,22 @@ def test_counts_that_were_stored_before_are_not_known_and_not_zero():
 def test_a_part_that_is_not_known_makes_the_whole_unknown():
     whole = added_up([{"groups": [BEFORE], "flips": []}, tallied("certain").as_json()]).total()
     assert (whole.same, whole.flipped, whole.certain) == (3, 1, None)
+
+
+def test_reasons_of_undecidable_turns_add_up_and_name_the_first_turns():
+    tally = Tally()
+    for why in ("more_text", "output_at_cap", "more_text"):
+        tally.count(TURN, TurnVerdict("undecidable", why=why))
+    whole = added_up([tally.as_json(), tally.as_json(), tallied("certain").as_json()])
+    assert whole.total().whys == {"more_text": 4, "output_at_cap": 2}
+    assert [turn.why for turn in whole.undecided].count("output_at_cap") == 2
+
+
+def test_reasons_that_were_not_counted_in_a_part_are_not_known_of_the_whole():
+    counted = tallied("undecidable").as_json()
+    backtest = Backtest(groups=[*counted["groups"], BEFORE])
+    assert added_up([counted, {"groups": [BEFORE], "flips": []}]).total().whys is None
+    assert (whys_of(backtest), backtest_view(backtest).reasons) == (None, ())
 
 
 def test_a_backtest_of_before_is_shown():

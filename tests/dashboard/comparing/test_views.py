@@ -47,7 +47,7 @@ def test_a_turn_beside_itself_has_no_difference(browser: Client, cut: Turn):
     html = page(browser, f"/compare?left={cut.id}&right={cut.id}")
     assert "The same answer, word for word." in html
     assert "Both turns took the same transitions" in html
-    assert "Both were asked the same" in html
+    assert "Both turns had the same request" in html
 
 
 def test_the_others_to_choose_from_are_the_family_and_who_was_asked_the_same(browser: Client, cut: Turn, whole: Turn):

@@ -21,6 +21,7 @@ from dashboard.turns.filters import TimelineFilters
 from tests.dashboard.api.test_timeline import make_turns
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.website import website
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = [column.name for column in TURN]
@@ -79,7 +80,7 @@ def test_a_file_has_every_turn_once_beyond_a_page_and_beyond_a_row_group(monkeyp
     assert pq.ParquetFile(io.BytesIO(content)).num_row_groups == 3
 
 
-@pytest.mark.parametrize("named", ["jsonl", "parquet"])
+@pytest.mark.parametrize("named", [nightly("jsonl"), "parquet"])
 def test_memory_does_not_grow_with_the_file(named: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(writing, "GROUP_CHARACTERS", 500_000)
 
@@ -164,6 +165,6 @@ def test_the_timeline_offers_both_formats_with_its_filters(browser: Client):
 
 
 def test_the_document_names_every_column_with_its_meaning():
-    text = Path("docs/exports.md").read_text(encoding="utf-8")
+    text = Path("docs/how-to/exports.md").read_text(encoding="utf-8")
     for column in (*TURN, *ATTEMPT):
         assert f"| `{column.name}` | {column.kind} | {column.meaning} |" in text

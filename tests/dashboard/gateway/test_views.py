@@ -165,4 +165,4 @@ def test_the_lines_that_use_a_key_name_an_agent_that_answers_in_words(makers_bro
     agent.pk, agent.name, agent.tools = None, "a-first-by-name", ["calculator"]
     agent.save(force_insert=True)
     html = makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7"}).content.decode()
-    assert 'create(model="helper"' in html
+    assert "create(model=&quot;helper&quot;" in html

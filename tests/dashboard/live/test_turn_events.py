@@ -28,6 +28,7 @@ from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
 from dashboard.turns.record_reader import records_of
 from tests.dashboard.driving import AgentOf, Play, driven
+from tests.examples import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -212,7 +213,7 @@ def writing(queued: Turn) -> Turn:
     return queued
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=5), max_size=12),
     chance=st.randoms(use_true_random=False),

@@ -21,6 +21,7 @@ from dashboard.turns.models import Attempt, Record, Turn
 from tests.dashboard.logs.samples import FILES, RECORDS
 from tests.dashboard.logs.writing import chat_answer, chat_request, faults_in, found_in, imported
 from tests.dashboard.logs.writing import lines as written
+from tests.examples import examples
 
 ODD: list[Any] = [
     *(None, True, -1, 0, 2**70, 1e300, "", "\0", "\ud800", "stop", "2026-03-01", "x" * 9000),
@@ -48,7 +49,7 @@ def broken(record: Any, chance: random.Random) -> Any:
 
 
 @pytest.mark.parametrize("name", RECORDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_records_with_odd_values_are_taken_or_told_of(name: str, seed: int) -> None:
     chance = random.Random(seed)
@@ -57,7 +58,7 @@ def test_records_with_odd_values_are_taken_or_told_of(name: str, seed: int) -> N
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_files_with_odd_bytes_are_read_to_their_end(name: str, seed: int) -> None:
     chance, content = random.Random(seed), bytearray(FILES[name])
@@ -69,7 +70,7 @@ def test_files_with_odd_bytes_are_read_to_their_end(name: str, seed: int) -> Non
 
 
 @given(content=st.binary(max_size=300))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_bytes_are_read_to_their_end(content: bytes) -> None:
     for begin in (b"", b"[", b"interactions:\n- ", b"\x1f\x8b\x08"):
         found_in(begin + content)

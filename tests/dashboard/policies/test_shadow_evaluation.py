@@ -1,5 +1,6 @@
 """A draft judged beside what counts, over turns that really ran; none of them notices."""
 
+import re
 from dataclasses import asdict
 from datetime import timedelta
 from html import unescape
@@ -137,14 +138,18 @@ def test_a_turn_that_ends_the_same_by_other_decisions_is_told_apart(play: Play, 
     assert (verdict.word, verdict.parted_at is not None, tally.another_way) == ("same", True, 1)
 
 
-def test_where_the_recording_has_no_answer_nothing_is_guessed(play: Play, project: Project):
+def test_where_the_recording_has_no_answer_nothing_is_guessed(play: Play, project: Project, browser: Client):
     policy_create(project=project, name="wide", limits={"max_continuations": 0})
     draft = policy_create(project=project, name="wide", limits={"max_continuations": 9}, activate=False)
     shadow = services.shadow_start(version=draft)
-    play("sim-essay", max_tokens=60, policy=draft.policy)
+    turn = play("sim-essay", max_tokens=60, policy=draft.policy)
     shadow_evaluation.sweep()
     tally = tally_of(shadow)
-    assert (tally.undecidable, tally.judged) == (1, 1)
+    assert (tally.undecidable, tally.judged, tally.whys) == (1, 1, {"more_text": 1})
+    told = page(browser, reverse("policies:show", args=[draft.policy.pk]))
+    (listed,) = re.findall(r'<ul class="undecided">(.*?)</ul>', told, re.DOTALL)
+    assert "<b>1</b> turn: the recording ends here, and the model would have continued." in listed
+    assert f'href="/turns/{turn.pk}/replay?max_continuations=9"' in listed
     assert ShadowVerdict.objects.get().certainty == "undecidable"
     assert (tally.recorded, tally.certain, tally.estimated) == (0, 0, 0)
 

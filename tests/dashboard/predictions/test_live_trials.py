@@ -41,7 +41,9 @@ def tried(**limits: int) -> Backtest:
 def test_a_cut_turn_that_a_draft_lets_go_on_is_a_result_of_its_own(cut: Turn):
     found = tried(max_continuations=9, max_total_completion_tokens=5_000)
     assert (found.undecidable, found.unended_turns) == (1, [str(cut.id)])
-    assert (backtest_shown(found)["unended"], found.groups[0]["unended"]) == (1, 1)
+    shown = backtest_shown(found)
+    assert (shown["unended"], found.groups[0]["unended"], shown["whys"]) == (1, 1, {"more_text": 1})
+    assert shown["undecided"] == [{"turn": str(cut.id), "why": "more_text"}]
     assert "1 would have gone on to an end that is not known, 0 undecidable" in in_words(found)
 
 

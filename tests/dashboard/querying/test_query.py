@@ -11,7 +11,7 @@ from django.db import connection
 from dashboard.gateway.models import GatewayCall
 from dashboard.turns.models import Turn
 
-DOCS = (Path(__file__).parents[3] / "docs" / "sql.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).parents[3] / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8")
 BLOCKS = [block for block in re.findall(r"```sql\n(.+?)```", DOCS, re.DOTALL) if block.startswith("SELECT")]
 pytestmark = pytest.mark.django_db(transaction=True)
 QUESTIONS = [block for block in BLOCKS if "FROM whystop." in block]

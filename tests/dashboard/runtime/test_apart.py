@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from dashboard.postgres.paths import find_cluster_paths
 from dashboard.postgres.postmaster import find_postmaster
 
@@ -12,6 +14,7 @@ from .test_killed import ENDED, TOKEN, Api, wait_for
 Start = Callable[..., Up]
 
 
+@pytest.mark.nightly
 def test_a_web_process_drives_no_turn_and_a_worker_drives_those_that_waited(
     up: Start, started_before: None, data_dir: Path, simulator_url: str
 ):

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from dashboard.simulator.texts import ESSAY
+from tests.nightly import nightly
 
 from .conftest import CHECKOUT, PATIENCE
 
@@ -39,6 +40,7 @@ def asking(environment: dict[str, str]):
     return run
 
 
+@pytest.mark.nightly
 def test_a_turn_is_told_line_by_line_with_its_whole_text_and_its_verdict_though_nothing_was_ever_started(environment):
     done = asking(environment)("Why do agents stop?", "--max-tokens", "150")
     assert (done.returncode, done.stderr) == (0, "")
@@ -49,6 +51,7 @@ def test_a_turn_is_told_line_by_line_with_its_whole_text_and_its_verdict_though_
     assert ESSAY.split("\n")[-1][-60:] in done.stdout
 
 
+@pytest.mark.nightly
 def test_what_the_verdict_rests_on_is_told_before_it(ask):
     told = ask("Why do agents stop?", "--max-tokens", "60").stdout
     tree = told[told.index("[WHY] ended: complete, filed as partial: retry_limit") :].splitlines()
@@ -58,6 +61,7 @@ def test_what_the_verdict_rests_on_is_told_before_it(ask):
     assert tree[-1].startswith("Cut off by max_tokens 4 times")
 
 
+@pytest.mark.nightly
 def test_tools_are_told_as_act_and_observe(ask):
     told = ask("Calculate.", "--agent", "sim-tools").stdout
     assert '[ACT] Executing tool: calculator {"expression": "6 * 7"}' in told
@@ -75,7 +79,10 @@ def test_programs_get_one_json_object_a_line(ask):
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
-    [((" ",), "an empty prompt is not sent"), (("hi", "--agent", "nobody"), "There is no agent “nobody”; there are")],
+    [
+        nightly((" ",), "an empty prompt is not sent"),
+        (("hi", "--agent", "nobody"), "There is no agent “nobody”; there are"),
+    ],
 )
 def test_what_cannot_be_asked_is_said_in_a_sentence(ask, words, sentence):
     done = ask(*words)
@@ -96,6 +103,7 @@ def test_ctrl_c_cancels_the_turn_and_keeps_what_was_said(environment, started_be
     assert "[NOTICE] This turn was cancelled by the terminal." in told
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("words", [["ask", "Why do agents stop?"], ["ask", "Why?", "--json"], ["help"]])
 def test_that_nobody_reads_on_is_no_error_and_says_so_as_a_shell_does(environment, started_before, words):
     unread, printed = os.pipe()

@@ -30,6 +30,7 @@ def api(up: Callable[..., Up], started_before: None) -> Callable[..., Any]:
     return call
 
 
+@pytest.mark.nightly
 def test_a_queued_backtest_is_judged_and_the_end_of_up_is_clean(api: Callable[..., Any]):
     turn = api("/turns", {"agent": "sim-essay", "input": "Why?"})
     assert wait_until(lambda: api(f"/turns/{turn['id']}")["finished_at"] is not None, seconds=PATIENCE)

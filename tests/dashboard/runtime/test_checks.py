@@ -1,4 +1,4 @@
-"""Django's own check of a deployment, with the settings that docs/deploying.md gives, and without some of them."""
+"""Django's own check of a deployment, with the settings of docs/how-to/deploying.md, and without some of them."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 
 def documented() -> dict[str, str]:
     """The first settings below “The proxy”."""
-    section = (ROOT / "docs" / "deploying.md").read_text().split("\n## The proxy\n")[1]
+    section = (ROOT / "docs" / "how-to" / "deploying.md").read_text().split("\n## The proxy\n")[1]
     block = section.split("```sh\n")[1].split("```")[0]
     return dict(line.split("=", 1) for line in block.splitlines())
 

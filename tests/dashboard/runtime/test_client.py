@@ -18,7 +18,7 @@ from .conftest import CHECKOUT, PATIENCE, Up
 
 Start = Callable[..., Up]
 TOKEN = "a-token-of-sixteen-or-more"
-DOCS = CHECKOUT / "docs" / "client-api.md"
+DOCS = CHECKOUT / "docs" / "how-to" / "client-api.md"
 
 
 @pytest.fixture
@@ -58,6 +58,36 @@ def test_the_scripts_of_the_docs_do_what_they_say(start):
     assert sum(map(int, tried.stdout.split())) == 2, "both turns were judged"
 
 
+def test_the_curl_commands_of_the_docs_do_what_they_say(start, tmp_path):
+    _, address = start(WHYSTOP_SIM_TOKEN_MS="0", WHYSTOP_TEST_SEAM="1")
+    (tmp_path / "chat.jsonl").write_text("not a request\n", encoding="utf-8")
+
+    def ran(script: str) -> str:
+        here = script.replace("http://127.0.0.1:8321", address)
+        environment = {**os.environ, "TOKEN": TOKEN}
+        command = ["bash", "-euc", here]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    names = ("how-to/gateway-keys", "how-to/imports", "reference/conformance-seam")
+    keys, imports, seam = map(script_with_curl, names)
+    assert '"nightly evaluation"' in ran(keys)
+    assert '"faults"' in ran(imports)
+    simulator = re.search(r'"anthropic": ?"(http://[^"]+)"', ran(seam.split("call POST /api/v1/connections")[0]))
+    ended = "until call GET /api/v1/turns/$ID | grep -q '\"completed\"'; do :; done\n"
+    told = ran(seam.replace("http://127.0.0.1:8322", simulator[1]).replace("call GET", ended + "call GET", 1))
+    assert re.search(r'"max_tokens": ?200.*"max_tokens": ?400', told, re.DOTALL)
+    assert "Locks" in told
+
+
+def script_with_curl(name: str) -> str:
+    """The block of a document that calls curl."""
+    text = (CHECKOUT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    return next(block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "curl" in block)
+
+
+@pytest.mark.nightly
 def test_a_watch_goes_on_through_kill_9_and_a_new_start(start):
     server, address = start(WHYSTOP_SIM_TOKEN_MS="15")
     port = address.rpartition(":")[2]
@@ -81,6 +111,7 @@ def test_a_watch_goes_on_through_kill_9_and_a_new_start(start):
         drafted[draft.attempt] += draft.text
 
 
+@pytest.mark.nightly
 def test_streams_end_by_themselves_when_the_server_stops(start):
     """To the last chunk: one that the server had to cut would be left without it."""
     server, address = start()

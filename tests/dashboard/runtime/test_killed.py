@@ -16,6 +16,7 @@ from dashboard.client import Draft, Whystop
 from dashboard.postgres.paths import find_cluster_paths
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.simulator.texts import ESSAY
+from tests.nightly import nightly
 
 from .conftest import PATIENCE, Up
 
@@ -75,7 +76,7 @@ def stopped(server: Up, data_dir: Path) -> None:
 
 
 @pytest.mark.usefixtures("started_before")
-@pytest.mark.parametrize("end", [killed, killed_with_its_database, stopped])
+@pytest.mark.parametrize("end", [nightly(killed), killed_with_its_database, nightly(stopped)])
 def test_a_turn_whose_server_ends_in_mid_stream_is_taken_up_again_and_verifies(
     up: Start, data_dir: Path, end: Callable[[Up, Path], None]
 ):

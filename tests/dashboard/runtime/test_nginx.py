@@ -1,4 +1,4 @@
-"""The proxy as docs/deploying.md has it: a real nginx with that very configuration, over https, before the whole
+"""The proxy as docs/how-to/deploying.md has it: a real nginx with that very configuration, over https, before the whole
 application."""
 
 import http.client
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(NGINX is None, reason=f"nginx is missing: {APT}"),
 ]
-PAGE = Path(__file__).parents[3] / "docs" / "deploying.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "deploying.md"
 PASSWORD = "a long enough sentence"
 LARGE = 20_000_000  #: bytes, twenty times what nginx takes by default
 BEARER = {"Authorization": f"Bearer {TOKEN}"}

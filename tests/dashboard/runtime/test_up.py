@@ -18,6 +18,7 @@ from dashboard.postgres.paths import ClusterPaths, find_cluster_paths
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.postgres.processes import serves, wait_until
 from dashboard.runtime.health import KEPT_SECONDS
+from tests.nightly import nightly
 
 from .conftest import PATIENCE, Up, get
 
@@ -46,7 +47,7 @@ def test_the_first_start_answers_and_the_second_is_quick(up: Start, data_dir: Pa
     assert took < PATIENCE  # how fast it is, is printed; that it does not hang, is tested
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [nightly(signal.SIGINT), signal.SIGTERM])
 def test_a_signal_stops_everything_cleanly_and_soon(up: Start, data_dir: Path, number: signal.Signals):
     started = up()
     started.line()
@@ -64,6 +65,7 @@ def test_a_signal_while_it_still_starts_stops_it_cleanly(up: Start, data_dir: Pa
     assert find_postmaster(home) is None
 
 
+@pytest.mark.nightly
 def test_an_open_request_does_not_delay_the_stop(up: Start):
     started = up()
     port = int(started.address().rpartition(":")[2])
@@ -75,6 +77,7 @@ def test_an_open_request_does_not_delay_the_stop(up: Start):
     assert time.monotonic() - began < STOPPING
 
 
+@pytest.mark.nightly
 def test_two_on_one_folder_share_the_database(up: Start, data_dir: Path):
     first, second = up(), up()
     addresses = first.address(), second.address()
@@ -94,6 +97,7 @@ def test_all_of_it_killed_and_started_again(up: Start, data_dir: Path):
     assert health(up().address())[0] == 200
 
 
+@pytest.mark.nightly
 def test_a_database_killed_under_it_is_started_again(up: Start, data_dir: Path):
     started = up()
     address = started.address()
@@ -112,6 +116,7 @@ def pid_of(home: ClusterPaths) -> int:
     return found.pid
 
 
+@pytest.mark.nightly
 def test_a_server_of_ones_own_is_used_instead(up: Start, data_dir: Path):
     elsewhere = data_dir.parent / "elsewhere"
     with running_postgres(elsewhere, on_message=lambda message: None) as url:
@@ -123,6 +128,7 @@ def test_a_server_of_ones_own_is_used_instead(up: Start, data_dir: Path):
             assert connection.execute("SELECT count(*) FROM agents_agent").fetchone()[0] >= 8
 
 
+@pytest.mark.nightly
 def test_health_says_so_when_the_database_is_away(up: Start, data_dir: Path, started_once: Callable[[Path], None]):
     elsewhere = data_dir.parent / "elsewhere"
     started_once(elsewhere)

@@ -57,6 +57,7 @@ def attacked(started_once: Callable[[Path], None]) -> Iterator[Attacked]:
                 up.kill()
 
 
+@pytest.mark.nightly
 def test_half_sent_requests_keep_nobody_out(attacked: Attacked):
     with contextlib.ExitStack() as stack:
         attacked.half_sent(stack, 10 * ROOM)
@@ -65,6 +66,7 @@ def test_half_sent_requests_keep_nobody_out(attacked: Attacked):
         assert attacked.is_well()
 
 
+@pytest.mark.nightly
 def test_a_process_without_a_file_left_keeps_its_database_and_recovers(attacked: Attacked):
     pid, postmaster = attacked.up.process.pid, find_postmaster(attacked.home)
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from dashboard.postgres import running_postgres
+from tests.nightly import nightly
 
 from .conftest import Up
 
@@ -36,20 +37,20 @@ def test_a_simulator_port_in_use(up: Start, busy_port: int):
     ("name", "value", "words"),
     [
         ("WHYSTOP_PORT", "http", "WHYSTOP_PORT must be a port number from 0 to 65535, not “http”."),
-        ("WHYSTOP_PORT", "70000", "WHYSTOP_PORT must be a port number"),
-        ("WHYSTOP_SIMULATOR_PORT", "-1", "WHYSTOP_SIMULATOR_PORT must be a port number"),
-        ("WHYSTOP_HTTPS", "perhaps", "WHYSTOP_HTTPS must be 1 or 0"),
-        ("WHYSTOP_LOG_LEVEL", "loud", "WHYSTOP_LOG_LEVEL must be one of DEBUG, ERROR, INFO, WARNING"),
-        ("WHYSTOP_HOST", "no.such.host.invalid", "There is no host “no.such.host.invalid”"),
+        nightly("WHYSTOP_PORT", "70000", "WHYSTOP_PORT must be a port number"),
+        nightly("WHYSTOP_SIMULATOR_PORT", "-1", "WHYSTOP_SIMULATOR_PORT must be a port number"),
+        nightly("WHYSTOP_HTTPS", "perhaps", "WHYSTOP_HTTPS must be 1 or 0"),
+        nightly("WHYSTOP_LOG_LEVEL", "loud", "WHYSTOP_LOG_LEVEL must be one of DEBUG, ERROR, INFO, WARNING"),
+        nightly("WHYSTOP_HOST", "no.such.host.invalid", "There is no host “no.such.host.invalid”"),
         ("WHYSTOP_HOST", "192.0.2.1", "192.0.2.1 is no address of this machine"),
-        ("WHYSTOP_DATA_DIR", "/sys/whystop", "The data folder /sys/whystop is not open to this user"),
-        ("WHYSTOP_BOOTSTRAP_TOKEN", "with space", "WHYSTOP_BOOTSTRAP_TOKEN must be 24 or more"),
-        ("DATABASE_URL", "not a url", "DATABASE_URL is no PostgreSQL address"),
-        ("DATABASE_URL", "mysql://localhost/x", "DATABASE_URL is no PostgreSQL address"),
+        nightly("WHYSTOP_DATA_DIR", "/sys/whystop", "The data folder /sys/whystop is not open to this user"),
+        nightly("WHYSTOP_BOOTSTRAP_TOKEN", "with space", "WHYSTOP_BOOTSTRAP_TOKEN must be 24 or more"),
+        nightly("DATABASE_URL", "not a url", "DATABASE_URL is no PostgreSQL address"),
+        nightly("DATABASE_URL", "mysql://localhost/x", "DATABASE_URL is no PostgreSQL address"),
         ("DATABASE_URL", "postgresql://u:half%2@localhost/x", "DATABASE_URL is no PostgreSQL address"),
-        ("DATABASE_URL", "postgresql://localhost", "DATABASE_URL names no database"),
+        nightly("DATABASE_URL", "postgresql://localhost", "DATABASE_URL names no database"),
         ("DATABASE_URL", "postgresql://u:p@127.0.0.1:1/x", "does not answer at 127.0.0.1:1"),
-        ("DATABASE_URL", "postgresql://u:p@no.such.host.invalid/x", "there is no host “no.such.host.invalid”"),
+        nightly("DATABASE_URL", "postgresql://u:p@no.such.host.invalid/x", "there is no host “no.such.host.invalid”"),
     ],
 )
 def test_a_variable_that_makes_no_sense(up: Start, name: str, value: str, words: str):

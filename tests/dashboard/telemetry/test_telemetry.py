@@ -317,5 +317,5 @@ def test_an_environment_that_makes_no_sense_is_said_without_its_secrets(said: di
 
 
 def test_the_document_names_every_attribute_of_ours():
-    text = Path("docs/telemetry.md").read_text(encoding="utf-8")
+    text = Path("docs/how-to/telemetry.md").read_text(encoding="utf-8")
     assert [name for name in OUR_OWN if f"`whystop.{name}`" not in text] == []

@@ -14,10 +14,11 @@ from dashboard.timeline.values import Facet, FacetValue
 from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.selectors import turns_matching
 from tests.dashboard.timeline.populations import FILTERS, POPULATIONS, make_turn, make_turns, undone
+from tests.examples import examples
 
 pytestmark = pytest.mark.django_db
 
-MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30))
 
 
 def facet(name: str, **filters: Any) -> Facet:

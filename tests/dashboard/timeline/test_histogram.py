@@ -16,10 +16,11 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.selectors import turns_matching
 from tests.dashboard.timeline.populations import FILTERS, NOW, POPULATIONS, make_turn, make_turns, undone
+from tests.examples import examples
 
 pytestmark = pytest.mark.django_db
 
-MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30))
 
 
 def of(**filters: Any) -> Histogram:

@@ -326,7 +326,7 @@ def test_the_page_and_the_api_say_that_it_is_not_kept_since_when_and_by_whose_wo
         "lean v1",
     ):
         assert words in html
-    assert "Nothing came back" not in html
+    assert "No response was received" not in html
     assert browser.get(f"/turns/{turn.id}/attempts/1/bytes").status_code == 404
     (attempt,) = json.loads(browser.get(f"/api/v1/turns/{turn.id}/attempts").content)
     assert attempt["response"]["body"] is None

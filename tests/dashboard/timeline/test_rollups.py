@@ -18,10 +18,11 @@ from dashboard.turns.filters import EPOCH
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import Cohort, Turn
 from tests.dashboard.timeline.populations import COLUMNS, MOMENTS, NOW, POPULATIONS, make_turn, make_turns, undone
+from tests.examples import examples
 
 pytestmark = pytest.mark.django_db
 
-MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30))
 
 #: What happens to turns: one is stored, the nth is changed or deleted, some changes are folded.
 DEEDS = st.lists(

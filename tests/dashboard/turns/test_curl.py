@@ -19,6 +19,7 @@ from dashboard.egress.keys import KeyNames
 from dashboard.turns.curl import curl_command
 from dashboard.turns.history import body_text
 from dashboard.turns.models import Attempt, Turn
+from tests.examples import examples
 from tests.together import together
 
 SECRET = "sk-never-shown"
@@ -87,7 +88,7 @@ def test_what_arrives_is_what_was_sent(address: str, said: str):
 
 
 @needs_curl
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(said=st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=80))
 def test_any_text_arrives(address: str, said: str):
     body = body_text({"content": said})

@@ -15,6 +15,7 @@ from dashboard.turns.search_terms import words_query
 from dashboard.turns.selectors import turns_matching
 from dashboard.turns.turn_query import find
 from tests.dashboard.timeline.populations import make_turn
+from tests.examples import examples
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +36,7 @@ def test_a_run_of_punctuation_is_indexed_as_fast_as_any_text(run: str):
     indexed(run * (120_000 // len(run)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.text(string.punctuation + "aé1 \n", min_size=1, max_size=6))
 def test_no_short_run_that_is_repeated_is_slow(run: str):
     indexed(run * (60_000 // len(run)))

@@ -1,22 +1,29 @@
 """Pages of turns that are sorted among themselves, leafed through both ways."""
 
 import pytest
+from django.utils import timezone
 
 from dashboard.agents.selectors import project_default
 from dashboard.turns import selectors
 from dashboard.turns.filters import SORTS, TimelineFilters
+from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.selectors import BadCursorError, Page
+from dashboard.turns.sort_order import COLUMNS, WINDOWS
+from tests.dashboard.driving import Play
 from tests.dashboard.timeline.populations import make_turn
 
 pytestmark = pytest.mark.django_db
-COLUMNS = {"ended": "stop_reason", "tokens": "tokens", "took": "duration_ms"}
+BY_COLUMN = [sort for sort in SORTS if sort.removeprefix("-") in COLUMNS]
 
 
 @pytest.fixture(autouse=True)
 def made() -> None:
     """Some alike, and some of which nothing is known yet."""
     for n, took in enumerate((5, None, 9, 5, 0, None, 7)):
-        make_turn(output_tokens=n % 3, duration_ms=took, stop_reason=(None, "completed", "retry_limit")[n % 3])
+        words = (None, "completed", "retry_limit")[n % 3]
+        told = {"stop_reason": words, "raw_stop_reason": words, "error_type": words, "model": f"m{n % 2}"}
+        counts = {"attempts": n % 2, "continuations": n % 3, "max_tokens": 60 + n % 2}
+        make_turn(output_tokens=n % 3, duration_ms=took, **told, **counts)
 
 
 def page(sort: str, cursor: str | None = None, limit: int = 2) -> Page:
@@ -24,7 +31,7 @@ def page(sort: str, cursor: str | None = None, limit: int = 2) -> Page:
     return selectors.timeline(project=project_default(), filters=filters, cursor=cursor, limit=limit)
 
 
-@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("sort", BY_COLUMN)
 def test_leafing_through_shows_each_turn_once_in_its_order_both_ways(sort: str):
     wanted = [turn.id for turn in page(sort, limit=100).items]
     values = [getattr(turn, COLUMNS[sort.removeprefix("-")]) for turn in page(sort, limit=100).items]
@@ -57,3 +64,29 @@ def test_a_cursor_of_another_list_is_refused():
     for cursor in ("x", "WzFd", "W251bGwsbnVsbCwwXQ==", page("ended").next, page("took").next, page("").next):
         with pytest.raises(BadCursorError):
             page("-took", cursor)
+
+
+def test_what_a_turn_cost_sorts_too_and_a_price_that_is_not_known_is_last():
+    Turn.objects.all().delete()
+    dear, cheap, unknown = (make_turn(model=model, attempts=1) for model in ("gpt-4o", "gpt-4o", "nobody's"))
+    for turn, tokens in ((dear, 9_000), (cheap, 90), (unknown, 900)):
+        Attempt.objects.create(
+            turn_id=turn.id, index=1, kind="initial", iteration=1, provider="openai", model=turn.model, max_tokens=60,
+            request_sha256="", request_url="https://api.openai.com/v1/chat/completions", started_at=timezone.now(),
+            usage={"input_tokens": 10, "output_tokens": tokens},
+        )  # fmt: skip
+    assert page("cost", limit=9).items == [cheap, dear, unknown]
+    assert page("-cost", limit=9).items == [dear, cheap, unknown]
+    assert page("-cost", page("-cost", limit=1).next, limit=1).items == [cheap]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_limit_that_would_have_sufficed_sorts_among_fewer_turns(play: Play, monkeypatch: pytest.MonkeyPatch):
+    Turn.objects.all().delete()
+    cut = play("sim-essay", max_tokens=150)
+    whole = play("sim-essay", name="whole", max_tokens=900)
+    assert page("limit", limit=9).items == [cut, whole]
+    assert page("-limit", limit=9).items == [cut, whole]
+    assert page("limit").sorted_among == 0
+    monkeypatch.setitem(WINDOWS, "limit", 1)
+    assert (page("limit").sorted_among, page("limit").items) == (1, [whole])

@@ -11,10 +11,11 @@ from dashboard.turns import id_range, selectors, turn_query
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.timeline.populations import FILTERS, POPULATIONS, make_turns, undone
+from tests.examples import examples
 
 pytestmark = pytest.mark.django_db
 
-MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 
 
 @pytest.fixture(autouse=True)

@@ -322,7 +322,7 @@ def test_the_documents_check_of_a_signature_knows_a_genuine_request(webhook_of: 
     webhook_test(webhook)
     send()
     (request,) = receiver.requests
-    text = Path("docs/webhooks.md").read_text(encoding="utf-8")
+    text = Path("docs/how-to/webhooks.md").read_text(encoding="utf-8")
     named: dict = {}
     exec(text.partition("```python\n")[2].partition("```")[0], named)
     assert named["is_genuine"](secret, request.headers, request.body)

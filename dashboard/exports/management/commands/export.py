@@ -18,7 +18,7 @@ from dashboard.turns.filters import TimelineFilters
 
 
 class Command(BaseCommand):
-    help = "Write turns with their attempts as JSONL or Parquet (docs/exports.md)."
+    help = "Write turns with their attempts as JSONL or Parquet (docs/how-to/exports.md)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--format", choices=tuple(FORMATS), default="jsonl", help="default: jsonl")

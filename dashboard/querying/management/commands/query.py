@@ -20,7 +20,7 @@ READER = "pg_read_all_data"
 class Command(BaseCommand):
     """One statement in a transaction that only reads, with a limit of time."""
 
-    help = "Ask the database by SQL: SELECT alone, over the views of the schema whystop (docs/sql.md)."
+    help = "Ask the database by SQL: SELECT alone, over the views of the schema whystop (docs/how-to/sql.md)."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("sql", help="the query; - reads it from standard input")

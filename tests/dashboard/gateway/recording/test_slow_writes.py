@@ -16,6 +16,7 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.recording.test_recorder import recording
 from tests.dashboard.gateway.told_turns import Story, cut, ended, tell
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -69,7 +70,7 @@ def stories_with(poisoned: set[int], count: int = 12) -> list[Story]:
 
 
 @pytest.mark.usefixtures("slow_turns")
-@pytest.mark.parametrize("poisoned", [{0}, {5}, {2, 7}], ids=str)
+@pytest.mark.parametrize("poisoned", [nightly({0}), nightly({5}), {2, 7}], ids=str)
 def test_the_others_of_its_group_are_stored_before_it_and_it_is_stored_too(poisoned: set[int]):
     stories = stories_with(poisoned)
     results, seconds = told_together(stories)

@@ -14,6 +14,7 @@ from tests.dashboard.gateway.served.gate import Gate
 from tests.dashboard.gateway.served.hearing import heard
 from tests.dashboard.gateway.served.odd_answers import SSE
 from tests.dashboard.gateway.served.raw_provider import CUT, DONE, RawProvider, data, event
+from tests.examples import examples
 from tests.golden.contract import REASONS
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
@@ -60,7 +61,7 @@ def meant(body: bytes) -> ChatResponse | None:
         return None
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(deliveries())
 def test_whatever_comes_is_told_for_what_it_means(gate: Gate, raw: RawProvider, delivery: tuple[bytes, list[Any]]):
     body, steps = delivery
@@ -81,7 +82,7 @@ def test_whatever_comes_is_told_for_what_it_means(gate: Gate, raw: RawProvider, 
         assert words == f"stop: {response.text}"
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300) | ANYTHING.map(lambda value: json.dumps(value).encode()))
 def test_whatever_comes_as_a_whole_answer_is_no_500(gate: Gate, raw: RawProvider, body: bytes):
     head = SSE.replace(b"text/event-stream", b"application/json")

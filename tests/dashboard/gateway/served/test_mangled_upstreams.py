@@ -21,9 +21,10 @@ from tests.dashboard.gateway.served.gate import Answer, Gate
 from tests.dashboard.gateway.served.hearing import heard
 from tests.dashboard.gateway.served.raw_provider import CUT, RawProvider, head
 from tests.dashboard.gateway.served.real_answers import RealAnswer, in_pieces, mangled, recorded, simulated
+from tests.nightly import nightly
 
 MODES = ("continue", "observe")
-FORMS = pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
+FORMS = pytest.mark.parametrize("stream", [pytest.param(True, id="stream"), nightly(False, id="whole")])
 ENDED_WELL = {Reason.END_TURN, Reason.TOOL_CALL}
 #: Reasons that are told of an answer only where it came to its end.
 WELL = ("stop: ", "tool_calls: ")

@@ -18,6 +18,7 @@ from tests.dashboard.gateway.served.gate import Gate
 from tests.dashboard.gateway.served.raw_provider import DONE, RawProvider, body, event, head
 from tests.dashboard.live.test_slots_of_processes import address_of_the_test_database
 from tests.dashboard.website import until
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 
@@ -85,6 +86,7 @@ def test_large_answers_take_a_multiple_of_what_they_are_and_no_more_the_next_tim
     until(lambda: served.bytes_of("VmRSS") - idle < TIMES * LARGE / 2)  # what was taken is given back
 
 
+@pytest.mark.nightly
 def test_a_compressed_answer_takes_a_multiple_of_what_may_be_unpacked_of_it(served: Served, raw: RawProvider):
     idle = most(served, raw, "short")
     packed = head("application/json", "Content-Encoding: gzip") + gzip.compress(body({"content": "x" * 6 * LARGE}))
@@ -97,7 +99,7 @@ def test_a_compressed_answer_takes_a_multiple_of_what_may_be_unpacked_of_it(serv
     assert taken < TIMES_PACKED * MAX_UNPACKED_BYTES, taken
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["continue", nightly("observe")])
 def test_many_slow_streams_take_a_multiple_of_what_is_open(served: Served, raw: RawProvider, mode: str):
     idle = most(served, raw, "short")
     some = event({"content": "and so on, " * 20}) * (ANSWER // 220 // 20)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agentcore.providers import PROVIDERS
 from tests.dashboard.gateway.served.conftest import AgentAt
 from tests.dashboard.gateway.served.gate import Answer, Gate
+from tests.examples import examples
 
 MESSAGE = {"role": "user", "content": "Why do agents stop?"}
 TOOL = {"type": "function", "function": {"name": "calculator", "parameters": {"type": "object"}}}
@@ -137,7 +138,7 @@ def test_what_is_odd_and_allowed_is_answered(gate: Gate, subtests: pytest.Subtes
 
 
 @pytest.mark.usefixtures("agents")
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(model=MODELS, field=FIELDS, value=ANYTHING, stream=st.booleans())
 def test_a_field_of_any_value_is_answered_or_refused(gate: Gate, model: str, field: str, value: Any, stream: bool):
     body = {**GOOD, "model": model, "stream": stream, field: value}
@@ -145,14 +146,14 @@ def test_a_field_of_any_value_is_answered_or_refused(gate: Gate, model: str, fie
 
 
 @pytest.mark.usefixtures("agents")
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(MODELS, MESSAGES)
 def test_messages_of_any_kind_are_answered_or_refused(gate: Gate, model: str, messages: list[Any]):
     assert is_told(gate.post(json.dumps({**GOOD, "model": model, "messages": messages}).encode()))
 
 
 @pytest.mark.usefixtures("agent")
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200))
 def test_a_body_of_any_bytes_is_refused(gate: Gate, body: bytes):
     answer = gate.post(body)
@@ -160,7 +161,7 @@ def test_a_body_of_any_bytes_is_refused(gate: Gate, body: bytes):
 
 
 @pytest.mark.usefixtures("agent")
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, 200), bite=st.binary(max_size=3))
 def test_a_body_with_a_bite_out_of_it_is_answered_or_refused(gate: Gate, place: int, bite: bytes):
     body = json.dumps(GOOD).encode()

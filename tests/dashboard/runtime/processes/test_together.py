@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import aiohttp
+import pytest
 
 from tests.dashboard.runtime.conftest import PATIENCE, get
 from tests.dashboard.runtime.test_killed import wait_for
@@ -127,6 +128,7 @@ def calls_counted(caller: Caller) -> float:
     return sum(float(value) for value in re.findall(r"^whystop_gateway_calls_total\{.*\} (\S+)$", text, re.MULTILINE))
 
 
+@pytest.mark.nightly
 def test_one_that_is_killed_takes_its_own_calls_along_and_nobody_elses(server: Server, pair: Pair, key_of: KeyOf):
     secret = key_of()["secret"]
     assert [caller.call(secret)[0] for caller in pair] == [200, 200]
@@ -167,6 +169,7 @@ def turn_of(server: Server, turn: str) -> dict[str, Any]:
     return server.ask("GET", f"/api/v1/turns/{turn}")
 
 
+@pytest.mark.nightly
 def test_a_supervisor_that_is_killed_leaves_nobody_behind_and_the_next_one_starts(running: Callable[[], Server]):
     killed = running()
     wait_for(lambda: len(killed.processes("web") + killed.processes("worker")) == 3)

@@ -237,3 +237,45 @@ async def test_who_does_not_read_a_file_gives_up_its_place_and_who_reads_gets_it
             await let_in(one, "user 1", cookie="a")
             await Guard(application)(scope_of(path="/export", cookie="a"), whole, send)
     assert len(taken) == 21
+
+
+async def test_handshakes_of_websockets_wait_for_each_other_and_for_nobody_else():
+    one = ConcurrencyLimits(strangers=NARROW, known=NARROW, handshakes=NARROW)
+    handshake = {**scope_of(token="x"), "type": "websocket"}
+    place = await one.enter(handshake)
+    assert place is not None
+    assert await entering(one)
+    with pytest.raises(FullError):
+        await one.enter({**scope_of(THERE, token="y"), "type": "websocket"})
+    handshake[LET_IN]("user 1")
+    place.answered()
+    assert await one.enter(scope_of(token="x")) is not None
+    assert await one.enter({**scope_of(THERE, token="y"), "type": "websocket"}) is not None
+
+
+@pytest.mark.parametrize(("waiting", "status"), [(0, 503), (8, 429)])
+async def test_a_handshake_that_finds_no_place_is_answered_so(
+    monkeypatch: pytest.MonkeyPatch, waiting: int, status: int
+):
+    size = replace(NARROW, waiting=waiting, waiting_of_one=0 if waiting else 1)
+    one = ConcurrencyLimits(handshakes=size)
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.concurrency_limits_of_loop", lambda _: one)
+    scope = {**scope_of(token="x"), "type": "websocket", "extensions": {"websocket.http.response": {}}}
+    said, under_way, over = [], asyncio.Event(), asyncio.Event()
+
+    async def slow(*_: object) -> None:
+        under_way.set()
+        await over.wait()
+
+    async def connecting() -> dict[str, str]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    first = asyncio.create_task(Guard(slow)({**scope}, connecting, send))
+    await under_way.wait()
+    await Guard(slow)({**scope}, connecting, send)
+    over.set()
+    await first
+    assert [message.get("status") for message in said] == [status, None]

@@ -1,13 +1,17 @@
 """Websockets are counted like other connections, odd handshakes are answered, and who does not read is dropped."""
 
+import socket
 import time
+from dataclasses import replace
 
 import pytest
 from websockets.sync.client import connect
 
+from dashboard.runtime.request_guard.resource_limits import ResourceLimits
+from dashboard.runtime.request_guard.websocket_guard import TRY_LATER
 from tests.dashboard.website import until
 
-from .conftest import Server
+from .conftest import QUICK, Server, rest, served
 
 HANDSHAKE = (
     b"GET %s HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
@@ -49,3 +53,60 @@ def test_a_watcher_that_reads_nothing_is_dropped(quick: Server):
         assert client.recv(129)
         client.sendall(frame)
         until(lambda: len(quick.census) == 0, 20)
+
+
+def framed(head: int, said: bytes = b"") -> bytes:
+    return bytes([head, 0x80 | len(said)]) + bytes(4) + said
+
+
+PING, TEXT, PIECE = framed(0x89, b"ping"), framed(0x81, b"text"), framed(0x00)
+PIECES = framed(0x01) + PIECE * 1_000 + framed(0x80)
+
+
+def opened(server: Server) -> socket.socket:
+    client = server.dial(HANDSHAKE % (b"/", b""))
+    assert client.recv(4096)[9:12] == b"101"
+    return client
+
+
+@pytest.mark.parametrize("frame", [PING, TEXT, PIECES], ids=["ping", "text", "pieces"])
+def test_a_socket_that_floods_rests(frame: bytes):
+    with served(replace(QUICK, stalled_seconds=60, frame_share=0.000_01)) as server, opened(server) as client:
+        client.sendall(frame * (30_000 // len(frame)))
+        until(lambda: server.census.frames._resting == 1)
+        assert b"none" in server.told(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        client.settimeout(0.2)
+        answers = client.recv(65_536) if frame != PIECES else b""
+        with pytest.raises(TimeoutError):
+            answers += client.recv(65_536)
+        assert len(answers) < 10_000
+
+
+NARROW: ResourceLimits = replace(QUICK, stalled_seconds=60, frame_share=1.0, frame_bytes=100_000)
+
+
+def test_a_message_in_pieces_without_end_is_closed_with_a_word():
+    with served(NARROW) as server, opened(server) as client:
+        client.sendall(framed(0x01) + PIECE * 5_000)
+        assert TRY_LATER.to_bytes(2) in rest(client)
+
+
+def test_half_a_frame_is_closed_where_all_sockets_hold_too_much_and_others_go_on():
+    claimed = b"\x81\xff" + (3_000_000).to_bytes(8) + bytes(4)
+    with served(NARROW) as server, opened(server) as small, opened(server) as large, opened(server) as calm:
+        small.sendall(claimed + b"a" * 40_000)
+        large.sendall(claimed + b"a" * 80_000)
+        assert TRY_LATER.to_bytes(2) in rest(large)
+        calm.sendall(TEXT)
+        assert calm.recv(100) == b"\x81\x04text"
+        small.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            small.recv(1)
+
+
+def test_messages_are_answered_in_order_however_many_come_at_once(quick: Server):
+    with connect(f"ws://127.0.0.1:{quick.port}/") as client:
+        said = [str(n) for n in range(40)]
+        for text in said:
+            client.send(text)
+        assert [client.recv(timeout=20) for _ in said] == said

@@ -13,6 +13,7 @@ from agentcore.errors import ErrorType
 from dashboard.tools.builtin import read_file as module
 from dashboard.tools.selectors import registry
 from tests.dashboard.tools.calling import call
+from tests.examples import examples
 
 READ = registry.get("read_file")
 SECRET = "the-secret-outside"
@@ -126,7 +127,7 @@ def test_without_a_shared_folder_the_tool_is_not_offered_and_says_why(settings):
     assert "WHYSTOP_FILES_DIR is not set" in call(READ, path="x").content
 
 
-@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(150))
 @given(st.text(alphabet="./\\\x00~noutside.tx*up", max_size=30))
 def test_no_path_at_all_leads_to_what_is_outside(shared, path: str):
     assert SECRET not in call(READ, path=path).content

@@ -1,0 +1,95 @@
+"""Response schemas of connections, policies and agents (design §4.3)."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from dashboard.accounts.roles import CHANGE_CONNECTION, may
+from dashboard.agents.policy_resolution import Level
+from dashboard.api.response_fields import Json, MaybeObject, Object, Objects, words
+
+
+class Connection(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    name: str
+    provider: str
+    base_url: str
+    api_key_env: str
+    max_output_tokens: int | None
+    context_window: int | None
+    max_concurrent_calls: int | None
+    requests_per_minute: int | None
+    hint_role: str
+    max_tokens_field: str
+    prefill: bool
+    prefill_way: str
+    prefill_echo: bool
+    probe: dict[str, str] | None = Field(
+        description="What the last test of the connection found: whether its server continues a last assistant message."
+    )
+    probed_at: datetime | None
+    key_found: bool | None = Field(description="Whether its key may be sent; null for who may not change it.")
+    created_at: datetime
+
+    @field_validator("key_found", mode="before")
+    @classmethod
+    def _told_to_those_who_may_change_it(cls, found: bool | None, info: ValidationInfo) -> bool | None:
+        request = (info.context or {}).get("request")
+        return found if request is not None and may(request.user, CHANGE_CONNECTION) else None
+
+
+class Policy(BaseModel):
+    id: UUID
+    name: str
+    version: int = Field(description="The version shown here: the latest, unless another was asked for.")
+    active: int | None = Field(description="The active version; null: none, all are drafts.")
+    limits: Object = Field(description="Every limit, defaults included.")
+    error_policy: Object
+    envelope: Object = Field(description="`{recovery: [path]}`, defaults included.")
+    tool_calls_on_truncation: str
+    finish_reasons: list[str]
+    criteria: Objects = Field(description="`{path, kwargs?}` each.")
+    retention: Object = Field(description="`{keep_raw_days}`; null: for ever, or as an attached policy says.")
+    warnings: list[str] = Field(description="What is allowed and yet surely not meant, or does not work any more.")
+    backtest: UUID | None = Field(description="What it was tried on before it was kept.")
+    created_at: datetime
+
+
+class Activation(BaseModel):
+    policy: str
+    version: int
+    starts_at: datetime
+    why: str
+    warnings: list[str] = Field(description="As of the policy: above all, which agents it reaches and does not fit.")
+
+
+class PolicySource(BaseModel):
+    """One number or rule, and where it comes from."""
+
+    field: str = Field(description="As in a policy, with dots; `max_tokens` beside them.")
+    value: Json
+    level: str = Field(description="Nearest first: " + words(Level))
+    of: str = Field(description="Whose policy it is: an agent’s name, a model on a connection, a provider.")
+    policy: str = Field(description="The policy’s name; empty for a turn’s own override and for defaults.")
+    version: int | None
+    spec_key: str | None = Field(description="The specification’s own name of this limit.")
+
+
+class Agent(BaseModel):
+    id: UUID
+    name: str
+    connection: str
+    model: str
+    system_prompt: str
+    max_tokens: int
+    tools: list[str]
+    envelope_schema: MaybeObject
+    policy: str | None
+    gateway_mode: str
+    breakpoints: list[dict[str, Any]] = Field(description="Where its turns hold.")
+    approvals: MaybeObject = Field(description="The tools that run only once a person has approved of their calls.")
+    created_at: datetime

@@ -1,0 +1,64 @@
+"""A write with an `Idempotency-Key` is done once; who sends it again is given the first answer."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from io import BytesIO
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from dashboard.api.problems import problem
+from dashboard.idempotency import services
+from dashboard.idempotency.services import Answer, Claim, KeyedRequest
+
+HEADER = "Idempotency-Key"
+REPEATED = "Idempotency-Replayed"  #: of an answer that was given before
+PIECE = 1 << 20
+_KEY = re.compile(r'"?[\x21\x23-\x7e]{1,255}"?')
+UNREADABLE = "An Idempotency-Key has 1 to 255 visible ASCII characters, such as a UUID."
+OTHER = "This Idempotency-Key was used for another request in the last 24 hours; send another key, or the same request."
+UNDER_WAY = "A request with this Idempotency-Key is still under way; send it again when that is done."
+
+
+def done_once(request: HttpRequest, key: str, do: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+    """The answer to a write. One that was refused changed nothing, and is not kept."""
+    if not _KEY.fullmatch(key):
+        return problem(400, UNREADABLE, [{"field": HEADER, "message": UNREADABLE}])
+    assert request.user.pk is not None, "strangers do not get here"
+    asked = KeyedRequest(request.user.pk, key.strip('"'), _digest_of(request))
+    match services.claim(asked):
+        case Answer() as given:
+            answer = HttpResponse(given.body, status=given.status, content_type=given.content_type)
+            answer[REPEATED] = "true"
+            return answer
+        case Claim.OTHER_REQUEST:
+            return problem(422, OTHER, [{"field": HEADER, "message": OTHER}])
+        case Claim.UNDER_WAY:
+            answer = problem(409, UNDER_WAY)
+            answer["Retry-After"] = "1"
+            return answer
+        case Claim.OURS:
+            return _kept(asked, do)
+
+
+def _kept(asked: KeyedRequest, do: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+    try:
+        answer = do()
+        if isinstance(answer, HttpResponse) and 200 <= answer.status_code < 300:
+            services.keep(asked, Answer(answer.status_code, answer["Content-Type"], answer.content))
+        return answer
+    finally:
+        services.let_go(asked)  # which leaves an answer that was kept
+
+
+def _digest_of(request: HttpRequest) -> str:
+    """Of the method, the address with its query, and the body, which may still be read afterwards."""
+    digest = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
+    stream = request._stream
+    if not stream.seekable():
+        stream = request._stream = BytesIO(stream.read())
+    while piece := stream.read(PIECE):
+        digest.update(piece)
+    stream.seek(0)
+    return digest.hexdigest()

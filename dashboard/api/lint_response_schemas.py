@@ -1,0 +1,44 @@
+"""Response schemas of the signs of hidden cuts."""
+
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from agentcore.lint import CODES
+from dashboard.api.response_fields import words
+
+
+class Sign(BaseModel):
+    """Evidence that a stop reason hides a cut."""
+
+    attempt: int
+    raw_stop_reason: str | None = Field(description="The provider's own word, as it was.")
+    code: str = Field(description=words(CODES))
+    words: str
+    text: str = Field(description="The characters that show it; empty where a number does.")
+    at: int | None = Field(description="Where they begin in the answer, from 0.")
+    readings: list[str] = Field(
+        description="Of `ambiguous_seam`, with the text around it: all kept, as the answer has it; and without what "
+        "may be a repeat. Else empty."
+    )
+
+
+class LintReport(BaseModel):
+    class Code(BaseModel):
+        code: str = Field(description=words(CODES))
+        means: str
+        advice: str
+        turns: int
+        days: dict[str, int]
+        examples: list[UUID]
+
+    class Source(BaseModel):
+        connection: str
+        provider: str
+        model: str
+        turns: int = Field(description="All turns of the model, with a sign or without.")
+        codes: dict[str, int]
+
+    codes: list[Code]
+    sources: list[Source]
+    capped: bool = Field(description="There are more turns with a sign than are counted; these are the newest.")

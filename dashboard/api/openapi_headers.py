@@ -1,0 +1,58 @@
+"""The headers that every operation knows: entity tags, idempotency keys, rate limits."""
+
+from typing import Any
+
+_TAG = {"type": "string", "examples": ['"3c9f0a6d1be24f57a1c0de5b7f2a9e41"']}
+_IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "schema": _TAG,
+    "description": "An `ETag`: the answer is 304 without a body where nothing has changed.",
+}
+_IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "schema": _TAG,
+    "description": "The `ETag` of what is changed, as a `GET` of it told: 412 where it has changed since.",
+}
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 255,
+        "pattern": "^[!#-~]+$",
+        "examples": ["5f0c7f7e-7c2e-4a5c-9d3a-1b1f2f3d4c5b"],
+    },
+    "description": "The request is done once; sent again within 24 hours, it is given the same answer.",
+}
+_NOT_MODIFIED = {"description": "Nothing has changed since the `ETag` in `If-None-Match`."}
+_RATE: dict[str, Any] = {
+    "RateLimit-Policy": {
+        "description": "The quota `q`, which is back after `w` seconds.",
+        "schema": {"type": "string", "examples": ['"default";q=30000;w=60']},
+    },
+    "RateLimit": {
+        "description": "What is left, `r`, and in how many seconds all of it is back, `t`.",
+        "schema": {"type": "string", "examples": ['"default";r=29999;t=1']},
+    },
+}
+_ETAG = {"description": "Of these very bytes; send it as `If-None-Match` or `If-Match`.", "schema": _TAG}
+
+
+def with_headers(schema: dict[str, Any]) -> None:
+    """Put them to every operation."""
+    for methods in schema["paths"].values():
+        for method, operation in methods.items():
+            reads = method == "get"
+            added = [_IF_NONE_MATCH] if reads else [_IDEMPOTENCY_KEY, _IF_MATCH]
+            operation["parameters"] = [*operation.get("parameters", []), *added]
+            for status, answer in operation["responses"].items():
+                tagged = {"ETag": _ETAG} if reads and str(status) == "200" else {}
+                answer["headers"] = {**answer.get("headers", {}), **_RATE, **tagged}
+            if reads:
+                operation["responses"]["304"] = _NOT_MODIFIED

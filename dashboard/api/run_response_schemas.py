@@ -1,0 +1,53 @@
+"""Response schemas of what turns are part of: conversations and runs."""
+
+from datetime import datetime
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from dashboard.api.turn_response_schemas import Turn
+
+
+class Conversation(BaseModel):
+    """Turns with one agent, one after another."""
+
+    id: UUID
+    agent: str
+    title: str = Field(description="The beginning of the first prompt; empty before there is one.")
+    token_budget: int | None = Field(description="Input and output tokens of all its turns together; null: none.")
+    used_tokens: int
+    turns: list[UUID] = Field(description="In order.")
+
+
+class Run(BaseModel):
+    """Turns that go on from one another."""
+
+    id: UUID = Field(description="Of its first turn.")
+    turns: int
+    input_tokens: int = Field(description="Of all its turns.")
+    output_tokens: int
+    tokens_estimated: bool
+    started_at: datetime
+    last_at: datetime = Field(description="When its last turn ended, or was made.")
+    unfinished: bool = Field(description="A turn of it has not ended.")
+    newest_turn: UUID = Field(description="In a list: the newest that the filters let through.")
+
+
+class RunPage(BaseModel):
+    items: list[Run]
+    next: str | None = Field(description="The cursor of older runs; null at the end.")
+    previous: str | None = Field(description="The cursor of newer runs; null at the beginning.")
+
+
+class PathStep(BaseModel):
+    """Where a turn stands in its run."""
+
+    turn_id: UUID
+    follows: UUID | None = Field(description="The turn whose answer it goes on from; several may go on from one.")
+    dollars: float | None = Field(description="At list prices; null where one is not known.")
+
+
+class RunWhole(Run):
+    dollars: float | None = Field(description="Of all turns told here; null where the price of one is not known.")
+    path: list[PathStep]
+    items: list[Turn] = Field(description="Oldest first.")

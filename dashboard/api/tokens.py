@@ -1,0 +1,94 @@
+"""API tokens: made for a program, with no more scopes than it needs, and revoked."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from ninja import Router, Status
+from ninja.errors import HttpError
+from pydantic import BaseModel, Field, Strict
+
+from dashboard.accounts import selectors, services
+from dashboard.accounts.models import ApiToken
+from dashboard.accounts.scopes import ALL, MEANINGS, Scope
+from dashboard.api.callers import caller
+from dashboard.api.list_pages import PagedArray, rows_array
+from dashboard.api.problems import aware
+from dashboard.api.request_base import Body, Text
+
+router = Router(tags=["tokens"])
+
+SCOPES = "; ".join(f"`{scope}`: {meaning[0].lower()}{meaning[1:]}" for scope, meaning in MEANINGS.items()) + "."
+MORE = "The token you use does not have the scope “{}”, so it cannot give it. It has: {}."
+
+
+class NewToken(Body):
+    """A token of one's own."""
+
+    name: Text = Field(description="What uses it.", max_length=80, min_length=1, examples=["ci"])
+    scopes: list[Annotated[Scope, Strict(False)]] | None = Field(
+        default=None,
+        description=f"{SCOPES} Left out: all that you have.",
+        min_length=1,
+        max_length=20,
+        examples=[["read", "run"]],
+    )
+    expires_at: Annotated[datetime, Strict(False)] | None = Field(default=None, description="Left out: never.")
+
+
+class Token(BaseModel):
+    """A token, without its secret."""
+
+    id: int
+    name: str = Field(examples=["ci"])
+    prefix: str = Field(description="The secret's first characters.", examples=["why_3mZq"])
+    scopes: list[Scope] = Field(description=SCOPES, examples=[["read", "run"]])
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None = Field(description="To the minute.")
+
+
+class MadeToken(Token):
+    """A new token with its secret."""
+
+    secret: str = Field(description="Told this once; only its digest is stored.", examples=["why_3mZqExampleSecret"])
+
+
+@router.post("/tokens", response={201: MadeToken}, summary="Create a token")
+def token_create(request: HttpRequest, body: NewToken) -> Status[dict[str, Any]]:
+    """Its secret is in this answer and in no other. One that is made with a token ends when that is revoked, expires no
+    later, and has no scope beyond it."""
+    parent = selectors.token_by(request)
+    scopes = body.scopes or list(ALL if parent is None else map(Scope, parent.scopes))
+    missing = [scope for scope in scopes if parent is not None and scope not in parent.scopes]
+    if parent is not None and missing:
+        raise ValidationError({"scopes": MORE.format(missing[0], ", ".join(parent.scopes))})
+    try:
+        token, secret = services.api_token_create(
+            body.name, user=caller(request), scopes=scopes, expires_at=aware(body.expires_at), parent=parent
+        )
+    except services.TokenEndedError as error:
+        raise HttpError(401, str(error)) from error
+    return Status(201, {**_shown(token), "secret": secret})
+
+
+@router.get("/tokens", response=list[Token], summary="List tokens")
+def token_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
+    """One's own that still work, newest first."""
+    return [
+        _shown(token)
+        for token in rows_array(request, response, selectors.api_tokens_of(caller(request)), page, order="-id")
+    ]
+
+
+@router.post("/tokens/{token_id}/revoke", response=Token, summary="Revoke a token")
+def token_revoke(request: HttpRequest, token_id: int) -> dict[str, Any]:
+    """It lets nobody in any more, nor do those that were made with it. One that was revoked before is not there."""
+    token: ApiToken = selectors.api_tokens_of(caller(request)).get(pk=token_id)
+    services.api_token_revoke(user=caller(request), token_id=token_id)
+    return _shown(token)
+
+
+def _shown(token: ApiToken) -> dict[str, Any]:
+    return {name: getattr(token, name) for name in Token.model_fields}

@@ -1,0 +1,117 @@
+"""What a metric is: a number made of the sums of a time, for the board, for alerts and for the API."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dashboard.board import measures
+from dashboard.board.measures import quantile
+
+DOLLARS = "dollars"  #: no stored measure: tokens at list prices, added by `selectors`
+Sums = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """`of` gives None where there is nothing to judge by. `unit`: count, share (of 1), ratio, seconds or dollars.
+
+    `filters`: the timeline's, for the turns that it is about. `needs`: the measures it is made of.
+    """
+
+    key: str
+    title: str
+    unit: str
+    of: Callable[[Sums], float | None]
+    needs: tuple[str, ...]
+    filters: str = ""
+
+
+def _count(*names: str) -> Callable[[Sums], float | None]:
+    return lambda sums: sum(sums.get(name, 0) for name in names)
+
+
+def _ratio(part: str, whole: str) -> Callable[[Sums], float | None]:
+    return lambda sums: sums.get(part, 0) / sums[whole] if sums.get(whole) else None
+
+
+def _dollars(sums: Sums) -> float | None:
+    return sums.get(DOLLARS, 0.0)
+
+
+_TOOK = tuple(f"{measures.TOOK}{place}" for place in range(len(measures.BOUNDS) + 1))
+CUT = "has=continuation"
+FAILURES = "&".join(f"status={word}" for word in measures.FAILURES)
+TOKENS = (measures.INPUT, measures.OUTPUT)
+
+METRICS: Mapping[str, Metric] = {
+    metric.key: metric
+    for metric in (
+        Metric("turns", "Turns", "count", _count(measures.TURNS), (measures.TURNS,)),
+        Metric(
+            "truncation_rate",
+            "Truncation rate",
+            "share",
+            _ratio(measures.CUT, measures.ENDED),
+            (measures.CUT, measures.ENDED),
+        ),
+        Metric(
+            "failure_rate",
+            "Failure rate",
+            "share",
+            _ratio(measures.FAILED, measures.ENDED),
+            (measures.FAILED, measures.ENDED),
+            FAILURES,
+        ),
+        Metric(
+            "continuations_per_turn",
+            "Continuation attempts per truncated turn",
+            "ratio",
+            _ratio(measures.CONTINUATIONS, measures.CUT),
+            (measures.CONTINUATIONS, measures.CUT),
+            CUT,
+        ),
+        Metric(
+            "continued_p95_seconds",
+            "Latency of continued turns (95th percentile)",
+            "seconds",
+            lambda sums: quantile(sums, 0.95),
+            _TOOK,
+            CUT,
+        ),
+        Metric("tokens", "Tokens", "count", _count(*TOKENS), TOKENS, "sort=-tokens"),
+        Metric("dollars", "Price", "dollars", _dollars, (*TOKENS, measures.CACHED), "sort=-tokens"),
+        Metric("lint_findings", "Turns with a lint finding", "count", _count(measures.LINTED), (measures.LINTED,)),
+        Metric(
+            "failed_predictions",
+            "Failed predictions",
+            "count",
+            _count(measures.FAILED_PREDICTIONS),
+            (measures.FAILED_PREDICTIONS,),
+        ),
+    )
+}
+
+
+def written(metric: Metric, value: float | None) -> str:
+    """A value of the metric as pages and messages write it; a dash for none."""
+    return "–" if value is None else _WRITTEN[metric.unit](value)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value < 60 else f"{int(value) // 60} min {int(value) % 60} s"
+
+
+def _money(value: float) -> str:
+    return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
+
+
+_WRITTEN: Mapping[str, Callable[[float], str]] = {
+    "count": _number,
+    "share": lambda value: f"{value * 100:.1f} %".replace(".0 %", " %"),
+    "ratio": lambda value: f"{value:.2f}",
+    "seconds": _seconds,
+    "dollars": _money,
+}

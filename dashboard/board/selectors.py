@@ -1,0 +1,152 @@
+"""The sums of a time: by span of so many seconds for charts, by minute for alerts, and by agent, provider or model."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from dashboard.agents.models import Project
+from dashboard.board.metrics import DOLLARS
+from dashboard.board.models import Sum
+from dashboard.board.prices import PriceList
+from dashboard.timeline.models import ChangedMinute
+from dashboard.timeline.rollups import LEVELS, spans
+from dashboard.turns.filters import EPOCH
+
+#: What sums may be narrowed by and split by: the timeline's filter, and the column.
+DIMENSIONS: Mapping[str, str] = {"agent": "agent_name", "provider": "provider", "model": "model"}
+MOST_VALUES = 500  #: of a dimension that are offered
+MOST_GROUPS = 50  #: of a split that are listed
+
+PIECE = """
+SELECT floor(extract(epoch FROM start) / %(width)s)::bigint, agent_name, provider, model, sums FROM board_sum
+ WHERE project_id = %(project)s AND seconds = {seconds} AND start >= '{start}' AND start < '{end}' {narrowed}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose turns are summed; empty: all."""
+
+    agent: str = ""
+    provider: str = ""
+    model: str = ""
+
+    def given(self) -> dict[str, str]:
+        """What is set, by the timeline's filter."""
+        return {name: value for name in DIMENSIONS if (value := getattr(self, name))}
+
+
+Totals = dict[str, float]  #: by measure
+
+
+def add(totals: Totals, sums: Mapping[str, float], times: int = 1) -> None:
+    """Add sums to totals; with -1, take them away."""
+    for measure, value in sums.items():
+        totals[measure] = totals.get(measure, 0) + times * value
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """`buckets`: the sums of each span that has any, by its beginning. `groups`: of the whole time, by the value of
+    what it is split by, most turns first. `unpriced`: models whose list price is not known."""
+
+    since: datetime
+    until: datetime
+    seconds: int
+    buckets: dict[datetime, Totals]
+    total: Totals
+    groups: tuple[tuple[str, Totals], ...]
+    unpriced: tuple[str, ...]
+    #: minutes that are still to be summed
+    behind: int
+
+
+@dataclass
+class _Adding:
+    prices: PriceList
+    buckets: dict[int, Totals] = field(default_factory=lambda: defaultdict(dict))
+    groups: dict[str, Totals] = field(default_factory=lambda: defaultdict(dict))
+    unpriced: set[str] = field(default_factory=set)
+
+    def add(self, bucket: int, names: tuple[str, str, str], group: str, sums: dict[str, float]) -> None:
+        if sums.get("input_tokens") or sums.get("output_tokens"):
+            sums[DOLLARS] = self.prices.dollars(*names, sums)
+            if not self.prices.is_known(*names):
+                self.unpriced.add(names[2])
+        for totals in (self.buckets[bucket], self.groups[group]):
+            add(totals, sums)
+
+
+def board_of(
+    *, project: Project, scope: Scope, since: datetime, until: datetime, seconds: int, by: str = "model"
+) -> Board:
+    """`since` and `until`: whole multiples of `seconds`, which one of the rollups' levels divides."""
+    adding, place = _Adding(PriceList(project)), list(DIMENSIONS).index(by)
+    for bucket, agent, provider, model, sums in _rows(project, scope, since, until, seconds):
+        names = (agent, provider, model)
+        adding.add(bucket, names, names[place], sums)
+    total: Totals = {}
+    for sums in adding.groups.values():
+        add(total, sums)
+    groups = sorted(adding.groups.items(), key=lambda group: (-group[1].get("turns", 0), group[0]))
+    behind = ChangedMinute.objects.filter(project=project, minute__gte=since, minute__lt=until).count()
+    starts = {datetime.fromtimestamp(n * seconds, UTC): sums for n, sums in sorted(adding.buckets.items())}
+    return Board(
+        since, until, seconds, starts, total, tuple(groups[:MOST_GROUPS]), tuple(sorted(adding.unpriced)), behind
+    )
+
+
+def minutes_of(
+    *, project: Project, scope: Scope, since: datetime, until: datetime, priced: bool
+) -> Iterator[tuple[datetime, Totals]]:
+    """The sums of each minute that has any, in order. `priced`: with dollars."""
+    prices, at = PriceList(project), -1
+    totals: Totals = {}
+    for minute, agent, provider, model, sums in _rows(project, scope, since, until, 60, ordered=True):
+        if minute != at and at >= 0:
+            yield EPOCH + timedelta(minutes=at), totals
+            totals = {}
+        at = minute
+        if priced:
+            sums[DOLLARS] = prices.dollars(agent, provider, model, sums)
+        add(totals, sums)
+    if at >= 0:
+        yield EPOCH + timedelta(minutes=at), totals
+
+
+def totals_of(*, project: Project, scope: Scope, since: datetime, until: datetime) -> Totals:
+    """The sums of a time from a whole minute to another, with dollars."""
+    prices = PriceList(project)
+    totals: Totals = {}
+    for _, agent, provider, model, sums in _rows(project, scope, since, until, LEVELS[0]):
+        add(totals, {**sums, DOLLARS: prices.dollars(agent, provider, model, sums)})
+    return totals
+
+
+def values_of(*, project: Project) -> dict[str, list[str]]:
+    """What the board can be narrowed to, by dimension."""
+    days = Sum.objects.filter(project=project, seconds=LEVELS[0])
+    return {
+        name: list(days.order_by(column).values_list(column, flat=True).distinct()[:MOST_VALUES])
+        for name, column in DIMENSIONS.items()
+    }
+
+
+def _rows(
+    project: Project, scope: Scope, since: datetime, until: datetime, width: int, *, ordered: bool = False
+) -> list[Any]:
+    level = next(seconds for seconds in LEVELS if width % seconds == 0)
+    narrowed = " ".join(f"AND {DIMENSIONS[name]} = %({name})s" for name in scope.given())
+    pieces = [
+        PIECE.format(seconds=span.seconds, start=span.start, end=span.end, narrowed=narrowed)
+        for span in spans(since, until, level)
+    ]
+    statement = " UNION ALL ".join(pieces) + (" ORDER BY 1" if ordered else "")
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"project": project.pk, "width": width, **scope.given()})
+        return [(*row[:4], json.loads(row[4])) for row in cursor.fetchall()]

@@ -1,0 +1,31 @@
+"""What the gateway says where nothing is, or where a method or a caller is refused."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dashboard.gateway.access.refusals import Refusal
+from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.gemini.address import METHODS
+
+MODELS, RESPONSES, GEMINI_MODELS = "/v1/models", "/v1/responses", "/v1beta/models"
+Scope = Mapping[str, Any]
+
+
+def refused_as(refusal: Refusal) -> Fault:
+    headers: Mapping[str, str] = refusal.headers()
+    return Fault(refusal.status, refusal.message, refusal.type, refusal.code, headers=tuple(headers.items()))
+
+
+def unknown_address(scope: Scope, posted: Iterable[str]) -> Fault:
+    message = (
+        f"Unknown request URL: {scope['method']} {scope['path'][:200]}. "
+        f"This gateway answers {', '.join(f'POST {path}' for path in posted)}, GET {MODELS}, GET {MODELS}/…, "
+        f"GET or DELETE {RESPONSES}/…, /v1/files and /v1/batches, "
+        f"POST {GEMINI_MODELS}/…:{'|'.join(METHODS)} and GET {GEMINI_MODELS}"
+    )
+    return Fault(404, message, code="unknown_url")
+
+
+def wrong_method(scope: Scope, allowed: str) -> Fault:
+    message = f"Not allowed to {scope['method']} on {scope['path']} (HINT: use {allowed})."
+    return Fault(405, message, code="method_not_supported", headers=(("allow", allowed.replace(" or ", ", ")),))

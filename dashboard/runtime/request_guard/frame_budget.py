@@ -1,0 +1,84 @@
+"""What websockets send, cut into frames, and what all of them together may take of the event loop and of memory.
+
+A frame costs the loop tens of microseconds however small it is, and nothing else limits how many come: a hundred
+sockets that send pings would keep the loop from everybody else. So frames are read one at a time, and a socket whose
+frames have taken their time rests, for longer the more sockets rest.
+"""
+
+from typing import Protocol
+
+#: Seconds of the loop that a message costs where it is looked at, beyond its reading.
+MESSAGE_SECONDS = 0.0005
+#: Bytes that a frame takes beside its own, while its message is not whole.
+OVERHEAD = 128
+_LONGER = {126: 2, 127: 8}  #: bytes of the length, by what stands in its place (RFC 6455, 5.2)
+_MASKED, _SHORT = 0x80, 0x7F
+
+
+class Frames:
+    """Bytes of one socket."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._bytes)
+
+    def add(self, data: bytes) -> None:
+        self._bytes += data
+
+    def next(self, most: int) -> bytes:
+        """The next frame, once it is whole; empty: it is not. Of one that claims more than `most` bytes, what is here,
+        so that its parser can refuse it."""
+        length = _length(self._bytes)
+        if length is None or len(self._bytes) < length <= most:
+            return b""
+        taken = bytes(self._bytes[:length])
+        del self._bytes[:length]
+        return taken
+
+
+class Holder(Protocol):
+    """A socket whose message is not whole, or waits to be looked at."""
+
+    def drop(self) -> None:
+        """Close it: it holds more than any other."""
+
+
+class FrameBudget:
+    """Of all sockets of one process. `share`: of the loop's time. `most`: bytes."""
+
+    def __init__(self, *, share: float, most: int) -> None:
+        self._share, self._most = share, most
+        self._resting = 0
+        self._held: dict[Holder, int] = {}
+        self._total = 0
+
+    def begin_rest(self, took: float) -> float:
+        """Seconds for which a socket rests whose frames took so long; `end_rest` follows."""
+        self._resting += 1
+        return took / self._share * self._resting
+
+    def end_rest(self) -> None:
+        self._resting -= 1
+
+    def hold(self, holder: Holder, size: int) -> None:
+        """It holds so many bytes now. Where all hold too much, who holds most is closed."""
+        self._total += size - self._held.pop(holder, 0)
+        if size:
+            self._held[holder] = size
+        if self._total > self._most:
+            largest = max(self._held, key=self._held.__getitem__)
+            self.hold(largest, 0)
+            largest.drop()
+
+
+def _length(head: bytearray) -> int | None:
+    """Bytes of the frame that begins here; None: too little of it is here."""
+    if len(head) < 2:
+        return None
+    short, mask = head[1] & _SHORT, 4 if head[1] & _MASKED else 0
+    more = _LONGER.get(short, 0)
+    if len(head) < 2 + more:
+        return None
+    return 2 + more + mask + (int.from_bytes(head[2 : 2 + more]) if more else short)

@@ -1,0 +1,109 @@
+"""docs/architecture.md, drawn from the code: packages, contracts, two ways through it, tables."""
+
+import ast
+from collections.abc import Iterator
+from configparser import ConfigParser
+from pathlib import Path
+
+from django.apps import apps
+
+from dashboard.querying.model_comments import table_comments
+from tests.architecture.ways import LIMIT, TURN, Way
+
+ROOT = Path(__file__).parents[2]
+_HEAD = """# Architecture
+
+Drawn from the code by `python -m tests.architecture > docs/architecture.md`; a test fails while this page is not
+current, and another one traces the two ways below through a running turn.
+
+```
+provider bytes → codec → event → advance(snapshot, event, policy) → transitions and one command
+                                        ↓
+        the same page for load, swap and push ← one Postgres transaction
+```
+
+- **The core (`agentcore`) is a library without I/O.** Events in, commands out; it knows no clock and no chance, so that
+  a stored turn replays exactly.
+- **The dashboard (`dashboard`) is a Django project.** It performs the commands, stores every event before the next
+  command, and shows turns by judging their events again.
+- **The last stored command is the outbox.** A worker that finds a turn without an end takes it over from there.
+- **Tests mirror the source**: what protects `dashboard/turns/recorder.py` is below `tests/dashboard/turns/`.
+"""
+
+
+def page() -> str:
+    """The text of docs/architecture.md."""
+    parts = (_packages(), _layers(), _contracts(), *(_way(*way) for way in _WAYS), _tables())
+    return _HEAD + "".join(f"\n{line}" for part in parts for line in part) + "\n"
+
+
+_WAYS = (
+    ("One turn, from bytes to page", "A turn of an agent, and then its page. Each function at its first call.", TURN),
+    ("One limit, from form to verdict", "A limit is saved in the admin, and ends a turn.", LIMIT),
+)
+
+
+def _packages() -> Iterator[str]:
+    yield "## Packages"
+    for package in ("agentcore", "dashboard"):
+        yield from ("", f"| `{package}/` | |", "|---|---|")
+        for folder in sorted(path.parent for path in (ROOT / package).glob("*/__init__.py")):
+            yield f"| `{folder.name}` | {_cell(_about(folder))} |"
+    yield from ("", "`templates/` and `static/` hold pages, parts, styles and scripts; there is no build step.", "")
+
+
+def _about(folder: Path) -> str:
+    """The first sentence of a package's docstring."""
+    return (ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or "").split("\n")[0]
+
+
+def _layers() -> Iterator[str]:
+    """The contracts of import-linter that order modules."""
+    yield from ("## Layers", "", "A module imports from the layers below its own, never from one above.")
+    for contract in _of_type("layers"):
+        yield from ("", f"{contract['name']}:", "", "```")
+        yield from (line.replace("(", "").replace(")", "") for line in _lines(contract["layers"]))
+        yield "```"
+    yield ""
+
+
+def _contracts() -> Iterator[str]:
+    yield from ("## What else imports may not do", "")
+    yield from (f"- {contract['name']}." for kind in ("forbidden", "independence") for contract in _of_type(kind))
+    yield from ("", "`lint-imports` checks all of them; they are written in `.importlinter`.", "")
+
+
+def _of_type(kind: str) -> Iterator[dict[str, str]]:
+    read = ConfigParser()
+    read.read(ROOT / ".importlinter", encoding="utf-8")
+    return (dict(read[name]) for name in read.sections() if read[name].get("type") == kind)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _way(title: str, about: str, way: Way) -> Iterator[str]:
+    yield from (f"## {title}", "", about, "", "| | function | |", "|---|---|---|")
+    for n, (function, words) in enumerate(way.items(), 1):
+        module, _, name = function.partition(":")
+        yield f"| {n} | `{name}` in `{module.replace('.', '/')}.py` | {words} |"
+    yield ""
+
+
+def _tables() -> Iterator[str]:
+    yield from (
+        "## Tables",
+        "",
+        "By app, from the docstrings of the models; each column has a comment in the database.",
+    )
+    comments = table_comments()
+    for app in sorted({model._meta.app_label for model in apps.get_models() if model._meta.db_table in comments}):
+        yield from ("", f"### {app}", "", "| table | |", "|---|---|")
+        models = apps.get_app_config(app).get_models(include_auto_created=True)
+        tables = sorted(model._meta.db_table for model in models)
+        yield from (f"| `{table}` | {_cell(comments[table].about)} |" for table in tables if table in comments)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,42 @@
+"""Two ways through the code, as functions in the order in which they call or follow each other; a test traces both."""
+
+from collections.abc import Mapping
+
+Way = Mapping[str, str]  #: by `module:function`, what it does
+
+TURN: Way = {
+    "dashboard.live.turn_startup:turn_start": "Stores a turn with the policy in effect, and queues it.",
+    "dashboard.live.driver:Driver.drive": "A worker takes the turn and performs one command after another.",
+    "dashboard.live.turn_loader:load": "Reads where the turn stands, and the policy it keeps.",
+    "dashboard.live.model_call:Exchange.run": "Makes the model call that is commanded, and keeps its bytes.",
+    "dashboard.live.transport:Transport.post": "Sends the HTTP request; yields the bytes of the answer as they arrive.",
+    "dashboard.live.response_reader:ResponseReader.take": "Passes the bytes through the provider's codec.",
+    "dashboard.live.response_reader:CallResult.event": "Makes an event of the decoded answer, or of the failure.",
+    "agentcore.machine.advance:advance": "One event in; its transitions and the next command out.",
+    "agentcore.machine.judges.evaluate_stop:judge": "Judges the stop reason: end, tool calls, truncation or error.",
+    "dashboard.turns.recorder:record_step": "Commits the step in one transaction: record, attempt, the turn's row.",
+    "dashboard.turns.projection:project": "Makes the columns of that row from the machine's state.",
+    "agentcore.verdict:verdict_of": "Says why the turn stopped, and what would have let it go on.",
+    "dashboard.live.notifications:announce_change": "Notifies open pages of the new record.",
+    "dashboard.turns.views:detail": "Answers the request for the turn's page.",
+    "dashboard.turns.turn_view:turn_view": "Makes the values of the page, by judging the recording again.",
+    "dashboard.turns.history:recording_of": "Decodes the stored records into events.",
+    "dashboard.turns.step_view:step_view": "Puts one step in words: reason, criteria, limits, alternatives.",
+}
+
+LIMIT: Way = {
+    "dashboard.agents.policy_forms:PolicyForm.clean": "Validates the fields of the form.",
+    "dashboard.agents.policy_forms:PolicyForm.said": "Collects what the form sets; an empty field inherits.",
+    "dashboard.agents.services:policy_create": "Stores it as the active version of the policy; versions never change.",
+    "dashboard.live.turn_startup:turn_start": "Starts a turn.",
+    "dashboard.agents.policy_layers:effective_policy_for": "Collects what applies to it, the most specific first.",
+    "dashboard.agents.policy_resolution:resolve": "Takes each field from the first that sets it, with its source.",
+    "dashboard.agents.policies:stored_policy": "Makes a value of the library of the policy that the turn keeps.",
+    "agentcore.machine.advance:advance": "Judges each event under that policy.",
+    "agentcore.machine.judges.continue_pending:judge": "Counts the limits before a truncated answer is continued.",
+    "agentcore.machine.judgement:evaluate_now": "Asks every criterion; one that forbids settles it.",
+    "agentcore.machine.finish:partial": "Ends the turn with the answer so far.",
+    "agentcore.resource:resource_of": "Names the limit that ended the turn, by its key.",
+    "agentcore.verdict:verdict_of": "Says what happened, and which value would have sufficed.",
+    "dashboard.policies.stop_setting:stop_setting_of": "Finds who set that limit, where and when.",
+}

@@ -1,0 +1,84 @@
+"""A token does no more than its scopes say, whatever its user may; a refusal names the scope that is missing."""
+
+import pytest
+from django.test import Client
+
+from dashboard.accounts import services
+from dashboard.accounts.models import ApiToken, User
+from dashboard.accounts.roles import ACTIONS
+from dashboard.accounts.scopes import ALL, Scope, scope_needed
+from tests.dashboard.accounts.conftest import csrf_of
+from tests.dashboard.accounts.test_tokens import opened_by
+
+pytestmark = pytest.mark.django_db
+
+NOWHERE = "01990000-0000-7000-8000-000000000000"
+
+
+def with_scopes(user: User, *scopes: str) -> Client:
+    _, secret = services.api_token_create("limited", user=user, scopes=scopes)
+    return Client(headers={"Authorization": f"Bearer {secret}"})
+
+
+#: One request for each scope, and what it is answered by who may.
+ASKED = {
+    Scope.READ: ("GET", "/api/v1/turns", 200),
+    Scope.WRITE: ("POST", f"/api/v1/turns/{NOWHERE}/comments", 422),
+    Scope.RUN: ("POST", f"/api/v1/turns/{NOWHERE}/cancel", 404),
+    Scope.ADMIN: ("POST", "/api/v1/policies", 422),
+}
+
+
+@pytest.mark.parametrize("held", ALL)
+@pytest.mark.parametrize("asked", ALL)
+def test_a_token_may_do_what_its_scope_says_and_nothing_else(operator: User, held: Scope, asked: Scope):
+    method, path, status = ASKED[asked]
+    answer = with_scopes(operator, held).generic(method, path, "{}", content_type="application/json")
+    assert answer.status_code == (status if held == asked else 403)
+    if held != asked:
+        assert f"“{asked}”" in answer.json()["detail"]
+
+
+def test_every_action_has_a_scope_but_signing_out():
+    without = {route for route in ACTIONS if scope_needed("POST", route) is None}
+    assert without == {"sign-out"}
+
+
+def test_a_scope_gives_no_right_that_the_user_does_not_have(db: None):
+    watcher = User.objects.create_user("watcher")
+    answer = with_scopes(watcher, *ALL).post(f"/api/v1/turns/{NOWHERE}/cancel")
+    assert answer.status_code == 403
+    assert "Read-only access" in answer.json()["detail"]
+
+
+def test_a_rerun_needs_the_scope_run_where_a_verification_needs_read(operator: User):
+    reader = with_scopes(operator, Scope.READ)
+    asked = {"path": f"/api/v1/turns/{NOWHERE}/replay", "content_type": "application/json"}
+    assert reader.post(**asked, data={"mode": "verify"}).status_code == 404
+
+
+def test_a_session_is_limited_to_the_scopes_of_the_token_that_opened_it(operator: User):
+    _, secret = services.api_token_create("limited", user=operator, scopes=[Scope.READ])
+    session = opened_by(secret)
+    assert session.get("/policies/").status_code == 200
+    form = {"csrfmiddlewaretoken": csrf_of(session), "name": "made"}
+    refused = session.post("/account/tokens/", form)
+    assert refused.status_code == 403
+    assert "the scope “admin”" in refused.content.decode()
+
+
+def test_the_admin_site_is_read_only_for_a_session_of_a_token_without_the_scope(operator: User):
+    _, secret = services.api_token_create("limited", user=operator, scopes=[Scope.READ])
+    assert opened_by(secret).get("/admin/agents/agent/add/").status_code == 403
+
+
+def test_the_page_makes_a_token_with_the_scopes_that_were_ticked(browser: Client):
+    form = {"csrfmiddlewaretoken": csrf_of(browser), "name": "ci", "lifetime": "7", "offered": "True"}
+    assert browser.post("/account/tokens/", form).status_code == 422
+    browser.post("/account/tokens/", {**form, "scopes": ["run", "read"]})
+    assert ApiToken.objects.get(name="ci").scopes == ["read", "run"]
+
+
+def test_a_form_that_says_nothing_of_scopes_makes_a_token_with_all(browser: Client):
+    browser.post("/account/tokens/", {"csrfmiddlewaretoken": csrf_of(browser), "name": "ci", "lifetime": "7"})
+    assert ApiToken.objects.get(name="ci").scopes == list(ALL)

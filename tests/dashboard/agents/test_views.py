@@ -1,0 +1,152 @@
+"""Agents and connections by page."""
+
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.accounts.models import User
+from dashboard.agents import services
+from dashboard.agents.models import Agent, Connection, Project
+from dashboard.agents.policy_versions import policy_attach
+from dashboard.policies.configuration_log import configuration_trail
+from tests.dashboard.timeline.populations import make_turns
+
+pytestmark = pytest.mark.django_db
+CONNECTION = {
+    "name": "far",
+    "provider": "openai",
+    "base_url": "http://127.0.0.1:9/v1",
+    "hint_role": "system",
+    "max_tokens_field": "max_tokens",
+}
+
+
+@pytest.fixture
+def admins(db: None) -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("ann"))
+    return client
+
+
+@pytest.fixture
+def operators(db: None) -> Client:
+    client, user = Client(), User.objects.create_user("olga")
+    user.groups.add(Group.objects.get(name="operator"))
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def agent(project: Project, connection: Connection) -> Agent:
+    return services.agent_create(project=project, name="writer", connection=connection, model="m", max_tokens=50)
+
+
+def page(client: Client, address: str, status: int = 200, **data: object) -> str:
+    answer = client.post(address, data, follow=True) if data else client.get(address)
+    assert answer.status_code == status
+    return unescape(answer.content.decode())
+
+
+def given_to(agent: Agent, **changed: object) -> dict[str, object]:
+    """What the form of an agent sends."""
+    same = {"name": agent.name, "connection": agent.connection.pk, "model": agent.model, "max_tokens": agent.max_tokens}
+    return {**same, "gateway_mode": "continue", "approve_otherwise": "refuse", **changed}
+
+
+def test_a_list_shows_the_policies_in_force_and_the_turns_of_seven_days(admins: Client, project: Project, agent: Agent):
+    base = services.policy_create(project=project, name="base", limits={"max_steps": 9})
+    policy_attach(project=project, policy=base.policy, provider="")
+    services.policy_create(project=project, name="drafted", limits={"max_steps": 5}, activate=False)
+    now = timezone.now()
+    ended = {"agent_name": "writer", "model_stop_reason": "end_turn"}
+    cut = {**ended, "model_stop_reason": "max_tokens"}
+    week_ago = (now - timedelta(days=8), cut)
+    make_turns([(now, {**ended, "continuations": 1}), (now, cut), (now, ended), (now, ended), week_ago])
+    make_turns([(now, {**cut, "agent_name": "other"})])
+    html = page(admins, "/agents/")
+    assert 'base v1</a> <span class="soft">attached to the whole site' in html
+    assert ">4</a>" in html
+    assert "50\u202f%" in html
+    assert "4</b> turns</a> in 7 days" in page(admins, "/agents/writer")
+
+
+def test_an_agent_is_created_and_changed_with_who_and_why(admins: Client, project: Project, connection: Connection):
+    assert f'value="{connection.pk}" selected' in page(admins, "/agents/+new?connection=near")
+    given = {"connection": connection.pk, "model": "m", "gateway_mode": "continue", "approve_otherwise": "refuse"}
+    html = page(admins, "/agents/+new", name="new", max_tokens=40, tools=["calculator"], **given)
+    assert "The agent “new” was created." in html
+    agent = Agent.objects.get()
+    changed = given_to(agent, max_tokens=60, tools=["calculator"], why="Answers were cut.")
+    assert "Saved." in page(admins, "/agents/new", **changed)
+    agent.refresh_from_db()
+    assert (agent.max_tokens, agent.tools, agent.envelope_schema, agent.breakpoints) == (60, ["calculator"], None, [])
+    newest = configuration_trail(project, (Agent,))[0]
+    assert (newest.by, newest.why) == ("ann", "Answers were cut.")
+    assert "max_tokens 40 → 60" in newest.what
+    assert "/agents/new" in page(admins, "/audit/")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"max_tokens": 5000}, 'id="id_max_tokens_error">'),
+        ({"name": "a b"}, 'id="id_name_error">A name has 1 to 64'),
+        ({"breakpoints": "[{"}, 'id="id_breakpoints_error">'),
+        ({"tools": ["nothing"]}, 'id="id_tools_error">'),
+    ],
+)
+def test_what_is_wrong_with_an_agent_is_said_at_its_field(
+    admins: Client, agent: Agent, wrong: dict[str, object], words: str
+):
+    html = page(admins, "/agents/writer", 422, **given_to(agent, **wrong))
+    assert words in html
+    assert "<b>writer</b></p>" in html, "the page is that of the agent as it is stored"
+
+
+def test_who_may_not_change_sees_the_settings_and_no_form(operators: Client, agent: Agent, connection: Connection):
+    for address in ("/agents/writer", "/connections/near"):
+        html = page(operators, address)
+        assert "read-only" in html
+        assert 'class="settings-form"' not in html
+        assert "<input" not in html.split("<main")[1]
+        assert operators.post(address, {"name": "mine"}).status_code == 403
+    assert "Change limits" not in page(operators, "/agents/writer")
+    assert "New agent" not in page(operators, "/agents/")
+    assert "Only an administrator may create" in page(operators, "/agents/+new")
+    assert "found in environment" not in page(operators, "/connections/near")
+
+
+def test_a_connection_is_created_and_a_wrong_one_is_answered_at_its_fields(admins: Client):
+    wrong = page(admins, "/connections/+new", 422, **{**CONNECTION, "base_url": "here", "api_key_env": "DATABASE_URL"})
+    assert 'id="id_base_url_error">The address must begin with http' in wrong
+    assert 'id="id_api_key_env_error">DATABASE_URL is a secret' in wrong
+    assert "The connection “far” was created." in page(admins, "/connections/+new", **CONNECTION)
+    unnamed = page(admins, "/connections/far", 422, **{**CONNECTION, "api_key_env": "MY_OWN"})
+    assert "MY_OWN is not among the variables that may be sent (WHYSTOP_KEY_NAMES: *_API_KEY)" in unnamed
+    assert Connection.objects.get().api_key_env == ""
+
+
+def test_the_variables_that_may_be_named_are_offered(admins: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAR_API_KEY", "x")
+    monkeypatch.setenv("WHYSTOP_API_KEY", "x")
+    html = page(admins, "/connections/+new")
+    assert '<option value="FAR_API_KEY">' in html
+    assert "WHYSTOP_API_KEY" not in html
+
+
+def test_a_test_of_a_connection_says_what_it_found(admins: Client, connection: Connection):
+    given = {**CONNECTION, "name": "near", "_test": "1"}
+    assert 'id="id_test_model_error">Name a model' in page(admins, "/connections/near", 422, **given)
+    html = page(admins, "/connections/near", **given, test_model="m")
+    assert "Saved. Could not tell whether it continues a last assistant message." in html
+    assert "The server answers no request" in html or "The server said" in html
+    assert "what-if numbers about max_tokens are estimates" in html
+
+
+def test_names_that_are_not_there_are_not_found(admins: Client):
+    assert admins.get("/agents/nobody").status_code == 404
+    assert admins.get("/connections/nowhere").status_code == 404

@@ -1,0 +1,81 @@
+"""What was read and has not changed is not sent again; what has changed meanwhile is not written over."""
+
+import gzip
+
+import pytest
+
+from dashboard.agents.models import Agent
+from tests.dashboard.api.conftest import Program
+
+
+@pytest.fixture
+def conversation(api: Program, talker: Agent) -> str:
+    made = api.post("/conversations", {"agent": talker.name, "token_budget": 1000})
+    assert made.status_code == 201, made.content
+    return f"/api/v1/conversations/{made.json()['id']}"
+
+
+def budget(api: Program, path: str, tokens: int, **headers: str):
+    body = f'{{"token_budget": {tokens}}}'
+    return api.client.patch(path, body, content_type="application/json", headers=headers)
+
+
+def test_an_answer_that_has_not_changed_is_not_sent_again(api: Program, conversation: str):
+    tag = api.client.get(conversation)["ETag"]
+    again = api.client.get(conversation, headers={"If-None-Match": tag})
+    assert (again.status_code, again.content, again["ETag"]) == (304, b"", tag)
+    assert budget(api, conversation, 2000).status_code == 200
+    changed = api.client.get(conversation, headers={"If-None-Match": tag})
+    assert changed.status_code == 200
+    assert changed["ETag"] != tag
+
+
+def test_a_compressed_answer_has_a_strong_tag_that_is_known_again(api: Program):
+    packed = api.client.get("/api/v1/openapi.json", headers={"Accept-Encoding": "gzip"})
+    assert gzip.decompress(packed.content).startswith(b"{")
+    assert packed["ETag"].startswith('"')
+    assert packed["ETag"].endswith('-gzip"')
+    again = api.client.get("/api/v1/openapi.json", headers={"If-None-Match": packed["ETag"]})
+    assert again.status_code == 304
+
+
+@pytest.mark.parametrize("form", ["{}", '"other", {}', "*"])
+def test_a_change_of_what_was_read_is_made(api: Program, conversation: str, form: str):
+    tag = api.client.get(conversation)["ETag"]
+    assert budget(api, conversation, 2000, **{"If-Match": form.format(tag)}).status_code == 200
+
+
+def test_a_change_of_what_has_changed_meanwhile_is_refused(api: Program, conversation: str):
+    tag = api.client.get(conversation)["ETag"]
+    assert budget(api, conversation, 2000).status_code == 200
+    refused = budget(api, conversation, 3000, **{"If-Match": tag})
+    assert refused.status_code == 412
+    assert refused["Content-Type"] == "application/problem+json"
+    assert api.client.get(conversation).json()["token_budget"] == 2000
+
+
+def test_a_weak_tag_matches_no_change(api: Program, conversation: str):
+    tag = api.client.get(conversation)["ETag"]
+    assert budget(api, conversation, 2000, **{"If-Match": f"W/{tag}"}).status_code == 412
+
+
+def test_an_action_is_conditional_on_what_it_acts_on(api: Program):
+    assert api.post("/policies", {"name": "p"}).status_code == 201
+    assert api.post("/policies", {"name": "p", "limits": {"max_steps": 3}}).status_code == 201
+    tag = api.client.get("/api/v1/policies/p")["ETag"]
+
+    def activate(matching: str):
+        return api.client.post(
+            "/api/v1/policies/p/activations",
+            {"version": 1},
+            content_type="application/json",
+            headers={"If-Match": matching},
+        )
+
+    assert activate('"another"').status_code == 412
+    assert activate(tag).status_code == 201
+
+
+def test_what_cannot_be_read_matches_nothing(api: Program):
+    refused = api.client.post("/api/v1/keys/x/revoke", headers={"If-Match": "*"})
+    assert refused.status_code in (404, 412)

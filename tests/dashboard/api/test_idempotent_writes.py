@@ -1,0 +1,123 @@
+"""A write with an `Idempotency-Key` is done once, however often it is sent."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.accounts import services as accounts
+from dashboard.accounts.models import User
+from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.agents.models import Agent, Connection, PolicyVersion
+from dashboard.gateway.models import GatewayKey
+from dashboard.idempotency import services
+from dashboard.idempotency.models import KeptAnswer
+from tests.dashboard.api.conftest import TOKEN, Program, said
+
+POLICY = {"name": "p", "limits": {"max_steps": 3}}
+
+
+def sent(api: Program, path: str, body: object, key: str = "k-1"):
+    headers = {"Idempotency-Key": key}
+    return api.client.post(f"/api/v1{path}", body, content_type="application/json", headers=headers)
+
+
+def test_the_same_request_is_given_the_same_answer_and_done_once(api: Program):
+    first, again = sent(api, "/policies", POLICY), sent(api, "/policies", POLICY)
+    assert (again.status_code, again.content, again["Content-Type"]) == (201, first.content, first["Content-Type"])
+    assert again["Idempotency-Replayed"] == "true"
+    assert not first.has_header("Idempotency-Replayed")
+    assert PolicyVersion.objects.count() == 1
+
+
+def test_a_key_may_stand_in_quotes_as_the_draft_has_it(api: Program):
+    sent(api, "/policies", POLICY, key='"k-1"')
+    assert sent(api, "/policies", POLICY, key="k-1")["Idempotency-Replayed"] == "true"
+
+
+@pytest.mark.parametrize(("path", "body"), [("/policies", {"name": "q"}), ("/keys", POLICY), ("/policies?x=1", POLICY)])
+def test_another_request_with_the_same_key_is_refused(api: Program, path: str, body: object):
+    sent(api, "/policies", POLICY)
+    refused = sent(api, path, body)
+    assert refused.status_code == 422
+    assert "another request" in said(refused)["Idempotency-Key"]
+
+
+def test_a_refused_request_leaves_its_key_free(api: Program):
+    assert sent(api, "/policies", {"name": ""}).status_code >= 400
+    assert sent(api, "/policies", POLICY).status_code == 201
+
+
+@pytest.mark.parametrize("key", ["", "two words", "x" * 256, "schlüssel"])
+def test_a_key_that_is_none_is_refused(api: Program, key: str):
+    assert sent(api, "/policies", POLICY, key=key).status_code == 400
+
+
+def test_users_do_not_share_keys(api: Program):
+    accounts.one_time_code_create()
+    _, secret = accounts.api_token_create("ci", user=User.objects.get(username=accounts.OPERATOR))
+    sent(api, "/policies", POLICY)
+    theirs = sent(Program(Client(headers={"Authorization": f"Bearer {secret}"})), "/policies", POLICY)
+    assert theirs.json()["version"] == 2
+
+
+def test_a_secret_in_an_answer_is_not_stored_in_plain(api: Program):
+    made = sent(api, "/keys", {"name": "ci"}).json()
+    (row,) = KeptAnswer.objects.all()
+    assert made["secret"].encode() not in bytes(row.sealed_body)
+    assert sent(api, "/keys", {"name": "ci"}).json() == made
+    assert GatewayKey.objects.count() == 1
+
+
+def test_a_request_that_is_still_under_way_is_not_begun_again(api: Program):
+    key = services.KeyedRequest(User.objects.get(username="bootstrap").pk, "k-1", "0" * 64)
+    sent(api, "/policies", POLICY)
+    KeptAnswer.objects.update(status=None)
+    refused = sent(api, "/policies", POLICY)
+    assert (refused.status_code, refused["Retry-After"]) == (409, "1")
+    assert services.claim(key) is services.Claim.OTHER_REQUEST
+    KeptAnswer.objects.update(claimed_at=timezone.now() - services.LOST - timedelta(seconds=1))
+    assert sent(api, "/policies", POLICY).status_code == 201
+
+
+def test_a_key_is_free_again_after_a_day_and_the_worker_erases_it(api: Program):
+    sent(api, "/policies", POLICY)
+    KeptAnswer.objects.update(claimed_at=timezone.now() - services.KEPT - timedelta(seconds=1))
+    assert sent(api, "/policies", {"name": "q"}).status_code == 201
+    KeptAnswer.objects.update(claimed_at=timezone.now() - services.KEPT - timedelta(seconds=1))
+    services.sweep()
+    assert not KeptAnswer.objects.exists()
+
+
+def test_a_file_that_is_imported_with_a_key_is_read_whole(api: Program):
+    refused = sent(api, "/turns/import", {"format": "no turn"})
+    assert "no turn" not in said(refused)
+    assert refused.status_code in (400, 422)
+    assert b"not JSON" not in refused.content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_at_once_one_is_done():
+    bootstrap_token_ensure(TOKEN)
+    answers: list[int] = []
+    starting = threading.Barrier(4)
+
+    def ask() -> None:
+        api = Program(Client(headers={"Authorization": f"Bearer {TOKEN}"}))
+        starting.wait()
+        answers.append(sent(api, "/policies", POLICY).status_code)
+        connection.close()
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(answers) <= {201, 409}
+    assert 201 in answers
+    assert PolicyVersion.objects.count() == 1
+    assert not Agent.objects.exists()
+    assert not Connection.objects.exists()

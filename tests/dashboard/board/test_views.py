@@ -1,0 +1,124 @@
+"""The metrics board: what it shows, and that each bar leads to just its turns."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.board.periods import MOST_BARS, PERIODS, named, period_of
+from dashboard.timeline.rollups import LEVELS
+from tests.dashboard.board.test_summing import brought_up_to_date
+from tests.dashboard.pages import page, read
+from tests.dashboard.timeline.populations import make_turn
+
+NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
+
+
+def some_turns() -> None:
+    """Two that were cut, one of them continued, and two that ended, of which one has a sign of a cut."""
+    at = timezone.now() - timedelta(days=1)
+    columns = {"status": "completed", "stop_reason": "completed", "input_tokens": 1000, "output_tokens": 50}
+    make_turn(at, **columns, model_stop_reason="max_tokens")
+    make_turn(at, **columns, model_stop_reason="end_turn", continuations=2, duration_ms=4_000)
+    make_turn(at, **columns, model_stop_reason="end_turn", lint=["output_at_cap"])
+    make_turn(at, **{**columns, "status": "failed"}, model_stop_reason="end_turn", model="gpt-4o", agent_name="b")
+    brought_up_to_date()
+
+
+def chart(html: str, key: str) -> str:
+    start = html.index(f'id="chart-{key}"')
+    return html[start : html.index("</section>", start)]
+
+
+def table_links(html: str) -> list[str]:
+    return [unescape(link) for link in re.findall(r'<td class="num"><a href="([^"]+)"', html)]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("key", "turns"),
+    [
+        ("turns", [3, 1]),
+        ("truncation_rate", [1, 1]),
+        ("continuations_per_turn", [1]),
+        ("continued_p95_seconds", [1]),
+        ("tokens", [4, 4]),
+        ("dollars", [4]),
+        ("failure_rate", [1]),
+        ("lint_findings", [1]),
+    ],
+)
+def test_each_bar_leads_to_its_turns(browser: Client, key: str, turns: list[int]):
+    some_turns()
+    links = table_links(chart(page(browser, "/metrics-board"), key))
+    found = [browser.get("/api/v1/turns" + link.removeprefix("/")).json()["items"] for link in links]
+    assert [len(items) for items in found] == turns
+
+
+@pytest.mark.django_db
+def test_the_board_shows_each_metric_of_the_period(browser: Client):
+    some_turns()
+    html = page(browser, "/metrics-board")
+    assert "4</span>" in chart(html, "turns")
+    assert "50 %</span>" in chart(html, "truncation_rate")
+    assert "25 %</span>" in chart(html, "failure_rate")
+    assert "1.00</span>" in chart(html, "continuations_per_turn")
+    assert "4.9 s</span>" in chart(html, "continued_p95_seconds")
+    assert "Nothing in this period." in chart(html, "failed_predictions")
+    assert "No list price is known for m;" in html
+    found = read(html)
+    assert found.inline == []
+    assert len(found.ids) == len(set(found.ids))
+
+
+@pytest.mark.django_db
+def test_it_is_narrowed_split_and_stacked_by_its_address(browser: Client):
+    some_turns()
+    html = page(browser, "/metrics-board?agent=b&by=agent&stack=stop_reason&period=month")
+    assert "1</span>" in chart(html, "turns")
+    assert "stop_reason=completed" in chart(html, "turns")
+    assert "<option selected>b</option>" in html
+    assert "agent=b" in html[html.index('id="groups-title"') :]
+
+
+@pytest.mark.django_db
+def test_minutes_that_are_still_to_be_summed_are_told(browser: Client):
+    from dashboard.timeline import rollups
+
+    make_turn(timezone.now() - timedelta(hours=3), status="completed")
+    rollups.fold_all()
+    assert "of turns still being counted" in page(browser, "/metrics-board")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("query", ["period=eternity", "since=soon", "since=2026-11-02&until=2026-11-01"])
+def test_a_time_that_is_none_is_refused_in_words(browser: Client, query: str):
+    answer = browser.get(f"/metrics-board?{query}")
+    assert answer.status_code == 400
+    assert b'role="alert"' in answer.content
+
+
+@pytest.mark.parametrize("name", PERIODS)
+def test_a_period_is_whole_bars_that_rollups_have(name: str):
+    period = named(name, now=NOW)
+    assert period.since < NOW <= period.until
+    assert (period.until - period.since) / timedelta(seconds=period.seconds) <= MOST_BARS
+    assert any(period.seconds % level == 0 for level in LEVELS)
+    assert period.since.timestamp() % period.seconds == 0
+
+
+@pytest.mark.parametrize("days", [1, 2, 8, 31, 91, 366, 399])
+def test_any_time_up_to_its_longest_is_drawn_in_few_bars(days: int):
+    since = NOW - timedelta(days=days)
+    period = period_of({"since": since.isoformat(), "until": NOW.isoformat()}, now=NOW)
+    assert period.since <= since < NOW <= period.until
+    assert (period.until - period.since) / timedelta(seconds=period.seconds) <= MOST_BARS + 1
+
+
+def test_a_longer_time_is_refused():
+    with pytest.raises(ValidationError, match="400 days"):
+        period_of({"since": "2020-01-01"}, now=NOW)

@@ -1,0 +1,83 @@
+"""Every command of the documents is one that there is, with these words.
+
+What they do is shown elsewhere: `.ci/run` runs the README's own, tests/dashboard/runtime/test_client.py the scripts
+that need a server, and the tests of each command what it does.
+"""
+
+import re
+import shlex
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command, get_commands, load_command_class
+
+from dashboard.command_line import _parser
+from tests.dashboard.documentation.blocks import DOCUMENTS, ROOT, blocks_of, lines, variables_and_words
+from tests.dashboard.driving import Play
+
+LINES = sorted(set(lines()))
+TUTORIAL = ROOT / "docs" / "tutorial" / "first-limit.md"
+#: Variables of OpenTelemetry's and PostgreSQL's programs, and of Python.
+OTHERS = ("OTEL_EXPORTER_OTLP_", "PGOPTIONS", "PYTHONPATH")
+#: What is understood elsewhere: programs that the machine or the environment of tests has.
+PROGRAMS = {"lint-imports", "psql", "ruff", "mypy", "git"}
+
+
+def understood(program: str, words: list[str]) -> None:
+    """Fail unless the program takes the words."""
+    match Path(program).name, words:
+        case "python3" | "python", ["manage.py", name, *rest]:
+            load_command_class(get_commands()[name], name).create_parser("manage.py", name).parse_args(rest)
+        case "python3" | "python", ["-m", module, *_]:
+            assert find_spec(module), module
+        case "manage.py", [name, *rest]:
+            load_command_class(get_commands()[name], name).create_parser("manage.py", name).parse_args(rest)
+        case "whystop", rest:
+            _parser().parse_args(rest)
+        case "pip", ["install", "-q", "-r", file]:
+            assert (ROOT / file).is_file()
+        case "run", rest:
+            assert (ROOT / program).is_file()
+            assert set(rest) <= {"--all"}
+        case name, _:
+            assert name in PROGRAMS
+
+
+@pytest.mark.parametrize(("page", "line"), LINES)
+def test_a_command_of_the_documents_is_understood(page: str, line: str):
+    variables, words = variables_and_words(line)
+    source = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    assert [name for name in variables if f"`{name}" not in source and not name.startswith(OTHERS)] == []
+    if words:
+        understood(words[0], words[1:])
+
+
+def test_commands_named_in_a_table_are_understood():
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `manage\.py ([^`]+)`", page, re.MULTILINE)
+    assert len(named) > 20
+    for command in named:
+        understood("manage.py", shlex.split(command.replace("PATH…", "logs/").replace("<turn id>", "1")))
+
+
+def test_every_script_in_python_compiles():
+    scripts = [(page.name, block) for page in DOCUMENTS for block in blocks_of(page, "python") if ">>>" not in block]
+    for name, script in scripts:
+        compile(script, name, "exec")
+    assert len(scripts) > 8
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_tutorial_says_what_its_turns_come_to(play: Play):
+    text = " ".join(TUTORIAL.read_text(encoding="utf-8").replace("\n> ", "\n").split())
+    short = play("sim-essay", max_tokens=60)
+    assert short.verdict.startswith("Cut off by max_tokens 4 times")
+    assert short.verdict.split(" With ")[0] in text
+    whole = play("sim-essay", name="whole", max_tokens=150)
+    assert whole.status == "completed"
+    said = StringIO()
+    call_command("replay", str(whole.id), sweep="max_continuations=0:4", stdout=said)
+    table = [line.replace("  price not known", "").rstrip() for line in said.getvalue().splitlines()[:6]]
+    assert "\n".join(re.sub(r"\s+price$", "", line) for line in table) in TUTORIAL.read_text(encoding="utf-8")

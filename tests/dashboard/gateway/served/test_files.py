@@ -1,0 +1,92 @@
+"""Files and batches go through to the key's connection as they came, both ways, and count for their key."""
+
+import json
+
+import pytest
+from aiohttp import web
+
+from dashboard.agents.models import Connection
+from tests.dashboard.gateway.served.test_uploading import BOUNDARY, SOUND, form, part, sound
+from tests.dashboard.serving import provider_of
+
+LINES = b'{"custom_id": "1", "body": {"usage": {"prompt_tokens": 5, "completion_tokens": 7}}}\n' * 1000
+
+
+@pytest.fixture
+def heard(connected):
+    """What a provider was asked: method, address with its query, content type and body."""
+    asked: list[tuple[str, str, str | None, bytes]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        body = await request.read()
+        asked.append((request.method, request.path_qs, request.headers.get("content-type"), body))
+        if request.path.endswith("/content"):
+            return web.Response(body=LINES, content_type="application/octet-stream")
+        return web.json_response({"id": "file-1", "object": "file", "usage": {"input_tokens": 9, "output_tokens": 2}})
+
+    with provider_of(answer, most=2**27) as address:
+        connected("openai", name="store", base_url=address)
+        yield asked
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/v1/files?purpose=batch&limit=2", b""),
+        ("GET", "/v1/files/file-1", b""),
+        ("DELETE", "/v1/files/file-1", b""),
+        ("GET", "/v1/batches?after=b", b""),
+        ("POST", "/v1/batches", b'{"input_file_id": "file-1", "endpoint": "/v1/chat/completions"}'),
+        ("GET", "/v1/batches/batch_1", b""),
+        ("POST", "/v1/batches/batch_1/cancel", b""),
+    ],
+)
+def test_a_request_goes_on_as_it_came(gate, watched, heard, method: str, path: str, body: bytes):
+    answer = gate.send(method, path, body, {"Content-Type": "application/json"} if body else {})
+    assert (answer.status, answer.json["id"]) == (200, "file-1")
+    ((went, address, kind, sent),) = heard
+    assert (went, address, sent) == (method, path.removeprefix("/v1"), body)
+    assert kind == ("application/json" if body else None)
+
+
+def test_a_file_goes_on_with_every_part_and_its_content_comes_back(gate, watched, heard):
+    kind = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
+    sent = form(part("purpose", b"batch"), sound())
+    assert gate.send("POST", "/v1/files", sent, kind).status == 200
+    (asked,) = heard
+    assert SOUND in asked[3]
+    assert b'name="purpose"\r\n\r\nbatch\r\n' in asked[3]
+    assert b'name="model"' not in asked[3]
+    assert gate.send("GET", "/v1/files/file-1/content", b"", {}).body == LINES
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("PUT", "/v1/files", 405),
+        ("DELETE", "/v1/batches/b", 405),
+        ("GET", "/v1/files/a/b", 404),
+        ("GET", "/v1/files/..%2f..%2fmodels", 404),
+        ("GET", "/v1/files/" + "x" * 201, 404),
+        ("GET", "/v1/files?q=" + "x" * 3000, 414),
+    ],
+)
+def test_what_is_no_file_and_no_batch_goes_nowhere(gate, watched, heard, method: str, path: str, status: int):
+    assert gate.send(method, path, b"", {}).status == status
+    assert not heard
+
+
+def test_a_connection_is_named_where_there_are_several(gate, watched, heard, connected):
+    connected("openai", name="other", base_url="http://127.0.0.1:9/v1")
+    refused = gate.send("GET", "/v1/files", b"", {})
+    assert refused.status == 400
+    assert "default connection" in json.dumps(refused.json)
+    assert gate.send("GET", "/v1/files", b"", {"x-whystop-connection": "store"}).status == 200
+    assert gate.send("GET", "/v1/files", b"", {"x-whystop-connection": "nowhere"}).status == 404
+
+
+def test_a_connection_without_these_addresses_is_refused(gate, watched, heard, connected):
+    connected("gemini", name="google", base_url="http://127.0.0.1:9")
+    refused = gate.send("GET", "/v1/files", b"", {"x-whystop-connection": "google"})
+    assert refused.status == 400
+    assert Connection.objects.count() == 2

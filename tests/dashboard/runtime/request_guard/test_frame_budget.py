@@ -1,0 +1,54 @@
+"""Frames are cut where they end, and all sockets together take a bounded part of time and memory."""
+
+import pytest
+
+from dashboard.runtime.request_guard.frame_budget import FrameBudget, Frames
+
+MASK = b"\0\0\0\0"
+WHOLE = [
+    b"\x89\x80" + MASK,
+    b"\x81\x83" + MASK + b"abc",
+    b"\x81\xfe\x00\x7e" + MASK + b"a" * 126,
+    b"\x82\xff" + (70_000).to_bytes(8) + MASK + b"b" * 70_000,
+    b"\x88\x00",
+]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1_000, 100_000])
+def test_frames_are_cut_where_they_end_however_they_come(size: int):
+    sent, frames, found = b"".join(WHOLE), Frames(), []
+    for at in range(0, len(sent), size):
+        frames.add(sent[at : at + size])
+        while frame := frames.next(100_000):
+            found.append(frame)
+    assert (found, len(frames)) == (WHOLE, 0)
+
+
+def test_of_a_frame_that_claims_too_much_its_parser_is_given_what_is_here():
+    frames = Frames()
+    frames.add(b"\x81\xff" + (2**62).to_bytes(8))
+    assert (frames.next(100_000), len(frames)) == (b"\x81\xff" + (2**62).to_bytes(8), 0)
+
+
+def test_sockets_rest_longer_the_more_of_them_rest():
+    budget = FrameBudget(share=0.1, most=100)
+    assert [budget.begin_rest(0.5) for _ in range(3)] == [5.0, 10.0, 15.0]
+    budget.end_rest()
+    assert budget.begin_rest(0.5) == 15.0
+
+
+class Socket:
+    dropped = False
+
+    def drop(self) -> None:
+        self.dropped = True
+
+
+def test_whoever_holds_most_is_closed_where_all_together_hold_too_much():
+    budget, sockets = FrameBudget(share=0.1, most=100), [Socket() for _ in range(4)]
+    for socket, size in zip(sockets, (30, 50, 20, 1), strict=True):
+        budget.hold(socket, size)
+    assert [socket.dropped for socket in sockets] == [False, True, False, False]
+    budget.hold(sockets[0], 0)
+    budget.hold(sockets[2], 99)
+    assert not sockets[2].dropped
