@@ -200,7 +200,7 @@ class Record(models.Model):
 
     pk = models.CompositePrimaryKey("turn_id", "seq")
     turn_id = models.UUIDField()
-    seq = models.PositiveIntegerField()  #: number of the record, or of the first of several, from 1, without gaps
+    seq = models.PositiveIntegerField()  #: from 1, without gaps; where the row holds several, of the first
     length = models.PositiveIntegerField(db_default=1)  #: how many records the row holds
     at = models.DateTimeField()
     event = BeginningField()
