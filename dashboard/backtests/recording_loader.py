@@ -1,5 +1,6 @@
 """Stored turns as recordings, in bulk: two queries for a batch, and of each record only what a what-if asks for."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,7 +35,7 @@ IDLE = Snapshot()
 
 #: By the primary key, whose beginning is the partitions' too.
 RECORDS = """
-SELECT turn_id, seq, packed, CASE WHEN packed IS NULL THEN event::text END,
+SELECT turn_id, seq, length, packed, CASE WHEN packed IS NULL THEN event::text END,
        CASE WHEN packed IS NULL THEN transitions::text END
   FROM turns_record WHERE turn_id = ANY(%(ids)s) AND turn_id BETWEEN %(low)s AND %(high)s ORDER BY turn_id, seq
 """
@@ -106,7 +107,11 @@ def recordings(batch: list[TurnRow]) -> Iterator[tuple[TurnRow, Recording | None
         cursor.execute(RECORDS, values)
         rows = cursor.fetchall()
     whole = {told.id for told in batch if _asks_criteria(told)}
-    events = [(turn_id, seq, *_parts(*parts, judged=turn_id in whole)) for turn_id, seq, *parts in rows]
+    events = [
+        (turn_id, seq, *part)
+        for turn_id, first, *row in rows
+        for seq, part in enumerate(_parts(*row, judged=turn_id in whole), start=first)
+    ]
     said = messages_of(event for _, seq, event, _ in events if seq == 1)
     histories = {turn_id: list(rows) for turn_id, rows in groupby(events, key=lambda row: row[0])}
     for told in batch:
@@ -153,19 +158,25 @@ def _base(text: str | None) -> Snapshot:
     return IDLE if text is None else serial.snapshot_from_json(exact_json(text))
 
 
-def _parts(packed: bytes | None, event: str, transitions: str, *, judged: bool) -> tuple[Any, Any]:
-    """Event and transitions of a record, however its row holds them; no transitions where nobody asks for them."""
+def _parts(length: int, packed: bytes | None, event: str, transitions: str, *, judged: bool) -> list[tuple[Any, Any]]:
+    """Event and transitions of each record of a row, however it holds them; transitions only where asked for."""
     if packed is None:
-        return _json(event), _json(transitions) if judged else ()
+        return [(_json(event), _json(transitions) if judged else ())]
     try:
-        lines = lines_of(packed)
-        return from_json(lines[0]), from_json(lines[1]) if judged else ()
-    except ValueError:
-        return {}, ()  # whoever reads its turn finds no event
+        return [(_line(lines[0]), _line(lines[1]) if judged else ()) for lines, _ in lines_of(packed, length)]
+    except (ValueError, TypeError):
+        return [({}, ())]  # whoever reads its turn finds no event
 
 
 def _record(said: Said, seq: int, event: Any, transitions: Any) -> Record:
     return Record(seq, serial.event_from_json(beginning(event, said)), tuple(transitions))
+
+
+def _line(text: bytes) -> Any:
+    try:
+        return from_json(text)
+    except ValueError:  # a lone surrogate, or no JSON
+        return json.loads(text)
 
 
 def _json(text: str) -> Any:

@@ -134,9 +134,9 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "envelope_retry": "Whether a structured answer was asked for again",
     },
     "turns_record": {
-        "event": "What happened; only its type where packed is set",
+        "event": "What happened; only the type, of the first record, where packed is set",
         "transitions": "The moves of the machine that it caused; empty where packed is set",
-        "command": "What is asked next; only its type and deadline where packed is set",
+        "command": "What is asked next; only the type and deadline, of the last record, where packed is set",
         "observed": "Structured facts for operators and metrics; empty where packed is set",
     },
     "turns_attempt": {

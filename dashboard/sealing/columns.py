@@ -67,6 +67,7 @@ COMPARED: Mapping[type, Mapping[str, str]] = {
     models.Record: {
         **dict.fromkeys(("event", "transitions", "command", "observed"), "the same as compressed beside them"),
         "judged": "the transitions",
+        "length": "how many are compressed beside it",
     },
     models.Attempt: {"request": "its digest is chained"},
     models.StrayOutcome: dict.fromkeys(("turn_id", "seq", "position", *derived_rows.JUDGEMENT), "the records"),

@@ -18,7 +18,7 @@ from agentcore.replay import Recording, as_judged
 from dashboard.turns.evidence import Fault
 from dashboard.turns.fields import exact_json
 from dashboard.turns.models import Checkpoint, Cohort, Outcome, Record, Turn
-from dashboard.turns.record_compression import PACKED, beside_packed, unpacked_columns
+from dashboard.turns.record_compression import PACKED, beside_packed, unpacked_records
 from dashboard.turns.row_mapping import judged_in, judgement
 
 JUDGEMENT = ("state", "decision", "resolved_by", "stop_reason", "error_type", "handling", "evaluations")
@@ -43,10 +43,11 @@ def derived_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
 
 def _column_faults(turn_id: UUID) -> Iterator[Fault]:
     """Statements read the columns, people what is compressed beside them."""
-    rows = Record.objects.filter(turn_id=turn_id, packed__isnull=False).order_by("seq")
+    rows = Record.objects.filter(turn_id=turn_id).exclude(packed=None, length=1).order_by("seq")
     as_stored = (Cast(name, TextField()) for name in PACKED)
-    for seq, content, *held in rows.values_list("seq", "packed", *as_stored).iterator():
-        if dict(zip(PACKED, map(exact_json, held), strict=True)) != beside_packed(unpacked_columns(content)):
+    for seq, length, content, *held in rows.values_list("seq", "length", "packed", *as_stored).iterator():
+        columns = content and beside_packed(unpacked_records(content, length))
+        if dict(zip(PACKED, map(exact_json, held), strict=True)) != columns:
             yield Fault(seq, f"The columns of record {seq} are not those of the record.")
 
 

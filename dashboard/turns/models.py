@@ -193,11 +193,15 @@ class Cohort(models.Model):
 
 
 class Record(models.Model):
-    """One step of a turn's history. Its primary key is the fence: a late writer's insert fails, and it stops."""
+    """One step of a turn's history, or a row of several that were committed together: `record_reader` reads both.
+
+    Its primary key is the fence: a late writer's insert fails, and it stops.
+    """
 
     pk = models.CompositePrimaryKey("turn_id", "seq")
     turn_id = models.UUIDField()
-    seq = models.PositiveIntegerField()  #: from 1, without gaps
+    seq = models.PositiveIntegerField()  #: from 1, without gaps; where the row holds several, of the first
+    length = models.PositiveIntegerField(db_default=1)  #: how many records the row holds
     at = models.DateTimeField()
     event = BeginningField()
     transitions = ExactJSONField(default=list)
@@ -215,9 +219,9 @@ class Record(models.Model):
 
     @classmethod
     def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any], **options: Any) -> Self:
-        """Whole, however its row holds it; of one that cannot be read, what its columns have."""
+        """Whole, however its row holds it; of one that cannot be read, or of several, what its columns have."""
         record = super().from_db(db, field_names, values, **options)
-        content = record.__dict__.get("packed")
+        content = record.__dict__.get("packed") if record.__dict__.get("length") == 1 else None
         with suppress(ValueError, LookupError):
             told = unpacked_columns(content) if content is not None else {}
             vars(record).update(told and {**told, "event": beginning(told["event"])})

@@ -1,8 +1,10 @@
-"""Stores a record compressed, except for the columns that SQL looks at.
+"""Stores records compressed, except for the columns that SQL looks at.
 
 Event, transitions, command and observations are texts of JSON, line by line, compressed together: an answer stands in
-two of them and takes the bytes of one. What statements ask for stands in columns too: what the event and the command
-are, and until when a command waits. Rows of older releases have all of it in columns, and nothing compressed.
+two of them and takes the bytes of one. A row has one record, or several that were committed together, one after the
+other, and then a line that says how many microseconds after the first each of the others was made. What statements ask
+for stands in columns too: what the event is (of the first record), what the command is (of the last one), and until
+when it waits. Rows of older releases have one record; the oldest have all of it in columns, and nothing compressed.
 
 The bytes of an answer say what its record says, in the provider's words. Where both are stored at once, the bytes are
 compressed after the record, and take next to nothing.
@@ -11,8 +13,9 @@ compressed after the record, and take next to nothing.
 import hashlib
 import json
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from itertools import chain
 from typing import Any
 from uuid import UUID
@@ -27,41 +30,67 @@ PACKED = ("event", "transitions", "command", "observed")
 #: What of an event, and of a command, stands in columns too.
 SHORT = ("type", "deadline")
 LARGE = 256 * 1024  #: bytes, from which on the texts do not stand side by side in memory
+MOST_TOGETHER = 50  #: records in a row
+MICROSECOND = timedelta(microseconds=1)
 
 
-def packed_columns(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a record's row, of those that tell it whole."""
-    return {**columns, **beside_packed(columns), "packed": _packed(columns)}
+Columns = Mapping[str, Any]
 
 
-def beside_packed(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """What the four columns have where the record stands compressed beside them."""
-    short = {"event": _short(columns["event"]), "command": _short(columns["command"])}
+def packed_columns(*records: Columns) -> dict[str, Any]:
+    """The columns of the row that holds these records, of those that tell each of them whole."""
+    return {**records[0], **beside_packed(records), "length": len(records), "packed": _packed(records)}
+
+
+def beside_packed(records: Sequence[Columns]) -> dict[str, Any]:
+    """What the four columns have where the records stand compressed beside them."""
+    short = {"event": _short(records[0]["event"]), "command": _short(records[-1]["command"])}
     return {**short, "transitions": [], "observed": []}
 
 
-def _packed(columns: Mapping[str, Any]) -> bytes:
-    texts = [exact_text(columns[PACKED[0]])]
-    rest = (part for name in PACKED[1:] for part in _line(columns[name]))
-    if len(texts[0]) < LARGE:
-        return packed(b"".join([*texts, *rest]))
-    return packed_one_by_one(chain((texts.pop() for _ in range(1)), rest))
+def _packed(records: Sequence[Columns]) -> bytes:
+    texts, held, size = _texts(records), list[bytes](), 0
+    for text in texts:
+        held.append(text)
+        size += len(text)
+        if size >= LARGE:
+            return packed_one_by_one(chain((held.pop(0) for _ in range(len(held))), texts))
+    return packed(b"".join(held))
 
 
-def _line(value: Any) -> Iterator[bytes]:
+def _texts(records: Sequence[Columns]) -> Iterator[bytes]:
     """One after another: put together, a large text would be there twice."""
-    yield b"\n"
-    yield exact_text(value)
+    for n, record in enumerate(records):
+        for name in PACKED:
+            yield b"\n" if n or name != PACKED[0] else b""
+            yield exact_text(record[name])
+    if len(records) > 1:
+        yield b"\n" + exact_text([(record["at"] - records[0]["at"]) // MICROSECOND for record in records[1:]])
 
 
 def unpacked_columns(content: bytes | memoryview) -> dict[str, Any]:
-    """The uncompressed columns of a record."""
-    return dict(zip(PACKED, map(json.loads, lines_of(content)), strict=True))
+    """The uncompressed columns of a row's only record."""
+    (columns,) = unpacked_records(content, 1)
+    del columns["later"]
+    return columns
 
 
-def lines_of(content: bytes | memoryview) -> list[bytes]:
-    """The same as JSON texts, in the order of `PACKED`."""
-    return unpacked(content).split(b"\n")
+def unpacked_records(content: bytes | memoryview, length: int) -> list[dict[str, Any]]:
+    """The uncompressed columns of each record of a row, and `later`: how long after the row's `at` it was made. Raises
+    `ValueError` where they are not as many."""
+    return [
+        {**dict(zip(PACKED, map(json.loads, lines), strict=True)), "later": after * MICROSECOND}
+        for lines, after in lines_of(content, length)
+    ]
+
+
+def lines_of(content: bytes | memoryview, length: int) -> list[tuple[list[bytes], int]]:
+    """The same as JSON texts, in the order of `PACKED`, and in microseconds."""
+    lines, each = unpacked(content).split(b"\n"), len(PACKED)
+    later = [0, *(json.loads(lines.pop()) if length > 1 else ())]
+    if len(lines) != length * each or len(later) != length:
+        raise ValueError(f"A row of {length} records has {len(lines)} lines.")
+    return [(lines[n * each : (n + 1) * each], after) for n, after in enumerate(later)]
 
 
 def _short(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,7 +106,7 @@ _BY_COLUMNS = b"\x0a"  #: stands before either kind of bytes, where they are tho
 _DIGEST = 8  #: bytes of a hash of the answer, for a record may be another than it was
 
 
-#: A record as it is stored: its turn, its number, and `packed`.
+#: Records as they are stored: their turn, the number of the first, and `packed`.
 Stored = tuple[UUID, int, bytes]
 
 

@@ -1,12 +1,18 @@
-"""Reads the records of turns: the one place that knows in which rows they stand."""
+"""Reads the records of turns: the one place that knows in which rows they stand.
 
-from collections.abc import Collection, Iterator
+A row has the records that were committed together; one of an older release, or of a driver, has a single one.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Case, F, QuerySet, When
 
 from dashboard.turns.models import Record
+from dashboard.turns.record_compression import MOST_TOGETHER, unpacked_records
+from dashboard.turns.shared_values import beginning
 
 AT_ONCE = 200  #: rows that are fetched together where they are those of many turns
 A_FEW = 5  #: and where few of them are wanted, the last ones
@@ -20,11 +26,37 @@ def records_of(
     Those above `after`, and no higher than `upto`.
     """
     one = isinstance(turns, UUID)
-    rows = Record.objects.filter(**({"turn_id": turns} if one else {"turn_id__in": turns}), seq__gt=after)
+    rows = Record.objects.filter(**({"turn_id": turns} if one else {"turn_id__in": turns}))
+    if after:  # the first condition is for the index
+        rows = rows.filter(seq__gt=after + 1 - MOST_TOGETHER).filter(seq__gt=after + 1 - F("length"))
     if upto is not None:
         rows = rows.filter(seq__lte=upto)
-    ordered = rows.order_by(*(("-turn_id", "-seq") if backwards else ("turn_id", "seq")))
-    return iter(ordered) if one and not backwards else ordered.iterator(chunk_size=A_FEW if backwards else AT_ONCE)
+    rows = rows.order_by(*(("-turn_id", "-seq") if backwards else ("turn_id", "seq")))
+    held = iter(rows) if one and not backwards else rows.iterator(chunk_size=A_FEW if backwards else AT_ONCE)
+    return (record for record in _each(held, backwards) if after < record.seq and (upto is None or record.seq <= upto))
+
+
+def _each(rows: Iterable[Record], backwards: bool) -> Iterator[Record]:
+    for row in rows:
+        yield from reversed(_held_by(row)) if backwards else _held_by(row)
+
+
+def _held_by(row: Record) -> list[Record]:
+    """The records of a row; of one that cannot be read itself, as its columns have it."""
+    if row.length > 1:
+        with suppress(ValueError, LookupError, TypeError):
+            return [
+                Record(
+                    turn_id=row.turn_id,
+                    seq=row.seq + n,
+                    length=1,
+                    at=row.at + told.pop("later"),
+                    core_version=row.core_version,
+                    **{**told, "event": beginning(told["event"])},
+                )
+                for n, told in enumerate(unpacked_records(row.packed or b"", row.length))
+            ]
+    return [row]
 
 
 def record_at(turn_id: UUID, seq: int) -> Record | None:
@@ -39,8 +71,17 @@ def last_record(turn_id: UUID) -> Record | None:
 
 def stamps_of(turn_id: UUID) -> list[tuple[datetime, str]]:
     """When each record of a turn was made, and by which version of the core."""
+    together = Case(When(length__gt=1, then=F("packed")))  # of others it is not fetched
     rows = Record.objects.filter(turn_id=turn_id).order_by("seq")
-    return list(rows.values_list("at", "core_version"))
+    found = rows.values_list("at", "core_version", "length", together)
+    return [(at, version) for first, version, *held in found for at in _moments(first, *held)]
+
+
+def _moments(first: datetime, length: int, packed: bytes | None) -> list[datetime]:
+    with suppress(ValueError, LookupError, TypeError):
+        if length > 1:
+            return [first + told["later"] for told in unpacked_records(packed or b"", length)]
+    return [first]
 
 
 def acts_between(first: UUID, last: UUID) -> QuerySet[Record]:

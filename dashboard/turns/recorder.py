@@ -26,6 +26,7 @@ from dashboard.turns.row_mapping import (
     ended_columns,
     kept_once,
     record_columns,
+    row_columns,
     turn_columns,
 )
 from dashboard.turns.shared_values import ASKED, SharedValues
@@ -94,7 +95,7 @@ def _telling(entry: StepRows) -> NodeWriter:
 def _insert_record(entry: StepRows, record: Record, event: Any) -> None:
     try:
         with transaction.atomic():
-            models.Record.objects.bulk_create([models.Record(**record_columns(entry, record, event))])
+            models.Record.objects.bulk_create([models.Record(**row_columns(record_columns(entry, record, event)))])
     except IntegrityError as error:
         if getattr(error.__cause__, "sqlstate", None) != UNIQUE_VIOLATION:
             raise
@@ -110,7 +111,7 @@ def is_recorded(entry: StepRows) -> bool:
 
 def record_row(entry: StepRows, record: Record) -> models.Record:
     """The step as its row, not yet stored, with all that its event says in it."""
-    return models.Record(**record_columns(entry, record, serial.event_to_json(entry.event)))
+    return models.Record(**row_columns(record_columns(entry, record, serial.event_to_json(entry.event))))
 
 
 def _end_attempt(turn_id: UUID, ended: CallEnd, turn: Mapping[str, Any]) -> None:

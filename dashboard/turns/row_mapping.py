@@ -6,6 +6,7 @@ Whoever stores them, one by one through the ORM (`recorder`) or in groups (`dash
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -18,9 +19,11 @@ from agentcore.values import quickly_made
 from dashboard.turns.history import sha256_of
 from dashboard.turns.known_answers import stored
 from dashboard.turns.projection import error_of, failed_by, project
-from dashboard.turns.record_compression import packed_columns
+from dashboard.turns.record_compression import MOST_TOGETHER, packed_columns
 
 CHECKPOINT_EVERY = 50  #: records
+#: What statements look for by its type has a row of its own: an event, a command.
+ALONE = ("operator_acted", "hold")
 Columns = dict[str, Any]
 
 
@@ -72,8 +75,8 @@ class StepRows:
 
 
 def record_columns(entry: StepRows, record: Record, event: Any) -> Columns:
-    """The step itself; `event` is its event as `Telling` tells it."""
-    whole = {
+    """The step itself, whole; `event` is its event as `Telling` tells it."""
+    return {
         "turn_id": entry.turn_id,
         "seq": record.seq,
         "at": entry.at,
@@ -82,12 +85,29 @@ def record_columns(entry: StepRows, record: Record, event: Any) -> Columns:
         "command": record.command,
         "observed": list(record.observed),
         "core_version": VERSION,
+        "judged": judged_column(record),
     }
-    return {**packed_columns(whole), "judged": judged_column(record)}
+
+
+def row_columns(*records: Columns) -> Columns:
+    """The row of records that are committed together, one after the other."""
+    judged = [one for record in records for one in record["judged"] or ()]
+    return {**packed_columns(*records), "judged": judged or None}
+
+
+def rows_of(records: Sequence[Columns]) -> Iterator[Sequence[Columns]]:
+    """Records that are committed together, by the row that holds them."""
+    for alone, found in groupby(records, key=_stands_alone):
+        held, most = list(found), 1 if alone else MOST_TOGETHER
+        yield from (held[n : n + most] for n in range(0, len(held), most))
+
+
+def _stands_alone(record: Columns) -> bool:
+    return record["event"]["type"] in ALONE or record["command"]["type"] in ALONE
 
 
 def judged_column(record: Record) -> list[list[Any]] | None:
-    """The judgements of a record as its row holds them, each as the values of `judgement`; None where it has none."""
+    """The judgements of a record as a row holds them, each as the values of `judgement`; None where it has none."""
     judged = [judgement(record.seq, position, transition) for position, transition in judged_in(record)]
     return [[*(told | {"evaluations": stored(told["evaluations"])}).values()] for told in judged] or None
 

@@ -3,9 +3,8 @@
 The columns are those of `dashboard.turns.row_mapping`, so the rows are the ones a driver would have written one by one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
 from django.db import models as orm
@@ -41,6 +40,8 @@ from dashboard.turns.row_mapping import (
     ended_columns,
     kept_once,
     record_columns,
+    row_columns,
+    rows_of,
     turn_columns,
 )
 
@@ -67,6 +68,7 @@ class CallChanges:
     begun: dict[int, Columns] = field(default_factory=dict)
     ended: dict[int, Columns] = field(default_factory=dict)
     told_by: dict[int, Stored] = field(default_factory=dict)
+    ends: dict[int, int] = field(default_factory=dict)  #: by the number of its record, which call ends
 
 
 @dataclass(slots=True)
@@ -114,7 +116,6 @@ def add_part(rows: TableRows, turn_id: UUID, part: TurnUpdate, kept: StoredTurn)
     """The rows of one part; `kept` is brought up to date."""
     calls = CallChanges()
     turn: Columns = {}
-    moves: list[Mapping[str, Any]] = []
     client: Sequence[bytes] = ()
     if part.size > LARGE:
         rows.large = marked((*_answers(part), *map(_joined, part.pieces)))
@@ -124,13 +125,12 @@ def add_part(rows: TableRows, turn_id: UUID, part: TurnUpdate, kept: StoredTurn)
         frame = asked.frame if part.new.body else None  # a turn that was ingested is no client's request
         rules = {"policy": part.new.ruling.stored, "policy_sources": part.new.ruling.sources}
         kept.telling = NodeWriter(part.new.project_id, client=client, frame=frame, rules=rules)
-    for entry in part.entries:
-        record, setup = _add_step(rows, entry, kept, calls)
-        if part.new is not None and entry is part.entries[0]:
-            turn |= new_columns(part.new, setup)
-        moves += record.transitions
+    records = [_add_step(rows, entry, kept, calls) for entry in part.entries]
+    _add_records(rows, records, calls)
+    if part.new is not None and records:
+        turn |= new_columns(part.new, records[0]["event"].get("setup"))
     if part.entries:
-        turn |= turn_columns(part.entries[-1], moves)
+        turn |= turn_columns(part.entries[-1], [move for record in records for move in record["transitions"]])
         rows.found_by = HAS_RECORD.name, (part.entries[0].seq,)
     for piece in part.pieces:
         _add_piece(rows, turn_id, piece, kept, calls)
@@ -174,21 +174,27 @@ def _answers(part: TurnUpdate) -> Iterator[str]:
             yield entry.event.response.reasoning_content or ""
 
 
-def _add_step(rows: TableRows, entry: StepRows, kept: StoredTurn, calls: CallChanges) -> tuple[Record, Any]:
-    """The rows of one step, but for its calls and the turn's; the record, and the setup of a turn that begins."""
-    record = Record.of(entry.seq, entry.event, entry.step)
+def _add_step(rows: TableRows, entry: StepRows, kept: StoredTurn, calls: CallChanges) -> Columns:
+    """The rows of one step, but for its calls, the turn's, and its record, which is returned."""
     event, request = kept.telling.step(entry.event, entry.begun)
-    columns = record_columns(entry, record, event)
-    rows.packed.append(columns.pop("packed"))
-    rows.add(models.Record, columns)
     if entry.seq % CHECKPOINT_EVERY == 0:
         rows.add(models.Checkpoint, checkpoint_columns(entry))
     if (ended := entry.ended) is not None:
-        calls.told_by[ended.index] = entry.turn_id, entry.seq, rows.packed[-1]
+        calls.ends[entry.seq] = ended.index
         calls.ended[ended.index] = {"turn_id": entry.turn_id, "index": ended.index, **ended_columns(ended)}
     if (call := entry.begun) is not None:
         calls.begun[call.index] = begun_columns(entry.turn_id, call, request, entry.at)
-    return record, event.get("setup")
+    return record_columns(entry, Record.of(entry.seq, entry.event, entry.step), event)
+
+
+def _add_records(rows: TableRows, records: Sequence[Columns], calls: CallChanges) -> None:
+    """Records that are committed together stand in one row, as far as they may."""
+    for together in rows_of(records):
+        columns = row_columns(*together)
+        rows.packed.append(columns.pop("packed"))
+        rows.add(models.Record, columns)
+        stored = columns["turn_id"], columns["seq"], rows.packed[-1]
+        calls.told_by |= {calls.ends[record["seq"]]: stored for record in together if record["seq"] in calls.ends}
 
 
 def _add_calls(rows: TableRows, calls: CallChanges) -> None:

@@ -45,7 +45,7 @@ def test_a_comment_is_what_the_model_says(db):
     told = {(name, column): means for name, column, _, means in asked(COMMENTS, ["public", ["r", "p"]])}
     assert told["turns_turn", "max_tokens"] == "Max tokens of the first call."
     assert told["turns_turn", "run_id"].startswith("The first turn of the run that it is of")
-    assert told["turns_record", "seq"] == "Seq from 1, without gaps."
+    assert told["turns_record", "length"] == "How many records the row holds."
 
 
 def test_they_are_made_anew_only_where_they_have_changed(db, monkeypatch):

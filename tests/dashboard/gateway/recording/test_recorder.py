@@ -29,6 +29,7 @@ from dashboard.turns.history import (
 )
 from dashboard.turns.models import Attempt, ClientRequest, Node, Piece, Record, Turn, TurnMessage
 from dashboard.turns.nodes import NodeForm, read
+from dashboard.turns.record_reader import records_of
 from dashboard.turns.recorder import append_chunk, record_step
 from tests.dashboard.gateway.told_turns import BODY, ODD, TOLD, Story, called, cut, ended, tell, thought
 
@@ -37,6 +38,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TABLES = {
     "turns_turn": "id",
     "turns_record": "turn_id, seq",
+    "turns_judgement": "turn_id, seq, position",
     "turns_attempt": 'turn_id, "index"',
     "turns_attemptchunk": "turn_id, attempt, n",
     "turns_checkpoint": "turn_id, seq",
@@ -87,9 +89,9 @@ def all_rows() -> dict[str, list[dict[str, object]]]:
         turn["node_id"] = messages_of(turn["id"])
         del turn["answered_key"], turn["history_keys"]  # of what a client sends, and may send back
         turn["shared_id"] = [node for node in read(turn["shared_id"]) if NodeForm.VALUE in node]
-    rows["turns_record"] = [vars(record) | {"_state": None} for record in Record.objects.order_by("turn_id", "seq")]
-    for record in rows["turns_record"]:
-        record["packed"] = record["packed"] is not None
+    told = records_of({row["turn_id"] for row in rows["turns_record"]})
+    unlike = {"_state": None, "packed": None, "judged": None}  # the rows may hold several; judgements have a view
+    rows["turns_record"] = [vars(record) | unlike for record in told]
     for attempt in rows["turns_attempt"]:
         del attempt["raw"], attempt["raw_text"], attempt["raw_at"]  # are among the pieces
     pieces = Piece.objects.order_by("turn_id", "attempt", "n")  # the rows may refer to record and attempt
