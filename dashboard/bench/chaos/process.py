@@ -63,7 +63,7 @@ def tell_worker() -> None:
         def _tell(self) -> None:
             (FOLDER / f"worker-{os.getpid()}").write_text(str(self.worker_id))
 
-    vars(worker)["EnduringWorker"] = Told
+    vars(worker)["ResilientWorker"] = Told
 
 
 if __name__ == "__main__":
