@@ -25,25 +25,29 @@ LARGEST = 1e15
 
 
 class Alert(models.Model):
-    """Empty filters are about all turns."""
+    """A rule on a metric. Empty filters: it is about all turns."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, editable=False)
     name = models.CharField(max_length=80)
+    #: key of the metric of the board
     metric = models.CharField(max_length=40, choices=[(one.key, one.title) for one in METRICS.values()])
+    #: how the metric is compared with the number
     condition = models.CharField(max_length=10, choices=list(CONDITIONS.items()), default="above")
     #: percent for shares and for changes, else in the metric's unit
     number = models.FloatField(validators=[MinValueValidator(0), MaxValueValidator(LARGEST)])
+    #: minutes of the time that is judged
     window_minutes = models.PositiveIntegerField("window", choices=list(WINDOWS.items()), default=15)
     #: turns that must have ended in the window, or nothing is judged by it
     least_turns = models.PositiveIntegerField("fewest turns", default=1, validators=[MaxValueValidator(1_000_000)])
-    agent = models.CharField(max_length=200, blank=True, default="")
+    agent = models.CharField(max_length=200, blank=True, default="")  #: name of the agent
     provider = models.CharField(max_length=200, blank=True, default="")
     model = models.CharField(max_length=200, blank=True, default="")
+    #: addresses that are told by e-mail
     emails = ArrayField(
         models.CharField(max_length=254, validators=[validate_email]), default=list, blank=True, size=MOST_ADDRESSES
     )
-    enabled = models.BooleanField(default=True)
+    enabled = models.BooleanField(default=True)  #: whether it is judged
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
 
@@ -103,15 +107,15 @@ class Firing(models.Model):
 
 
 class Mail(models.Model):
-    """It goes with its alert. `next_at`: of the next try; null: it was accepted, or given up (`fault`)."""
+    """One message to one address. It goes with its alert."""
 
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="mails")
-    to = models.TextField()
-    subject = models.TextField()
-    body = models.TextField()
-    tried = models.PositiveIntegerField(default=0)
-    next_at = models.DateTimeField(null=True, db_default=Now())
-    sent_at = models.DateTimeField(null=True)
+    to = models.TextField()  #: address
+    subject = models.TextField()  #: subject line
+    body = models.TextField()  #: plain text
+    tried = models.PositiveIntegerField(default=0)  #: how often
+    next_at = models.DateTimeField(null=True, db_default=Now())  #: of the next try; null: accepted, or given up
+    sent_at = models.DateTimeField(null=True)  #: when the server accepted it
     fault = models.TextField(default="", blank=True)  #: of the last try, in a sentence
     created_at = models.DateTimeField(db_default=Now())
 

@@ -14,7 +14,7 @@ class KeptAnswer(models.Model):
     request_digest = models.CharField(max_length=64)  #: SHA-256 of method, address and body, in hex
     claimed_at = models.DateTimeField(db_index=True)  #: when the request came
     status = models.PositiveSmallIntegerField(null=True)  #: of HTTP
-    content_type = models.TextField(default="")
+    content_type = models.TextField(default="")  #: of the answer
     sealed_body = models.BinaryField(default=b"")  #: `services.KeyedRequest.sealed`: it may hold a secret
 
     class Meta:

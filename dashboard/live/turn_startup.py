@@ -120,8 +120,7 @@ def _approvals_of(agent: Agent) -> Approvals | None:
 def settings_of(connection_: Connection) -> dict[str, Any]:
     """The settings of the codec."""
     settings: dict[str, Any] = {"hint_role": connection_.hint_role, "max_tokens_field": connection_.max_tokens_field}
-    exact = connection_.continuing
-    return settings | (exact if exact else {SPACE: AFTER_MARKS})
+    return settings | (connection_.continuing or {SPACE: AFTER_MARKS})
 
 
 def _input_clean(text: str) -> str:

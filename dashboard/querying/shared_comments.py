@@ -106,6 +106,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
     },
     "agents_connectionchange": {"": "A change of a connection"},
     "agents_agentchange": {"": "A change of an agent"},
+    "alerting_alertchange": {"": "A change of an alert"},
     "webhooks_webhookchange": {"": "A change of a webhook's settings"},
     "telemetry_destinationchange": {"": "A change of where telemetry is sent"},
     "agents_policyattachmentchange": {"": "A change of where a policy is attached"},
