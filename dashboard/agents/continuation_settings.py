@@ -1,5 +1,7 @@
 """Model fields of a connection: how it continues a truncated answer, set by hand or found by a connection test."""
 
+from typing import Any
+
 from django.db import models
 from django.utils import timezone
 
@@ -59,7 +61,7 @@ class Continuing(models.Model):
         abstract = True
 
     @property
-    def continuing(self) -> dict[str, bool]:
+    def continuing(self) -> dict[str, Any]:
         """What a turn's setup is told of it. A prefill that is off is left out, as it was before there was one."""
         if not self.prefill:
             return {}
