@@ -77,19 +77,21 @@ class FairQueue:
             del self._inside[who]
         while (following := next(filter(self._may_enter, self._waiting), None)) is not None:
             turns = self._waiting.pop(following)
-            self._inside[following] += 1
-            turns.popleft().set_result(None)
+            turn = turns.popleft()
             if turns:  # and this caller is the last again
                 self._waiting[following] = turns
+            if not turn.done():  # its request is not about to give up
+                self._inside[following] += 1
+                turn.set_result(None)
 
     def _may_enter(self, who: str) -> bool:
         return self._inside.total() < self._width.places and self._inside[who] < self._width.of_one
 
     def _give_up(self, who: str, turn: "asyncio.Future[None]") -> None:
         turns = self._waiting.get(who, deque())
-        if turn in turns:
+        if not turn.cancelled():  # it had just been given the place
+            self.leave(who)
+        elif turn in turns:
             turns.remove(turn)
             if not turns:
                 del self._waiting[who]
-        else:  # it had just been given the place
-            self.leave(who)

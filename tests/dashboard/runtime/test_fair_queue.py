@@ -94,6 +94,20 @@ async def test_who_goes_away_leaves_the_place_to_the_next(granted: bool):
     assert hall.entered == ["a", "c"]
 
 
+async def test_who_goes_away_just_as_its_turn_comes_takes_no_place_from_those_behind():
+    hall = Hall(replace(WIDTH, places=1, of_one=1))
+    await hall.comes("a", "b", "b", "c")
+    hall.tasks[1].cancel()
+    hall.line.leave("a")  # before the one who goes has heard of it
+    await hall.settled()
+    assert hall.entered == ["a", "c"]
+    await hall.leaves("c")
+    assert hall.entered == ["a", "c", "b"]
+    assert not hall.line.enter_now("d")
+    await hall.leaves("b")
+    assert hall.line.enter_now("d")
+
+
 async def test_a_block_gives_its_place_back_whatever_happens_in_it():
     hall = Hall(replace(WIDTH, places=1, of_one=1))
     with pytest.raises(ValueError, match="broken"):
