@@ -80,7 +80,7 @@ SELECT %(project)s, 60, start, agent_name, provider, model, jsonb_object_agg(mea
 LONGER = """
 INSERT INTO board_sum (project_id, seconds, start, agent_name, provider, model, sums)
 SELECT %(project)s, %(seconds)s, start, agent_name, provider, model, jsonb_object_agg(measure, value)
-  FROM (SELECT whole.start, agent_name, provider, model, measure, sum(part::bigint) AS value
+  FROM (SELECT whole.start, agent_name, provider, model, measure, sum(part::numeric) AS value
           FROM unnest(%(starts)s::timestamptz[]) whole (start)
           JOIN board_sum piece ON piece.project_id = %(project)s AND piece.seconds = %(shorter)s
            AND piece.start >= whole.start AND piece.start < whole.start + %(seconds)s * interval '1 second'

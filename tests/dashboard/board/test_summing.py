@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -118,6 +119,23 @@ def test_cached_tokens_and_failed_predictions_are_summed_with_their_turn():
     brought_up_to_date()
     assert totals()["failed_predictions"] == 1
     assert totals().get("cached_tokens", 0) == attempt.usage.get("cached_tokens", 0)
+
+
+def test_counts_of_any_size_are_summed_and_keep_no_other_turn_from_it():
+    most = 2**63 - 1
+    for name in ("input_tokens", "input_tokens", "output_tokens"):
+        make_turn(NOW, status="completed", **{name: most})
+    other = make_turn(NOW - timedelta(days=3), status="completed")
+    turn = long_turn_store(project=other.project, attempts=2, stream_bytes=1_000)
+    with connection.cursor() as cursor:  # as a file may tell it
+        cursor.execute("SET session_replication_role = 'replica'")
+        cursor.execute(
+            "UPDATE turns_attempt SET usage = %s WHERE turn_id = %s", [f'{{"cached_tokens": {most}}}', turn.id]
+        )
+        cursor.execute("SET session_replication_role = 'origin'")
+    brought_up_to_date()
+    assert (totals()["input_tokens"], totals()["cached_tokens"]) >= (2 * most, 2 * most)
+    assert totals()["turns"] == Turn.objects.count()
 
 
 def test_names_of_any_length_are_summed():
