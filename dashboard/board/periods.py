@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.core.exceptions import ValidationError
 
+from dashboard.timeline.rollups import END
 from dashboard.turns.filters import TimelineFilters
 
 #: By the name in an address: the words, and how long it is.
@@ -40,7 +41,7 @@ def period_of(given: Mapping[str, str], *, now: datetime) -> Period:
         raise ValidationError(errors)
     if filters.since is None and filters.until is None:
         return named(given.get("period") or USUAL, now=now)
-    until = filters.until or now
+    until = min(filters.until or now, END)
     since = filters.since or until - PERIODS[USUAL][1]
     if not timedelta(0) < until - since <= LONGEST:
         raise ValidationError({"until": f"until must be later than since, by at most {LONGEST.days} days."})

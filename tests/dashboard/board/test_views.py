@@ -102,6 +102,14 @@ def test_a_time_that_is_none_is_refused_in_words(browser: Client, query: str):
     assert b'role="alert"' in answer.content
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("address", ["/metrics-board", "/api/v1/metrics"])
+@pytest.mark.parametrize("day", ["0001-01-01", "1970-01-01", "9001-01-01", "9999-12-31T23:59:59"])
+def test_a_time_at_either_end_of_the_calendar_is_shown_or_refused(browser: Client, address: str, day: str):
+    for query in ({"until": day}, {"since": day}, {"since": "9999-12-30", "until": day}):
+        assert browser.get(address, query).status_code in (200, 400), query
+
+
 @pytest.mark.parametrize("name", PERIODS)
 def test_a_period_is_whole_bars_that_rollups_have(name: str):
     period = named(name, now=NOW)
