@@ -70,10 +70,14 @@ def files() -> dict[str, Page]:
     return {page.file: page for page in pages().values()}
 
 
+@cache
+def _images() -> dict[str, Path]:
+    return {path.relative_to(FOLDER).as_posix(): path for path in FOLDER.rglob("*.png")}
+
+
 def image_at(name: str) -> Path | None:
-    """The picture of that name below `docs/`; None where there is none, or the name leads elsewhere."""
-    path = (FOLDER / name).resolve()
-    return path if path.is_file() and path.suffix == ".png" and path.is_relative_to(FOLDER) else None
+    """The picture of that name below `docs/`; None where there is none."""
+    return _images().get(name)
 
 
 def _entries(body: str) -> list[dict[str, str]]:

@@ -67,7 +67,18 @@ def test_the_name_of_a_file_leads_to_its_page(browser: Client, name: str):
     assert browser.get(f"/docs/{name}").headers["Location"] == "/docs/how-to/gateway"
 
 
-@pytest.mark.parametrize("name", ["nothing", "../README", "%2e%2e/manage.py", "../static/img/icon.png", "index.html"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nothing",
+        "../README",
+        "%2e%2e/manage.py",
+        "../static/img/icon.png",
+        "index.html",
+        "x" * 300,
+        "x/" * 3_000 + ".png",
+    ],
+)
 def test_nothing_but_documents_and_their_pictures_is_served(browser: Client, name: str):
     assert browser.get(f"/docs/{name}").status_code == 404
 
