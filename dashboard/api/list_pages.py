@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import BaseModel, Field
 
+from dashboard.turns.fields import UNSTORABLE
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT, BadCursorError
 
 Row = TypeVar("Row", bound=Model)
@@ -60,7 +61,7 @@ class Place:
             back, value = json.loads(urlsafe_b64decode(text.encode("ascii")))
         except (ValueError, TypeError) as error:
             raise BadCursorError(BadCursorError.__doc__) from error
-        if not (isinstance(back, bool) and isinstance(value, str | int)) or "\x00" in str(value):
+        if not (isinstance(back, bool) and isinstance(value, str | int)) or UNSTORABLE.search(str(value)):
             raise BadCursorError(BadCursorError.__doc__)
         return cls(back, value)
 

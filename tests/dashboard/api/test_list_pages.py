@@ -90,7 +90,9 @@ def test_backtests_are_listed_newest_first(api: Program, db: None):
     assert [one["id"] for one in api.get("/backtests", cursor=first["next"]).json()["items"]] == made[:1]
 
 
-@pytest.mark.parametrize("cursor", ["x", "Wy0xXQ==", str(Place(back=False, value="\x00")), "WzEsMl0=", "é"])
+@pytest.mark.parametrize(
+    "cursor", ["x", "Wy0xXQ==", *(str(Place(back=False, value=text)) for text in ("\x00", "\ud800")), "WzEsMl0=", "é"]
+)
 def test_a_cursor_of_something_else_is_refused(api: Program, cursor: str):
     for path in ("/connections", "/policies", "/audit", "/backtests", "/conversations", "/webhooks"):
         assert api.get(path, cursor=cursor).status_code == 400
