@@ -93,6 +93,6 @@ def _data(alert: Alert, firing: Firing, told: str) -> dict[str, object]:
 
 
 def _mails(alert: Alert, told: str, address: str, state: str) -> list[Mail]:
-    subject = f"[Whystop] {alert.name}: {state}"
+    subject = " ".join(f"[Whystop] {alert.name}: {state}".split())  # a header is one line
     body = f"{told}\n\n{settings.ADDRESS or 'Open Whystop at '}{address}\n"
     return [Mail(alert=alert, to=to, subject=subject, body=body) for to in alert.emails]

@@ -32,13 +32,14 @@ def alert_create(*, project: Project, by: User, **columns: Any) -> Alert:
 
 @transaction.atomic
 def alert_change(alert: Alert, *, by: User, **columns: Any) -> None:
-    """What was firing by the rule as it was ends without a word; it is judged anew."""
+    """What was firing by the rule as it was ends without a word, and its notice goes; it is judged anew."""
     for name, value in columns.items():
         setattr(alert, name, value)
     alert_check(alert)
     with on_behalf(by):
         alert.save(update_fields=list(columns))
-    alert.firings.filter(ended_at=None).update(ended_at=timezone.now())
+    if alert.firings.filter(ended_at=None).update(ended_at=timezone.now()):
+        notices_withdraw(project=alert.project, address=address_of(alert))
 
 
 @transaction.atomic

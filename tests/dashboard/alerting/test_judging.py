@@ -73,7 +73,10 @@ def test_a_disabled_alert_tells_nobody_and_one_that_is_changed_is_judged_anew(al
     assert alerts_judge(at) == 1
     alert_change(alert, by=alert.created_by, number=10)
     assert alert.firings.get().ended_at is not None
+    assert entries() == []
     assert alerts_judge(at) == 1
+    alert_change(alert, by=alert.created_by, enabled=False)
+    assert entries() == []
 
 
 def test_one_that_cannot_be_judged_keeps_no_other_from_being_told(alert_of: AlertOf):
@@ -134,6 +137,17 @@ def test_e_mail_is_sent_by_the_server_of_the_environment(alert_of: AlertOf, smtp
     assert "To: ada@example.com" in message
     assert f"https://whystop.example/metrics-board/alerts/{alert.id}" in message.replace("=\n", "")
     assert mails_send() == 0
+
+
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\r", "\x0b", "\u2028"])
+def test_a_name_of_several_lines_is_one_line_of_an_e_mail(alert_of: AlertOf, smtp: MailServer, between: str):
+    at = now()
+    alert_of(name=f"Cut{between}Bcc: eve@example.com", emails=["ada@example.com"])
+    turns(at, cut=1)
+    alerts_judge(at)
+    assert mails_send() == 1
+    (message,) = smtp.messages
+    assert "Subject: [Whystop] Cut Bcc: eve@example.com: firing" in message
 
 
 def test_e_mail_that_is_refused_is_tried_again_and_its_page_says_so(
