@@ -14,12 +14,13 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import connection_list
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.access.refusals import out_of_scope
+from dashboard.gateway.routing import AWAY_FAULT
 from dashboard.gateway.serving.request_body import Receive, read_body
 from dashboard.gateway.serving.uploading import Uploaded, read_form
 from dashboard.gateway.wire.faults import INVALID, Fault
 from dashboard.gateway.wire.file_routes import CONNECTION_HEADER, FILES, FileRoute, connection_named
 from dashboard.gateway.wire.relay_routes import OPENAI
-from dashboard.live.db_threads import in_database
+from dashboard.live.db_threads import AWAY, in_database
 from dashboard.live.transport import Pieces
 
 NOWHERE = Fault(
@@ -91,7 +92,10 @@ def is_form(scope: Mapping[str, Any], route: FileRoute) -> bool:
 async def connection_of(scope: Mapping[str, Any], caller: Caller) -> str | Fault:
     """The name of the connection that a file or a batch belongs to."""
     name = connection_named(scope["headers"]) or caller.default_connection
-    name = name or await in_database(_only_one, caller.project)
+    try:
+        name = name or await in_database(_only_one, caller.project)
+    except AWAY:
+        return AWAY_FAULT
     if name is None or not name.isprintable():
         return NOWHERE
     if caller.scope and f"{name}/*" not in caller.scope:

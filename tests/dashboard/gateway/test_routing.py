@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import OperationalError
 
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.policy_versions import policy_attach
@@ -17,6 +18,7 @@ from dashboard.agents.services import policy_create
 from dashboard.gateway import routing
 from dashboard.gateway.access.callers import Caller, Target
 from dashboard.gateway.routing import AWAY_FAULT, CONTINUE, AnyModel, Route, Routes
+from dashboard.gateway.serving import file_requests
 from dashboard.gateway.wire.faults import Fault
 
 
@@ -107,3 +109,11 @@ async def test_one_that_is_not_known_is_not_waited_for_either(silent: Silent, mo
     found = await Routes().find(Caller(UUID(int=1), "me", None), "helper")
     assert isinstance(found, Fault)
     assert found == AWAY_FAULT
+
+
+async def test_a_file_whose_connection_cannot_be_looked_up_is_to_be_asked_for_again(monkeypatch: pytest.MonkeyPatch):
+    def away(_: UUID) -> None:
+        raise OperationalError("the connection is lost")
+
+    monkeypatch.setattr(file_requests, "_only_one", away)
+    assert await file_requests.connection_of({"headers": []}, Caller(UUID(int=1), "me", None)) == AWAY_FAULT
