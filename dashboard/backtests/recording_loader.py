@@ -24,7 +24,7 @@ from dashboard.agents.policies import stored_policy
 from dashboard.turns.fields import MARK, exact_json
 from dashboard.turns.models import Turn
 from dashboard.turns.record_compression import lines_of
-from dashboard.turns.shared_values import Said, beginning, messages_of, rules_of
+from dashboard.turns.shared_values import UNREADABLE, Said, beginning, messages_of, rules_of
 
 log = structlog.get_logger(__name__)
 
@@ -164,7 +164,7 @@ def _parts(length: int, packed: bytes | None, event: str, transitions: str, *, j
         return [(_json(event), _json(transitions) if judged else ())]
     try:
         return [(_line(lines[0]), _line(lines[1]) if judged else ()) for lines, _ in lines_of(packed, length)]
-    except (ValueError, TypeError):
+    except UNREADABLE:
         return [({}, ())]  # whoever reads its turn finds no event
 
 

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
+from uuid import UUID
 
-from agentcore.replay import Recording, Verification
+from agentcore.replay import Verification
+from dashboard.turns.record_reader import records_of
 
 AROUND = 3  #: lines that are the same, shown before and after those that differ
 
@@ -29,12 +31,12 @@ class VerificationView:
     step: int = 0
 
 
-def verified(recording: Recording, verification: Verification) -> VerificationView:
+def verified(turn_id: UUID, verification: Verification) -> VerificationView:
     """A verification with what differs side by side."""
     divergence = verification.divergence
     if divergence is None:
         return VerificationView(verification)
-    before = sum(len(record.transitions) for record in recording.records if record.seq < divergence.seq)
+    before = sum(len(record.transitions) for record in records_of(turn_id, upto=divergence.seq - 1))
     return VerificationView(verification, tuple(compared(divergence.recorded, divergence.replayed)), before + 1)
 
 

@@ -19,7 +19,6 @@ from dashboard.replay.replay_query import ReplayQuery
 from dashboard.replay.run_comparison import rerun_context
 from dashboard.replay.selectors import agent_changes
 from dashboard.replay.verification_view import verified
-from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from dashboard.turns.verification import cores
 from dashboard.turns.views import turn_or_404
@@ -92,7 +91,7 @@ def verify(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     found = services.turn_verify(turn=turn)
     context = {
         "turn": turn,
-        "found": verified(recording_of(turn), found),
+        "found": verified(turn.id, found),
         "how": parting_words(found.divergence),
         "cores": "" if found.verified else cores(turn),
     }

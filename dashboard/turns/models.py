@@ -37,7 +37,7 @@ from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, RUNNING_ON,
 from dashboard.turns.known_answers import AnswersField
 from dashboard.turns.record_compression import RawField, unpacked_columns
 from dashboard.turns.run_sums import RunSums
-from dashboard.turns.shared_values import BeginningField, RequestField, RulesField, beginning
+from dashboard.turns.shared_values import UNREADABLE, BeginningField, RequestField, RulesField, beginning
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
 #: Stands among an attempt's response headers where an operator answered in the model's place: who.
@@ -222,7 +222,7 @@ class Record(models.Model):
         """Whole, however its row holds it; of one that cannot be read, or of several, what its columns have."""
         record = super().from_db(db, field_names, values, **options)
         content = record.__dict__.get("packed") if record.__dict__.get("length") == 1 else None
-        with suppress(ValueError, LookupError):
+        with suppress(*UNREADABLE):
             told = unpacked_columns(content) if content is not None else {}
             vars(record).update(told and {**told, "event": beginning(told["event"])})
         return record

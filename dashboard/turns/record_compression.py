@@ -24,7 +24,7 @@ from django.db import connection, models
 
 from dashboard.turns.compression import packed, packed_after, packed_one_by_one, unpacked, unpacked_after
 from dashboard.turns.event_columns import by_columns, in_order
-from dashboard.turns.shared_values import exact_text
+from dashboard.turns.shared_values import UNREADABLE, exact_text
 
 PACKED = ("event", "transitions", "command", "observed")
 #: What of an event, and of a command, stands in columns too.
@@ -77,7 +77,7 @@ def unpacked_columns(content: bytes | memoryview) -> dict[str, Any]:
 
 def unpacked_records(content: bytes | memoryview, length: int) -> list[dict[str, Any]]:
     """The uncompressed columns of each record of a row, and `later`: how long after the row's `at` it was made. Raises
-    `ValueError` where they are not as many."""
+    `ValueError` where they are not as many, and any of `UNREADABLE` where the bytes were changed."""
     return [
         {**dict(zip(PACKED, map(json.loads, lines), strict=True)), "later": after * MICROSECOND}
         for lines, after in lines_of(content, length)
@@ -133,7 +133,7 @@ def raw_of(stored: bytes | memoryview) -> bytes:
     held = bytes(stored)
     if held.startswith(MARK):
         rest = held[len(MARK) :]
-        with suppress(ValueError, LookupError, struct.error):
+        with suppress(*UNREADABLE, struct.error):
             if rest.startswith(_BY_COLUMNS):
                 return in_order(_content(rest[len(_BY_COLUMNS) :]))
             return _content(rest)

@@ -12,7 +12,7 @@ from django.db.models import Case, F, QuerySet, When
 
 from dashboard.turns.models import Record
 from dashboard.turns.record_compression import MOST_TOGETHER, unpacked_records
-from dashboard.turns.shared_values import beginning
+from dashboard.turns.shared_values import UNREADABLE, beginning
 
 AT_ONCE = 200  #: rows that are fetched together where they are those of many turns
 A_FEW = 5  #: and where few of them are wanted, the last ones
@@ -44,7 +44,7 @@ def _each(rows: Iterable[Record], backwards: bool) -> Iterator[Record]:
 def _held_by(row: Record) -> list[Record]:
     """The records of a row; of one that cannot be read itself, as its columns have it."""
     if row.length > 1:
-        with suppress(ValueError, LookupError, TypeError):
+        with suppress(*UNREADABLE):
             return [
                 Record(
                     turn_id=row.turn_id,
@@ -78,7 +78,7 @@ def stamps_of(turn_id: UUID) -> list[tuple[datetime, str]]:
 
 
 def _moments(first: datetime, length: int, packed: bytes | None) -> list[datetime]:
-    with suppress(ValueError, LookupError, TypeError):
+    with suppress(*UNREADABLE):
         if length > 1:
             return [first + told["later"] for told in unpacked_records(packed or b"", length)]
     return [first]

@@ -23,6 +23,8 @@ from dashboard.turns.nodes import NewNode, NodeForm, grown, read_all, read_one, 
 
 LARGE = 256  #: bytes of JSON, from which on a value is shared
 Json = Mapping[str, Any]
+#: What is raised where a row was changed, or damaged, and is read as what it no longer is.
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 def _asked_of_policy(policy: Json) -> Json:
@@ -127,7 +129,7 @@ class BeginningField(ExactJSONField):
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         held = super().from_db_value(value, expression, connection)
         if isinstance(expression, Col):  # a part of it may be anybody's words
-            with suppress(LookupError, ValueError):
+            with suppress(*UNREADABLE):
                 return beginning(held)
         return held
 
@@ -150,23 +152,30 @@ Said = Mapping[str, list[Any]]
 def messages_of(held: Iterable[Any]) -> Said:
     """The messages with which these begin, where they are referred to: by one query. A message that many have is read
     once. What is not stored is left out."""
-    heads = {each["messages"] for each in held if _began(each) and isinstance(each.get("messages"), str)}
-    nodes = read_all(map(UUID, heads)) if heads else {}
+    heads = {each["messages"]: head for each in held if _began(each) and (head := _head(each.get("messages")))}
+    nodes = read_all(heads.values()) if heads else {}
     read = {
         node_id: json.loads(forms[NodeForm.MESSAGE])
         for node_id, (_, forms) in nodes.items()
         if NodeForm.MESSAGE in forms
     }
     found: dict[str, list[Any]] = {}
-    for head in heads:
+    for text, head in heads.items():
         said: list[Any] = []
-        node_id: UUID | None = UUID(head)
+        node_id: UUID | None = head
         while node_id in nodes:
             said += [read[node_id]] if node_id in read else []
             node_id = nodes[node_id][0]
         if node_id is None:
-            found[head] = said[::-1]
+            found[text] = said[::-1]
     return found
+
+
+def _head(value: Any) -> UUID | None:
+    """The node that a text refers to; None of anything else."""
+    with suppress(ValueError):
+        return UUID(value) if isinstance(value, str) else None
+    return None
 
 
 def _began(held: Any) -> bool:
@@ -179,7 +188,7 @@ class RulesField(ExactJSONField):
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         held = super().from_db_value(value, expression, connection)
         if isinstance(expression, Col):  # a part of it may be anybody's words
-            with suppress(LookupError, ValueError):
+            with suppress(*UNREADABLE):
                 return rules_of(held, self.name)
         return held
 
@@ -190,6 +199,6 @@ class RequestField(models.TextField):  # type: ignore[type-arg]
     def from_db_value(self, value: str | None, *_: Any) -> str | None:
         if value is None or not value.startswith("["):
             return value
-        with suppress(LookupError, ValueError):
+        with suppress(*UNREADABLE):
             return json.dumps(whole(json.loads(value)), separators=(",", ":"))
         return value

@@ -12,9 +12,11 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
+import structlog
 from django.core.cache import cache
 
 from agentcore import VERSION
+from agentcore.errors import CoreError
 from agentcore.events import Started
 from agentcore.replay import Divergence, Recording, Verification, verify
 from dashboard.agents.criteria import criteria_faults
@@ -24,6 +26,9 @@ from dashboard.turns.history import messages_of, rebuilt_columns, recording_of, 
 from dashboard.turns.models import Attempt, Piece, Turn
 from dashboard.turns.record_reader import record_at, stamps_of
 from dashboard.turns.request_evidence import CLOCKS_DIFFER, RecordStamp, call_faults, calls_of, requests_unproven
+from dashboard.turns.shared_values import UNREADABLE
+
+log = structlog.get_logger(__name__)
 
 KEPT_SECONDS = 24 * 3600
 #: Columns of a turn's row that its records give again, whatever version wrote them.
@@ -39,6 +44,7 @@ GIVEN_UP = frozenset(
     {"status", "stop_reason", "terminal_reason", "error_code", "error_message", "finished_at", "notice", "verdict"}
 )
 ENDED_STATES = frozenset({"complete", "abort"})
+CHANGED = "The history cannot be read any more: it was changed or damaged"
 NO_BYTES = "The provider's bytes of {which} are not stored, so that the recorded answer cannot be compared with them."
 
 
@@ -66,13 +72,19 @@ def is_verified(turn: Turn, recording: Recording) -> bool:
 
 
 def verification_of(turn: Turn) -> Verification:
-    """The same, read anew. Where a criterion of the turn's policy cannot be asked any more nothing can be compared, and
-    the divergence says so."""
-    recording = recording_of(turn)
-    faults = criteria_faults(recording.policy)
-    if faults:
-        return Verification(False, 0, Divergence(1, None, {"error": " ".join(faults)}))
-    return examined(turn, recording)
+    """The same, read anew. Where a criterion of the turn's policy cannot be asked any more, or the history cannot be
+    read, nothing can be compared, and the divergence says so."""
+    try:
+        recording = recording_of(turn)
+        faults = criteria_faults(recording.policy)
+        return _incomparable(" ".join(faults)) if faults else examined(turn, recording)
+    except (CoreError, *UNREADABLE) as error:
+        log.warning("history_unreadable", turn=str(turn.id), error=f"{type(error).__name__}: {error}"[:500])
+        return _incomparable(CHANGED)
+
+
+def _incomparable(words: str) -> Verification:
+    return Verification(False, 0, Divergence(1, None, {"error": words}))
 
 
 def examined(turn: Turn, recording: Recording) -> Verification:

@@ -1,20 +1,24 @@
 """One reader of records, in whichever rows they stand."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 from django.db import connection
+from django.test import Client
 
 import dashboard
 from agentcore.events import OperatorActed
 from agentcore.machine.advance import advance
 from agentcore.replay import verify
+from dashboard.accounts.models import User
 from dashboard.backtests.recording_loader import batches, recordings
 from dashboard.gateway.recording.complete_turns import whole_turns_store
 from dashboard.gateway.recording.recorder_messages import AnswerChunk, TurnUpdate
+from dashboard.replay.services import turn_verify
+from dashboard.turns.compression import packed, unpacked
 from dashboard.turns.derived_rows import derived_faults
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Piece, Record, Turn
@@ -111,6 +115,7 @@ def test_a_row_has_so_many_records_and_no_more():
 
 @pytest.mark.parametrize("damage", ["length = 3", "packed = NULL", "packed = 'broken'", "length = 5"])
 def test_a_row_that_cannot_be_read_is_named_and_hides_no_other_turn(play: Play, together: Turn, damage: str):
+    browser = Client()
     other = play("sim-essay", max_tokens=60)
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = 'replica'")
@@ -119,6 +124,52 @@ def test_a_row_that_cannot_be_read_is_named_and_hides_no_other_turn(play: Play, 
     assert numbers(records_of({together.id, other.id}, after=1, upto=2)) == [2]
     found = {told.id: recording for batch in batches(Turn.objects.all()) for told, recording in recordings(batch)}
     assert (found[together.id], found[other.id] is None) == (None, False)
+    assert not turn_verify(turn=together).verified
+    browser.force_login(User.objects.create_superuser("ada"))
+    assert "cannot be read any more" in browser.post(f"/turns/{together.id}/replay/verify").content.decode()
+    assert turn_verify(turn=other).verified
+
+
+def line(number: int, text: bytes) -> Callable[[list[bytes]], None]:
+    return lambda lines: lines.__setitem__(number, text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(line(-1, text) for text in (b"[%d,0,0]" % 10**30, b"[1e308,0,0]", b'["x",0,0]', b"{}", b"5", b"[null,0,0]")),
+        line(0, b'{"type":"started","setup":[5,{}]}'),
+        line(0, b'{"type":"started","setup":["x",{}]}'),
+        line(0, b'{"type":"started","setup":["x"]}'),
+        line(0, b'{"type":"started","messages":"x"}'),
+        line(0, b"[" * 100_000),
+        line(1, b"[" * 100_000 + b"]" * 100_000),
+        line(2, b"null"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_was_changed_within_a_row_raises_nothing_and_hides_no_other_turn(
+    play: Play, together: Turn, change: Callable[[list[bytes]], None], alone: bool
+):
+    other = play("sim-essay", max_tokens=60)
+    row = Record.objects.filter(turn_id=other.id if alone else together.id).order_by("seq")
+    seq, length, content = row.values_list("seq", "length", "packed")[0]
+    assert (length == 1) == alone
+    lines = unpacked(content).split(b"\n")
+    change(lines)
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = 'replica'")
+        changed = [packed(b"\n".join(lines)), row[0].turn_id, seq]
+        cursor.execute("UPDATE turns_record SET packed = %s WHERE turn_id = %s AND seq = %s", changed)
+        cursor.execute("SET session_replication_role = 'origin'")
+    for turn in (together, other):
+        list(records_of(turn.id, backwards=True))
+        assert stamps_of(turn.id)
+        record_at(turn.id, 1)
+        turn_verify(turn=turn)
+    assert turn_verify(turn=other).verified or alone
+    found = {told.id: recording for batch in batches(Turn.objects.all()) for told, recording in recordings(batch)}
+    assert found[together.id if alone else other.id] is not None
 
 
 def test_nobody_else_reads_their_rows():
