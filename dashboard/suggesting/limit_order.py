@@ -4,10 +4,12 @@ import time
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
+from agentcore.errors import CoreError
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from dashboard.suggesting.limit_usage import usage_lately
 from dashboard.suggesting.selectors import suggestion_for
 from dashboard.turns.models import Turn
+from dashboard.turns.shared_values import UNREADABLE
 
 REMEMBERED = 60.0  #: seconds: a list that is kept up to date asks for the same turns again and again
 MOST_REMEMBERED = 5_000
@@ -39,5 +41,8 @@ def _order(turn: Turn) -> str | None:
 
 
 def _found(turn: Turn) -> str | None:
-    said = suggestion_for(turn, usage=usage_lately)
+    try:
+        said = suggestion_for(turn, usage=usage_lately)
+    except (CoreError, *UNREADABLE):  # its history was changed, or another version of the core wrote it
+        return None
     return f"{said.limit} {said.value:020.3f}" if said and said.known else None
