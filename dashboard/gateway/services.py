@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from dashboard.accounts.credentials import digest_of
 from dashboard.accounts.models import ApiToken, User
+from dashboard.accounts.scopes import Scope, refusal
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.gateway.models import Alias, GatewayKey
 from dashboard.gateway.selectors import keys_seen_by
@@ -36,10 +37,12 @@ def key_create(
 ) -> tuple[GatewayKey, str]:
     """A new key and its plain text, which cannot be had again. `limits`: as `KeyLimits` names them.
 
-    `parent`: the token that it is made with; the key ends with it, and expires no later. Raises `ValidationError` in
-    words, by field.
+    `parent`: the token that it is made with; the key ends with it, expires no later, and may not do what the token may
+    not: call models. Raises `ValidationError` in words, by field.
     """
     now, secret = timezone.now(), "whyk_" + secrets.token_urlsafe(32)
+    if parent is not None and Scope.RUN not in parent.scopes:
+        raise ValidationError(refusal(Scope.RUN))
     if expires_at is not None and expires_at <= now:
         raise ValidationError({"expires_at": "It must lie in the future."})
     key = GatewayKey(

@@ -7,6 +7,7 @@ from dashboard.accounts import services
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.roles import ACTIONS
 from dashboard.accounts.scopes import ALL, Scope, scope_needed
+from dashboard.gateway.models import GatewayKey
 from tests.dashboard.accounts.conftest import csrf_of
 from tests.dashboard.accounts.test_tokens import opened_by
 
@@ -55,6 +56,21 @@ def test_a_rerun_needs_the_scope_run_where_a_verification_needs_read(operator: U
     reader = with_scopes(operator, Scope.READ)
     asked = {"path": f"/api/v1/turns/{NOWHERE}/replay", "content_type": "application/json"}
     assert reader.post(**asked, data={"mode": "verify"}).status_code == 404
+
+
+def test_a_token_that_may_call_no_model_makes_no_key_that_may(operator: User):
+    def makes(*scopes: Scope) -> int:
+        client = with_scopes(operator, *scopes)
+        return client.post("/api/v1/keys", {"name": "k"}, content_type="application/json").status_code
+
+    assert makes(Scope.ADMIN) == 400
+    _, secret = services.api_token_create("limited", user=operator, scopes=[Scope.READ, Scope.ADMIN])
+    session = opened_by(secret)
+    form = {"csrfmiddlewaretoken": csrf_of(session), "name": "k", "lifetime": "never"}
+    assert "the scope “run”" in session.post("/gateway/keys", form).content.decode()
+    assert session.post("/tour/key", form).status_code == 302
+    assert not GatewayKey.objects.exists()
+    assert makes(Scope.ADMIN, Scope.RUN) == 201
 
 
 def test_a_session_is_limited_to_the_scopes_of_the_token_that_opened_it(operator: User):
