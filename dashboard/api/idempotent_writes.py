@@ -1,4 +1,8 @@
-"""A write with an `Idempotency-Key` is done once; who sends it again is given the first answer."""
+"""A write with an `Idempotency-Key` is done once; who sends it again is given the first answer.
+
+An answer is given again only to the token that was given it first: another token of the same user may have fewer
+scopes, and the answer may hold the secret of a token that has more. What only read is done again, and not kept.
+"""
 
 import hashlib
 import re
@@ -8,6 +12,8 @@ from io import BytesIO
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from dashboard.accounts.scopes import Scope, scope_needed
+from dashboard.accounts.selectors import token_by
 from dashboard.api.problems import problem
 from dashboard.idempotency import services
 from dashboard.idempotency.services import Answer, Claim, KeyedRequest
@@ -17,7 +23,10 @@ REPEATED = "Idempotency-Replayed"  #: of an answer that was given before
 PIECE = 1 << 20
 _KEY = re.compile(r'"?[\x21\x23-\x7e]{1,255}"?')
 UNREADABLE = "An Idempotency-Key has 1 to 255 visible ASCII characters, such as a UUID."
-OTHER = "This Idempotency-Key was used for another request in the last 24 hours; send another key, or the same request."
+OTHER = (
+    "This Idempotency-Key was used for another request, or with another token, in the last 24 hours; send another key, "
+    "or the same request."
+)
 UNDER_WAY = "A request with this Idempotency-Key is still under way; send it again when that is done."
 
 
@@ -39,13 +48,19 @@ def done_once(request: HttpRequest, key: str, do: Callable[[], HttpResponseBase]
             answer["Retry-After"] = "1"
             return answer
         case Claim.OURS:
-            return _kept(asked, do)
+            return _kept(asked, do, reads=_reads(request))
 
 
-def _kept(asked: KeyedRequest, do: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+def _reads(request: HttpRequest) -> bool:
+    """Whether a read-only token may send this. What it starts, if it may, is a write, and is answered with 201."""
+    found = request.resolver_match
+    return found is not None and scope_needed(request.method, found.route) is Scope.READ
+
+
+def _kept(asked: KeyedRequest, do: Callable[[], HttpResponseBase], *, reads: bool) -> HttpResponseBase:
     try:
         answer = do()
-        if isinstance(answer, HttpResponse) and 200 <= answer.status_code < 300:
+        if isinstance(answer, HttpResponse) and answer.status_code in (range(201, 300) if reads else range(200, 300)):
             services.keep(asked, Answer(answer.status_code, answer["Content-Type"], answer.content))
         return answer
     finally:
@@ -53,8 +68,10 @@ def _kept(asked: KeyedRequest, do: Callable[[], HttpResponseBase]) -> HttpRespon
 
 
 def _digest_of(request: HttpRequest) -> str:
-    """Of the method, the address with its query, and the body, which may still be read afterwards."""
-    digest = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
+    """Of the token, the method, the address with its query, and the body, which may still be read afterwards."""
+    token = token_by(request)
+    by = "session" if token is None else f"token {token.pk}"
+    digest = hashlib.sha256(f"{by} {request.method} {request.get_full_path()}\n".encode())
     stream = request._stream
     if not stream.seekable():
         stream = request._stream = BytesIO(stream.read())

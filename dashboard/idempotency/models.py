@@ -11,7 +11,7 @@ class KeptAnswer(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     key_digest = models.CharField(max_length=64)  #: SHA-256 of the header, in hex
-    request_digest = models.CharField(max_length=64)  #: SHA-256 of method, address and body, in hex
+    request_digest = models.CharField(max_length=64)  #: SHA-256 of token, method, address and body, in hex
     claimed_at = models.DateTimeField(db_index=True)  #: when the request came
     status = models.PositiveSmallIntegerField(null=True)  #: of HTTP
     content_type = models.TextField(default="")  #: of the answer

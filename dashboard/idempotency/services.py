@@ -47,7 +47,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class KeyedRequest:
-    """A write with its key. `request_digest`: SHA-256 of method, address and body, in hex."""
+    """A write with its key. `request_digest`: SHA-256 of token, method, address and body, in hex."""
 
     user_id: int
     key: str

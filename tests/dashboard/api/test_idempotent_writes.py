@@ -16,6 +16,7 @@ from dashboard.gateway.models import GatewayKey
 from dashboard.idempotency import services
 from dashboard.idempotency.models import KeptAnswer
 from tests.dashboard.api.conftest import TOKEN, Program, said
+from tests.dashboard.driving import Play
 
 POLICY = {"name": "p", "limits": {"max_steps": 3}}
 
@@ -62,6 +63,27 @@ def test_users_do_not_share_keys(api: Program):
     sent(api, "/policies", POLICY)
     theirs = sent(Program(Client(headers={"Authorization": f"Bearer {secret}"})), "/policies", POLICY)
     assert theirs.json()["version"] == 2
+
+
+@pytest.mark.parametrize("body", [{"name": "ci"}, {"name": "ci", "scopes": ["admin"]}])
+def test_another_token_of_the_user_is_given_no_answer_that_was_not_its_own(api: Program, body: dict):
+    made = sent(api, "/tokens", body).json()
+    _, secret = accounts.api_token_create("rival", user=User.objects.get(username="bootstrap"), scopes=["admin"])
+    rival = Program(Client(headers={"Authorization": f"Bearer {secret}"}))
+    refused = sent(rival, "/tokens", body)
+    assert refused.status_code == 422
+    assert made["secret"].encode() not in refused.content
+    assert sent(api, "/tokens", body).json() == made
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_only_reads_is_not_kept_and_what_it_starts_is(api: Program, play: Play):
+    turn = play("sim-essay", max_tokens=60)
+    for body, kept in (({"mode": "verify"}, 0), ({"mode": "what_if", "overrides": {}}, 0), ({"mode": "rerun"}, 1)):
+        answers = [sent(api, f"/turns/{turn.id}/replay", body, key=body["mode"]) for _ in range(2)]
+        assert answers[0].content == answers[1].content
+        assert answers[1].has_header("Idempotency-Replayed") == bool(kept)
+        assert KeptAnswer.objects.count() == kept
 
 
 def test_a_secret_in_an_answer_is_not_stored_in_plain(api: Program):
