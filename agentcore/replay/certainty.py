@@ -12,7 +12,7 @@ class Certainty(StrEnum):
     """How sure one step of a what-if is, or the whole of it. Ordered from the strongest to the weakest."""
 
     RECORDED = "recorded"  #: the same request under the same cap: the recorded answer or failure itself
-    CERTAIN = "certain"  #: it follows for any provider that has the same things to say
+    CERTAIN = "certain"  #: it follows for any provider that generates the same content
     ESTIMATED = "estimated"  #: it takes assumptions, and both ends of each assumed range come to the same end
     UNDECIDABLE = "undecidable"  #: the recording does not decide it
 
