@@ -53,8 +53,8 @@ class Why(StrEnum):
     OTHER_REQUEST = "other_request"  #: a call sends something else than every recorded call
     ANOTHER_ANSWER = "another_answer"  #: a request is sent once more than was recorded, and an answer is given once
     REPAIR = "repair"  #: a repair of a tool call is asked for that was never asked for
-    FAILED_CALL = "failed_call"  #: how a call would have gone on that failed or was cancelled
-    TIMED_OUT = "timed_out"  #: how a call would have gone on that max_seconds ended
+    FAILED_CALL = "failed_call"  #: how a call would have continued that failed or was cancelled
+    TIMED_OUT = "timed_out"  #: how a call would have continued that max_seconds ended
     REFUSAL = "refusal"  #: whether a request would be refused under another limit
     CUT_BELOW_CAP = "cut_below_cap"  #: where an answer would be cut that was cut below max_tokens
     OUTPUT_AT_CAP = "output_at_cap"  #: whether an answer was cut that is said to have ended, with every token used
