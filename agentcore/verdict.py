@@ -151,7 +151,7 @@ def _would(snapshot: Snapshot, *more: Raise) -> str:
     if remedy.stubborn:
         return _sentence(f"{' and '.join(remedy.stubborn)} forbade going on too")
     wanted = dict.fromkeys(map(_raised, remedy.raises))
-    return f"With {' and '.join(wanted)} it would have gone on. {_ENDS}"
+    return f"With {' and '.join(wanted)} it would have continued. {_ENDS}"
 
 
 def _raised(raised: Raise) -> str:

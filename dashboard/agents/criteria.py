@@ -31,7 +31,7 @@ def response_content_check(*, message: str, min_chars: int = 0, must_contain: tu
     """Asks for another answer, saying `message`, while the text is too short or lacks one of `must_contain`."""
     words = must_contain if isinstance(must_contain, list | tuple) else None
     if not isinstance(message, str) or not message.strip():
-        raise ValueError("message must be a text: what is said to the model")
+        raise ValueError("message must be a text: the message that is sent to the model")
     if not isinstance(min_chars, int) or isinstance(min_chars, bool) or min_chars < 0:
         raise ValueError("min_chars must be a whole number of characters")
     if words is None or not all(isinstance(word, str) and word for word in words):
@@ -164,7 +164,7 @@ def _criterion_clean(given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise ValidationError(f"It must be an object with path and kwargs, not {given!r}.")
     if unknown := [key for key in given if key not in known]:
-        raise ValidationError(f"It has no “{unknown[0]}”; it knows {listed(known)}.")
+        raise ValidationError(f"It has no argument “{unknown[0]}”; its arguments are {listed(known)}.")
     path, kwargs = given.get("path"), given.get("kwargs", {})
     if not isinstance(path, str):
         raise ValidationError("Its path must be a text: module.Class, or the name of a built-in criterion.")

@@ -43,7 +43,7 @@ def why_field() -> forms.CharField:
         required=False,
         max_length=MAX_WHY,
         label="Why this change",
-        help_text="Kept with the change, which nobody can alter.",
+        help_text="Stored with the change. It cannot be edited later.",
     )
 
 
@@ -202,7 +202,7 @@ def _tool_choices(agent: Agent) -> list[tuple[str, SafeString]]:
         tool.name: Truncator(tool.spec.description).chars(MAX_TOLD_CHARS)
         for tool in tools_offered(project_id=agent.project_id)
     }
-    gone = dict.fromkeys((name for name in agent.tools if name not in told), "It is gone: take it away.")
+    gone = dict.fromkeys((name for name in agent.tools if name not in told), "It no longer exists. Remove it.")
     return [(name, format_html("<code>{}</code> {}", name, about)) for name, about in (told | gone).items()]
 
 

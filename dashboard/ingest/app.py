@@ -186,7 +186,7 @@ async def _taken(
         return await in_database(work)
     except KeyError as error:
         raise ExportRefused(
-            415, f"The body's encoding “{coding[:40]}” is not known here: send {KNOWN}, or none."
+            415, f"The body's encoding “{coding[:40]}” is not supported: send {KNOWN}, or none."
         ) from error
     except TooLargeError as error:
         raise ExportRefused(413, str(error)) from error

@@ -135,7 +135,7 @@ def _given_up(why: str | None) -> dict[str, Any]:
         "terminal_reason": "interrupted",
         "error_code": "interrupted",
         "error_message": why,
-        "notice": "This turn was interrupted and could not go on; what had been said is kept.",
+        "notice": "This turn was interrupted and could not continue; the text so far is kept.",
         "verdict": f"Interrupted: {why}",
     }
 

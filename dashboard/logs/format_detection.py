@@ -16,7 +16,7 @@ from dashboard.logs.line_reader import Line, Unpacked, lines_of
 from dashboard.logs.transcripts import claude, codex, gemini, opencode, pi
 from dashboard.logs.values import Episode, Fault, Found, Json, Skipped, UnreadableError
 
-UNKNOWN = "It is no request with its answer in a form that is known here."
+UNKNOWN = "The record is not a request with its answer in a supported format."
 NO_OBJECT = "It is no JSON object."
 UNEXPECTED = "It could not be read; the server's log says why."
 

@@ -72,7 +72,7 @@ def migrations() -> Iterator[Finding]:
     newer = [f"{app}.{name}" for app, name in applied if app in ours and (app, name) not in known]
     if newer:
         fix = "Run the version that made them, or a later one."
-        yield Finding("migrations", State.ERROR, f"Made by a newer version: {', '.join(sorted(newer)[:3])}", fix)
+        yield Finding("migrations", State.ERROR, f"Created by a newer version: {', '.join(sorted(newer)[:3])}", fix)
     elif plan:
         fix = "Back up, then run “manage.py migrate”, or start Whystop, which does the same."
         yield Finding("migrations", State.WARNING, f"{len(plan)} to apply, from {plan[0][0]} on", fix)

@@ -63,7 +63,7 @@ def egress() -> Iterator[Finding]:
     """Where calls may go."""
     rules = settings.EGRESS
     if _environment().egress is not None:
-        yield Finding("egress", State.OK, "WHYSTOP_EGRESS says where calls may go")
+        yield Finding("egress", State.OK, "WHYSTOP_EGRESS lists the allowed addresses")
     elif rules in (APART, ON_ONE_MACHINE):
         words = "The default: public addresses, and this machine itself under “manage.py up”"
         yield Finding("egress", State.OK, words)
@@ -89,7 +89,7 @@ def backups() -> Iterator[Finding]:
     path: Path = _environment().data_dir / LAST_BACKUP
     if not path.exists():
         fix = "Run “manage.py backup FILE” each day, unless the database is backed up otherwise."
-        yield Finding("backups", State.WARNING, "None has been made from this data folder", fix)
+        yield Finding("backups", State.WARNING, "No backup of this data folder exists", fix)
         return
     at = datetime.fromisoformat(path.read_text().strip())
     late = datetime.now(UTC) - at > _BACKUP_LATE

@@ -146,8 +146,8 @@ def _begin_from(child: Turn, base: Snapshot, words: RerunChanges, connection: Co
         if call.echo:
             raise ValidationError(
                 {
-                    "connection": f"Here {base.asked.provider} is sent back its own paused answer, which no other "
-                    "provider understands. Keep the connection, or take an earlier record."
+                    "connection": f"This request returns {base.asked.provider}’s own paused answer, which no other "
+                    "provider accepts. Keep the connection, or choose an earlier record."
                 }
             )
         call = replace(call, resume_token=None)

@@ -10,7 +10,7 @@ from dashboard.turns.templatetags.reasons import reason_label
 #: The certainties from the strongest to the weakest, each in one sentence.
 MEANINGS: Mapping[Certainty, str] = {
     Certainty.RECORDED: "All its calls were made as recorded: the same requests, the same caps, the recorded answers.",
-    Certainty.CERTAIN: "It follows from the recording, for any provider that has the same things to say.",
+    Certainty.CERTAIN: "It follows from the recording, for any provider that generates the same content.",
     Certainty.ESTIMATED: "It takes assumptions, which are listed. Both ends of every assumed range end alike.",
     Certainty.UNDECIDABLE: "The recording does not decide it. Only a live re-run can tell.",
 }

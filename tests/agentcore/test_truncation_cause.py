@@ -110,7 +110,7 @@ def test_below_the_cap_is_gone_on_with_while_continuations_are_left_for_a_server
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     told = verdict(book.snapshot)
     assert told.startswith("Cut off 4 times, the last time at 482 of 4,000 tokens, below max_tokens, then stopped at ")
-    assert "With 4 continuations it would have gone on" in told
+    assert "With 4 continuations it would have continued" in told
 
 
 def test_cuts_at_the_cap_are_told_as_such_though_what_was_left_of_the_total_made_the_last_call_small():

@@ -150,7 +150,7 @@ def waiting(page: Page) -> None:
 
 
 def unended(page: Page) -> str:
-    """A backtest of turns that would have gone on; five of them are tried live."""
+    """A backtest of turns that would have continued; five of them are tried live."""
     name = agent(page, "sim-essay", max_tokens=60, limits={"max_continuations": 0})
     for month in ("June", "July", "August", "September", "October", "November"):
         played(page, name, f"Summarize the incidents of {month}.")

@@ -52,7 +52,7 @@ def test_a_name_for_a_model_is_given_and_taken_away(page: Page):
     row = page.locator("#aliases tr", has_text=name)
     expect(row).to_contain_text("the agent sim-essay")
     row.get_by_role("button").click()
-    expect(page.get_by_text("The name is taken away")).to_be_visible()
+    expect(page.get_by_text("The alias was removed")).to_be_visible()
     expect(row).to_have_count(0)
 
 

@@ -154,7 +154,7 @@ class Recorder:
             seconds=PATIENCE_SECONDS,
         )
         if not roomy:
-            raise NotStoredError("The database is too slow for what is to be stored.")
+            raise NotStoredError("The database is too slow to store this call.")
 
     async def close(self, seconds: float = 2.0) -> None:
         """Write what was said, and end. What is open then will be ended as lost, by whoever looks."""

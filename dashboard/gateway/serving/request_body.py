@@ -50,7 +50,7 @@ def _unpacked(body: bytes, coding: str) -> bytes | Fault:
     try:
         return unpacked(body, coding, most=MOST_BYTES)
     except KeyError:
-        message = f"The request's body is encoded as '{coding[:40]}', which is not known here: send {KNOWN}, or none."
+        message = f"The request's body is encoded as '{coding[:40]}', which is not supported: send {KNOWN}, or none."
         return Fault(415, message, INVALID, "unsupported_content_encoding")
     except TooLargeError as error:
         return Fault(413, str(error), INVALID, "request_too_large")

@@ -95,7 +95,7 @@ def _zstd(body: bytes, most: int) -> tuple[bytes, bool]:
 
 def _nothing_behind(rest: bytes) -> None:
     if rest:
-        raise PackedError("Something stands behind the end of the packed body; nothing of it was taken.")
+        raise PackedError("Data follows the end of the compressed body; nothing was accepted.")
 
 
 #: Bytes of zstd at once: a block takes three of them at least and unpacks to 128 KiB at most, so this is some 3 MiB.

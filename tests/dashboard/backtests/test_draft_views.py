@@ -157,7 +157,7 @@ def test_a_version_waits_for_the_backtest_of_its_words(
     address = reverse("admin:agents_policy_change", args=[wide.pk])
     saved = {**SAID, **SAVED, "backtest": str(backtest.pk)}
     html = unescape(admin_client.post(address, saved).content.decode())
-    assert f"The backtest of these words {words}. Save when it is done" in html
+    assert f"The backtest of these settings {words}. Save when it has finished" in html
     assert f'name="backtest" value="{backtest.pk}"' in html
     with pytest.raises(ValidationError, match=f"The backtest {words}; wait for it, or save without one"):
         policy_create(project=project_default(), name="wide", backtest=backtest, **LIMITS)

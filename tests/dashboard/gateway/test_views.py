@@ -67,7 +67,7 @@ def test_all_of_ones_own_keys_are_revoked_by_one_button(makers_browser: Client):
         shown = makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7"})
     assert "2 keys of yours" in text_of(shown)
     done = makers_browser.post("/gateway/keys/revoke", follow=True)
-    assert "now revoked: 2" in text_of(done)
+    assert "Revoked 2 of your keys" in text_of(done)
     assert not GatewayKey.objects.standing().exists()
 
 
@@ -135,7 +135,7 @@ def test_the_owner_names_models(browser: Client, agent: Agent, near: Connection)
     assert "is there already" in text_of(refused)
     assert browser.post("/gateway/aliases", {"name": "x", "target": "agent:nobody"}).status_code == 422
     alias = Alias.objects.get(name="best")
-    for words in ("The name is taken away", "was taken away before"):
+    for words in ("The alias was removed", "was removed before"):
         assert words in text_of(browser.post(f"/gateway/aliases/{alias.pk}/delete", follow=True))
 
 
