@@ -133,6 +133,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     counts = forms.ChoiceField(
         choices=COUNTS,
+        initial="draft",
         label="Status",
         help_text="A draft is inactive: run a backtest or a shadow run before you activate it.",
     )
