@@ -125,12 +125,12 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
         label="Tools that need approval",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="They run only once a person has approved of their calls on the turn's page.",
+        help_text="They run only after a person has approved their calls on the turn's page.",
     )
     approve_seconds = forms.FloatField(
         label="Time to approve, in seconds",
         required=False,
-        help_text="How long an approval is waited for. Empty: for ever.",
+        help_text="How long the turn waits for approval. Empty: for ever.",
     )
     approve_otherwise = forms.ChoiceField(
         label="Without approval in time",

@@ -217,7 +217,7 @@ async def _body(headers: Mapping[bytes, str], receive: Receive) -> bytes:
                 if not message.get("more_body"):
                     return b"".join(pieces)
     except TimeoutError as error:
-        raise ExportRefused(408, f"The body did not come within {MOST_SECONDS:.0f} s.", RETRY_SECONDS) from error
+        raise ExportRefused(408, f"The body did not arrive within {MOST_SECONDS:.0f} s.", RETRY_SECONDS) from error
 
 
 def _too_large() -> ExportRefused:

@@ -124,7 +124,7 @@ def _unpacked(packed: ZipFile, info: ZipInfo, room: int) -> bytes:
         with packed.open(info) as file:
             content = file.read(min(MAX_BYTES, room) + 1)
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
-        raise ValidationError("It is damaged: it cannot be unpacked.") from error
+        raise ValidationError("It is damaged: it cannot be decompressed.") from error
     if len(content) > MAX_BYTES:
         raise ValidationError(TOO_LARGE)
     if len(content) > room:
