@@ -68,8 +68,8 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         max_length=200,
         label="Model to test with",
-        help_text="“Save and test the connection” asks this model twice for a dozen tokens, with the beginning of the "
-        "answer already given. It takes at most eight such calls to find how the server is to be told.",
+        help_text="“Save and test the connection” calls this model twice for a dozen tokens, with the beginning of the "
+        "answer already given. A test makes at most eight calls.",
     )
     why = why_field()
 
