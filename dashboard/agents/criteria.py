@@ -37,7 +37,7 @@ def response_content_check(*, message: str, min_chars: int = 0, must_contain: tu
     if words is None or not all(isinstance(word, str) and word for word in words):
         raise ValueError("must_contain must be a list of texts")
     if not min_chars and not words:
-        raise ValueError("give min_chars or must_contain, or every text is enough")
+        raise ValueError("set min_chars or must_contain; otherwise every text is accepted")
     return ResponseContentCheck(WantsMore(min_chars, tuple(words)), message)
 
 
@@ -136,7 +136,7 @@ def _checked(found: Any, module: str, name: str) -> Callable[..., Criterion]:
     if name in RESERVED:
         raise ValidationError(f"“{name}” is the name of a criterion of the machine's own; rename the class.")
     if not any(callable(getattr(found, method, None)) for method in ("explain", "decide")):
-        raise ValidationError(f"The class “{module}.{name}” is no criterion: it has neither decide nor explain.")
+        raise ValidationError(f"The class “{module}.{name}” is not a criterion: it has neither decide nor explain.")
     return found
 
 
@@ -169,7 +169,7 @@ def _criterion_clean(given: Any) -> dict[str, Any]:
     if not isinstance(path, str):
         raise ValidationError("Its path must be a text: module.Class, or the name of a built-in criterion.")
     if not isinstance(kwargs, Mapping):
-        raise ValidationError("Its kwargs must be an object: the arguments the class is built with, by name.")
+        raise ValidationError("Its kwargs must be an object: the arguments of the class, by name.")
     criterion_built(path, kwargs)
     return {"path": path, **({"kwargs": dict(kwargs)} if kwargs else {})}
 

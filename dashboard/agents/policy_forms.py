@@ -207,9 +207,9 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         before = f"v{counted}" if counted else "none"
         self.add_error(
             "counts",
-            f"While this form was open, {f'v{now}' if now else 'none'} began to count; "
-            f"{before} did when it was opened. "
-            "Your fields are kept as you wrote them. Compare the versions, then save again if they shall replace it.",
+            f"While this form was open, {f'v{now}' if now else 'none'} became active; "
+            f"{before} was active when it was opened. "
+            "Your fields are kept as you wrote them. Compare the versions, then save again to replace it.",
         )
 
     def _starts_ahead(self, starts_at: datetime | None) -> None:

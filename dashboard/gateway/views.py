@@ -64,9 +64,9 @@ def keys(request: HttpRequest) -> HttpResponse:
 def key_revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
     """Close the door for one key."""
     if services.key_revoke(project=project_default(), by=_user(request), key_id=key_id):
-        messages.success(request, "The key is revoked; within two seconds it opens nothing any more.")
+        messages.success(request, "The key was revoked; calls with it are refused within two seconds.")
     else:
-        messages.error(request, "This key was revoked before, or is not yours.")
+        messages.error(request, "This key was already revoked, or is not yours.")
     return redirect("gateway:keys")
 
 
@@ -94,7 +94,7 @@ def alias_create(request: HttpRequest) -> HttpResponse:
         except ValidationError as error:
             form.add_error(None, error)
         else:
-            messages.success(request, f"Callers may now write “{alias.name}”.")
+            messages.success(request, f"The alias “{alias.name}” was created; callers can use it as model.")
             return redirect("gateway:keys")
     return _page(request, alias_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 

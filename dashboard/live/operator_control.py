@@ -143,7 +143,7 @@ def _require_place(turn: Turn, action: str, run_to: str | None) -> None:
     if action == "hold" and held:
         raise TurnConflict("This turn is held already; release it, or take a step.")
     if run_to is not None and action != "release":
-        raise TurnConflict(f"run_to goes with release, not with {action}.")
+        raise TurnConflict(f"Use run_to with release, not with {action}.")
 
 
 def _require_approval(snapshot: Snapshot, action: str) -> None:

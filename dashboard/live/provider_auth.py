@@ -66,7 +66,7 @@ def _signed(
 
 
 def _not_signed(connection: Connection, why: str) -> ProviderError:
-    return _refused(f"Connection “{connection.name}” names no key, so its calls are signed for AWS; {why}.")
+    return _refused(f"Connection “{connection.name}” names no key variable, so its calls are signed for AWS; {why}.")
 
 
 def _refused(message: str) -> ProviderError:

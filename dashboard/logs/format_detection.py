@@ -158,6 +158,6 @@ def _lines(records: Records, lines: Iterable[Line | Fault]) -> Iterator[Found]:
         try:
             told = read_strictly(line.raw)
         except ValueError as error:
-            yield Fault(line.number, f"It is no JSON: {str(error)[:200]}.")
+            yield Fault(line.number, f"It is not JSON: {str(error)[:200]}.")
             continue
         yield from records.take(told, line.number)

@@ -73,7 +73,7 @@ def live_updates() -> Iterator[Finding]:
     """Redis, where one is named."""
     address = _environment().redis_url
     if not address:
-        yield Finding("live updates", State.OK, "Within one process; others are looked at each second (no REDIS_URL)")
+        yield Finding("live updates", State.OK, "Within one process; others are checked every second (no REDIS_URL)")
         return
     try:
         with redis.Redis.from_url(address, socket_timeout=3, socket_connect_timeout=3) as asked:

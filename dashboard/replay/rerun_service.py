@@ -128,7 +128,7 @@ def _begin_anew(child: Turn, turn: Turn, words: RerunChanges, connection: Connec
     setup = said_at(began.setup, connection)
     said = conversation(began.messages, words, child.input_text)
     if words.results:
-        raise ValidationError({"results": "From the start no tool has been called yet; begin from a later record."})
+        raise ValidationError({"results": "At the start no tool has been called yet; choose a later record."})
     _within(child, setup, connection)
     child.breakpoints = _breakpoints(turn, words) if words.breakpoints is not None else turn.breakpoints
     child.setup = {

@@ -92,7 +92,7 @@ ENDS = [
     (
         play(cut_call("Let me. "), ended("Without it.")),
         "completed completed completed",
-        "Completed after a broken tool call was asked for again.",
+        "Completed after a broken tool call was requested again.",
     ),
     (
         play(error(), woke_up(), ended("ok"), error_policy=ErrorPolicy.retry_all(2)),

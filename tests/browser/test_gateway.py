@@ -38,7 +38,7 @@ def test_a_key_is_made_shown_once_and_revoked(new_page: NewPage):
     expect(row).to_contain_text(re.compile(r"0 / 5,000\stokens"))
     row.locator("summary").click()
     row.get_by_role("button", name="Revoke “").click()
-    expect(page.get_by_text("The key is revoked")).to_be_visible()
+    expect(page.get_by_text("The key was revoked")).to_be_visible()
     expect(page.locator(".key", has_text=name)).to_have_count(0)
 
 

@@ -75,7 +75,7 @@ class Recorder:
         """A turn has begun; its first step follows."""
         track = self._tracks[turn.id] = PendingTurn(turn.id)
         if self._bytes > MOST_BYTES:
-            track.refused = NotStoredError("Too much waits for the database already.")
+            track.refused = NotStoredError("Too many calls are waiting for the database.")
             return
         self._part(track, len(turn.body) * 3 + STEP_BYTES).new = turn
 

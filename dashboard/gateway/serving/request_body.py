@@ -17,7 +17,7 @@ WATCHED_FROM = 0.02  #: seconds after a call has begun
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 _TOO_LARGE = Fault(413, f"The request is larger than {MOST_BYTES // 2**20} MiB.", INVALID, "request_too_large")
-_TOO_SLOW = Fault(408, f"The request's body did not come within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
+_TOO_SLOW = Fault(408, f"The request's body did not arrive within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
 
 
 async def read_body(

@@ -146,7 +146,7 @@ def test_a_wrong_policy_is_refused_in_words(api: Program):
     assert set(wrong) == {"limits", "error_policy", "tool_calls_on_truncation"}
     rules = {"envelope": {"jsonrepair": True}, "finish_reasons": ["length"], "criteria": [{}]}
     wrong = api.problem("/policies", {"name": "p", **rules})
-    assert wrong["envelope"] == "envelope has no “jsonrepair”; it knows recovery."
+    assert wrong["envelope"] == "envelope has no “jsonrepair”; its field is recovery."
     assert set(wrong) == set(rules)
 
 

@@ -106,7 +106,7 @@ def test_tokens_without_a_price_are_not_said_to_cost_nothing(makers_browser: Cli
 def test_revoking_is_asked_twice_and_done_once(makers_browser: Client, key_of: KeyOf):
     key, _ = key_of()
     assert "This cannot be undone" in text_of(makers_browser.get("/gateway/keys"))
-    for words in ("The key is revoked", "revoked before, or is not yours"):
+    for words in ("The key was revoked", "already revoked, or is not yours"):
         answer = makers_browser.post(f"/gateway/keys/{key.pk}/revoke", follow=True)
         assert words in text_of(answer)
     key.refresh_from_db()
@@ -127,7 +127,7 @@ def test_others_keys_are_neither_seen_nor_revoked(makers_browser: Client, key_of
 def test_the_owner_names_models(browser: Client, agent: Agent, near: Connection):
     assert browser.get("/gateway/keys").status_code == 200
     made = browser.post("/gateway/aliases", {"name": "gpt-4o", "target": f"connection:{near.pk}"}, follow=True)
-    assert "Callers may now write “gpt-4o”." in text_of(made)
+    assert "The alias “gpt-4o” was created" in text_of(made)
     browser.post("/gateway/aliases", {"name": "best", "target": f"agent:{agent.pk}"})
     assert [alias.target for alias in Alias.objects.all()] == [agent.name, "simulator/gpt-4o"]
     refused = browser.post("/gateway/aliases", {"name": "gpt-4o", "target": f"agent:{agent.pk}"})
