@@ -100,7 +100,7 @@ def test_what_began_to_count_while_a_form_was_open_is_not_undone_unawares(
     sent["counts"] = "now"
     refused = admin_client.post(address, {**sent, **change})
     html = unescape(refused.content.decode())
-    assert "While this form was open, v2 began to count; v1 did when it was opened." in html
+    assert "While this form was open, v2 became active; v1 was active when it was opened." in html
     assert (active(wide), PolicyVersion.objects.count(), PolicyActivation.objects.count()) == (2, 2, 2)
     assert 'name="counted" value="2"' in html
     draft = saved(admin_client, wide, {**sent, "max_steps": "8", "counts": "draft"})
@@ -119,7 +119,7 @@ def test_of_two_who_save_at_the_same_moment_the_second_is_told_of_the_first(admi
 
     refused = at_once(another_counts, lambda: admin_client.post(address, {**sent, "counts": "now", "max_seconds": "9"}))
     html = unescape(refused.content.decode())
-    assert "While this form was open, v2 began to count; v1 did when it was opened." in html
+    assert "While this form was open, v2 became active; v1 was active when it was opened." in html
     assert 'name="counted" value="2"' in html
     assert active(wide) == 2
 

@@ -163,7 +163,7 @@ def test_a_sender_with_many_slow_requests_is_told_to_wait_and_no_other_sender_is
         until(lambda: heavy.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 429)
         refused = heavy.send("POST", "/v1/traces", body, otlp.PROTOBUF)
         assert refused.headers["retry-after"] == "2"
-        assert status_of(refused.body).startswith("This key has 8 requests under way")
+        assert status_of(refused.body).startswith("This key has 8 requests in progress")
         assert other.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 200
     until(lambda: heavy.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 200)
 
