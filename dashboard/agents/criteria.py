@@ -164,7 +164,7 @@ def _criterion_clean(given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise ValidationError(f"It must be an object with path and kwargs, not {given!r}.")
     if unknown := [key for key in given if key not in known]:
-        raise ValidationError(f"It has no argument “{unknown[0]}”; its arguments are {listed(known)}.")
+        raise ValidationError(f"It has no field “{unknown[0]}”; its fields are {listed(known)}.")
     path, kwargs = given.get("path"), given.get("kwargs", {})
     if not isinstance(path, str):
         raise ValidationError("Its path must be a text: module.Class, or the name of a built-in criterion.")

@@ -45,7 +45,7 @@ def test_criteria_are_stored_as_their_path_and_what_they_are_built_with():
         ({}, f"a list of at most {MAX_CRITERIA} objects"),
         ([LENGTH] * (MAX_CRITERIA + 1), "at most"),
         (["Veto"], "Criterion 1: It must be an object with path and kwargs"),
-        ([{"path": f"{NAME}.Veto", "args": []}], "no argument “args”; its arguments are path, kwargs"),
+        ([{"path": f"{NAME}.Veto", "args": []}], "no field “args”; its fields are path, kwargs"),
         ([{}], "Its path must be a text"),
         ([{"path": f"{NAME}.Veto", "kwargs": [1]}], "Its kwargs must be an object"),
         ([{"path": "Veto"}], "not built in .ResponseContentCheck., and WHYSTOP_CRITERIA lists tests.dashboard.own"),
