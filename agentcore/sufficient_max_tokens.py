@@ -27,7 +27,14 @@ def _one_call_is_certain(snapshot: Snapshot) -> bool:
     alone = spent.attempts == spent.continuations + 1 and not spent.total_failures and snapshot.iteration <= 1
     natural = snapshot.model_stop_reason in _NATURAL and not snapshot.flagged
     known = not spent.estimated and not snapshot.veiled and snapshot.limits.max_seconds is None
-    return alone and natural and known and continued_at_the_cap(snapshot) and _continued_exactly(snapshot)
+    ended = natural and _tells_its_end(snapshot)
+    return alone and ended and known and continued_at_the_cap(snapshot) and _continued_exactly(snapshot)
+
+
+def _tells_its_end(snapshot: Snapshot) -> bool:
+    """Whether the last answer has words or tokens. One without either may have been cut in untold reasoning."""
+    said = snapshot.response
+    return said is not None and bool(said.text.strip() or (said.usage and said.usage.output_tokens))
 
 
 def continued_at_the_cap(snapshot: Snapshot) -> bool:

@@ -65,7 +65,7 @@ def _completed(snapshot: Snapshot, end: Finish) -> Verdict:
     if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
         by = f"at {of_call(snapshot)}, below max_tokens," if snapshot.cut_below_cap else "by max_tokens"
         calls = count(snapshot.spent.attempts, "call")
-        return Verdict("", f"Ended in {calls}: cut off {by} after whole tool calls, handed out.")
+        return Verdict("", f"Ended in {calls}: cut off {by} after complete tool calls, passed on.")
     told = _in_full(snapshot)
     whole = " The last call was cut, but its JSON was whole."
     return replace(told, helps=f"{told.helps}{whole}".strip()) if "whole_though_cut" in snapshot.flagged else told
@@ -78,7 +78,7 @@ def _in_full(snapshot: Snapshot) -> Verdict:
     if spent.envelope_retries:
         return Verdict("Completed", f" with a valid envelope after {count(spent.envelope_retries + 1, 'call')}.")
     if spent.tool_repairs:
-        return Verdict("Completed", " after a broken tool call was asked for again.")
+        return Verdict("Completed", " after a broken tool call was requested again.")
     calls = count(spent.attempts, "call")
     if spent.total_failures:
         return Verdict("Completed", f" in {calls}, after {count(spent.total_failures, 'error')} on the way.")
@@ -151,7 +151,7 @@ def _would(snapshot: Snapshot, *more: Raise) -> str:
     if remedy.stubborn:
         return _sentence(f"{' and '.join(remedy.stubborn)} forbade going on too")
     wanted = dict.fromkeys(map(_raised, remedy.raises))
-    return f"With {' and '.join(wanted)} it would have gone on. {_ENDS}"
+    return f"With {' and '.join(wanted)} it would have continued. {_ENDS}"
 
 
 def _raised(raised: Raise) -> str:

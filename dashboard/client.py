@@ -286,7 +286,9 @@ class Whystop:
         found, until = made, time.monotonic() + seconds
         while found.get("status", "queued") in ("queued", "running"):
             if time.monotonic() > until:
-                raise TimeoutError(f"The backtest {made['id']} is not done after {seconds:g} s; it goes on.")
+                raise TimeoutError(
+                    f"The backtest {made['id']} has not finished after {seconds:g} s; it continues to run."
+                )
             time.sleep(ASK_AGAIN)
             found = self._server.call("GET", f"/backtests/{made['id']}")
         return {**made, **found}

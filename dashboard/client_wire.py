@@ -112,13 +112,13 @@ class Server:
             problem = answer if isinstance(answer, dict) else {}
             raise REFUSALS.get(response.status, Refused)(response.status, problem)
         if answer is None or response.status >= 300:
-            raise Unreachable(f"What answers at {self._place} is no Whystop: it said {response.status}.")
+            raise Unreachable(f"The server at {self._place} is not Whystop: it answered {response.status}.")
         return answer
 
     def _no_stream(self, response: HTTPResponse) -> Unreachable:
         """Raises `Refused` where the server says why."""
         self._read(response)
-        return Unreachable(f"What answers at {self._place} sends no events.")
+        return Unreachable(f"The server at {self._place} sends no events.")
 
     def _unreachable(self, error: Exception) -> Unreachable:
         why = getattr(error, "strerror", None) or error or type(error).__name__

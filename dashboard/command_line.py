@@ -184,15 +184,15 @@ def _parser() -> ArgumentParser:
     start.add_argument(
         "--break", dest="breakpoints", action="append", type=_breakpoint, help=BREAKPOINTS, metavar="state=…"
     )
-    watch = command("watch", _watch, "watch a turn: what has happened, then what happens", "id")
+    watch = command("watch", _watch, "watch a turn: past events, then new events", "id")
     acts = [command(name, _act, words, "id") for name, words in ACTIONS.items()]
     for watcher in (start, watch, *acts):
         watcher.add_argument("--until-held", action="store_true", help="watch it until it is held (exit code 8)")
     for changing in (start, *acts):
         changing.add_argument("--watch", action="store_true", help="watch it to its end")
         _take_limits(changing)
-    command("cancel", _cancel, "end a turn; what had arrived is kept", "id")
-    command("show", _show, "where a turn stands, and its answer", "id")
+    command("cancel", _cancel, "cancel a turn; text that has arrived is kept", "id")
+    command("show", _show, "show the status of a turn and its answer", "id")
     imagining = command("what-if", _what_if, "a turn under other limits, from its recording: how certain that is", "id")
     _take_limits(imagining)
     listing = command("list", _list, "turns, newest first")

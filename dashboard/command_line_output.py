@@ -29,7 +29,7 @@ class Output(Protocol):
 def say_that_it_goes_on(turn: Turn) -> None:
     """After Ctrl-C, beside what programs read."""
     sys.stderr.write(
-        f"\nThe turn goes on. Watch it with: whystop watch {turn.id}; end it with: whystop cancel {turn.id}\n"
+        f"\nThe turn continues to run. Watch it with: whystop watch {turn.id}; end it with: whystop cancel {turn.id}\n"
     )
 
 

@@ -12,7 +12,7 @@ class Certainty(StrEnum):
     """How sure one step of a what-if is, or the whole of it. Ordered from the strongest to the weakest."""
 
     RECORDED = "recorded"  #: the same request under the same cap: the recorded answer or failure itself
-    CERTAIN = "certain"  #: it follows for any provider that has the same things to say
+    CERTAIN = "certain"  #: it follows for any provider that generates the same content
     ESTIMATED = "estimated"  #: it takes assumptions, and both ends of each assumed range come to the same end
     UNDECIDABLE = "undecidable"  #: the recording does not decide it
 
@@ -53,8 +53,8 @@ class Why(StrEnum):
     OTHER_REQUEST = "other_request"  #: a call sends something else than every recorded call
     ANOTHER_ANSWER = "another_answer"  #: a request is sent once more than was recorded, and an answer is given once
     REPAIR = "repair"  #: a repair of a tool call is asked for that was never asked for
-    FAILED_CALL = "failed_call"  #: how a call would have gone on that failed or was cancelled
-    TIMED_OUT = "timed_out"  #: how a call would have gone on that max_seconds ended
+    FAILED_CALL = "failed_call"  #: how a call would have continued that failed or was cancelled
+    TIMED_OUT = "timed_out"  #: how a call would have continued that max_seconds ended
     REFUSAL = "refusal"  #: whether a request would be refused under another limit
     CUT_BELOW_CAP = "cut_below_cap"  #: where an answer would be cut that was cut below max_tokens
     OUTPUT_AT_CAP = "output_at_cap"  #: whether an answer was cut that is said to have ended, with every token used

@@ -218,7 +218,7 @@ def own_timeout(heard: Heard) -> bool:
 
 
 def broke_off(heard: Heard) -> Why:
-    """Why nobody knows how this call would have gone on."""
+    """Why nobody knows how this call would have continued."""
     return Why.TIMED_OUT if own_timeout(heard) else Why.FAILED_CALL
 
 

@@ -119,7 +119,7 @@ class Asked(TapeReading):
         return self._again(struck, Certainty.ESTIMATED)
 
     def _as_far_as(self, struck: Heard) -> Answer:
-        """What had come of a call that would have gone on otherwise, nobody knows how."""
+        """What had come of a call that would have continued otherwise, nobody knows how."""
         if struck.response is None or self.cap != struck.cap:
             return unknown(broke_off(struck))
         return unknown(broke_off(struck), Interrupted(self.snapshot.at + struck.seconds, struck.response))

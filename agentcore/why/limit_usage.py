@@ -189,10 +189,10 @@ class Missing:
 
     @property
     def words(self) -> str:
-        """`with 4 continuations it would have gone on`, or who forbade too."""
+        """`with 4 continuations it would have continued`, or who forbade too."""
         if self.stubborn:
             return f"{' and '.join(self.stubborn)} forbade going on{' too' if self.limits else ''}"
-        return f"with {' and '.join(amount.more for amount in self.limits)} it would have gone on"
+        return f"with {' and '.join(amount.more for amount in self.limits)} it would have continued"
 
 
 def missing(case: Case) -> Missing:

@@ -46,7 +46,7 @@ class ApiTokenForm(forms.Form):
         label="Name",
         max_length=80,
         widget=forms.TextInput(attrs={"placeholder": "ci, notebook, …", "autocomplete": "off"}),
-        error_messages={"required": "Give the token a name that says what uses it."},
+        error_messages={"required": "Give the token a name that identifies the program that uses it."},
     )
     lifetime = forms.ChoiceField(label="Expires", choices=CHOICES)
     scopes = forms.MultipleChoiceField(

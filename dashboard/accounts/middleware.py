@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 WORDS = {
     400: "The request cannot be read.",
     403: "You may not do this.",
-    404: "There is nothing at this address. /api/v1/docs lists what there is.",
+    404: "There is nothing at this address. /api/v1/docs lists all addresses.",
     405: "This address does not take this method.",
 }
 ONLY_FORMS = "This address takes what a form sends, and nothing was sent. Go back, and use the form."
-BROKEN = "The server failed to answer; its log says why."
+BROKEN = "An internal error occurred; the server's log has the details."
 
 
 class AccessMiddleware(MiddlewareMixin):

@@ -81,7 +81,8 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=80)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     prefix = models.CharField(max_length=12, blank=True, editable=False)  #: the first characters, to tell tokens apart
-    scopes = ArrayField(models.CharField(max_length=10), default=all_scopes)  #: of `scopes.Scope`
+    #: of `scopes.Scope`; processes of a release before them give all
+    scopes = ArrayField(models.CharField(max_length=10), default=all_scopes, db_default=all_scopes())
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -97,7 +97,7 @@ def password_change(request: HttpRequest) -> HttpResponse:
         return _account_page(request, password_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     services.password_set(user=user, password=form.cleaned_data["new_password1"])
     update_session_auth_hash(request, user)
-    messages.success(request, "Your password is set. Every other session of yours has ended.")
+    messages.success(request, "Your password is set. Your other sessions have ended.")
     if may(user, MAKE_KEY):
         messages.info(request, KEYS_STAY)
     return redirect("accounts:account")
@@ -133,7 +133,7 @@ def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     if services.api_token_revoke(user=_user(request), token_id=token_id):
         messages.success(request, "The token is revoked.")
     else:
-        messages.error(request, "This token was revoked before, or is not yours.")
+        messages.error(request, "This token was already revoked, or is not yours.")
     return redirect("accounts:account")
 
 

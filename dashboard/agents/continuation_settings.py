@@ -101,5 +101,5 @@ class Continuing(models.Model):
         seen = f" {probe.why}" if probe.why else ""
         told = f"{FOUND[probe.finding]}{seen} Tested with {probe.model} at {self.probed_at:%Y-%m-%d %H:%M} UTC."
         used = self.prefill == (probe.finding in CAN)
-        by_hand = "" if used or probe.finding is Finding.UNKNOWN else " An operator has set it otherwise since."
+        by_hand = "" if used or probe.finding is Finding.UNKNOWN else " An operator has changed the setting since."
         return told + by_hand

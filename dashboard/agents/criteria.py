@@ -31,13 +31,13 @@ def response_content_check(*, message: str, min_chars: int = 0, must_contain: tu
     """Asks for another answer, saying `message`, while the text is too short or lacks one of `must_contain`."""
     words = must_contain if isinstance(must_contain, list | tuple) else None
     if not isinstance(message, str) or not message.strip():
-        raise ValueError("message must be a text: what is said to the model")
+        raise ValueError("message must be a text: the message that is sent to the model")
     if not isinstance(min_chars, int) or isinstance(min_chars, bool) or min_chars < 0:
         raise ValueError("min_chars must be a whole number of characters")
     if words is None or not all(isinstance(word, str) and word for word in words):
         raise ValueError("must_contain must be a list of texts")
     if not min_chars and not words:
-        raise ValueError("give min_chars or must_contain, or every text is enough")
+        raise ValueError("set min_chars or must_contain; otherwise every text is accepted")
     return ResponseContentCheck(WantsMore(min_chars, tuple(words)), message)
 
 
@@ -136,7 +136,7 @@ def _checked(found: Any, module: str, name: str) -> Callable[..., Criterion]:
     if name in RESERVED:
         raise ValidationError(f"“{name}” is the name of a criterion of the machine's own; rename the class.")
     if not any(callable(getattr(found, method, None)) for method in ("explain", "decide")):
-        raise ValidationError(f"The class “{module}.{name}” is no criterion: it has neither decide nor explain.")
+        raise ValidationError(f"The class “{module}.{name}” is not a criterion: it has neither decide nor explain.")
     return found
 
 
@@ -164,12 +164,12 @@ def _criterion_clean(given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise ValidationError(f"It must be an object with path and kwargs, not {given!r}.")
     if unknown := [key for key in given if key not in known]:
-        raise ValidationError(f"It has no “{unknown[0]}”; it knows {listed(known)}.")
+        raise ValidationError(f"It has no field “{unknown[0]}”; its fields are {listed(known)}.")
     path, kwargs = given.get("path"), given.get("kwargs", {})
     if not isinstance(path, str):
         raise ValidationError("Its path must be a text: module.Class, or the name of a built-in criterion.")
     if not isinstance(kwargs, Mapping):
-        raise ValidationError("Its kwargs must be an object: the arguments the class is built with, by name.")
+        raise ValidationError("Its kwargs must be an object: the arguments of the class, by name.")
     criterion_built(path, kwargs)
     return {"path": path, **({"kwargs": dict(kwargs)} if kwargs else {})}
 

@@ -43,7 +43,7 @@ def why_field() -> forms.CharField:
         required=False,
         max_length=MAX_WHY,
         label="Why this change",
-        help_text="Kept with the change, which nobody can alter.",
+        help_text="Stored with the change. It cannot be edited later.",
     )
 
 
@@ -68,8 +68,8 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         max_length=200,
         label="Model to test with",
-        help_text="“Save and test the connection” asks this model twice for a dozen tokens, with the beginning of the "
-        "answer already given. It takes at most eight such calls to find how the server is to be told.",
+        help_text="“Save and test the connection” calls this model twice for a dozen tokens, with the beginning of the "
+        "answer already given. A test makes at most eight calls.",
     )
     why = why_field()
 
@@ -125,12 +125,12 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
         label="Tools that need approval",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="They run only once a person has approved of their calls on the turn's page.",
+        help_text="They run only after a person has approved their calls on the turn's page.",
     )
     approve_seconds = forms.FloatField(
         label="Time to approve, in seconds",
         required=False,
-        help_text="How long an approval is waited for. Empty: for ever.",
+        help_text="How long the turn waits for approval. Empty: for ever.",
     )
     approve_otherwise = forms.ChoiceField(
         label="Without approval in time",
@@ -202,7 +202,7 @@ def _tool_choices(agent: Agent) -> list[tuple[str, SafeString]]:
         tool.name: Truncator(tool.spec.description).chars(MAX_TOLD_CHARS)
         for tool in tools_offered(project_id=agent.project_id)
     }
-    gone = dict.fromkeys((name for name in agent.tools if name not in told), "It is gone: take it away.")
+    gone = dict.fromkeys((name for name in agent.tools if name not in told), "It no longer exists. Remove it.")
     return [(name, format_html("<code>{}</code> {}", name, about)) for name, about in (told | gone).items()]
 
 

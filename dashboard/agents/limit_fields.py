@@ -42,7 +42,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         "continuations",
         0,
         1_000,
-        "How often a truncated answer may be asked to go on.",
+        "How often the model may be asked to continue a truncated answer.",
     ),
     "max_total_completion_tokens": LimitField(
         LIMIT_NAMES["max_total_completion_tokens"],
@@ -64,7 +64,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         "attempts",
         0,
         100,
-        "How often a broken tool call may be asked for again.",
+        "How often a broken tool call may be requested again.",
     ),
     "max_steps": LimitField(LIMIT_NAMES["max_steps"], "iterations", 1, 10_000, "Iterations of think, act and observe."),
     "max_total_tokens": LimitField(
@@ -85,7 +85,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         unset="no limit",
     ),
     "schema_rounds": LimitField(
-        LIMIT_NAMES["schema_rounds"], "retries", 0, 100, "How often an invalid envelope is asked for again."
+        LIMIT_NAMES["schema_rounds"], "retries", 0, 100, "How often an invalid envelope is requested again."
     ),
     "truncation_budget_multiplier": LimitField(
         LIMIT_NAMES["truncation_budget_multiplier"],

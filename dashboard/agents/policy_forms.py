@@ -73,8 +73,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     preset = forms.ChoiceField(
         required=False,
         choices=[NOT_SAID, *((name, name.replace("_", " ")) for name in PRESETS)],
-        help_text=f"{listed(PRESETS_THAT_NEVER_RETRY)} says “retry” of some errors, but its max_retries is 0: "
-        "nothing is ever retried, unless you set more below.",
+        help_text=f"{listed(PRESETS_THAT_NEVER_RETRY)} sets “retry” for some errors, but its max_retries is 0: "
+        "nothing is retried unless you set a larger value below.",
     )
     max_retries = forms.IntegerField(
         required=False,
@@ -94,7 +94,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     tool_calls_on_truncation = forms.ChoiceField(
         required=False,
         choices=[NOT_SAID, *((word.value, word.value.replace("_", " ")) for word in OnTruncation)],
-        help_text="What is done with whole tool calls of an answer that was cut.",
+        help_text="How complete tool calls in a truncated answer are handled.",
     )
 
     recovery = forms.MultipleChoiceField(
@@ -111,7 +111,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         choices=[(reason.value, reason.value) for reason in NormalizedStopReason],
         widget=forms.CheckboxSelectMultiple,
         label="Final stop reasons",
-        help_text="Stop reasons of the model after which the agent must not go on.",
+        help_text="Model stop reasons after which the agent must not continue.",
     )
     criteria = CriteriaField(
         decoder=StrictDecoder,
@@ -133,6 +133,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     counts = forms.ChoiceField(
         choices=COUNTS,
+        initial="draft",
         label="Status",
         help_text="A draft is inactive: run a backtest or a shadow run before you activate it.",
     )
@@ -185,8 +186,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
             far = evidence_fault(backtest, said, self.instance)
             self.add_error(
                 "backtest",
-                f"The backtest of these words {far}. Save when it is done, so that the version carries it; "
-                "or cancel it, and save without.",
+                f"The backtest of these settings {far}. Save when it has finished to keep it with the version, "
+                "or cancel it and save without it.",
             )
 
     def _counts_still(self) -> None:
@@ -206,9 +207,9 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         before = f"v{counted}" if counted else "none"
         self.add_error(
             "counts",
-            f"While this form was open, {f'v{now}' if now else 'none'} began to count; "
-            f"{before} did when it was opened. "
-            "Your fields are kept as you wrote them. Compare the versions, then save again if they shall replace it.",
+            f"While this form was open, {f'v{now}' if now else 'none'} became active; "
+            f"{before} was active when it was opened. "
+            "Your fields are kept as you wrote them. Compare the versions, then save again to replace it.",
         )
 
     def _starts_ahead(self, starts_at: datetime | None) -> None:

@@ -36,7 +36,7 @@ def retention_clean(value: Any) -> dict[str, int | None]:
     if not isinstance(value, Mapping):
         raise ValidationError("retention must be an object such as {“keep_raw_days”: 30}.")
     if unknown := [key for key in value if key not in RETENTION_FIELDS]:
-        raise ValidationError(f"retention has no “{unknown[0]}”; it knows {listed(RETENTION_FIELDS)}.")
+        raise ValidationError(f"retention has no “{unknown[0]}”; its fields are {listed(RETENTION_FIELDS)}.")
     cleaned = {name: _number_clean(name, RETENTION_FIELDS[name], given) for name, given in value.items()}
     return {name: None if number is None else int(number) for name, number in cleaned.items()}
 
@@ -147,7 +147,7 @@ def envelope_clean(value: Any) -> dict[str, Any] | None:
         raise ValidationError("envelope must be an object such as {“recovery”: [“markdown-fence”]}, or be left out.")
     if unknown := [key for key in value if key != "recovery"]:
         elsewhere = f" “{unknown[0]}” is one of the limits." if unknown[0] in LIMIT_FIELDS else ""
-        raise ValidationError(f"envelope has no “{unknown[0]}”; it knows recovery.{elsewhere}")
+        raise ValidationError(f"envelope has no “{unknown[0]}”; its field is recovery.{elsewhere}")
     return {"recovery": _recovery_clean(value["recovery"])} if "recovery" in value else None
 
 

@@ -36,8 +36,8 @@ class Sample:
 SAMPLES: Mapping[str, Sample] = {
     "sim-essay": Sample(150, "An answer that is cut at max_tokens, continued, and completed."),
     "sim-endless": Sample(150, "An answer that never ends, until a limit stops it."),
-    "sim-tools": Sample(400, "Two tool calls, then an answer made from their results.", ["calculator"]),
-    "sim-cut-tool": Sample(40, "A tool call that is cut, never run, and asked for again.", ["calculator"]),
+    "sim-tools": Sample(400, "Two tool calls, then an answer that uses their results.", ["calculator"]),
+    "sim-cut-tool": Sample(40, "A truncated tool call, which is never run and is requested again.", ["calculator"]),
     "sim-refuse": Sample(400, "An answer withheld by a content filter."),
     "sim-flaky": Sample(400, "A rate limit (429) on the first attempt, an answer on the second."),
     "sim-hangup": Sample(400, "A connection that breaks off halfway through the answer."),

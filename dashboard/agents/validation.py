@@ -51,7 +51,7 @@ def prefill_possible(provider: str, *, prefill: bool, way: str = "prefill") -> N
 
     if prefill and provider in PROVIDERS and not PROVIDERS[provider].can_prefill:
         can = listed(name for name, codec in PROVIDERS.items() if codec.can_prefill)
-        raise ValidationError({"prefill": f"{provider} cannot go on from words of the assistant; these can: {can}."})
+        raise ValidationError({"prefill": f"{provider} cannot continue an assistant message; these can: {can}."})
     if prefill and way != "prefill" and provider in PROVIDERS and provider not in ("openai", "llama"):
         raise ValidationError({"prefill_way": f"{provider} has no field {way}; only OpenAI-style servers have it."})
 

@@ -42,7 +42,8 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def agent_new(request: HttpRequest) -> HttpResponse:
     """A form of its own; `?connection=` names the connection it is to have."""
-    named = selectors.connection_list(project=selectors.project_default()).filter(name=request.GET.get("connection"))
+    asked = request.GET.get("connection", "").replace("\x00", "")
+    named = selectors.connection_list(project=selectors.project_default()).filter(name=asked)
     form = AgentForm(_given(request), initial={"connection": named.first()})
     if request.method == "POST" and _saved(request, form):
         messages.success(request, f"The agent “{form.instance.name}” was created.")

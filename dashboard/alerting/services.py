@@ -16,7 +16,7 @@ from dashboard.inbox.services import notices_withdraw
 
 MOST = 200  #: alerts of a project
 TOO_MANY = f"There are {MOST} alerts already; delete one first."
-NO_EMAIL = "E-mail is not set up here: WHYSTOP_EMAIL_URL names the server to send it by."
+NO_EMAIL = "E-mail is not configured: WHYSTOP_EMAIL_URL must name the mail server."
 
 
 @transaction.atomic

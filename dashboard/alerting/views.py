@@ -93,7 +93,7 @@ def delete(request: HttpRequest, alert_id: UUID) -> HttpResponse:
 
 def _switched(request: HttpRequest, alert_id: UUID, *, enabled: bool) -> HttpResponse:
     services.alert_change(found := _alert(alert_id), by=_user(request), enabled=enabled)
-    messages.success(request, "Enabled." if enabled else "Disabled. It is not judged, and nobody is told.")
+    messages.success(request, "Enabled." if enabled else "Disabled. It is not evaluated and sends no notices.")
     return redirect("alerting:alert", found.pk)
 
 

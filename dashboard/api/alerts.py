@@ -40,7 +40,7 @@ Turns = Annotated[
 ]
 Name = Annotated[Text, Field(max_length=80)]
 Filter = Annotated[Text, Field(max_length=200)]
-Emails = Annotated[list[Text], Field(max_length=20, description="Addresses that are told.")]
+Emails = Annotated[list[Text], Field(max_length=20, description="Addresses that receive notices.")]
 
 assert set(MetricName.__args__) == METRICS.keys()  # type: ignore[attr-defined]  # typing's own
 

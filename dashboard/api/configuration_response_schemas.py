@@ -45,7 +45,7 @@ class Connection(BaseModel):
 class Policy(BaseModel):
     id: UUID
     name: str
-    version: int = Field(description="The version shown here: the latest, unless another was asked for.")
+    version: int = Field(description="The version shown here: the latest, unless the request names another.")
     active: int | None = Field(description="The active version; null: none, all are drafts.")
     limits: Object = Field(description="Every limit, defaults included.")
     error_policy: Object
@@ -54,8 +54,10 @@ class Policy(BaseModel):
     finish_reasons: list[str]
     criteria: Objects = Field(description="`{path, kwargs?}` each.")
     retention: Object = Field(description="`{keep_raw_days}`; null: for ever, or as an attached policy says.")
-    warnings: list[str] = Field(description="What is allowed and yet surely not meant, or does not work any more.")
-    backtest: UUID | None = Field(description="What it was tried on before it was kept.")
+    warnings: list[str] = Field(
+        description="Settings that are allowed but probably unintended, or that no longer work."
+    )
+    backtest: UUID | None = Field(description="The backtest of its settings before it was saved.")
     created_at: datetime
 
 

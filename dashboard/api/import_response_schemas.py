@@ -14,7 +14,7 @@ class LogFault(BaseModel):
 class LogImported(BaseModel):
     """What became of a log, or would become of it."""
 
-    turns: int = Field(description="Turns that were stored, or stored anew because more of their session has come.")
+    turns: int = Field(description="Turns that were stored, or replaced because their session has grown.")
     here: int = Field(description="Turns that were here already; nothing was stored of them.")
     skipped: int = Field(description="Records that are no calls of a model.")
     refused: int = Field(description="Records that could not be read or stored.")

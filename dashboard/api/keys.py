@@ -51,7 +51,7 @@ class NewKey(Body):
         examples=[["near/*"]],
     )
     mode: Literal["observe", "continue"] | None = Field(
-        default=None, description="What the gateway does with its calls, whatever an agent says."
+        default=None, description="The gateway's mode for its calls; overrides the agent's mode."
     )
     default_connection: Text | None = Field(
         default=None, description="The connection that files and batches go to, which name no model."
@@ -92,7 +92,7 @@ class Key(BaseModel):
 class MadeKey(Key):
     """A new key with its secret."""
 
-    secret: str = Field(description="Told this once; only its digest is stored.")
+    secret: str = Field(description="Shown only once; only its hash is stored.")
 
 
 @router.post("/keys", response={201: MadeKey}, summary="Create a key of the gateway")

@@ -23,7 +23,7 @@ def asked_for(rows: QuerySet[Row], key: str, field: str) -> Row:
         return named(rows, key)
     except rows.model.DoesNotExist as error:
         word = rows.model._meta.verbose_name
-        raise ValidationError({field: f"There is no {word} “{key}”; make it first, or choose another."}) from error
+        raise ValidationError({field: f"There is no {word} “{key}”; create it first, or choose another."}) from error
 
 
 def _id_of(key: str, model: type[Row]) -> UUID:

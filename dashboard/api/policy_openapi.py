@@ -48,7 +48,7 @@ def error_policy_schema() -> dict[str, Any]:
             "preset": {
                 "enum": list(PRESETS),
                 "description": "It speaks of every type of error. Left out: only what is named beside it is said; what "
-                "nobody says is as in stop_on_any_error. ignore_tool_errors says “retry” of some errors, but its "
+                "nobody says is as in stop_on_any_error. ignore_tool_errors sets “retry” for some errors, but its "
                 "max_retries is 0: it never retries, and `warnings` says so.",
             },
             "max_retries": {

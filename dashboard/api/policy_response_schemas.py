@@ -11,12 +11,12 @@ class PolicyVersion(BaseModel):
 
     version: int
     stands: str = Field(description="active, planned, past or draft.")
-    at: datetime | None = Field(description="Since when it counts, from when it will, or until when it did.")
-    changes: list[str] = Field(description="What it says otherwise than the version before, in words.")
+    at: datetime | None = Field(description="Since when it is active, from when it will be, or until when it was.")
+    changes: list[str] = Field(description="Its differences from the previous version, as text.")
     why: str
     created_at: datetime
     created_by: str | None
-    backtest: UUID | None = Field(description="What it was tried on before it was kept.")
+    backtest: UUID | None = Field(description="The backtest of its settings before it was saved.")
 
 
 class Quantile(BaseModel):

@@ -54,7 +54,7 @@ class Prediction(BaseModel):
     provider: str
     model: str
     connection: str
-    overrides: Object = Field(description="What the re-run was asked under in place of the recorded limits.")
+    overrides: Object = Field(description="The limits of the re-run, in place of the recorded ones.")
     from_record: int | None = Field(description="Where the re-run began in the parent; null: at its start.")
     certainty: str = Field(description=CERTAINTIES)
     assumes: Objects = Field(description="`{name, low, high, source}` each.")

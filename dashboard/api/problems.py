@@ -152,7 +152,7 @@ def of_size(_: HttpRequest, __: RequestDataTooBig) -> HttpResponse:
 
 
 def of_unknown_address(_: HttpRequest, __: Http404) -> HttpResponse:
-    return problem(404, "There is nothing at this address. /api/v1/docs lists what there is.")
+    return problem(404, "There is nothing at this address. /api/v1/docs lists all addresses.")
 
 
 def of_conflict(_: HttpRequest, error: TurnConflict) -> HttpResponse:
@@ -182,7 +182,7 @@ def of_no_database(_: HttpRequest, error: Exception) -> HttpResponse:
 def of_surprise(request: HttpRequest, error: Exception) -> HttpResponse:
     """500 without a word of what happened; the log has it."""
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
-    return problem(500, "The server failed to answer; its log says why.")
+    return problem(500, "An internal error occurred; the server's log has the details.")
 
 
 HANDLERS: Mapping[type[Exception], Any] = {

@@ -66,7 +66,9 @@ class NewBacktest(Body):
         description="A policy's name: the draft takes its place in the settings each turn ran under, so that overrides "
         "and other policies stand as they did. Left out: the draft stands alone, for all of them.",
     )
-    max_tokens: int | None = Field(default=None, description="Of the first call, in place of what each turn had.")
+    max_tokens: int | None = Field(
+        default=None, description="The max_tokens of the first call, in place of each turn's own."
+    )
     filter: Object | None = Field(
         default=None, description="As the timeline's.", examples=[{"stop_reason": "retry_limit"}]
     )

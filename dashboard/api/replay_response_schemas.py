@@ -185,8 +185,7 @@ class Backtest(BaseModel):
     flipped: int
     undecidable: int
     unended: int = Field(
-        description="Of the undecidable, the turns that would have gone on where their recording ends; how they end is "
-        "not known."
+        description="Of the undecidable, the turns that would have continued past their recording to an unknown end."
     )
     recorded: int | None = Field(
         description="Of those the same or flipped, how many are `recorded`. With `certain`, `estimated` and "

@@ -16,7 +16,7 @@ class NewConnection(Body):
     """One endpoint of a provider. The key stays in the environment: only its variable is named."""
 
     name: Text = Field(examples=["near"])
-    provider: Text = Field(description="The dialect it speaks.", examples=["openai"])
+    provider: Text = Field(description="Its API dialect.", examples=["openai"])
     base_url: Text = Field(description="As the vendor's client takes it.", examples=["http://127.0.0.1:8400/v1"])
     api_key_env: Text | None = Field(
         default=None, description="The variable that holds the key.", examples=["OPENAI_API_KEY"]
@@ -29,15 +29,18 @@ class NewConnection(Body):
     requests_per_minute: int | None = Field(
         default=None, description="Calls that begin within any 60 seconds, of all workers; others wait in line."
     )
-    hint_role: Literal["system", "user"] | None = Field(default=None, description="Who speaks the hint to continue.")
+    hint_role: Literal["system", "user"] | None = Field(
+        default=None, description="The role of the message that asks to continue."
+    )
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = Field(
-        default=None, description="What an OpenAI-style server calls the cap."
+        default=None, description="The name of the cap on an OpenAI-style server."
     )
     prefill: bool | None = Field(
         default=None, description="The model goes on writing a cut answer that ends the conversation, without a hint."
     )
     prefill_way: Literal["prefill", "prefix", "continue_final_message"] | None = Field(
-        default=None, description="How an OpenAI-style server is told to: as it is, or by a field of the request."
+        default=None,
+        description="How an OpenAI-style server is asked to continue: by the message alone, or by a request field.",
     )
     prefill_echo: bool | None = Field(
         default=None, description="The server sends the text that it continues again, at the start of its answer."
@@ -50,21 +53,23 @@ class PolicyDraft(Body):
     name: Text | None = Field(default=None, description="A label.")
     limits: Limits | None = Field(default=None, description="What a turn may use, counted over the whole turn.")
     error_policy: ErrorPolicy | None = Field(
-        default=None, description="What is done about each type of error: a preset, and what differs from it."
+        default=None, description="How each type of error is handled: a preset, and the differences from it."
     )
     envelope: Envelope | None = Field(default=None, description="How structured answers are read.")
     tool_calls_on_truncation: Text | None = Field(
-        default=None, description="What is done with whole tool calls of a cut answer.", examples=list(OnTruncation)
+        default=None,
+        description="How complete tool calls in a truncated answer are handled.",
+        examples=list(OnTruncation),
     )
     finish_reasons: list[Text] | None = Field(
         default=None,
-        description=f"Stop reasons of the model after which the agent must not go on: {listed(NormalizedStopReason)}.",
+        description=f"Model stop reasons after which the agent must not continue: {listed(NormalizedStopReason)}.",
         examples=[["max_tokens"]],
     )
     criteria: list[Criterion] | None = Field(
-        default=None, description="Criteria of your own, asked beside the built-in ones at every decision."
+        default=None, description="Custom criteria, evaluated with the built-in ones at every decision."
     )
-    retention: Retention | None = Field(default=None, description="What is kept of a turn once it has ended.")
+    retention: Retention | None = Field(default=None, description="How long the data of a turn is kept after its end.")
 
 
 class NewPolicy(PolicyDraft):
@@ -73,12 +78,12 @@ class NewPolicy(PolicyDraft):
     name: Text = Field(examples=["patient"])
     why: Text | None = Field(default=None, max_length=500, description="Kept with the version, for who asks later.")
     activate: bool | None = Field(
-        default=None, description="Whether it counts at once; false: it is a draft. Left out: true."
+        default=None, description="Whether it is activated at once; false: it is a draft. Left out: true."
     )
     backtest: Id | None = Field(
         default=None,
-        description="A backtest that is done and tried these very words in the policy's place, or alone where this is "
-        "its first version; the version carries it for good.",
+        description="A finished backtest of exactly these settings in the policy's place, or alone for its first "
+        "version. The version keeps it permanently.",
     )
 
 
@@ -162,7 +167,7 @@ class NewTurn(Body):
         default=None, description="Texts for the tool search_documents; at most 50, of 1,000,000 characters together."
     )
     conversation: Id | None = Field(
-        default=None, description="The conversation it goes on with. It begins when the turns before it have ended."
+        default=None, description="The conversation that it continues. It starts when the earlier turns have ended."
     )
 
 
@@ -246,7 +251,8 @@ class Control(Body):
     breakpoints: list[Breakpoint] | None = Field(default=None, description="In place of those there are.")
     expected_seq: int | None = Field(
         default=None,
-        description="The last record you have seen. 409, with who did what, where the turn has moved on since.",
+        description="The last record that you have seen. If there are newer ones, the response "
+        "is 409 with the newer action and its user.",
     )
 
 

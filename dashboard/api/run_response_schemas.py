@@ -28,9 +28,9 @@ class Run(BaseModel):
     output_tokens: int
     tokens_estimated: bool
     started_at: datetime
-    last_at: datetime = Field(description="When its last turn ended, or was made.")
+    last_at: datetime = Field(description="When its last turn ended, or was created.")
     unfinished: bool = Field(description="A turn of it has not ended.")
-    newest_turn: UUID = Field(description="In a list: the newest that the filters let through.")
+    newest_turn: UUID = Field(description="In a list: the newest that match the filters.")
 
 
 class RunPage(BaseModel):
@@ -43,7 +43,9 @@ class PathStep(BaseModel):
     """Where a turn stands in its run."""
 
     turn_id: UUID
-    follows: UUID | None = Field(description="The turn whose answer it goes on from; several may go on from one.")
+    follows: UUID | None = Field(
+        description="The turn whose answer it continues; several turns may continue the same one."
+    )
     dollars: float | None = Field(description="At list prices; null where one is not known.")
 
 

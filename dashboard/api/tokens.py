@@ -53,7 +53,7 @@ class Token(BaseModel):
 class MadeToken(Token):
     """A new token with its secret."""
 
-    secret: str = Field(description="Told this once; only its digest is stored.", examples=["why_3mZqExampleSecret"])
+    secret: str = Field(description="Shown only once; only its hash is stored.", examples=["why_3mZqExampleSecret"])
 
 
 @router.post("/tokens", response={201: MadeToken}, summary="Create a token")

@@ -61,8 +61,10 @@ class Turn(BaseModel):
     terminal_reason: str | None
     error_code: str | None
     output_text: str
-    notice: str = Field(description="What is missing from the answer, apart from it.")
-    input_tokens: int = Field(description="Of all its calls; a fork counts its own calls, not those before it.")
+    notice: str = Field(description="The notice about missing content; not part of the answer.")
+    input_tokens: int = Field(
+        description="The sum over all its calls; a fork counts its own calls, not the inherited ones."
+    )
     output_tokens: int = Field(description="Reasoning included; counted as `input_tokens` are.")
     tokens_estimated: bool = Field(
         description="A provider did not count some of these tokens, so that the numbers hold an estimate of ours."
@@ -126,9 +128,9 @@ class Attempt(BaseModel):
     status_code: int | None
     stop_reason: str | None
     raw_stop_reason: str | None
-    usage: MaybeObject = Field(description="What the provider counted; null where it did not.")
+    usage: MaybeObject = Field(description="The tokens that the provider reported; null if it reported none.")
     tokens_estimated: bool = Field(
-        description="The provider answered and did not count: the turn counts an estimate of ours for this call."
+        description="The provider answered without token counts: the turn uses an estimate for this call."
     )
     text: str
     tool_calls: Objects

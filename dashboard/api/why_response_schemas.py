@@ -26,10 +26,12 @@ class WhyNode(BaseModel):
     """One step of a derivation, and what it follows from."""
 
     kind: str = Field(description=", ".join(Kind))
-    name: str = Field(description="A word of the machine, of a policy (`limits.max_continuations`) or of the provider.")
+    name: str = Field(
+        description="A name of the state machine, of a policy (`limits.max_continuations`) or of the provider."
+    )
     words: str
     facts: list[Fact]
-    source: configuration_response_schemas.PolicySource | None = Field(description="Of a clause: whose word it was.")
+    source: configuration_response_schemas.PolicySource | None = Field(description="The source of a clause.")
     because: list["WhyNode"]
 
 
@@ -44,7 +46,7 @@ class Suggestion(BaseModel):
     """The limit that would have let the turn finish, or complete in one call; the same as on the turn's page."""
 
     limit: str = Field(description="Its key: " + ", ".join(LIMIT_NAMES))
-    name: str = Field(description="What pages call it.")
+    name: str = Field(description="Its name on the pages.")
     value: float
     recorded: float | None = Field(description="The value that the turn had; null: no limit.")
     certainty: str = Field(description=", ".join(Certainty))
@@ -93,10 +95,10 @@ class Road(BaseModel):
 
     trigger: str
     to: str
-    guard: str = Field(description="Its condition, in words, after “when”.")
+    guard: str = Field(description="Its condition as text, to follow “when”.")
     open: bool | None = Field(description="Whether the condition held; null where the record does not tell.")
-    miss: str = Field(description="How the condition stood, in words and numbers.")
-    near: bool = Field(description="A limit says how near it was, or its condition held too.")
+    miss: str = Field(description="The state of the condition, as text with numbers.")
+    near: bool = Field(description="A limit was near, or its condition was true too.")
 
 
 class RoadsStep(BaseModel):

@@ -42,7 +42,7 @@ class DraftForm(forms.Form):
         choice = self.fields["policy"]
         assert isinstance(choice, forms.ChoiceField), "declared above"
         choice.choices = [(DEFAULTS, "the default limits"), *names]
-        choice.error_messages["invalid_choice"] = "Choose one of the policies; this one is not there any more."
+        choice.error_messages["invalid_choice"] = "Choose one of the policies; that one no longer exists."
         for name in OFFERED:
             known = LIMIT_FIELDS[name]
             self.fields[name] = forms.IntegerField(
@@ -75,7 +75,7 @@ class DraftForm(forms.Form):
         try:
             policy = policy_get(project=self.project, name=name)
         except Policy.DoesNotExist as error:
-            raise ValidationError("Choose one of the policies; this one is not there any more.") from error
+            raise ValidationError("Choose one of the policies; that one no longer exists.") from error
         version = policy_version_standing(policy=policy)
         if version is None:
             raise ValidationError(f"“{policy}” has no version yet; create one under Policies.")
@@ -110,7 +110,7 @@ class OverForm(forms.Form):
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField), "declared above"
         field.choices = choices
-        field.error_messages["invalid_choice"] = f"Choose one of each list; this {name} is not there any more."
+        field.error_messages["invalid_choice"] = f"Choose one of each list; this {name} no longer exists."
 
     @property
     def filter(self) -> dict[str, Any]:

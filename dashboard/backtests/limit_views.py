@@ -78,7 +78,7 @@ def keep(request: HttpRequest) -> HttpResponse:
     found = estimate_of(project=project, filters=filters)
     address = f"{reverse('backtests:limits')}?{query_of(filters)}"
     if found.suffices is None:
-        messages.error(request, "These recordings do not say which limit suffices.")
+        messages.error(request, "These recordings do not show which limit is sufficient.")
         return redirect(address)
     try:
         user = cast("User", request.user)

@@ -22,8 +22,8 @@ WIDTH = 600.0  #: of the bar, in units of its viewBox
 #: What a turn would have done, in words that claim no more than the recording shows; and how it looks.
 OUTCOMES = {
     "same": ("ended the same", "end", "check"),
-    "gone_on": ("would have gone on", "tool", "play"),
-    "unended": ("would have gone on, end not known", "guess", "play"),
+    "gone_on": ("would have continued", "tool", "play"),
+    "unended": ("would have continued, end not known", "guess", "play"),
     "sooner": ("would have stopped sooner", "limit", "wall"),
     "otherwise": ("would have ended for another reason", "cut", "half"),
     "undecidable": ("undecidable", "odd", "question"),
@@ -91,7 +91,7 @@ class GroupView:
 
     @property
     def undecidable(self) -> int:
-        """Of which not even that is known, that they would have gone on."""
+        """Of which not even that is known, that they would have continued."""
         return self.group.undecidable - self.group.unended
 
     @property

@@ -17,7 +17,7 @@ HOW_FAR = {
 
 
 def in_words(backtest: Backtest) -> str:
-    """`a backtest over 84 turns: 71 the same, 6 would have gone on, 7 undecidable (8.3 %)`."""
+    """`a backtest over 84 turns: 71 the same, 6 would have continued, 7 undecidable (8.3 %)`."""
     begun = HOW_FAR.get(Backtest.Status(backtest.status), "a backtest")
     of = f" of {backtest.total:,}" if backtest.done < backtest.total else ""
     turns = f"{backtest.done:,}{of} turn{'' if max(backtest.done, backtest.total) == 1 else 's'}"
@@ -37,7 +37,7 @@ def tally_in_words(backtest: Backtest) -> str:
 
 
 def counts_in_words(counts: Mapping[str, Any]) -> str:
-    """`71 the same, 6 would have gone on, 7 undecidable (8.3 %); 60 recorded, 9 certain, 8 estimated`."""
+    """`71 the same, 6 would have continued, 7 undecidable (8.3 %); 60 recorded, 9 certain, 8 estimated`."""
     certainty = certainty_in_words(counts)
     return f"{_ends_in_words(counts)}; {certainty}" if certainty else _ends_in_words(counts)
 
@@ -60,8 +60,8 @@ def _ends_in_words(counts: Mapping[str, Any]) -> str:
     gone_on, sooner = counts.get("gone_on", 0), counts.get("sooner", 0)
     said = {
         "the same": same,
-        "would have gone on": gone_on,
-        "would have gone on to an end that is not known": unended,
+        "would have continued": gone_on,
+        "would have continued to an unknown end": unended,
         "would have stopped sooner": sooner,
         OTHERWISE["gone_on" in counts]: flipped - gone_on - sooner,
     }

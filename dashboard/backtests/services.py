@@ -65,7 +65,7 @@ def limit_keep(
     """A draft of a policy of this name whose answers may take so many tokens in all; of one that is there the next
     version, which says everything else as what counts of it does."""
     if not name:
-        raise ValidationError("Give the policy a name; the name of one that exists makes its next version.")
+        raise ValidationError("Give the policy a name. The name of an existing policy creates its next version.")
     base = policy_version_standing(policy=Policy.objects.filter(project=project, name=name).first())
     said = {field: getattr(base, field) for field in POLICY_FIELDS} if base else {}
     limits = {**(said.get("limits") or {}), "max_total_completion_tokens": tokens}

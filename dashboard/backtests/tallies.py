@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-LISTED = 1_000  #: flipped turns that are named; of those that would have gone on to an unknown end as many
+LISTED = 1_000  #: flipped turns that are named; of those that would have continued to an unknown end as many
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Group:
     undecidable: int = 0
     gone_on: int = 0  #: of the flipped
     sooner: int = 0  #: of the flipped
-    unended: int = 0  #: of the undecidable, those that would have gone on; how they end is not recorded
+    unended: int = 0  #: of the undecidable, those that would have continued; how they end is not recorded
     tokens: int = 0
     calls: int = 0
     seconds: float = 0.0

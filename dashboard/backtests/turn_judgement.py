@@ -122,7 +122,7 @@ PAST_THE_END = (Why.MORE_TEXT, Why.ITERATION, Why.ANOTHER_ANSWER)
 
 
 def goes_on(told: TurnRow | Turn, found: WhatIf, *, watched: bool) -> bool:
-    """Whether a turn that did not complete would have gone on where its recording ends, so that nobody knows its end.
+    """Whether a turn that did not complete would have continued where its recording ends, so that nobody knows its end.
 
     A watched turn did not complete where its provider cut the answer.
     """

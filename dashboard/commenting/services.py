@@ -43,7 +43,7 @@ def comment_delete(*, comment: Comment) -> None:
 def _text(text: str) -> str:
     said = storable_text(text.replace("\r\n", "\n").strip())
     if not said:
-        raise ValidationError({"text": "Say something; an empty comment is not kept."})
+        raise ValidationError({"text": "Enter a comment; it must not be empty."})
     if len(said) > MAX_CHARS:
         raise ValidationError({"text": f"The comment has {len(said):,} characters; at most {MAX_CHARS:,} go."})
     return said

@@ -62,7 +62,7 @@ def join(turn: Turn, conversation: Conversation) -> None:
 
 def _room_for(turn: Turn, turns: QuerySet[Turn]) -> None:
     if turns.filter(status__in=UNFINISHED).count() > MAX_WAITING:
-        raise ValidationError({"input": f"{MAX_WAITING} prompts wait already; let some of them be answered first."})
+        raise ValidationError({"input": f"{MAX_WAITING} prompts are waiting already. Wait until some are answered."})
     said = turns.aggregate(chars=Sum(Length("input_text") + Length("output_text")))["chars"] or 0
     if turns.count() >= MAX_TURNS or said + len(turn.input_text) > MAX_CHARS:
         words = f"A conversation has at most {MAX_TURNS} turns and {MAX_CHARS:,} characters; start a new one."

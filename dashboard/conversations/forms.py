@@ -17,7 +17,7 @@ class PromptForm(forms.Form):
     input = forms.CharField(
         label="Say something",
         strip=False,
-        error_messages={"required": "Say what the agent is to do; an empty prompt is not sent."},
+        error_messages={"required": "Enter a prompt; it must not be empty."},
         widget=forms.Textarea(attrs={"rows": 2, "placeholder": "What should it do?", "enterkeyhint": "send"}),
     )
     max_tokens = forms.IntegerField(

@@ -49,7 +49,7 @@ def port_split(text: str) -> tuple[str, int | None]:
     if port is None:
         return body, None
     if not (port.isascii() and port.isdigit() and 0 < int(port) <= _HIGHEST_PORT):
-        raise ValueError(f"“{text}” ends in no port number")
+        raise ValueError(f"“{text}” does not end in a port number")
     return body, int(port)
 
 

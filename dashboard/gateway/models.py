@@ -206,11 +206,11 @@ class Alias(models.Model):
     def clean(self) -> None:
         """One thing each, by a name that is free."""
         if (self.agent is None) == (self.connection is None):
-            raise ValidationError("An alias stands for an agent or for a connection: choose one of them.")
+            raise ValidationError("The target of an alias is either an agent or a connection: choose one.")
         if self.agent is not None and self.model:
             raise ValidationError({"model": "An agent has its model; leave this empty."})
         if not self.name.isprintable():
-            raise ValidationError({"name": "It has a line break, or another sign that nobody writes; take that out."})
+            raise ValidationError({"name": "It contains a line break or another invisible character. Remove it."})
         if self.connection is not None and not is_model(self.model or self.name):
             field = "model" if self.model else "name"
             raise ValidationError({field: f"“{self.model or self.name}” cannot be the name of a model."})

@@ -42,7 +42,7 @@ async def _kept(scope: Scope, outgoing: ResponseWriter, caller: Caller) -> None:
     if scope["method"] not in ("GET", "DELETE"):
         answer: bytes | Fault = wrong_method(scope, "GET or DELETE")
     elif query.get("stream", ["false"])[0].lower() == "true":
-        answer = unsupported("stream", "an answer that is stored is told whole")
+        answer = unsupported("stream", "a stored answer is sent whole")
     else:
         answer = await (stored_responses.forget if scope["method"] == "DELETE" else stored_responses.read_again)(
             caller, answer_id

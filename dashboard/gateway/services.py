@@ -72,7 +72,7 @@ def _no_later(expires_at: datetime | None, parent: ApiToken, now: datetime) -> d
     """When a key expires that is made with this token, which stays as it is until the key is stored."""
     stands = ApiToken.objects.active(now=now).select_for_update(of=("self",)).filter(pk=parent.pk).first()
     if stands is None:
-        raise ValidationError("The token that you make this key with has just ended. Sign in again.")
+        raise ValidationError("The token that you create this key with has just ended. Sign in again.")
     return min((end for end in (expires_at, stands.expires_at) if end), default=None)
 
 

@@ -40,5 +40,5 @@ def _fault(entry: str, agents: Collection[str], connections: Collection[str]) ->
         named = f"an agent's name, connection/model, connection/* or {TRACES}"
         return None if known else f"There is no agent “{entry}”. Write {named}."
     if connection not in connections:
-        return f"There is no connection “{connection}”; make it first, or choose another."
+        return f"There is no connection “{connection}”; create it first, or choose another."
     return None if model else f"“{entry}” names no model: write {connection}/* for all of them."

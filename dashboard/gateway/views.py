@@ -64,9 +64,9 @@ def keys(request: HttpRequest) -> HttpResponse:
 def key_revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
     """Close the door for one key."""
     if services.key_revoke(project=project_default(), by=_user(request), key_id=key_id):
-        messages.success(request, "The key is revoked; within two seconds it opens nothing any more.")
+        messages.success(request, "The key was revoked; calls with it are refused within two seconds.")
     else:
-        messages.error(request, "This key was revoked before, or is not yours.")
+        messages.error(request, "This key was already revoked, or is not yours.")
     return redirect("gateway:keys")
 
 
@@ -74,7 +74,7 @@ def key_revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
 def keys_revoke_own(request: HttpRequest) -> HttpResponse:
     """Close the door for all keys that one has made."""
     revoked = services.keys_revoke_own(project=project_default(), by=_user(request))
-    messages.success(request, f"Keys that you made, now revoked: {revoked}. Within two seconds they open nothing.")
+    messages.success(request, f"Revoked {revoked} of your keys. Calls with them are refused within two seconds.")
     return redirect("gateway:keys")
 
 
@@ -94,7 +94,7 @@ def alias_create(request: HttpRequest) -> HttpResponse:
         except ValidationError as error:
             form.add_error(None, error)
         else:
-            messages.success(request, f"Callers may now write “{alias.name}”.")
+            messages.success(request, f"The alias “{alias.name}” was created; callers can use it as model.")
             return redirect("gateway:keys")
     return _page(request, alias_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
@@ -103,9 +103,9 @@ def alias_create(request: HttpRequest) -> HttpResponse:
 def alias_delete(request: HttpRequest, alias_id: UUID) -> HttpResponse:
     """Take a name away."""
     if services.alias_delete(project=project_default(), alias_id=alias_id):
-        messages.success(request, "The name is taken away; within two seconds it stands for nothing any more.")
+        messages.success(request, "The alias was removed; calls that use it are refused within two seconds.")
     else:
-        messages.error(request, "This name was taken away before.")
+        messages.error(request, "This alias was removed before.")
     return redirect("gateway:keys")
 
 

@@ -85,7 +85,7 @@ class _Line(FairQueue):
         own, total = self._held[sender], self._held.total()
         if own >= MOST_OF_ONE:
             raise ExportRefused(
-                429, f"This key has {own} requests under way; send this again when one is done.", RETRY_SECONDS
+                429, f"This key has {own} requests in progress; send this again when one has ended.", RETRY_SECONDS
             )
         if total >= (MOST_HELD if own else MOST_SENDERS):
             raise ExportRefused(503, "Too many requests wait already; send this again later.", RETRY_SECONDS)
@@ -136,11 +136,11 @@ async def _answer(
 ) -> ExportResponse:
     caller = await _caller(scope)
     if scope["path"].strip("/").count("/") > 1:
-        raise ExportRefused(404, f"Nothing is here; send them to /v1/{signal}.")
+        raise ExportRefused(404, f"There is nothing at this address; send them to /v1/{signal}.")
     if scope["method"] != "POST":
         raise ExportRefused(405, "Send spans by POST.", allow=b"POST")
     if form is None:
-        raise ExportRefused(415, f"Send {PROTOBUF} or {JSON}: this address takes OTLP in these forms.")
+        raise ExportRefused(415, f"Send {PROTOBUF} or {JSON}: this address accepts OTLP in these formats.")
     line = _lines.setdefault(asyncio.get_running_loop(), _Line())
     sender = str(_sender_of(caller))
     with line.held(sender):
@@ -160,7 +160,7 @@ async def _caller(scope: Scope) -> Caller:
         again = None if caller.retry_after is None else RETRY_SECONDS
         raise ExportRefused(caller.status, caller.message, again)
     if caller.scope and TRACES not in caller.scope:
-        raise ExportRefused(403, f"The key “{caller.name}” may not send traces: its scope does not name “{TRACES}”.")
+        raise ExportRefused(403, f"The key “{caller.name}” may not send traces: its scope does not include “{TRACES}”.")
     return caller
 
 
@@ -170,7 +170,7 @@ async def _in_turn(line: _Line, sender: str, work: Coroutine[Any, Any, T]) -> T:
             return await work
     except FullError:
         work.close()
-        raise ExportRefused(503, "Requests before this one take long; send this again later.", RETRY_SECONDS) from None
+        raise ExportRefused(503, "Earlier requests take long; send this again later.", RETRY_SECONDS) from None
 
 
 async def _taken(
@@ -186,7 +186,7 @@ async def _taken(
         return await in_database(work)
     except KeyError as error:
         raise ExportRefused(
-            415, f"The body's encoding “{coding[:40]}” is not known here: send {KNOWN}, or none."
+            415, f"The body's encoding “{coding[:40]}” is not supported: send {KNOWN}, or none."
         ) from error
     except TooLargeError as error:
         raise ExportRefused(413, str(error)) from error
@@ -194,7 +194,7 @@ async def _taken(
         raise ExportRefused(400, str(error)) from error
     except DataError as error:
         log.exception("ingest_refused_by_database")
-        raise ExportRefused(400, "A value in it is not one that the database takes; nothing was stored.") from error
+        raise ExportRefused(400, "The database does not accept a value in it; nothing was stored.") from error
     except AWAY as error:
         raise ExportRefused(503, "The database is not available; send this again.", RETRY_SECONDS) from error
 
@@ -217,7 +217,7 @@ async def _body(headers: Mapping[bytes, str], receive: Receive) -> bytes:
                 if not message.get("more_body"):
                     return b"".join(pieces)
     except TimeoutError as error:
-        raise ExportRefused(408, f"The body did not come within {MOST_SECONDS:.0f} s.", RETRY_SECONDS) from error
+        raise ExportRefused(408, f"The body did not arrive within {MOST_SECONDS:.0f} s.", RETRY_SECONDS) from error
 
 
 def _too_large() -> ExportRefused:

@@ -48,7 +48,7 @@ def read_file(content: bytes) -> TurnFile:
     except ShapeError as error:
         raise ValidationError(dict(_faults(error))) from error
     if digest_of(data["turn"]) != file.sha256:
-        raise ValidationError({"sha256": "The checksum does not fit the turn: the file was changed or damaged."})
+        raise ValidationError({"sha256": "The checksum does not match the turn: the file was changed or damaged."})
     return file
 
 
@@ -71,7 +71,7 @@ def _json(content: bytes) -> Any:
 
 
 def _refused(word: str) -> float:
-    raise ValueError(f"{word} is no JSON number")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _finite(digits: str) -> float:
@@ -108,7 +108,7 @@ def _known(data: Any) -> None:
     version = data.get("version")
     if type(version) is not int or version != VERSION:
         said = str(version)[:20]
-        raise ValidationError({"version": f"This file is of version {said}; this Whystop reads version {VERSION}."})
+        raise ValidationError({"version": f"This file has version {said}; this installation reads version {VERSION}."})
 
 
 def _faults(error: ShapeError) -> Iterator[tuple[str, str]]:

@@ -29,7 +29,7 @@ def _moment(given: Any) -> datetime:
         raise ValueError("It must be a time, as text")
     moment = datetime.fromisoformat(given)
     if moment.tzinfo is None or not 1970 <= moment.year < 9999:
-        raise ValueError("It must be a time from 1970 on, with its offset from UTC")
+        raise ValueError("It must be a time in or after 1970, with its offset from UTC")
     return moment.astimezone(UTC)
 
 
@@ -71,7 +71,7 @@ def _usage(given: Any) -> Any:
     """Numbers of tokens, or none; and whether the provider says that it did not reason."""
     if isinstance(given, dict) and all(value is None or _is_count(name, value) for name, value in given.items()):
         return given
-    raise ValueError("It must be an object of whole numbers from 0 on")
+    raise ValueError("It must be an object of whole numbers of at least 0")
 
 
 def _is_count(name: str, value: Any) -> bool:

@@ -55,7 +55,7 @@ def _check_order(turn: file_schema.Turn) -> None:
     first = turn.attempts[0].index if turn.attempts else 1  # a fork counts on from its parent's
     for index, attempt in enumerate(turn.attempts, start=first):
         if attempt.index != index:
-            raise ValidationError({"turn.attempts": f"Attempt {attempt.index} stands where {index} belongs."})
+            raise ValidationError({"turn.attempts": f"Attempt {index} is expected here, not attempt {attempt.index}."})
 
 
 def _recording(turn: file_schema.Turn) -> Recording:
@@ -76,13 +76,13 @@ def _check_setup(turn: file_schema.Turn) -> None:
             event = serial.event_from_json(begins)
             _typed(type(event), event, "turn.setup")
         elif not set(turn.setup) <= {"by"} or not all(isinstance(by, str) for by in turn.setup.values()):
-            raise ValidationError({"turn.setup": "It must hold setup and messages, or by."})
+            raise ValidationError({"turn.setup": "It must have setup and messages, or by."})
 
 
 def _records(rows: list[file_schema.Record]) -> Iterator[Record]:
     for seq, row in enumerate(rows, start=1):
         if row.seq != seq:
-            raise ValidationError({"turn.records": f"There is a gap: record {row.seq} stands where {seq} belongs."})
+            raise ValidationError({"turn.records": f"A record is missing: {row.seq} is in the place of {seq}."})
         place = f"turn.records.{seq - 1}.event"
         with _about(place):
             event = serial.event_from_json(row.event)
@@ -93,7 +93,7 @@ def _records(rows: list[file_schema.Record]) -> Iterator[Record]:
 def _typed(cls: Any, value: Any, place: str) -> Any:
     wrong = next(misfits(cls, value), None)
     if wrong is not None:
-        raise ValidationError({f"{place}.{wrong}".rstrip("."): "It is of another type than a turn has there."})
+        raise ValidationError({f"{place}.{wrong}".rstrip("."): "It has another type than a turn has there."})
     return value
 
 
@@ -128,14 +128,14 @@ def _columns(turn: file_schema.Turn, recording: Recording) -> dict[str, Any]:
 def _given_up(why: str | None) -> dict[str, Any]:
     """As of a turn of ours that could not go on."""
     if why is None:
-        raise ValidationError({"turn.records": "The history does not come to an end: this turn was still running."})
+        raise ValidationError({"turn.records": "The history has no end: this turn was still running."})
     return {
         "status": TurnStatus.INTERRUPTED.value,
         "stop_reason": StopReason.ERROR.value,
         "terminal_reason": "interrupted",
         "error_code": "interrupted",
         "error_message": why,
-        "notice": "This turn was interrupted and could not go on; what had been said is kept.",
+        "notice": "This turn was interrupted and could not continue; the text so far is kept.",
         "verdict": f"Interrupted: {why}",
     }
 

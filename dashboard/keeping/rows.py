@@ -57,9 +57,9 @@ def _check_request(row: models.Attempt, messages: list[str], place: str) -> None
     try:
         rebuilt = sha256_of(request_body_of(row, messages))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ValidationError({place: "The request cannot be put together again."}) from error
+        raise ValidationError({place: "The request cannot be rebuilt."}) from error
     if rebuilt != row.request_sha256:
-        raise ValidationError({place: "The request is not the one that was sent: its digest is another."})
+        raise ValidationError({place: "The request is not the one that was sent: its hash differs."})
 
 
 def _read(text: str, place: str) -> Any:

@@ -49,20 +49,20 @@ class Provenance:
 
 
 HERE = Provenance("here", "Recorded by this installation.", True)
-SENDER = Provenance("sender", "The recording is as the sender of its trace tells it.", False)
-LOG = Provenance("sender", "The recording is as an imported log tells it; it was not verified.", False)
+SENDER = Provenance("sender", "The recording is based on the sender's trace.", False)
+LOG = Provenance("sender", "The recording is based on an imported log; it was not verified.", False)
 VOUCHED: Mapping[str, Provenance] = {
     Signature.OWN: Provenance("own", "The recording was signed by this installation.", True),
     Signature.KNOWN: Provenance("known", "The recording was signed by a known installation.", True),
     Signature.SENDER: SENDER,
-    Signature.UNKNOWN: Provenance("unknown", "The recording was signed by a key that is not known here.", False),
-    Signature.UNSIGNED: Provenance("unsigned", "Nobody signed the recording: it is as its file tells it.", False),
-    Signature.BROKEN: Provenance("broken", "The file was changed after it was signed: nobody vouches for it.", False),
+    Signature.UNKNOWN: Provenance("unknown", "The recording was signed with an unknown key.", False),
+    Signature.UNSIGNED: Provenance("unsigned", "The recording is not signed: it is based on its file.", False),
+    Signature.BROKEN: Provenance("broken", "The file was changed after it was signed: it cannot be trusted.", False),
 }
 
 
 BEGINNING = "It goes on from another turn. {words}"
-GONE = Provenance("unsigned", "It goes on from a turn that is no longer here: nobody vouches for its beginning.", False)
+GONE = Provenance("unsigned", "It continues a turn that no longer exists: its beginning cannot be verified.", False)
 
 
 def vouched_of(turn: Turn) -> Provenance:

@@ -61,7 +61,7 @@ def turn_import(*, content: bytes, by: User | None = None, unverified: bool = Fa
                 raise ValidationError({"turn.records": UNVERIFIED.format(doubt=made.doubt.rstrip("."))})
             return made
     except (DataError, ValueError) as error:
-        raise ValidationError("This file holds a value that the database does not take.") from error
+        raise ValidationError("This file has a value that the database does not accept.") from error
 
 
 def _found_or_stored(file: TurnFile, judged: ReplayedTurn, by: User | None) -> Import:

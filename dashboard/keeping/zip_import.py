@@ -75,7 +75,7 @@ def bundle_outcomes(
             raise ValidationError(TOO_MANY)
         files = [info for info in files if info.filename != LEFT_OUT]
         if not files:
-            raise ValidationError("This ZIP holds no files.")
+            raise ValidationError("This ZIP contains no files.")
         most_unpacked = max(MOST_UNPACKED, MOST_RATIO * len(content))
         for name, unpacked in _contents(packed, files, most_bytes, most_unpacked):
             if isinstance(unpacked, ValidationError):
@@ -117,14 +117,14 @@ def _name(info: ZipInfo) -> str:
 def _unpacked(packed: ZipFile, info: ZipInfo, room: int) -> bytes:
     """At most `MAX_BYTES` of a file, and what there is room for, whatever its size is said to be."""
     if info.flag_bits & ENCRYPTED:
-        raise ValidationError("It is encrypted; pack it without a password.")
+        raise ValidationError("It is encrypted; create it without a password.")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        raise ValidationError("It is packed in a way that is not read here; pack it by “deflate”, as most do.")
+        raise ValidationError("Its compression is not supported; use “deflate”, the usual one.")
     try:
         with packed.open(info) as file:
             content = file.read(min(MAX_BYTES, room) + 1)
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
-        raise ValidationError("It is damaged: it cannot be unpacked.") from error
+        raise ValidationError("It is damaged: it cannot be decompressed.") from error
     if len(content) > MAX_BYTES:
         raise ValidationError(TOO_LARGE)
     if len(content) > room:

@@ -199,7 +199,7 @@ class Driver:
             raise IllegalEvent("The tools run already, with the arguments they were called with.")
         given = event.tool_result
         if given is not None and given.call_id not in {call.id for call in pending_calls(self.standing.snapshot)}:
-            raise IllegalEvent(f"No tool call “{given.call_id}” waits for its result any more.")
+            raise IllegalEvent(f"No tool call “{given.call_id}” waits for its result any longer.")
 
     def _signal_event(self, signal: Signal) -> Event:
         at, calling = self._now_at(), self.standing.snapshot.state in CALLS

@@ -154,9 +154,9 @@ def _answer(given: Mapping[str, Any]) -> dict[str, Any]:
     """`{text?, tool_calls?: [{name, arguments}], stop_reason?}` as a `ChatResponse`; the machine marks whose it is."""
     text, calls, reason = given.get("text") or "", given.get("tool_calls") or [], given.get("stop_reason")
     if not text and not calls and reason is None:
-        raise ValidationError({"answer": "Say something in the model’s place: a text, a tool call, or why it stops."})
+        raise ValidationError({"answer": "Enter a response for the model: a text, a tool call, or a stop reason."})
     if reason is not None and reason not in ANSWERING:
-        raise ValidationError({"answer": f"An answer cannot stop by “{reason}”; choose from {listed(ANSWERING)}."})
+        raise ValidationError({"answer": f"The stop reason cannot be “{reason}”; choose from {listed(ANSWERING)}."})
     natural = NormalizedStopReason.TOOL_CALL if calls else NormalizedStopReason.END_TURN
     response = ChatResponse(
         storable_text(text),

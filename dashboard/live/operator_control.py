@@ -139,11 +139,11 @@ def _who_was_first(turn: Turn, seen: int) -> str | None:
 def _require_place(turn: Turn, action: str, run_to: str | None) -> None:
     held = turn.status == TurnStatus.HELD
     if action in RELEASING and not held:
-        raise TurnConflict(f"Only a held turn can be told to {action}; this one is {turn.status}.")
+        raise TurnConflict(f"Only a held turn accepts “{action}”; this one is {turn.status}.")
     if action == "hold" and held:
         raise TurnConflict("This turn is held already; release it, or take a step.")
     if run_to is not None and action != "release":
-        raise TurnConflict(f"run_to goes with release, not with {action}.")
+        raise TurnConflict(f"Use run_to with release, not with {action}.")
 
 
 def _require_approval(snapshot: Snapshot, action: str) -> None:

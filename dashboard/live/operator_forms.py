@@ -60,7 +60,7 @@ class OperateForm(forms.Form):
     )
     model = forms.CharField(label="Model", required=False, max_length=200)
     system_prompt = area("System prompt", rows=3)
-    answer_text = area("Text", rows=3, help_text="Given to the next call of the model; it costs nothing.")
+    answer_text = area("Text", rows=3, help_text="Used as the next model response; it costs nothing.")
     answer_calls = json_area("Tool calls", help_text='A list such as [{"name": "calculator", "arguments": {}}].')
     answer_reason = forms.ChoiceField(
         label="Stops by",

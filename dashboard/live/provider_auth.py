@@ -46,7 +46,8 @@ def key_to(url: str, connection: Connection) -> str | ProviderError | None:
         return key
     log.warning("no_key", connection=connection.name, why=fault(name, url) or f"{name} is not set.")
     return _refused(
-        f"There is no key that connection “{connection.name}” may send to its address; its page in the admin says why."
+        f"Connection “{connection.name}” has no key that it may send to its address; "
+        "its page in the admin shows the reason."
     )
 
 
@@ -65,7 +66,7 @@ def _signed(
 
 
 def _not_signed(connection: Connection, why: str) -> ProviderError:
-    return _refused(f"Connection “{connection.name}” names no key, so its calls are signed for AWS; {why}.")
+    return _refused(f"Connection “{connection.name}” names no key variable, so its calls are signed for AWS; {why}.")
 
 
 def _refused(message: str) -> ProviderError:

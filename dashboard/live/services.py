@@ -43,7 +43,7 @@ def turn_give_up(*, turn_id: UUID, why: str) -> None:
         terminal_reason="interrupted",
         error_code="interrupted",
         error_message=storable_text(why),
-        notice="This turn was interrupted and could not go on; what had been said is kept.",
+        notice="This turn was interrupted and could not continue; the text so far is kept.",
         verdict=f"Interrupted: {storable_text(why)}",
     )
     if given_up:

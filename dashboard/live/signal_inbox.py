@@ -74,7 +74,7 @@ def signal_put_away(signal: Signal, seq: int, at: datetime, refused: str) -> Non
     To a driver that has lost the turn everything seems to come at the wrong time; it has no say in it.
     """
     if not Turn.objects.select_for_update().filter(id=signal.turn_id, last_seq=seq).exists():
-        raise LostTurnError(f"Turn {signal.turn_id} has gone on since record {seq}.")
+        raise LostTurnError(f"Turn {signal.turn_id} has continued since record {seq}.")
     signal_handled(signal, at, refused)
 
 

@@ -27,7 +27,7 @@ def load(turn_id: UUID) -> LoadedTurn:
     turn = models.Turn.objects.select_related("agent__connection").get(id=turn_id)
     connection = connection_of(turn)
     if connection is None:
-        raise Connection.DoesNotExist(f"The connection that turn {turn_id} asks is not there any more.")
+        raise Connection.DoesNotExist(f"The connection that turn {turn_id} asks no longer exists.")
     return LoadedTurn(turn, connection, position_of(turn))
 
 

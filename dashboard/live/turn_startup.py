@@ -125,7 +125,7 @@ def settings_of(connection_: Connection) -> dict[str, Any]:
 
 def _input_clean(text: str) -> str:
     if not text.strip():
-        raise ValidationError({"input": "Say what the agent is to do; an empty prompt is not sent."})
+        raise ValidationError({"input": "Enter a prompt; it must not be empty."})
     if len(text) > MAX_INPUT_CHARS:
         raise ValidationError({"input": f"The prompt has {len(text):,} characters; at most {MAX_INPUT_CHARS:,} go."})
     return storable_text(text)

@@ -39,7 +39,7 @@ def interactions_of(file: Unpacked) -> Iterator[Read | Fault]:
         except UnreadableError as error:
             yield Fault(number, str(error))
         except (yaml.YAMLError, UnicodeDecodeError) as error:
-            yield Fault(number, f"It is no YAML: {' '.join(str(error).split())[:200]}.")
+            yield Fault(number, f"It is not YAML: {' '.join(str(error).split())[:200]}.")
 
 
 def _pieces(file: Unpacked) -> Iterator[bytes | Fault]:
@@ -107,7 +107,7 @@ def _value(raw: bytes) -> Any:
     for event in yaml.parse(raw.decode(), Loader=yaml.CSafeLoader):
         match event:
             case yaml.AliasEvent():
-                raise UnreadableError("It has an alias (*), which is not read here.")
+                raise UnreadableError("It has an alias (*), which is not supported.")
             case yaml.ScalarEvent():
                 making.put(_scalar(event))
             case yaml.SequenceStartEvent():

@@ -143,7 +143,7 @@ def _dialect(logged: LoggedCall, raw: bytes) -> str:
         or dialect_of_request(logged.request)
     )  # fmt: skip
     if not found:
-        raise UnreadableError("It is no request with its answer in a form that is known here.")
+        raise UnreadableError("The record is not a request with its answer in a supported format.")
     return found
 
 

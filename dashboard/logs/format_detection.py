@@ -16,7 +16,7 @@ from dashboard.logs.line_reader import Line, Unpacked, lines_of
 from dashboard.logs.transcripts import claude, codex, gemini, opencode, pi
 from dashboard.logs.values import Episode, Fault, Found, Json, Skipped, UnreadableError
 
-UNKNOWN = "It is no request with its answer in a form that is known here."
+UNKNOWN = "The record is not a request with its answer in a supported format."
 NO_OBJECT = "It is no JSON object."
 UNEXPECTED = "It could not be read; the server's log says why."
 
@@ -158,6 +158,6 @@ def _lines(records: Records, lines: Iterable[Line | Fault]) -> Iterator[Found]:
         try:
             told = read_strictly(line.raw)
         except ValueError as error:
-            yield Fault(line.number, f"It is no JSON: {str(error)[:200]}.")
+            yield Fault(line.number, f"It is not JSON: {str(error)[:200]}.")
             continue
         yield from records.take(told, line.number)

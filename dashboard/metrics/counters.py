@@ -23,7 +23,7 @@ STOP_REASONS = Counter(
     "whystop_stop_reasons", "Attempts by the model's stop reason.", (*_WHO, "reason"), registry=REGISTRY
 )
 UNKNOWN_REASONS = Counter(
-    "whystop_unknown_stop_reasons", "Attempts that ended with a word that maps to nothing.", _WHO, registry=REGISTRY
+    "whystop_unknown_stop_reasons", "Attempts that ended with an unknown stop reason.", _WHO, registry=REGISTRY
 )
 CONTINUATIONS = Counter("whystop_continuations", "Continuations of cut answers.", _WHO, registry=REGISTRY)
 TRUNCATION_EXITS = Counter(

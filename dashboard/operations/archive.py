@@ -119,7 +119,7 @@ class Archive:
         except OSError as error:
             raise StartError(f"{path} cannot be read: {error.strerror}.") from error
         except (BadZipFile, KeyError, ValueError, TypeError) as error:
-            raise StartError(f"{path} is not a backup of Whystop, or it is not whole.") from error
+            raise StartError(f"{path} is not a Whystop backup, or is incomplete.") from error
 
     def verify(self) -> None:
         """Raises StartError unless every member is there and has its checksum."""

@@ -29,7 +29,7 @@ def database() -> Iterator[Finding]:
         "database",
         words,
         (number < _OLDEST, State.ERROR, "Use PostgreSQL 14 or newer."),
-        (encoding != "UTF8", State.ERROR, "Make a database with the encoding UTF8, and restore a backup into it."),
+        (encoding != "UTF8", State.ERROR, "Create a database with the encoding UTF8, and restore a backup into it."),
     )
     used, most = _row(
         "SELECT count(*), current_setting('max_connections')::int FROM pg_stat_activity"
@@ -50,12 +50,12 @@ def _rights() -> Iterator[Finding]:
     )
     if not tables:
         fix = f"GRANT CREATE ON SCHEMA public TO {user}"
-        yield Finding("rights", State.ERROR, f"The user {user} may not make tables", fix)
+        yield Finding("rights", State.ERROR, f"The user {user} may not create tables", fix)
     elif not views:
         fix = f"GRANT CREATE ON DATABASE … TO {user}"
-        yield Finding("rights", State.WARNING, f"The user {user} may not make the views for analysts", fix)
+        yield Finding("rights", State.WARNING, f"The user {user} may not create the views for analysts", fix)
     else:
-        yield Finding("rights", State.OK, f"The user {user} may make tables and views")
+        yield Finding("rights", State.OK, f"The user {user} may create tables and views")
 
 
 def _extensions() -> Iterator[Finding]:
@@ -72,7 +72,7 @@ def migrations() -> Iterator[Finding]:
     newer = [f"{app}.{name}" for app, name in applied if app in ours and (app, name) not in known]
     if newer:
         fix = "Run the version that made them, or a later one."
-        yield Finding("migrations", State.ERROR, f"Made by a newer version: {', '.join(sorted(newer)[:3])}", fix)
+        yield Finding("migrations", State.ERROR, f"Created by a newer version: {', '.join(sorted(newer)[:3])}", fix)
     elif plan:
         fix = "Back up, then run “manage.py migrate”, or start Whystop, which does the same."
         yield Finding("migrations", State.WARNING, f"{len(plan)} to apply, from {plan[0][0]} on", fix)
@@ -113,7 +113,7 @@ def queue() -> Iterator[Finding]:
         (
             bool(waiting) and not alive,
             State.ERROR,
-            "Nothing works on them: start a worker.",
+            "No worker processes them: start one.",
         ),
         (bool(late), State.WARNING, f"One has waited for {str(oldest).partition('.')[0]}: start more workers."),
         (not alive, State.WARNING, "No worker runs: turns that are started now wait for one."),
@@ -129,7 +129,7 @@ def evidence() -> Iterator[Finding]:
     )
     words = f"The last seal is {number}, of {at:%Y-%m-%d %H:%M} UTC" if number else "No seal has been made yet"
     late = bool(turns) and (at is None or at < datetime.now(UTC) - _SEAL_LATE)
-    yield graded("evidence", words, (late, State.WARNING, "A worker makes one each hour: start one."))
+    yield graded("evidence", words, (late, State.WARNING, "A worker creates one every hour: start a worker."))
 
 
 def _row(query: str, *values: Any) -> Any:

@@ -38,7 +38,7 @@ def examine(checks: tuple[Check, ...]) -> Iterator[Finding]:
             yield from check()
         except (Error, PostgresError) as error:
             said = str(error).strip().partition("\n")[0]
-            yield Finding(name, State.ERROR, f"Not checked: {said}", "Look at the database first.")
+            yield Finding(name, State.ERROR, f"Not checked: {said}", "Check the database first.")
         except Exception as error:
             yield Finding(name, State.ERROR, f"Not checked: {type(error).__name__}: {error}", "Report this as a fault.")
 

@@ -63,7 +63,7 @@ def egress() -> Iterator[Finding]:
     """Where calls may go."""
     rules = settings.EGRESS
     if _environment().egress is not None:
-        yield Finding("egress", State.OK, "WHYSTOP_EGRESS says where calls may go")
+        yield Finding("egress", State.OK, "WHYSTOP_EGRESS lists the allowed addresses")
     elif rules in (APART, ON_ONE_MACHINE):
         words = "The default: public addresses, and this machine itself under “manage.py up”"
         yield Finding("egress", State.OK, words)
@@ -73,7 +73,7 @@ def live_updates() -> Iterator[Finding]:
     """Redis, where one is named."""
     address = _environment().redis_url
     if not address:
-        yield Finding("live updates", State.OK, "Within one process; others are looked at each second (no REDIS_URL)")
+        yield Finding("live updates", State.OK, "Within one process; others are checked every second (no REDIS_URL)")
         return
     try:
         with redis.Redis.from_url(address, socket_timeout=3, socket_connect_timeout=3) as asked:
@@ -89,7 +89,7 @@ def backups() -> Iterator[Finding]:
     path: Path = _environment().data_dir / LAST_BACKUP
     if not path.exists():
         fix = "Run “manage.py backup FILE” each day, unless the database is backed up otherwise."
-        yield Finding("backups", State.WARNING, "None has been made from this data folder", fix)
+        yield Finding("backups", State.WARNING, "No backup of this data folder exists", fix)
         return
     at = datetime.fromisoformat(path.read_text().strip())
     late = datetime.now(UTC) - at > _BACKUP_LATE

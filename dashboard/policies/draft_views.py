@@ -53,7 +53,7 @@ def _given(request: HttpRequest) -> QueryDict | None:
 def _agent(request: HttpRequest) -> Agent | None:
     """The agent that a new policy is for; None where none is named, or it has a policy, or may not be changed."""
     try:
-        agent = agent_get(project=project_default(), name=request.GET.get("agent", ""))
+        agent = agent_get(project=project_default(), name=request.GET.get("agent", "").replace("\x00", ""))
     except Agent.DoesNotExist:
         return None
     return agent if agent.policy is None and may(request.user, CHANGE_AGENT) else None

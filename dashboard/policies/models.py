@@ -53,7 +53,7 @@ class ShadowVerdict(models.Model):
     class Word(models.TextChoices):
         SAME = "same"
         FLIPPED = "flipped"
-        UNENDED = "unended"  #: it would have gone on; how it ends is not recorded
+        UNENDED = "unended"  #: it would have continued; how it ends is not recorded
         UNDECIDABLE = "undecidable"
 
     shadow = models.ForeignKey(Shadow, on_delete=models.CASCADE, related_name="verdicts")

@@ -37,7 +37,7 @@ def changing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         try:
             return view(request, *args, **kwargs)
         except ObjectDoesNotExist as error:
-            raise Http404("It is not there any more.") from error
+            raise Http404("It no longer exists.") from error
 
     return guarded
 
@@ -94,11 +94,11 @@ def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ValidationError(f"“{text[:40]}” is not a moment such as 2026-01-31T12:00.") from error
+        raise ValidationError(f"“{text[:40]}” is not a time such as 2026-01-31T12:00.") from error
     try:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except OverflowError as error:
-        raise ValidationError(f"“{text[:40]}” is too far away.") from error
+        raise ValidationError(f"“{text[:40]}” is too far in the past or future.") from error
 
 
 @changing

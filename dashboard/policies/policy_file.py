@@ -90,9 +90,9 @@ def _read(body: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise ValidationError(f"This is not a JSON file: {error}.") from error
     if b"\\u0000" in body:
-        raise ValidationError("The file holds the character U+0000, which nothing of a policy needs; take that out.")
+        raise ValidationError("The file holds the character U+0000; remove it.")
     if not isinstance(file, Mapping) or file.get("whystop_policies") != 1:
-        raise ValidationError("This is not a file of policies: it must say “whystop_policies”: 1.")
+        raise ValidationError("This is not a policy file: it must have “whystop_policies”: 1.")
     refuse_unknown(file, FIELDS, what="the file")
     policies, places = file.get("policies", []), file.get("attachments", [])
     whole = (
@@ -108,7 +108,7 @@ def _place_in(told: Mapping[str, Any], project: Project, by: "User | None") -> s
     policy = Policy.objects.filter(project=project, name=str(told.get("policy"))).first()
     if policy is None:
         raise ValidationError(
-            f"An attachment names the policy “{told.get('policy')}”, which is neither here nor there."
+            f"An attachment names the policy “{told.get('policy')}”, which is neither in the file nor here."
         )
     named = told.get("connection")
     connection = Connection.objects.filter(project=project, name=str(named)).first() if named else None

@@ -141,7 +141,7 @@ def _read(told: Mapping[str, Any], project: Project, by: "User | None") -> _File
     known = [_version(version, str(name)) for version in versions or ()]
     active = _numbered(known, told.get("active"), str(name), "active")
     if past is not None and not isinstance(past, list):
-        raise ValidationError(f"“{name}”: past must be a list of numbers of versions.")
+        raise ValidationError(f"“{name}”: past must be a list of version numbers.")
     schedule = _schedule(told.get("schedule") or [], known, str(name))
     return _File(str(name), known, active, _before(known, active) if past is None else past, schedule, project, by)
 
@@ -157,7 +157,7 @@ def _numbered(versions: Sequence[_Told], number: Any, name: str, what: str) -> _
         return None
     found = next((told for told in versions if told.number == number), None)
     if found is None:
-        raise ValidationError(f"“{name}”: version {number!r} is said to be {what}, but it is not in the file.")
+        raise ValidationError(f"“{name}”: version {number!r} is listed as {what}, but is not in the file.")
     return found
 
 
@@ -169,7 +169,7 @@ def _schedule(rows: Any, versions: Sequence[_Told], name: str) -> list[tuple[_To
     for row in rows:
         told = _numbered(versions, row.get("version"), name, "scheduled")
         if told is None:
-            raise ValidationError(f"“{name}”: each of the schedule needs a version and starts_at.")
+            raise ValidationError(f"“{name}”: each schedule entry needs a version and starts_at.")
         found.append((told, _moment(row.get("starts_at"), name), _text(row.get("why"))))
     return found
 

@@ -39,7 +39,7 @@ class Tally:
     calls_delta: int
     gone_on: int = 0  #: of the flipped
     sooner: int = 0  #: of the flipped
-    unended: int = 0  #: of the undecidable: they would have gone on to an unknown end
+    unended: int = 0  #: of the undecidable: they would have continued to an unknown end
     another_way: int = 0  #: of the same: decided otherwise on the way
     recorded: int | None = 0
     certain: int | None = 0
@@ -143,7 +143,7 @@ def turns_stopped(turn_ids: Sequence[UUID]) -> list[Turn]:
 
 
 def unended_of(shadow: Shadow) -> list[UUID]:
-    """The first turns that would have gone on to an unknown end."""
+    """The first turns that would have continued to an unknown end."""
     found = shadow.verdicts.filter(word=ShadowVerdict.Word.UNENDED).order_by("turn")
     return list(found.values_list("turn_id", flat=True)[:LISTED])
 

@@ -116,7 +116,7 @@ def stops(request: HttpRequest) -> HttpResponse:
     asked = {name: request.GET.get(name, "") for name in ("field", "level", "policy", "since")}
     line = next((line for line in found.lines if line.query == urlencode(asked)), None)
     if line is None:
-        raise Http404("The ledger has no such line any more; its turns may be older than the days it tells of.")
+        raise Http404("The ledger no longer has this line; its turns may be older than the selected period.")
     context = {"line": line, "days": days, "turns": selectors.turns_stopped(line.turn_ids)}
     return render(request, "policies/stops.html", context)
 

@@ -40,7 +40,7 @@ def locked(path: Path) -> Iterator[None]:
         deadline = time.monotonic() + _PATIENCE
         while not try_lock(descriptor):
             if time.monotonic() > deadline:
-                raise PostgresError(f"Another process holds {path} and does not let go: end it and start again.")
+                raise PostgresError(f"Another process holds the lock {path}: stop that process and start again.")
             time.sleep(0.02)
         yield
     finally:

@@ -36,7 +36,9 @@ def prediction_check(
         if before is not None:
             return before.child
         if not may_be_checked(held):
-            raise ValidationError("Only a certain prediction that failed is checked, and only until it is told why.")
+            raise ValidationError(
+                "Only a failed certain prediction can be checked, and only until its reason is known."
+            )
         purpose = Purpose(Kind.CHECK, queue, calibration, checks=held)
         return turn_rerun(
             turn=held.parent,

@@ -188,14 +188,14 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
     "turns_backtest": {
         "policy": "The policy that is tried",
         "same": "Turns that would have ended alike",
-        "flipped": "Turns that would have ended otherwise",
+        "flipped": "Turns that would have ended differently",
         "undecidable": "Turns whose recording does not tell",
         "certain": "Flips that are certain",
         "estimated": "Flips that are estimates",
         "seconds_delta": "Seconds more than before; negative: fewer",
         "dollars_delta": "Price more than before, in US dollars",
         "unpriced": "Turns whose price is not known",
-        "flipped_turns": "Turns that would have ended otherwise, by id",
+        "flipped_turns": "Turns that would have ended differently, by id",
     },
     "backtests_part": {
         "low": "Id of its first turn",

@@ -24,7 +24,7 @@ def policy_of_replay(
     max_tokens, the prompt and the model are the agent's, not a policy's: they are not kept.
     """
     if not name:
-        raise ValidationError("Give the policy a name; the name of one that exists makes its next version.")
+        raise ValidationError("Give the policy a name. The name of an existing policy creates its next version.")
     wanted = overrides_clean(overrides, turn.agent.connection if turn.agent else None)
     policy = overridden(stored_policy(turn.policy), wanted)
     return policy_create(project=turn.project, name=name, created_by=created_by, activate=False, **_said(policy))

@@ -75,7 +75,7 @@ def _fault(messages: tuple[Message, ...], place: int, text: str) -> str | None:
 def supplied(snapshot: Snapshot, words: RerunChanges) -> tuple[ToolResult, ...]:
     """The results that stand in place of running tools, with those an operator gave before."""
     if words.results and snapshot.state is not State.EXECUTE_TOOLS:
-        raise ValidationError({"results": "A tool’s result can be given only where its call is about to run."})
+        raise ValidationError({"results": "A tool result can only be given at a point where its call is about to run."})
     calls = {call.id: call for call in snapshot.calls}
     unknown = next((call_id for call_id in words.results if call_id not in calls), None)
     if unknown is not None:

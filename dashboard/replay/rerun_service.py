@@ -128,7 +128,7 @@ def _begin_anew(child: Turn, turn: Turn, words: RerunChanges, connection: Connec
     setup = said_at(began.setup, connection)
     said = conversation(began.messages, words, child.input_text)
     if words.results:
-        raise ValidationError({"results": "From the start no tool has been called yet; begin from a later record."})
+        raise ValidationError({"results": "At the start no tool has been called yet; choose a later record."})
     _within(child, setup, connection)
     child.breakpoints = _breakpoints(turn, words) if words.breakpoints is not None else turn.breakpoints
     child.setup = {
@@ -146,8 +146,8 @@ def _begin_from(child: Turn, base: Snapshot, words: RerunChanges, connection: Co
         if call.echo:
             raise ValidationError(
                 {
-                    "connection": f"Here {base.asked.provider} is sent back its own paused answer, which no other "
-                    "provider understands. Keep the connection, or take an earlier record."
+                    "connection": f"This request returns {base.asked.provider}’s own paused answer, which no other "
+                    "provider accepts. Keep the connection, or choose an earlier record."
                 }
             )
         call = replace(call, resume_token=None)

@@ -83,7 +83,7 @@ def _swept(name: str, values: range) -> None:
     if name not in SWEPT:
         raise ValidationError({"limit": f"There is no limit “{name}” to sweep; there are {listed(SWEPT)}."})
     if not values or values.step < 1:
-        raise ValidationError({"end": "The range is empty: it must end where it begins, or later."})
+        raise ValidationError({"end": "The range is empty: its end must not be below its start."})
     count = (values[-1] - values[0]) // values.step + 1  # `len` knows no more than a processor's word holds
     if count > MOST_POINTS:
         raise ValidationError(

@@ -138,7 +138,7 @@ def _redis(env: environ.Env, name: str) -> str:
         sound = False
     if address and not sound:
         # What is there may hold a password.
-        raise StartError(f"{name} is no Redis address: write redis://host:6379, rediss://… or unix:///path.")
+        raise StartError(f"{name} is not a Redis address: write redis://host:6379, rediss://… or unix:///path.")
     return address
 
 
@@ -158,7 +158,7 @@ def _headers(env: environ.Env, name: str) -> dict[str, str]:
     given = [part.partition("=") for part in _list(env, name)]
     if not all(equals and _HEADER.fullmatch(header.strip()) for header, equals, _ in given):
         # What is there may be a secret.
-        raise StartError(f"{name} must be name=value, by comma, as OTEL_EXPORTER_OTLP_HEADERS has it.")
+        raise StartError(f"{name} must be name=value, comma-separated, as in OTEL_EXPORTER_OTLP_HEADERS.")
     return {header.strip(): unquote(value.strip()) for header, _, value in given}
 
 

@@ -16,7 +16,7 @@ from dashboard.accounts.error_responses import machine_error
 from dashboard.runtime.statement_timeout import TOO_SLOW, was_too_slow
 
 AWAY = "The database is not available: it cannot be reached, or all its connections are in use. Try again in a moment."
-FAILED = "The server failed to answer; its log says why."
+FAILED = "An internal error occurred; the server's log has the details."
 STRANGE = "This server does not go by the name in the Host header; WHYSTOP_ALLOWED_HOSTS gives it further names."
 UNREAD = "This request cannot be read; the server's log says why."
 RETRY_SECONDS = 1

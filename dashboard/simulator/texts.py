@@ -27,7 +27,7 @@ When even that limit is reached, be honest. Show the partial work, name the boun
 that would have let it finish. An engineer can act on such a sentence. “Something went wrong” has never fixed anything.\
 """
 
-#: Said after a hint by a model that would have gone on otherwise in one go.
+#: Said after a hint by a model that would have continued otherwise in one go.
 OTHER_END = """\
  To pick up the thread: a cut answer is asked for in another way than a whole one, so a model that is handed its own \
 draft and told to proceed often chooses a different road. What it says from here on is as good, and shorter, but it \

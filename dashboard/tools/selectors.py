@@ -26,7 +26,7 @@ def tools_offered(*, project_id: UUID | None) -> list[Tool]:
 
 
 def specs_of(names: Sequence[str], *, project_id: UUID) -> tuple[ToolSpec, ...]:
-    """The tools as the model is told of them. Raises `ValidationError` for one that is not there any more."""
+    """The tools as the model is told of them. Raises `ValidationError` for one that no longer exists."""
     if not names:
         return ()
     known = {tool.name: tool for tool in tools_offered(project_id=project_id)}

@@ -32,7 +32,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "continued",
             "Cut and continued",
-            "The model ran out of max_tokens. Whystop asked it to go on and joined the parts. Step through to see how.",
+            "The model ran out of max_tokens. Whystop had it continue and joined the parts. Step through to see how.",
             "sim-essay",
             ESSAY,
             {"max_tokens": 150},
@@ -81,7 +81,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "cut-call-refused",
             "A cut tool call, without a repair",
-            "With max_tool_repair_attempts 0 the broken call is not asked for again. It is still never run.",
+            "With max_tool_repair_attempts 0 the broken call is not requested again. It is still never run.",
             "sim-cut-tool",
             "Add up the second invoice.",
             {"max_tokens": 40, "limits": {"max_tool_repair_attempts": 0}},
@@ -97,7 +97,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "malformed-call",
             "Arguments that are not JSON",
-            "The call was complete but its arguments could not be parsed. The model was told so and corrected them.",
+            "The arguments of the complete call could not be parsed. The model received the error and corrected them.",
             "sim-cut-tool",
             "Add up the fourth invoice.",
             {"max_tokens": 400, "model": "sim-malformed"},

@@ -10,9 +10,9 @@ from dashboard.turns.templatetags.reasons import reason_label
 #: The certainties from the strongest to the weakest, each in one sentence.
 MEANINGS: Mapping[Certainty, str] = {
     Certainty.RECORDED: "All its calls were made as recorded: the same requests, the same caps, the recorded answers.",
-    Certainty.CERTAIN: "It follows from the recording, for any provider that has the same things to say.",
-    Certainty.ESTIMATED: "It takes assumptions, which are listed. Both ends of every assumed range end alike.",
-    Certainty.UNDECIDABLE: "The recording does not decide it. Only a live re-run can tell.",
+    Certainty.CERTAIN: "It follows from the recording, for any provider that generates the same content.",
+    Certainty.ESTIMATED: "It depends on assumptions, which are listed. Both ends of every assumed range end alike.",
+    Certainty.UNDECIDABLE: "The recording does not determine it. Only a live re-run can show it.",
 }
 
 #: Why one is undecidable, each as a part of a sentence.
@@ -21,13 +21,13 @@ WHYS: Mapping[Why, str] = {
     Why.MORE_TEXT: "the recording ends here, and the model would have continued",
     Why.ITERATION: "the recording has no call of this iteration",
     Why.OTHER_REQUEST: "a call sends something that no recorded call sent",
-    Why.ANOTHER_ANSWER: "a request is sent once more than in the recording, and may bring another answer",
+    Why.ANOTHER_ANSWER: "a request is sent more often than in the recording, and may bring another answer",
     Why.REPAIR: "the recording has no such request to repair a tool call",
     Why.FAILED_CALL: "a recorded call broke off, and how it would have continued is not known",
     Why.TIMED_OUT: "max_seconds ended a recorded call, and how it would have continued is not known",
     Why.REFUSAL: "whether the provider refuses a request under these limits is not recorded",
     Why.CUT_BELOW_CAP: "a recorded answer was cut below max_tokens, and where it would be cut now is not known",
-    Why.OUTPUT_AT_CAP: "a recorded answer is said to have ended, used all its tokens, and may have been cut",
+    Why.OUTPUT_AT_CAP: "a recorded answer was reported as complete, used all its tokens, and may have been cut",
     Why.TOOL_CALLS: "how the tool calls would be written within max_tokens is not recorded",
     Why.TOOL_RESULTS: "a tool would be called with arguments that were never tried in the recording",
     Why.TOOL_SECONDS: "the tools might not end within max_seconds",
@@ -58,7 +58,7 @@ ASSUMED: Mapping[Assumed, str] = {
 
 #: In place of a range of nothing to nothing.
 ASSUMED_NOTHING: Mapping[Assumed, str] = {
-    Assumed.WORDING: "The provider says the same as in the recorded calls",
+    Assumed.WORDING: "The provider gives the same answers as in the recorded calls",
     Assumed.USAGE: "The provider counts no output tokens that it does not report",
     Assumed.FAILURES: "Calls fail as they failed in the recording, and no others",
 }

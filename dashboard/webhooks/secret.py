@@ -16,7 +16,7 @@ from django.conf import settings
 
 PREFIX = "whsec_"
 BYTES = 32
-LOST = "The secret of this webhook cannot be read: WHYSTOP_SECRET_KEY is another one now. Make a new secret."
+LOST = "The secret of this webhook cannot be read: WHYSTOP_SECRET_KEY has changed. Create a new secret."
 
 
 class LostSecretError(Exception):

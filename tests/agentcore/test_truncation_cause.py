@@ -110,7 +110,7 @@ def test_below_the_cap_is_gone_on_with_while_continuations_are_left_for_a_server
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     told = verdict(book.snapshot)
     assert told.startswith("Cut off 4 times, the last time at 482 of 4,000 tokens, below max_tokens, then stopped at ")
-    assert "With 4 continuations it would have gone on" in told
+    assert "With 4 continuations it would have continued" in told
 
 
 def test_cuts_at_the_cap_are_told_as_such_though_what_was_left_of_the_total_made_the_last_call_small():
@@ -171,7 +171,7 @@ def test_a_what_if_of_a_watched_turn_is_judged_by_the_limits_it_is_given():
 def test_a_cut_with_a_whole_tool_call_that_is_handed_out_is_told():
     book = play(responded(cut("", output=60, tool_calls=(call(),))), client_tools=True, **WATCHED)
     assert book.end.status is TurnStatus.COMPLETED
-    assert verdict(book.snapshot) == "Ended in 1 call: cut off by max_tokens after whole tool calls, handed out."
+    assert verdict(book.snapshot) == "Ended in 1 call: cut off by max_tokens after complete tool calls, passed on."
 
 
 def test_a_budget_that_reasoning_ate_is_told_so():

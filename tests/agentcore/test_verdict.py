@@ -62,19 +62,19 @@ def test_a_turn_that_runs_has_none():
         (
             ended("retry_limit", spent=Spent(attempts=4, continuations=3, output_tokens=200)),
             "Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3, with 200 of 240 completion "
-            "tokens used. With 4 continuations it would have gone on. The recording ends here. "
+            "tokens used. With 4 continuations it would have continued. The recording ends here. "
             "Re-run live to find out.",
         ),
         (
             ended("budget_exhausted", spent=Spent(output_tokens=240, estimated=True)),
             "Cut off by max_tokens, then stopped because the token total was spent: about 240 of 240 completion "
-            "tokens used. With a larger token total it would have gone on. The recording ends here. "
+            "tokens used. With a larger token total it would have continued. The recording ends here. "
             "Re-run live to find out.",
         ),
         (
             ended("budget_exhausted", limits=Limits(max_total_tokens=9), spent=Spent(output_tokens=10, estimated=True)),
             "Cut off by max_tokens, then stopped at max_total_tokens: about 10 of 9 tokens in and out used. With a "
-            "larger max_total_tokens it would have gone on. The recording ends here. Re-run live to find out.",
+            "larger max_total_tokens it would have continued. The recording ends here. Re-run live to find out.",
         ),
         (
             ended("output_cap", limits=Limits(max_total_output_chars=9)),
@@ -115,14 +115,14 @@ def test_an_envelope_that_a_limit_forbade_says_which_and_why():
     told = Playbook(envelope_schema={"required": ["a"]}, max_total_tokens=1) >> started() >> said("{}")
     assert verdict(told.snapshot) == (
         "Stopped at max_total_tokens: No valid envelope: required property 'a' is missing (schema /required) "
-        "(15 of 1 tokens). With a larger max_total_tokens it would have gone on. The recording ends here. "
+        "(15 of 1 tokens). With a larger max_total_tokens it would have continued. The recording ends here. "
         "Re-run live to find out."
     )
 
 
 def test_where_both_limits_bind_both_are_named():
     both = ended("retry_limit", spent=Spent(continuations=3, output_tokens=240))
-    assert "With 4 continuations and a larger token total it would have gone on" in verdict(both)
+    assert "With 4 continuations and a larger token total it would have continued" in verdict(both)
 
 
 @together

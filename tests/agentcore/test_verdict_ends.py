@@ -33,7 +33,7 @@ from tests.agentcore.playbook import (
 from tests.together import together
 
 SCHEMA = {"required": ["a"]}
-ON = "it would have gone on. The recording ends here. Re-run live to find out."
+ON = "it would have continued. The recording ends here. Re-run live to find out."
 PREFILL = {"prefill": True}
 WORDS = "The same words again and again, and again."
 
@@ -92,7 +92,7 @@ ENDS = [
     (
         play(cut_call("Let me. "), ended("Without it.")),
         "completed completed completed",
-        "Completed after a broken tool call was asked for again.",
+        "Completed after a broken tool call was requested again.",
     ),
     (
         play(error(), woke_up(), ended("ok"), error_policy=ErrorPolicy.retry_all(2)),
@@ -339,7 +339,7 @@ def test_the_number_that_is_offered_takes_one_call_by_the_recording_itself(token
 
 def test_the_continuations_that_are_offered_go_on_by_the_recording_itself():
     book = play(*cut(60, 60, 60), max_continuations=2, max_total_completion_tokens=400)
-    assert "With 3 continuations it would have gone on" in verdict(book.snapshot)
+    assert "With 3 continuations it would have continued" in verdict(book.snapshot)
     more = replace(book.policy, limits=replace(book.policy.limits, max_continuations=3))
     imagined = what_if(book.recording, more)
     assert imagined.undecidable

@@ -47,6 +47,15 @@ PICTURES: Mapping[str, str] = {
     "shared": "{shared}",
     "admin": "/admin/",
     "inbox": "/inbox",
+    "metrics": "/metrics-board",
+    "alert": "/metrics-board/alerts/new",
+    "policies": "/policies/",
+    "gateway": "/gateway/",
+    "keys": "/gateway/keys",
+    "account": "/account/",
+    "lint": "/lint",
+    "run": "/runs/{cut_id}",
+    "document": "/docs/how-to/gateway",
     "tour": "/tour",
 }
 
@@ -60,6 +69,9 @@ WHOLE = {
     "connections",
     "backtest",
     "inbox",
+    "account",
+    "keys",
+    "metrics",
     "raw",
     "unended",
     "limits",
@@ -138,7 +150,7 @@ def waiting(page: Page) -> None:
 
 
 def unended(page: Page) -> str:
-    """A backtest of turns that would have gone on; five of them are tried live."""
+    """A backtest of turns that would have continued; five of them are tried live."""
     name = agent(page, "sim-essay", max_tokens=60, limits={"max_continuations": 0})
     for month in ("June", "July", "August", "September", "October", "November"):
         played(page, name, f"Summarize the incidents of {month}.")

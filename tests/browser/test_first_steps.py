@@ -70,7 +70,7 @@ def test_from_an_empty_folder_to_the_first_lesson_in_two_clicks(beginner: Page):
     expect(page.locator("#tour-title")).to_contain_text("32 of 32 turns ended", timeout=LONG)
     expect(page.locator("#tour")).not_to_contain_text("not loaded yet")
     clicks.on(page, "link", "Open the first lesson")
-    expect(page.locator(".lesson")).to_contain_text("Whystop asked it to go on and joined the parts.")
+    expect(page.locator(".lesson")).to_contain_text("Whystop had it continue and joined the parts.")
     expect(page.locator(".verdict").first).to_contain_text("Completed after 2 continuations.")
     expect(page.locator("#answer .seam")).to_have_count(2)
     assert clicks.count == 2

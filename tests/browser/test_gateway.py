@@ -38,7 +38,7 @@ def test_a_key_is_made_shown_once_and_revoked(new_page: NewPage):
     expect(row).to_contain_text(re.compile(r"0 / 5,000\stokens"))
     row.locator("summary").click()
     row.get_by_role("button", name="Revoke “").click()
-    expect(page.get_by_text("The key is revoked")).to_be_visible()
+    expect(page.get_by_text("The key was revoked")).to_be_visible()
     expect(page.locator(".key", has_text=name)).to_have_count(0)
 
 
@@ -52,7 +52,7 @@ def test_a_name_for_a_model_is_given_and_taken_away(page: Page):
     row = page.locator("#aliases tr", has_text=name)
     expect(row).to_contain_text("the agent sim-essay")
     row.get_by_role("button").click()
-    expect(page.get_by_text("The name is taken away")).to_be_visible()
+    expect(page.get_by_text("The alias was removed")).to_be_visible()
     expect(row).to_have_count(0)
 
 

@@ -102,7 +102,9 @@ def take_it_elsewhere(page: Page, turn: str, elsewhere: Page, folder: Path, veri
     elsewhere.goto("/")
     drop(elsewhere, exported(page, turn, folder))
     expect(elsewhere).to_have_url(re.compile(f"{turn}$"))
-    expect(elsewhere.locator("#messages")).to_contain_text(f"Imported; {verified}. The recording was signed by a key")
+    expect(elsewhere.locator("#messages")).to_contain_text(
+        f"Imported; {verified}. The recording was signed with an unknown key"
+    )
     expect(elsewhere.locator("#turn-head")).to_contain_text("imported")
     elsewhere.get_by_role("link", name="What if…").click()
     elsewhere.get_by_role("button", name="Verify").click()

@@ -31,7 +31,7 @@ def test_an_empty_prompt_is_refused_beside_its_field_and_the_focus_is_there(page
     page.goto("/agents/sim-essay/live")
     page.get_by_label("max_tokens").fill("70")
     page.get_by_role("button", name="Send").click()
-    expect(page.get_by_role("alert")).to_have_text("Say what the agent is to do; an empty prompt is not sent.")
+    expect(page.get_by_role("alert")).to_have_text("Enter a prompt; it must not be empty.")
     expect(page.get_by_label("Say something to sim-essay")).to_be_focused()
     expect(page.get_by_label("max_tokens")).to_have_value("70")
 

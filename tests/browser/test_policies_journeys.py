@@ -64,10 +64,11 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     page.get_by_label("Max continuations").fill("9")
     expect(stale).to_be_visible()
     page.get_by_label("Max continuations").fill("4")
+    page.get_by_label("Status").select_option("now")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".messagelist")).to_contain_text(
-        f"This is version 3 of “{POLICY}”, with a backtest over 84 turns: 79 the same, 5 would have gone on to an end "
-        "that is not known, 0 undecidable; "
+        f"This is version 3 of “{POLICY}”, with a backtest over 84 turns: 79 the same, 5 would have continued to an "
+        "unknown end, 0 undecidable; "
         "79 recorded, 0 certain, 0 estimated."
     )
     opened(page)

@@ -43,7 +43,7 @@ def test_each_step_shows_the_roads_it_did_not_take_and_how_near_they_were(page: 
     at(page, 13)
     roads = page.locator("ul.roads").first
     expect(roads).to_contain_text("3 of 3 continuations used")
-    expect(roads).to_contain_text("it would have gone on")
+    expect(roads).to_contain_text("it would have continued")
     page.keyboard.press("ArrowLeft")
     at(page, 12)
     page.locator(".others > summary").click()

@@ -129,8 +129,8 @@ def test_a_page_whose_server_is_not_heard_from_says_that_it_may_be_old_until_it_
     away["now"] = True
     cut(lines)
     expect(said).to_contain_text("Connection lost. Retrying…")
-    go_on(page, "sim-essay", "What was lost is not there any more.")
-    expect(page.locator("#turn-head")).to_contain_text("What was lost is not there any more.")
+    go_on(page, "sim-essay", "What was lost no longer exists.")
+    expect(page.locator("#turn-head")).to_contain_text("What was lost no longer exists.")
     away["now"] = False
     expect(said).to_have_text("", timeout=LONG)
 

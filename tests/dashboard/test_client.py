@@ -97,7 +97,7 @@ def test_why_it_stopped_and_what_else_could_have_happened_are_values(whystop: Wh
     assert (barred.source, barred.to) == ("continue_pending", "abort_partial")
     on = next(road for road in barred.roads if road.trigger == "under_limits")
     assert (on.open, on.near) == (False, True)
-    assert on.miss == "1 of 1 continuations used; with 2 continuations it would have gone on"
+    assert on.miss == "1 of 1 continuations used; with 2 continuations it would have continued"
     assert [found.id for found in whystop.turns(resource="max_continuations")] == [turn.id]
 
 

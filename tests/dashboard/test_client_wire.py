@@ -186,16 +186,16 @@ def test_no_redirect_is_followed():
     with serving(whole) as (_, elsewhere):
         away = f"Location: http://127.0.0.1:{1}/\r\n"
         with serving(lambda _: answered(302, b"{}", away)) as (server, _):
-            with pytest.raises(Unreachable, match="is no Whystop: it said 302"):
+            with pytest.raises(Unreachable, match="is not Whystop: it answered 302"):
                 server.call("GET", "/agents")
-            with pytest.raises(Unreachable, match="is no Whystop: it said 302"):
+            with pytest.raises(Unreachable, match="is not Whystop: it answered 302"):
                 told(server)
         assert elsewhere == []
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"", b"\xff\xfe", b"[1"])
 def test_what_is_no_json_is_no_whystop(body: bytes):
-    with serving(lambda _: answered(200, body)) as (server, _), pytest.raises(Unreachable, match="is no Whystop"):
+    with serving(lambda _: answered(200, body)) as (server, _), pytest.raises(Unreachable, match="is not Whystop"):
         server.call("GET", "/agents")
 
 

@@ -16,7 +16,10 @@ class Migration(migrations.Migration):
             model_name="apitoken",
             name="scopes",
             field=django.contrib.postgres.fields.ArrayField(
-                base_field=models.CharField(max_length=10), default=dashboard.accounts.models.all_scopes, size=None
+                base_field=models.CharField(max_length=10),
+                db_default=["read", "write", "run", "admin"],
+                default=dashboard.accounts.models.all_scopes,
+                size=None,
             ),
         ),
     ]

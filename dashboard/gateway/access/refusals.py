@@ -40,7 +40,7 @@ KEY_IN_ADDRESS = Refusal(
     401,
     "invalid_request_error",
     "invalid_api_key",
-    "The key stands in the address (`?key=`), where logs would keep it. Send it as `x-goog-api-key: <key>`.",
+    "The key is in the address (`?key=`), where logs would record it. Send it as `x-goog-api-key: <key>`.",
 )
 WRONG_KEY = Refusal(
     401,

@@ -75,7 +75,7 @@ class Recorder:
         """A turn has begun; its first step follows."""
         track = self._tracks[turn.id] = PendingTurn(turn.id)
         if self._bytes > MOST_BYTES:
-            track.refused = NotStoredError("Too much waits for the database already.")
+            track.refused = NotStoredError("Too many calls are waiting for the database.")
             return
         self._part(track, len(turn.body) * 3 + STEP_BYTES).new = turn
 
@@ -154,7 +154,7 @@ class Recorder:
             seconds=PATIENCE_SECONDS,
         )
         if not roomy:
-            raise NotStoredError("The database is too slow for what is to be stored.")
+            raise NotStoredError("The database is too slow to store this call.")
 
     async def close(self, seconds: float = 2.0) -> None:
         """Write what was said, and end. What is open then will be ended as lost, by whoever looks."""

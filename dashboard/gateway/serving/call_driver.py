@@ -98,7 +98,7 @@ class CallDriver:
                     return WokeUp(self._at())
                 case _:
                     assert isinstance(command, RunTools | Hold | Finish)
-                    raise AssertionError("who asked runs the tools, and nobody holds this turn")
+                    raise AssertionError("the client runs the tools, and this turn cannot be held")
         finally:
             self._back()
 

@@ -5,20 +5,20 @@ from dashboard.gateway.wire.faults import Fault
 
 UNSTORED = Fault(
     503,
-    "The database does not answer, so this call could not be recorded, and unrecorded answers are not given out.",
+    "The database does not answer, so this call could not be recorded, and unrecorded answers are not returned.",
     "server_error",
     "not_recorded",
 )
 UNSTORABLE = Fault(
     503,
-    "The database took no record of this call, and would not later; unrecorded answers are not given out.",
+    "The database refused the record of this call, and would refuse it again; unrecorded answers are not returned.",
     "server_error",
     "not_recordable",
     headers=(("x-should-retry", "false"),),
 )
-BROKEN = Fault(500, "The gateway failed to answer; its log says why.", "server_error", "gateway_failed")
+BROKEN = Fault(500, "An internal error occurred; the gateway's log has the details.", "server_error", "gateway_failed")
 STOPPING = Fault(
-    503, "The gateway stops; ask again soon.", "server_error", "gateway_stops", headers=(("retry-after", "2"),)
+    503, "The gateway is stopping; try again soon.", "server_error", "gateway_stops", headers=(("retry-after", "2"),)
 )
 
 

@@ -94,7 +94,7 @@ class GatewayCall:
             working.uncancel()
         except NoSlotError as error:
             log.warning("gateway_call_without_slot", turn=str(self.begun.id), why=str(error))
-            self.drive.cancelled("the gateway, whose database was away")
+            self.drive.cancelled("the gateway, whose database was unavailable")
             self._told(None, UNSTORED.status)
             await send_failure(self.outgoing, UNSTORED)
         except Exception:
@@ -112,7 +112,7 @@ class GatewayCall:
             working.cancel()
 
     def _ended_early(self) -> None:
-        self.drive.cancelled("the client, who hung up" if self._gone else "the gateway, which stops")
+        self.drive.cancelled("the client, which disconnected" if self._gone else "the gateway, which is stopping")
         if self._told_of is None:
             self._told(None, self.outgoing.status or CLIENT_CLOSED, disconnected=self._gone)
         elif self._gone:

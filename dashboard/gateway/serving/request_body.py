@@ -17,7 +17,7 @@ WATCHED_FROM = 0.02  #: seconds after a call has begun
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 _TOO_LARGE = Fault(413, f"The request is larger than {MOST_BYTES // 2**20} MiB.", INVALID, "request_too_large")
-_TOO_SLOW = Fault(408, f"The request's body did not come within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
+_TOO_SLOW = Fault(408, f"The request's body did not arrive within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
 
 
 async def read_body(
@@ -50,7 +50,7 @@ def _unpacked(body: bytes, coding: str) -> bytes | Fault:
     try:
         return unpacked(body, coding, most=MOST_BYTES)
     except KeyError:
-        message = f"The request's body is encoded as '{coding[:40]}', which is not known here: send {KNOWN}, or none."
+        message = f"The request's body is encoded as '{coding[:40]}', which is not supported: send {KNOWN}, or none."
         return Fault(415, message, INVALID, "unsupported_content_encoding")
     except TooLargeError as error:
         return Fault(413, str(error), INVALID, "request_too_large")

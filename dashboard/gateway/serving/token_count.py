@@ -16,7 +16,7 @@ def uncounted(asked: ParsedRequest, route: Route) -> Fault | None:
     if same_dialect(asked, route):
         return None
     who = f"the connection “{route.connection.name}” speaks {route.provider.name}"
-    return unsupported("model", f"{who}, which has no address that counts tokens")
+    return unsupported("model", f"{who}, which has no endpoint that counts tokens")
 
 
 def counted(asked: ParsedRequest, route: Route) -> dict[str, Any]:

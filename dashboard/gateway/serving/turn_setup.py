@@ -70,11 +70,11 @@ def refused(asked: ParsedRequest, route: Route) -> Fault | None:
         return None
     who = f"the connection “{route.connection.name}” speaks {route.provider.name}"
     if asked.beyond_text is not None:
-        return unsupported(asked.beyond_text, f"{who}, to which the gateway hands on text only")
+        return unsupported(asked.beyond_text, f"{who}, to which the gateway forwards text only")
     if asked.several:
         return unsupported(asked.several, f"{who}, which does not know it")
     if asked.beyond:
-        return unsupported(asked.beyond, f"{who}, which has no word for it")
+        return unsupported(asked.beyond, f"{who}, which does not support it")
     if asked.offered.other:
         return unsupported("tools", f"{who}, which does not know tools of type '{asked.offered.other}'")
     return None

@@ -39,9 +39,9 @@ UPLOADED = frozenset(
 _NAMES = re.compile(rb";\s*name\s*(\*[^=]*)?=", re.IGNORECASE)
 
 _TOO_LARGE = Fault(413, f"The form is larger than {MOST_BYTES // 2**20} MiB.", INVALID, "request_too_large")
-_TOO_SLOW = Fault(408, f"The form did not come within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
-_NO_FORM = Fault(415, "Send multipart/form-data with a boundary, not encoded in any way.", INVALID)
-_BROKEN = Fault(400, "The form is not multipart/form-data as its boundary says, or it is cut off.", INVALID)
+_TOO_SLOW = Fault(408, f"The form did not arrive within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
+_NO_FORM = Fault(415, "Send multipart/form-data with a boundary, without any encoding.", INVALID)
+_BROKEN = Fault(400, "The form does not match its multipart/form-data boundary, or it is incomplete.", INVALID)
 _FULL = Fault(503, "Too many forms are sent at once; send this again later.", headers=(("retry-after", "2"),))
 
 
@@ -185,7 +185,7 @@ class _Form:
     def _begins(self) -> None:
         self._parts += 1
         if self._parts > MOST_PARTS:
-            raise FormParserError("more parts than a form has")
+            raise FormParserError("too many parts")
         self._headers = []
 
     def _names(self, data: bytes, start: int, end: int) -> None:
@@ -212,7 +212,7 @@ class _Form:
             return
         self._model += data[start:end]
         if len(self._model) > LONGEST_MODEL:
-            raise FormParserError("no model has so long a name")
+            raise FormParserError("the model's name is too long")
 
     def _ends(self) -> None:
         if not self._is_model:

@@ -31,7 +31,7 @@ def unpacked(body: bytes, coding: str, *, most: int = MOST_UNPACKED) -> bytes:
     """
     codings = [name.strip().casefold() for name in coding.split(",")]
     if len(codings) > 2:
-        raise PackedError("The body is packed more than twice.")
+        raise PackedError("The body is compressed more than twice.")
     unpacking = [_UNPACKING[name] for name in codings]
     for name, unpack in zip(reversed(codings), reversed(unpacking), strict=True):
         body = _within(body, name, unpack, min(most, max(SMALL, MOST_RATIO * len(body))))
@@ -42,11 +42,11 @@ def _within(body: bytes, name: str, unpack: "_Unpack", most: int) -> bytes:
     try:
         content, at_end = unpack(body, most + 1)
     except (zlib.error, brotli.error, zstandard.ZstdError) as error:
-        raise PackedError(f"The body is not {name}: it cannot be unpacked.") from error
+        raise PackedError(f"The body is not {name}: it cannot be decompressed.") from error
     if len(content) > most:
         raise TooLargeError(f"The body unpacks to more than {most:,} bytes. Send less at once.")
     if not at_end:
-        raise PackedError(f"The body is cut off: its {name} does not end.")
+        raise PackedError(f"The body is incomplete: its {name} does not end.")
     return content
 
 
@@ -95,7 +95,7 @@ def _zstd(body: bytes, most: int) -> tuple[bytes, bool]:
 
 def _nothing_behind(rest: bytes) -> None:
     if rest:
-        raise PackedError("Something stands behind the end of the packed body; nothing of it was taken.")
+        raise PackedError("Data follows the end of the compressed body; nothing was accepted.")
 
 
 #: Bytes of zstd at once: a block takes three of them at least and unpacks to 128 KiB at most, so this is some 3 MiB.

@@ -48,7 +48,7 @@ def _parsed(body: bytes, name: str) -> Mapping[str, Any]:
     except ValueError as error:
         raise BodyError("The body is not JSON.") from error
     if not isinstance(told, dict) or not isinstance(told.get(name, []), list):
-        raise BodyError(f"The body is not the export that this address takes: an object with a list “{name}”.")
+        raise BodyError(f"The body is not an export that this address accepts: an object with a list “{name}”.")
     return told
 
 

@@ -44,7 +44,7 @@ def _parsed(message: Any, body: bytes) -> Any:
     try:
         message.ParseFromString(body)
     except (DecodeError, RecursionError) as error:
-        raise BodyError("The body is not the export that this address takes, in protobuf.") from error
+        raise BodyError("The body is not an export that this address accepts, in protobuf.") from error
     return message
 
 

@@ -43,7 +43,7 @@ class Hub:
             member.close()
 
     def forget(self, member: Member) -> None:
-        """It is not there any more."""
+        """It no longer exists."""
         self.members.pop(member.name, None)
 
     def _heard(self, member: Member, message: object) -> None:

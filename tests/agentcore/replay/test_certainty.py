@@ -334,7 +334,7 @@ def test_the_usage_of_an_answer_is_assumed_where_the_provider_counted_none_of_it
 
 
 def test_a_cut_call_of_which_zero_tokens_were_reported_has_used_its_cap_on_reasoning():
-    """The second call's answer was said under any cap from its own on, for certain; the first call would have gone on
+    """The second call's answer was said under any cap from its own on, for certain; the first call would have continued
     reasoning."""
     story = Playbook(max_tokens=80) >> started() >> truncated("", tokens=0) >> ended("Forty words.", tokens=0)
     assert asked(story, max_tokens=200).certainty.rank >= Certainty.ESTIMATED.rank

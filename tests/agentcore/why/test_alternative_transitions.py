@@ -1,4 +1,4 @@
-"""What else could have happened at each step, and that “it would have gone on” is true."""
+"""What else could have happened at each step, and that “it would have continued” is true."""
 
 import pytest
 
@@ -95,7 +95,7 @@ def test_with_what_is_named_as_missing_it_does_go_on(story):
 
 
 def promises(case: Case | None) -> list[Road]:
-    return [road for road in roads_of(case) if "it would have gone on" in road.miss] if case else []
+    return [road for road in roads_of(case) if "it would have continued" in road.miss] if case else []
 
 
 def goes_on(book: Playbook, span: Span, case: Case) -> bool:
@@ -121,7 +121,7 @@ def test_every_state_that_can_go_on_promises_it_somewhere():
 def test_the_nearest_miss_of_a_limit_is_a_number():
     book = play(*(truncated(text) for text in "abcd"))
     assert road(book, Trigger.UNDER_LIMITS, State.CONTINUE_PENDING).miss == (
-        "3 of 3 continuations used; with 4 continuations it would have gone on"
+        "3 of 3 continuations used; with 4 continuations it would have continued"
     )
     going_on = steps(play(truncated("a")))[-1][1]
     near = {road.trigger: road.miss for road in going_on if road.near}
@@ -134,7 +134,7 @@ def test_where_several_limits_bind_all_are_named():
     book = play(truncated("a"), max_continuations=0, max_total_completion_tokens=5)
     assert road(book, Trigger.UNDER_LIMITS, State.CONTINUE_PENDING).miss == (
         "0 of 0 continuations used, 10 of 5 completion tokens used; "
-        "with 1 continuation and a larger max_total_completion_tokens it would have gone on"
+        "with 1 continuation and a larger max_total_completion_tokens it would have continued"
     )
     open_too = road(book, Trigger.BUDGET_EXHAUSTED, State.CONTINUE_PENDING)
     assert (open_too.open, open_too.near) == (True, True)
@@ -159,7 +159,7 @@ def test_no_limit_is_promised_to_help_where_something_else_forbade_too():
 def test_a_cap_that_cut_within_a_character_is_spent():
     both = play(truncated(FAMILY), max_total_output_chars=5, max_continuations=0)
     assert road(both, Trigger.UNDER_LIMITS, State.CONTINUE_PENDING).miss.endswith(
-        "with 1 continuation and a larger max_total_output_chars it would have gone on"
+        "with 1 continuation and a larger max_total_output_chars it would have continued"
     )
     alone = derive(play(truncated(FAMILY), max_total_output_chars=5).recording)
     assert (alone.resource, alone.clause) == ("max_total_output_chars", "limits.max_total_output_chars")
@@ -168,7 +168,7 @@ def test_a_cap_that_cut_within_a_character_is_spent():
 def test_the_character_cap_does_not_hide_that_no_repair_was_left():
     book = play(cut_call("a" * 20), max_tool_repair_attempts=0, max_total_output_chars=10)
     assert road(book, Trigger.UNDER_LIMITS, State.REPAIR_PENDING).miss.endswith(
-        "with a larger max_total_output_chars and 1 tool repair it would have gone on"
+        "with a larger max_total_output_chars and 1 tool repair it would have continued"
     )
     assert derive(book.recording).clause == "limits.max_total_output_chars"
 
@@ -202,5 +202,5 @@ def test_of_what_this_core_cannot_judge_only_what_was_recorded_is_told():
     told = {road.trigger: road for road in roads_of(case)}
     assert told[Trigger.REPETITION].open is None
     assert told[Trigger.UNDER_LIMITS].miss.startswith("3 of 3 continuations used")
-    assert "it would have gone on" not in told[Trigger.UNDER_LIMITS].miss
+    assert "it would have continued" not in told[Trigger.UNDER_LIMITS].miss
     assert told[Trigger.BUDGET_EXHAUSTED].miss == "about 40 of 240 completion tokens used"

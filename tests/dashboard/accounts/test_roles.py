@@ -43,7 +43,8 @@ LATER = import_module("dashboard.accounts.migrations.0003_roles_of_policies")
 GATEWAY = import_module("dashboard.accounts.migrations.0004_roles_of_the_gateway")
 WEBHOOKS = import_module("dashboard.accounts.migrations.0007_roles_of_webhooks")
 TELEMETRY = import_module("dashboard.accounts.migrations.0008_roles_of_telemetry")
-ANYTHING = {"uuid": "01890000-0000-7000-8000-000000000000", "int": "1", "str": "nothing"}
+ALERTS = import_module("dashboard.accounts.migrations.0009_roles_of_alerts")
+ANYTHING = {"uuid": "01890000-0000-7000-8000-000000000000", "int": "1", "str": "nothing", "path": "nothing"}
 KINDS = {"name": "str"}  #: of what a route names without saying its kind
 OF_ADMINS = {
     MAKE_POLICY, CHANGE_POLICY, ERASE, MAKE_ALIAS, REMOVE_ALIAS, MAKE_CONNECTION, CHANGE_CONNECTION, MAKE_AGENT,
@@ -100,7 +101,8 @@ def test_the_table_names_only_addresses_there_are():
 def test_the_roles_of_the_migration_are_those_of_the_table():
     assert tuple(f"turns.{codename}" for codename in MIGRATION.WATCHING) == WATCHING
     assert tuple(f"turns.{codename}" for codename in MIGRATION.OPERATING) == OPERATING
-    assert {*MIGRATION.ADMINISTERED, *LATER.GROWN, *GATEWAY.GROWN, *WEBHOOKS.GROWN, *TELEMETRY.GROWN} == {*ADMINISTERED}
+    grown = (label for one in (LATER, GATEWAY, WEBHOOKS, TELEMETRY, ALERTS) for label in one.GROWN)
+    assert {*MIGRATION.ADMINISTERED, *grown} == {*ADMINISTERED}
     assert tuple(f"gateway.{codename}" for codename in GATEWAY.OPERATING) == (MAKE_KEY,)
     assert tuple(Turn._meta.permissions) == roles.TURN_PERMISSIONS
 

@@ -93,6 +93,8 @@ SERVED = {
     "connections/<str:name>/": "GET HEAD POST",
     "conversations/<uuid:conversation_id>/budget/": ACT,
     "export/": ACT,
+    "docs/": READ,
+    "docs/<path:name>": READ,
     "gateway/": READ,
     "gateway/aliases": ACT,
     "gateway/aliases/<uuid:alias_id>/delete": ACT,

@@ -61,7 +61,7 @@ def test_a_connection_is_made_and_a_wrong_one_is_answered_in_words(admin_client)
     assert "That looks like a key itself" in wrong
     assert "must begin with http://" in wrong
     refused = page(admin_client, address, {**good, "provider": "cohere", "prefill": "on"})
-    assert "cohere cannot go on from words of the assistant" in refused
+    assert "cohere cannot continue an assistant message" in refused
     page(admin_client, address, {**good, "prefill": "on"})
     assert (Connection.objects.get().project.name, Connection.objects.get().prefill) == ("default", True)
 
@@ -167,7 +167,7 @@ def test_saving_a_policy_adds_a_version_and_leaves_the_old_one(admin_client, pro
         terms = f"Unit {limit.unit} Range {limit.span_in_words} Default {default_in_words(name)}"
         assert f"{limit.label} {name}" in told
         assert terms in told
-    assert "Range 0 to 1,000 Default 3 In the spec continuation_max_attempts How often a truncated answer" in told
+    assert "Range 0 to 1,000 Default 3 In the spec continuation_max_attempts How often the model may be asked" in told
 
     data = {**POLICY, "max_continuations": "9", "max_seconds": "1.5"}
     assert "version 2 of “wide”" in page(admin_client, address, data)

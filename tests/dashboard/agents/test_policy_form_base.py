@@ -97,9 +97,10 @@ def test_what_began_to_count_while_a_form_was_open_is_not_undone_unawares(
     _, sent = opened(admin_client, wide)
     policy_create(project=wide.project, name="wide", limits={"max_continuations": 7})
     address = reverse("admin:agents_policy_change", args=[wide.pk])
+    sent["counts"] = "now"
     refused = admin_client.post(address, {**sent, **change})
     html = unescape(refused.content.decode())
-    assert "While this form was open, v2 began to count; v1 did when it was opened." in html
+    assert "While this form was open, v2 became active; v1 was active when it was opened." in html
     assert (active(wide), PolicyVersion.objects.count(), PolicyActivation.objects.count()) == (2, 2, 2)
     assert 'name="counted" value="2"' in html
     draft = saved(admin_client, wide, {**sent, "max_steps": "8", "counts": "draft"})
@@ -116,9 +117,9 @@ def test_of_two_who_save_at_the_same_moment_the_second_is_told_of_the_first(admi
     def another_counts() -> None:
         policy_create(project=wide.project, name="wide", limits={"max_continuations": 7})
 
-    refused = at_once(another_counts, lambda: admin_client.post(address, {**sent, "max_seconds": "9"}))
+    refused = at_once(another_counts, lambda: admin_client.post(address, {**sent, "counts": "now", "max_seconds": "9"}))
     html = unescape(refused.content.decode())
-    assert "While this form was open, v2 began to count; v1 did when it was opened." in html
+    assert "While this form was open, v2 became active; v1 was active when it was opened." in html
     assert 'name="counted" value="2"' in html
     assert active(wide) == 2
 
@@ -160,8 +161,8 @@ def test_what_was_rolled_back_is_not_filled_in_again(admin_client: Client, wide:
     version_activate(version=wide.versions.get(version=1), why="too dear")
     html, sent = opened(admin_client, wide)
     assert "The fields start from v1, which is active." in html
-    assert (sent["max_continuations"], sent["counts"]) == (1, "now")
-    (told,) = saved(admin_client, wide, {**sent, "max_steps": "7"})
+    assert (sent["max_continuations"], sent["counts"]) == (1, "draft")
+    (told,) = saved(admin_client, wide, {**sent, "counts": "now", "max_steps": "7"})
     assert "version 3" in told
     third = policy_version_active(policy=wide)
     assert third is not None

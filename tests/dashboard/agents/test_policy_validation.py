@@ -153,7 +153,7 @@ def test_recovery_paths_are_stored_once_and_in_order_where_something_is_said_of_
     ("envelope", "words"),
     [
         ([], "envelope must be an object"),
-        ({"a": 1}, "envelope has no “a”; it knows recovery"),
+        ({"a": 1}, "envelope has no “a”; its field is recovery"),
         ({"schema_rounds": 1}, "“schema_rounds” is one of the limits"),
         ({"recovery": "jsonrepair"}, "must be a list of markdown-fence, brace-walker, jsonrepair, not 'jsonrepair'"),
         ({"recovery": ["guess"]}, "no recovery path 'guess'; the paths are markdown-fence, brace-walker, jsonrepair"),

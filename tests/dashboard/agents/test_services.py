@@ -55,7 +55,7 @@ def test_a_prefill_is_set_only_where_the_dialect_has_one(project, provider):
     if provider in ("openai_responses", "cohere"):
         with pytest.raises(ValidationError) as refused:
             create(True)
-        assert f"{provider} cannot go on from words of the assistant" in faults(refused)["prefill"][0]
+        assert f"{provider} cannot continue an assistant message" in faults(refused)["prefill"][0]
     else:
         assert create(True).prefill is True
 

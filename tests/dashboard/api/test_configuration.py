@@ -146,7 +146,7 @@ def test_a_wrong_policy_is_refused_in_words(api: Program):
     assert set(wrong) == {"limits", "error_policy", "tool_calls_on_truncation"}
     rules = {"envelope": {"jsonrepair": True}, "finish_reasons": ["length"], "criteria": [{}]}
     wrong = api.problem("/policies", {"name": "p", **rules})
-    assert wrong["envelope"] == "envelope has no “jsonrepair”; it knows recovery."
+    assert wrong["envelope"] == "envelope has no “jsonrepair”; its field is recovery."
     assert set(wrong) == set(rules)
 
 
@@ -176,8 +176,8 @@ def test_an_agent_is_made_listed_and_read(api: Program, near, django_assert_max_
 def test_an_agent_without_a_connection_or_policy_that_exists_is_refused(api: Program):
     wrong = api.problem("/agents", {**WRITER, "policy": "none"})
     assert wrong == {
-        "connection": "There is no connection “near”; make it first, or choose another.",
-        "policy": "There is no policy “none”; make it first, or choose another.",
+        "connection": "There is no connection “near”; create it first, or choose another.",
+        "policy": "There is no policy “none”; create it first, or choose another.",
     }
 
 

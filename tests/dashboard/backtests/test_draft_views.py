@@ -157,7 +157,7 @@ def test_a_version_waits_for_the_backtest_of_its_words(
     address = reverse("admin:agents_policy_change", args=[wide.pk])
     saved = {**SAID, **SAVED, "backtest": str(backtest.pk)}
     html = unescape(admin_client.post(address, saved).content.decode())
-    assert f"The backtest of these words {words}. Save when it is done" in html
+    assert f"The backtest of these settings {words}. Save when it has finished" in html
     assert f'name="backtest" value="{backtest.pk}"' in html
     with pytest.raises(ValidationError, match=f"The backtest {words}; wait for it, or save without one"):
         policy_create(project=project_default(), name="wide", backtest=backtest, **LIMITS)
@@ -182,7 +182,7 @@ def test_a_form_that_comes_back_to_be_corrected_keeps_what_ran(admin_client: Cli
         ({"max_continuations": "-3"}, "Max continuations: max_continuations is -3"),
         ({"max_continuations": "a few"}, "Max continuations: max_continuations must be"),
         ({"criteria": "["}, "Custom criteria: Enter a valid JSON"),
-        ({"over-agent": "nobody"}, "this agent is not there any more"),
+        ({"over-agent": "nobody"}, "this agent no longer exists"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_runs(admin_client: Client, wide: Policy, said: dict[str, str], words: str):

@@ -15,7 +15,7 @@ GROUPS = [{"gone_on": 2, "sooner": 0}, {"gone_on": 4, "sooner": 1}]
     [
         (
             Backtest(status="done", done=90, same=71, flipped=8, undecidable=11, groups=GROUPS),
-            "a backtest over 90 turns: 71 the same, 6 would have gone on, 1 would have stopped sooner, "
+            "a backtest over 90 turns: 71 the same, 6 would have continued, 1 would have stopped sooner, "
             "1 would have ended for another reason, 11 undecidable (12.2 %)",
         ),
         (Backtest(status="done", done=1, same=1), "a backtest over 1 turn: 1 the same, 0 undecidable"),

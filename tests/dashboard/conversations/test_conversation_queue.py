@@ -178,7 +178,7 @@ def test_a_budget_below_what_is_used_is_refused(say: Say, conversation: Conversa
 def test_the_line_and_the_conversation_are_bounded(say: Say, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(conversation_queue, "MAX_WAITING", 1)
     first, _ = say("One?"), say("Two?")
-    with pytest.raises(ValidationError, match="1 prompts wait already"):
+    with pytest.raises(ValidationError, match="1 prompts are waiting already"):
         say("Three?")
     drive(first)
     monkeypatch.setattr(conversation_queue, "MAX_CHARS", 20)

@@ -131,8 +131,8 @@ def test_a_turn_of_no_conversation_is_shown_alone_and_one_of_a_conversation_with
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"input": "  \n"}, "an empty prompt is not sent"),
-        ({"input": ""}, "an empty prompt is not sent"),
+        ({"input": "  \n"}, "it must not be empty"),
+        ({"input": ""}, "it must not be empty"),
         ({"input": "Kept.", "max_tokens": "0"}, "it must be at least 1 token"),
         ({"input": "Kept.", "max_tokens": "99999999999"}, "it must be at most 10,000,000 tokens"),
         ({"input": "Kept.", "max_tokens": "many"}, "must be a whole number"),

@@ -3,13 +3,17 @@
 import sys
 import threading
 from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
+
+from dashboard.live import db_threads
 
 
 @contextmanager
 def calls_of(functions: Collection[str]) -> Iterator[list[str]]:
-    """Each call of these (`module:function`), in order, of this thread and of those that begin meanwhile."""
+    """Each call of these (`module:function`), in order, of this thread and of those that begin meanwhile. The threads of
+    the database are begun anew, for a thread that is there already cannot be told to note its calls."""
     called: list[str] = []
     names = frozenset(function.rpartition(":")[2].rpartition(".")[2] for function in functions)
 
@@ -18,9 +22,18 @@ def calls_of(functions: Collection[str]) -> Iterator[list[str]]:
             called.append(f"{frame.f_globals.get('__name__')}:{frame.f_code.co_qualname}")
 
     threading.setprofile(note)
+    _end_threads()
     sys.setprofile(note)
     try:
         yield called
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
+        _end_threads()
+
+
+def _end_threads() -> None:
+    """Their successors are begun when they are needed."""
+    db_threads._THREADS.shutdown()
+    fresh = ThreadPoolExecutor(db_threads._THREADS._max_workers, thread_name_prefix="database")
+    db_threads._THREADS = fresh

@@ -67,7 +67,7 @@ def test_all_of_ones_own_keys_are_revoked_by_one_button(makers_browser: Client):
         shown = makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7"})
     assert "2 keys of yours" in text_of(shown)
     done = makers_browser.post("/gateway/keys/revoke", follow=True)
-    assert "now revoked: 2" in text_of(done)
+    assert "Revoked 2 of your keys" in text_of(done)
     assert not GatewayKey.objects.standing().exists()
 
 
@@ -106,7 +106,7 @@ def test_tokens_without_a_price_are_not_said_to_cost_nothing(makers_browser: Cli
 def test_revoking_is_asked_twice_and_done_once(makers_browser: Client, key_of: KeyOf):
     key, _ = key_of()
     assert "This cannot be undone" in text_of(makers_browser.get("/gateway/keys"))
-    for words in ("The key is revoked", "revoked before, or is not yours"):
+    for words in ("The key was revoked", "already revoked, or is not yours"):
         answer = makers_browser.post(f"/gateway/keys/{key.pk}/revoke", follow=True)
         assert words in text_of(answer)
     key.refresh_from_db()
@@ -127,7 +127,7 @@ def test_others_keys_are_neither_seen_nor_revoked(makers_browser: Client, key_of
 def test_the_owner_names_models(browser: Client, agent: Agent, near: Connection):
     assert browser.get("/gateway/keys").status_code == 200
     made = browser.post("/gateway/aliases", {"name": "gpt-4o", "target": f"connection:{near.pk}"}, follow=True)
-    assert "Callers may now write “gpt-4o”." in text_of(made)
+    assert "The alias “gpt-4o” was created" in text_of(made)
     browser.post("/gateway/aliases", {"name": "best", "target": f"agent:{agent.pk}"})
     assert [alias.target for alias in Alias.objects.all()] == [agent.name, "simulator/gpt-4o"]
     refused = browser.post("/gateway/aliases", {"name": "gpt-4o", "target": f"agent:{agent.pk}"})
@@ -135,7 +135,7 @@ def test_the_owner_names_models(browser: Client, agent: Agent, near: Connection)
     assert "is there already" in text_of(refused)
     assert browser.post("/gateway/aliases", {"name": "x", "target": "agent:nobody"}).status_code == 422
     alias = Alias.objects.get(name="best")
-    for words in ("The name is taken away", "was taken away before"):
+    for words in ("The alias was removed", "was removed before"):
         assert words in text_of(browser.post(f"/gateway/aliases/{alias.pk}/delete", follow=True))
 
 

@@ -120,7 +120,7 @@ def test_a_body_that_is_too_large_packed_or_unpacked_is_not_taken(keyed: Keyed) 
         assert connection.getresponse().status == 413
     behind = gzip.compress(b"{}") + gzip.compress(b"{}")
     answer = gate.send("POST", "/v1/traces", behind, {**otlp.JSON, "Content-Encoding": "gzip"})
-    assert (answer.status, "behind the end" in answer.json["message"]) == (400, True)
+    assert (answer.status, "follows the end" in answer.json["message"]) == (400, True)
     bomb = gzip.compress(b" " * (decompression.MOST_UNPACKED + 1))
     answer = gate.send("POST", "/v1/traces", bomb, {**otlp.JSON, "Content-Encoding": "gzip"})
     assert (answer.status, "unpacks to more" in answer.json["message"]) == (413, True)
@@ -163,7 +163,7 @@ def test_a_sender_with_many_slow_requests_is_told_to_wait_and_no_other_sender_is
         until(lambda: heavy.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 429)
         refused = heavy.send("POST", "/v1/traces", body, otlp.PROTOBUF)
         assert refused.headers["retry-after"] == "2"
-        assert status_of(refused.body).startswith("This key has 8 requests under way")
+        assert status_of(refused.body).startswith("This key has 8 requests in progress")
         assert other.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 200
     until(lambda: heavy.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 200)
 

@@ -77,7 +77,7 @@ def test_where_every_file_is_refused_nothing_was_done(browser: Client, db: None)
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (zipped({}), "holds no files"),
+        (zipped({}), "contains no files"),
         (zipped({"a.json": b"{}"})[:-30], "no ZIP that can be read"),
         (b"PK\x03\x04" + b"nothing", "no ZIP that can be read"),
         (zipped({f"{n}.json": b"" for n in range(202)}), "may hold 200 turn files"),
@@ -124,5 +124,5 @@ def test_names_are_told_without_what_cannot_be_printed_and_not_at_any_length():
 
 
 def test_a_bundle_of_folders_alone_holds_nothing():
-    with pytest.raises(ValidationError, match="holds no files"):
+    with pytest.raises(ValidationError, match="contains no files"):
         bundle_import(content=zipped({"only/": b""}))

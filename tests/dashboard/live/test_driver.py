@@ -134,7 +134,7 @@ def test_a_missing_key_is_said_and_nothing_is_sent_but_no_reader_of_the_turn_lea
     connection.save()
     turn = drive(turn_start(agent=agent, input_text="hello"))
     assert (turn.status, turn.error_code) == ("failed", "auth")
-    assert "There is no key that connection “simulator” may send" in turn.error_message
+    assert "Connection “simulator” has no key that it may send" in turn.error_message
     assert "NOBODYS_API_KEY" not in turn.error_message
 
 

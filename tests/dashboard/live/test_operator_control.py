@@ -172,8 +172,8 @@ def test_a_turn_runs_to_a_state(held: Turn):
     ("asked", "words"),
     [
         ({"run_to": "request"}, "cannot be run to “request”; choose from evaluate_stop"),
-        ({"answer": {}}, "Say something in the model’s place"),
-        ({"answer": {"stop_reason": "paused"}}, "cannot stop by “paused”"),
+        ({"answer": {}}, "Enter a response for the model"),
+        ({"answer": {"stop_reason": "paused"}}, "cannot be “paused”"),
         ({"answer": {"tool_calls": [{"name": ""}]}}, "needs a tool’s name"),
         ({"tool_call": {"call_id": "a", "arguments": [1]}}, "its arguments as an object"),
         ({"request": {"model": "x" * 300}}, "1 to 200 characters"),

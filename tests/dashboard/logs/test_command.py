@@ -37,7 +37,7 @@ def test_a_folder_is_imported_file_by_file_and_what_is_refused_is_told_by_its_li
     (tmp_path / "c.jsonl").write_bytes(b"nonsense\n" + lines(PAIR))
     (tmp_path / "notes.txt").write_text("not a log")
     out, err = run(tmp_path)
-    assert err == f"{tmp_path}/c.jsonl:1: It is no JSON: expected ident at line 1 column 2.\n"
+    assert err == f"{tmp_path}/c.jsonl:1: It is not JSON: expected ident at line 1 column 2.\n"
     assert out.splitlines() == [
         f"{tmp_path}/a.har: 2 turns imported, 0 here already, 0 refused",
         f"{tmp_path}/b.jsonl: 2 turns imported, 0 here already, 0 refused",

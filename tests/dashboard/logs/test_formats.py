@@ -135,7 +135,7 @@ def test_a_cassette_that_is_no_yaml_in_one_place_gives_the_others() -> None:
     )
     assert len(calls_in(content)) == 2
     assert [number for number, _ in faults_in(content)] == [2, 3, 4]
-    assert faults_in(content)[0] == (2, "It has an alias (*), which is not read here.")
+    assert faults_in(content)[0] == (2, "It has an alias (*), which is not supported.")
 
 
 def test_results_of_batches_are_read_without_their_requests() -> None:

@@ -23,7 +23,7 @@ def test_a_pair_becomes_a_turn_whose_stop_reason_its_codec_tells() -> None:
     assert (turn.output_text, turn.input_text, turn.max_tokens) == ("Once upon", "Tell me a story.", 16)
     assert turn.created_at.isoformat() == "2026-03-01T10:00:00+00:00"
     assert turn_verify(turn=turn).verified, turn.verdict
-    assert vouched_of(turn).words == "The recording is as an imported log tells it; it was not verified."
+    assert vouched_of(turn).words == "The recording is based on an imported log; it was not verified."
     assert turn.ingested.log == "log.jsonl"
 
 
@@ -60,7 +60,7 @@ def test_a_bad_line_is_told_by_its_number_and_the_rest_goes_in() -> None:
     assert [(fault.line, fault.words.partition(":")[0]) for fault in faults] == [
         (2, "It is no JSON"),
         (4, "It is no JSON object."),
-        (5, "It is no request with its answer in a form that is known here."),
+        (5, "The record is not a request with its answer in a supported format."),
     ]
 
 

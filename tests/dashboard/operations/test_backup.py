@@ -138,7 +138,7 @@ def test_a_manifest_that_unpacks_to_far_more_is_not_read(backup: Path):
 
 def test_a_file_that_was_cut_off_is_not_taken_for_a_backup(backup: Path):
     backup.write_bytes(backup.read_bytes()[:-30])
-    with pytest.raises(StartError, match="is not a backup of Whystop, or it is not whole"):
+    with pytest.raises(StartError, match="is not a Whystop backup, or is incomplete"):
         Archive(backup)
 
 

@@ -61,7 +61,7 @@ def test_a_schedule_is_shown_and_withdrawn(anns: Client, two):
     assert "Cancel schedule" in html
     planned = PolicyActivation.objects.get(why="tonight")
     assert "cancelled the schedule of v1" in acted(anns, "withdraw", planned.pk)
-    assert "not a moment such as" in acted(anns, "activate", first.pk, why="x", starts_at="soon")
+    assert "not a time such as" in acted(anns, "activate", first.pk, why="x", starts_at="soon")
 
 
 def test_a_moment_elsewhere_is_told_in_utc(anns: Client, two):
@@ -71,7 +71,9 @@ def test_a_moment_elsewhere_is_told_in_utc(anns: Client, two):
     html = acted(anns, "activate", two[0].pk, why="tonight", starts_at=there)
     assert f"wide v1 becomes active at {moment:%Y-%m-%dT%H:%M} UTC." in html
     assert PolicyActivation.objects.get(why="tonight").starts_at == moment
-    assert "too far away" in acted(anns, "activate", two[0].pk, why="x", starts_at="0001-01-01T00:00+02:00")
+    assert "too far in the past or future" in acted(
+        anns, "activate", two[0].pk, why="x", starts_at="0001-01-01T00:00+02:00"
+    )
     assert "moment in the future" in acted(anns, "activate", two[0].pk, why="x", starts_at="0001-01-01T00:00")
 
 
@@ -244,7 +246,7 @@ def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: 
     [
         ("{", "not a JSON file"),
         ('{"whystop_policies": 1e999}', "not a JSON file"),
-        ("[]", "not a file of policies"),
+        ("[]", "not a policy file"),
         ('{"whystop_policies": 1, "policies": 3}', "must be lists"),
         ('{"whystop_policies": 1, "policies": [{"name": "x", "versions": []}]}', "needs a name and a list"),
         (
@@ -257,7 +259,7 @@ def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: 
         ),
         (
             '{"whystop_policies": 1, "policies": [{"name": "x", "active": 2, "versions": [{"version": 1}]}]}',
-            "“x”: version 2 is said to be active, but it is not in the file",
+            "“x”: version 2 is listed as active, but is not in the file",
         ),
         (
             '{"whystop_policies": 1, "policies": [{"name": "x", "versions": [{"version": 1, "limts": {}}]}]}',
@@ -336,7 +338,7 @@ def test_changes_to_agents_are_told_on_their_page(browser: Client, project: Proj
 
 def test_what_no_text_may_hold_breaks_nothing(anns: Client, two):
     assert "is now active" in acted(anns, "activate", two[0].pk, why="a\x00b")
-    assert "not there any more" not in acted(anns, "attach", policy="wide", level="site", why="\x00")
+    assert "no longer exists" not in acted(anns, "attach", policy="wide", level="site", why="\x00")
     there = {"policy": "wide", "level": "model", "connection": "near\x00", "model": "\x00"}
     assert anns.post(reverse("policies:attach"), there).status_code == 404
     assert anns.post(reverse("policies:attach"), {"policy": "\x00", "level": "site"}).status_code == 404

@@ -81,7 +81,7 @@ def test_every_step_tells_every_other_move_of_the_table(cut: Turn):
         assert {road["trigger"] for road in step["roads"]} == others
     barred = next(step for step in steps if step["trigger"] == "retry_limit")
     miss = next(road["miss"] for road in barred["roads"] if road["trigger"] == "under_limits")
-    assert miss == "2 of 2 continuations used; with 3 continuations it would have gone on"
+    assert miss == "2 of 2 continuations used; with 3 continuations it would have continued"
 
 
 def test_the_page_has_the_tree_beneath_the_verdict_with_a_link_to_the_version(browser: Client, cut: Turn):

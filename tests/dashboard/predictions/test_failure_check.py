@@ -90,7 +90,7 @@ def test_a_check_is_made_once_however_often_it_is_asked_for_and_again_where_it_w
 
 def test_what_came_true_or_was_only_an_estimate_is_not_checked(cut: Turn):
     came_true = again_of(cut, {"limits": {"max_continuations": 1}})
-    with pytest.raises(ValidationError, match="Only a certain prediction that failed"):
+    with pytest.raises(ValidationError, match="Only a failed certain prediction"):
         prediction_check(prediction=came_true)
 
 

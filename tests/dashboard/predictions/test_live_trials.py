@@ -1,4 +1,4 @@
-"""Turns that would have gone on to an unknown end: counted as a result of their own, and tried live within a budget."""
+"""Turns that would have continued to an unknown end: counted as their own result, and tried live within a budget."""
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -44,7 +44,7 @@ def test_a_cut_turn_that_a_draft_lets_go_on_is_a_result_of_its_own(cut: Turn):
     shown = backtest_shown(found)
     assert (shown["unended"], found.groups[0]["unended"], shown["whys"]) == (1, 1, {"more_text": 1})
     assert shown["undecided"] == [{"turn": str(cut.id), "why": "more_text"}]
-    assert "1 would have gone on to an end that is not known, 0 undecidable" in in_words(found)
+    assert "1 would have continued to an unknown end, 0 undecidable" in in_words(found)
 
 
 def test_what_would_not_go_on_is_not_counted_as_that(cut: Turn, play: Play):
@@ -56,7 +56,7 @@ def test_what_would_not_go_on_is_not_counted_as_that(cut: Turn, play: Play):
 def test_a_try_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
     backtest = tried(max_continuations=9, max_total_completion_tokens=5_000)
     address = f"/backtests/{backtest.pk}"
-    assert "1</b> turn would have gone on" in page(browser, address)
+    assert "1</b> turn would have continued" in page(browser, address)
     answer = browser.post(f"{address}/live", {"tokens": f"{ENOUGH}"}).content.decode()
     assert "1</b> turn tried live" in answer
     child = Turn.objects.get(parent=cut)
@@ -111,6 +111,6 @@ def test_a_shadow_shows_such_turns_and_tries_them(play: Play, browser: Client):
     tally = tally_of(shadow)
     assert (tally.unended, tally.undecidable, tally.judged) == (1, 1, 1)
     assert tried_so_far(asked_of_shadow(shadow)).next[0].overrides == {"limits": {"max_continuations": 1}}
-    assert "1</b> turn would have gone on" in page(browser, f"/policies/{draft.policy_id}")
+    assert "1</b> turn would have continued" in page(browser, f"/policies/{draft.policy_id}")
     browser.post(f"/policies/shadows/{shadow.pk}/live", {"tokens": f"{ENOUGH}"})
     assert drive(Turn.objects.get(parent=turn)).continuations == 1

@@ -85,7 +85,7 @@ def test_a_prediction_that_is_not_there_is_not_found(browser: Client):
 def test_asking_again_where_it_makes_no_sense_is_answered_in_words(browser: Client, cut: Turn):
     prediction = again_of(cut, {"limits": {"max_continuations": 9}})
     browser.post(f"{ADDRESS}/{prediction.id}/check")
-    assert "Only a certain prediction that failed" in page(browser, ADDRESS)
+    assert "Only a failed certain prediction" in page(browser, ADDRESS)
 
 
 def test_backtests_lead_to_it(browser: Client):

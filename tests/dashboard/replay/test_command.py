@@ -27,7 +27,7 @@ def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):
     lines = told(str(turn.id), "--max-tokens", "400").splitlines()
     assert lines[0] == "   recorded  [THINK] Call 1 of sim-essay: initial, 400 tokens"
     assert "Completed in 1 call." in lines
-    assert any(line.startswith("Estimated. It takes assumptions") for line in lines)
+    assert any(line.startswith("Estimated. It depends on assumptions") for line in lines)
     assert any(line.startswith("- What is said after a hint takes ") for line in lines)
 
 
@@ -56,7 +56,7 @@ def test_what_the_recording_does_not_hold_is_called_undecidable(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     lines = told(str(turn.id), "--max-tokens", "400").splitlines()
     assert any(line.startswith("undecidable  The recording ends here, and the model would have") for line in lines)
-    assert any(line.startswith("Undecidable. The recording does not decide it.") for line in lines)
+    assert any(line.startswith("Undecidable. The recording does not determine it.") for line in lines)
 
 
 @pytest.mark.parametrize("given", ["nonsense", "01a1fbed-aba8-7701-99d1-643edbe4f3e2"])

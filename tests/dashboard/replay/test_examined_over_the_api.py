@@ -165,7 +165,7 @@ def came_true(imagined: dict[str, Any], really: dict[str, Any], case: str) -> bo
 def held(found: Counter[tuple[str, bool | None]]) -> None:
     right, wrong = found["estimated", True], found["estimated", False]
     assert wrong <= may_be_wrong(right + wrong), found
-    assert sum(found[certainty, True] for certainty in SURE) > found.total() // 4, "there is something to examine"
+    assert sum(found[certainty, True] for certainty in SURE) >= found.total() // 10, "there is something to examine"
 
 
 def test_what_ifs_of_turns_in_four_dialects_come_true(examine):

@@ -89,7 +89,7 @@ def test_a_tools_result_may_be_given_in_place_of_running_it(counted: Turn):
     assert "the tool was never run" in _messages(child)
     assert turn_verify(turn=child).verified
     assert "no call" in refused(counted, from_record=at.record.seq, words=RerunChanges(results={"nobody": "x"}))
-    assert "begin from a later record" in refused(counted, words=RerunChanges(results={call.id: "x"}))
+    assert "choose a later record" in refused(counted, words=RerunChanges(results={call.id: "x"}))
 
 
 @pytest.mark.parametrize("from_record", [None, 2])

@@ -80,7 +80,7 @@ def test_programs_get_one_json_object_a_line(ask):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        nightly((" ",), "an empty prompt is not sent"),
+        nightly((" ",), "it must not be empty"),
         (("hi", "--agent", "nobody"), "There is no agent “nobody”; there are"),
     ],
 )

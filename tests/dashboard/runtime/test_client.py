@@ -175,7 +175,7 @@ def _ctrl_c_leaves_the_turn_running(cli: Cli) -> None:
         _, said = watching.communicate(timeout=PATIENCE)
     assert (watching.returncode, said.strip()) == (
         130,
-        f"The turn goes on. Watch it with: whystop watch {turn}; end it with: whystop cancel {turn}",
+        f"The turn continues to run. Watch it with: whystop watch {turn}; end it with: whystop cancel {turn}",
     )
     assert cli("cancel", turn)[0] == 0
     assert cli("watch", turn)[0] == 6

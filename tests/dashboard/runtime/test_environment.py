@@ -107,7 +107,7 @@ def test_a_number_of_connections_that_is_none_is_refused(value: str):
 
 @pytest.mark.parametrize("value", ["localhost:6379", "http://localhost", "redis://host:secret", "redis://[::1", "x"])
 def test_an_address_of_redis_that_is_none_is_refused_without_its_password(value: str):
-    with pytest.raises(StartError, match="REDIS_URL is no Redis address") as refused:
+    with pytest.raises(StartError, match="REDIS_URL is not a Redis address") as refused:
         read_environment({"REDIS_URL": value})
     assert "secret" not in str(refused.value)
 

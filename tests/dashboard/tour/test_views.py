@@ -144,4 +144,4 @@ def test_each_built_in_agent_says_in_one_line_what_it_shows(short: Project, admi
         html = words(page(admin_client, address))
         for name in ("sim-essay", "sim-endless", "sim-tools", "sim-cut-tool", "sim-refuse", "sim-flaky", "sim-json"):
             assert name in html
-        assert "A tool call that is cut, never run, and asked for again." in html
+        assert "A truncated tool call, which is never run and is requested again." in html

@@ -14,7 +14,7 @@ from dashboard.turns.certainty_text import WHYS, assumption_in_words, if_high, i
         (Assumed.USAGE, 0, 0, "The provider counts no output tokens that it does not report (default)"),
         (Assumed.FAILURES, 0, 0, "Calls fail as they failed in the recording, and no others (default)"),
         (Assumed.WORDING, 40, 48, "What is said after a hint takes 40–48 tokens (default)"),
-        (Assumed.WORDING, 0, 0, "The provider says the same as in the recorded calls (default)"),
+        (Assumed.WORDING, 0, 0, "The provider gives the same answers as in the recorded calls (default)"),
     ],
 )
 def test_an_assumption_is_a_sentence_with_its_range_and_its_source(name, low, high, said):

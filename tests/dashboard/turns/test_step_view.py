@@ -72,7 +72,7 @@ def test_the_way_on_stands_first_where_a_limit_barred_it():
     stopped = steps(recorded(started(), answered(1.0, "a", "max_tokens"), policy=none_left))
     roads = next(step for step in stopped if step.trigger == "retry_limit").roads
     assert roads[0].trigger == "under_limits"
-    assert roads[0].miss.endswith("with 1 continuation it would have gone on")
+    assert roads[0].miss.endswith("with 1 continuation it would have continued")
 
 
 def test_where_nothing_was_judged_there_are_no_roads():

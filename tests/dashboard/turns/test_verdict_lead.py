@@ -14,7 +14,7 @@ def test_the_first_words_stand_apart_and_so_does_what_would_have_helped():
     parted = verdict_lead(after(truncated("a", tokens=60), max_continuations=0), "", "retry_limit")
     assert parted.first == "Cut off"
     assert parted.rest.startswith(" by max_tokens once, then stopped at max_continuations")
-    assert parted.helps.startswith("With 1 continuation it would have gone on.")
+    assert parted.helps.startswith("With 1 continuation it would have continued.")
 
 
 def test_where_the_words_say_nothing_of_the_reason_its_label_stands_before():

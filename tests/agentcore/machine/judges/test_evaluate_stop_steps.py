@@ -40,7 +40,7 @@ def test_the_verdict_and_the_resource_name_max_steps():
     assert resource_of(story.snapshot) == "max_steps"
     assert verdict(story.snapshot) == (
         "Stopped at max_steps: Asks asked for more, with 2 of 2 iterations used. "
-        "With a larger max_steps it would have gone on. The recording ends here. Re-run live to find out."
+        "With a larger max_steps it would have continued. The recording ends here. Re-run live to find out."
     )
 
 

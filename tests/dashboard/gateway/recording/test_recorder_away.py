@@ -171,7 +171,7 @@ def test_what_is_kept_for_a_database_that_is_away_is_bounded(store, monkeypatch)
 
     results, size = run(told())
     assert all(isinstance(result, NotStoredError) for result in results)
-    assert any("Too much waits" in str(result) for result in results)
+    assert any("Too many calls are waiting" in str(result) for result in results)
     assert size < 2 * 60_000
     assert 0 < Turn.objects.filter(id__in=[each.id for each in said]).count() < 30
 

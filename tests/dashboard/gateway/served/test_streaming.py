@@ -253,7 +253,7 @@ def test_who_is_in_the_middle_of_an_answer_when_the_gateway_stops_is_told_so(tok
     assert b"[DONE]" not in rest
     turn = Turn.objects.get()
     assert (turn.status, turn.output_text) == ("cancelled", "Half of it")
-    assert "which stops" in turn.notice
+    assert "which is stopping" in turn.notice
 
 
 def _request(token, model, *, stream):
