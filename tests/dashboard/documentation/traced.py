@@ -12,7 +12,7 @@ from dashboard.live import db_threads
 
 @contextmanager
 def calls_of(functions: Collection[str]) -> Iterator[list[str]]:
-    """Each call of these (`module:function`), in order, of this thread and of those that start meanwhile. The database's
+    """Each call of these (`module:function`) in order, of this thread and of those that start later. The database's
     threads are started again, because the calls of a running thread cannot be recorded."""
     called: list[str] = []
     names = frozenset(function.rpartition(":")[2].rpartition(".")[2] for function in functions)
