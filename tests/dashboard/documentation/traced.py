@@ -12,8 +12,8 @@ from dashboard.live import db_threads
 
 @contextmanager
 def calls_of(functions: Collection[str]) -> Iterator[list[str]]:
-    """Each call of these (`module:function`), in order, of this thread and of those that begin meanwhile. The threads of
-    the database are begun anew, for a thread that is there already cannot be told to note its calls."""
+    """Each call of these (`module:function`) in order, of this thread and of those that start later. The database's
+    threads are started again, because the calls of a running thread cannot be recorded."""
     called: list[str] = []
     names = frozenset(function.rpartition(":")[2].rpartition(".")[2] for function in functions)
 

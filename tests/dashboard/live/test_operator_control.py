@@ -197,7 +197,7 @@ def test_what_cannot_be_done_is_refused_in_words_and_asks_nothing(held: Turn, as
     [
         ("hold", {}, "held already"),
         ("refuse", {}, "No call waits for approval"),
-        ("step", {"run_to": "abort_partial"}, "goes with release"),
+        ("step", {"run_to": "abort_partial"}, "Use run_to with release"),
         ("release", {"tool_call": {"call_id": "a", "arguments": {}}}, "No tool call “a” waits"),
     ],
 )
