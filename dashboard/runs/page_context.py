@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from dashboard.agents.models import Project
+from dashboard.agents.samples import is_simulated
 from dashboard.prices.rates import Price
 from dashboard.runs.call_additions import CallAdditions, additions_of
 from dashboard.runs.run_path import PathStep, path_of
@@ -50,6 +51,12 @@ class RunView:
     @property
     def models(self) -> str:
         return ", ".join(dict.fromkeys(turn.model for turn in self.run.turns))
+
+    @property
+    def free_model(self) -> str:
+        """A model of the simulator, where no call was to another: these cost nothing. Else empty."""
+        models = {turn.model for turn in self.run.turns}
+        return min(models) if all(map(is_simulated, models)) and models else ""
 
     @property
     def milliseconds(self) -> int:

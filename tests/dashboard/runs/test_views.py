@@ -20,10 +20,11 @@ NOBODY = UUID(int=7)
 
 
 def turn(text="Why?", *, after=None, **more):
-    more = {"status": "completed", "stop_reason": "completed", "finished_at": timezone.now(), **more}
+    ended = {"status": "completed", "stop_reason": "completed", "finished_at": timezone.now()}
+    more = {"model": "m", **ended, **more}
     run = {} if after is None else {"run_id": after.run, "follows": after.id}
     return Turn.objects.create(
-        project=project_default(), agent_name="a", model="m", max_tokens=9, input_text=text, input_tokens=10,
+        project=project_default(), agent_name="a", max_tokens=9, input_text=text, input_tokens=10,
         output_tokens=5, output_text=f"Answer to {text}", **run, **more,
     )  # fmt: skip
 
@@ -42,6 +43,12 @@ def test_the_page_shows_the_calls_as_a_path(browser, run):
     assert page.count("depth-1") == 1
     for words in ("Answer to Given up", "goes on from call 1", "<b>3</b> calls", "<b>30</b> in", "<b>1</b> call cut"):
         assert words in page, words
+
+
+def test_a_run_of_the_simulator_is_free(browser):
+    unpriced, free = (browser.get(f"/runs/{turn(model=name).id}").content.decode() for name in ("m", "sim-essay"))
+    assert "price not known" in unpriced
+    assert "price not known" not in free
 
 
 def test_there_is_no_page_of_no_run(browser, run):
