@@ -142,7 +142,7 @@ class Gateway:
             await outgoing.fault(wrong_method(scope, " or ".join(found.methods)))
             return
         opened = await _opened()
-        name = await connection_of(scope, caller)
+        name = await connection_of(scope, found, caller)
         route = name if isinstance(name, Fault) else await opened.routes.connection(caller, name)
         forms = opened.forms if is_form(scope, found) else Counter[str]()
         with place(forms, str(caller.key_id or caller.user_id)) as full:

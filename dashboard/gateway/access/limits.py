@@ -32,6 +32,11 @@ class KeyLimits:
     dollars_per_month: Decimal | None = None
     dollars_in_total: Decimal | None = None
 
+    @property
+    def has_budget(self) -> bool:
+        """Whether it limits tokens or dollars, and not requests alone."""
+        return any(getattr(self, name) is not None for name in LIMITS if name != "requests_per_minute")
+
 
 LIMITS = tuple(field.name for field in fields(KeyLimits))  #: the names, in the order people read them
 

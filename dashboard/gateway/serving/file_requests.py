@@ -18,7 +18,7 @@ from dashboard.gateway.routing import AWAY_FAULT
 from dashboard.gateway.serving.request_body import Receive, read_body
 from dashboard.gateway.serving.uploading import Uploaded, read_form
 from dashboard.gateway.wire.faults import INVALID, Fault
-from dashboard.gateway.wire.file_routes import CONNECTION_HEADER, FILES, FileRoute, connection_named
+from dashboard.gateway.wire.file_routes import BATCHES, CONNECTION_HEADER, FILES, FileRoute, connection_named
 from dashboard.gateway.wire.relay_routes import OPENAI
 from dashboard.live.db_threads import AWAY, in_database
 from dashboard.live.transport import Pieces
@@ -29,6 +29,13 @@ NOWHERE = Fault(
     f"connection at /gateway/keys, or name one in the header {CONNECTION_HEADER}.",
     INVALID,
     "connection_unknown",
+)
+NO_BUDGET = Fault(
+    403,
+    "A key with a budget of tokens or dollars starts no batch: its calls run at the provider and are not counted. Use "
+    "a key without such a budget.",
+    INVALID,
+    "permission_denied",
 )
 MOST_QUERY = 2_000  #: characters
 
@@ -89,8 +96,10 @@ def is_form(scope: Mapping[str, Any], route: FileRoute) -> bool:
     return scope["method"] == "POST" and route.label == FILES
 
 
-async def connection_of(scope: Mapping[str, Any], caller: Caller) -> str | Fault:
+async def connection_of(scope: Mapping[str, Any], route: FileRoute, caller: Caller) -> str | Fault:
     """The name of the connection that a file or a batch belongs to."""
+    if scope["method"] == "POST" and route.label == BATCHES and caller.limits.has_budget:
+        return NO_BUDGET
     name = connection_named(scope["headers"]) or caller.default_connection
     try:
         name = name or await in_database(_only_one, caller.project)

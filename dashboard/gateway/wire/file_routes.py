@@ -18,6 +18,7 @@ _ROUTES: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = tuple(
     )
 )
 FILES = "/v1/files"
+BATCHES = "/v1/batches"
 CONNECTION = b"x-whystop-connection"  #: the header that names a connection
 CONNECTION_HEADER = CONNECTION.decode()
 

@@ -20,6 +20,7 @@ from dashboard.gateway.access.callers import Caller, Target
 from dashboard.gateway.routing import AWAY_FAULT, CONTINUE, AnyModel, Route, Routes
 from dashboard.gateway.serving import file_requests
 from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.file_routes import file_route
 
 
 @dataclass
@@ -116,4 +117,6 @@ async def test_a_file_whose_connection_cannot_be_looked_up_is_to_be_asked_for_ag
         raise OperationalError("the connection is lost")
 
     monkeypatch.setattr(file_requests, "_only_one", away)
-    assert await file_requests.connection_of({"headers": []}, Caller(UUID(int=1), "me", None)) == AWAY_FAULT
+    route, scope = file_route("/v1/files"), {"method": "GET", "headers": []}
+    assert route is not None
+    assert await file_requests.connection_of(scope, route, Caller(UUID(int=1), "me", None)) == AWAY_FAULT

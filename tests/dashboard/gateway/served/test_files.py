@@ -1,14 +1,26 @@
 """Files and batches go through to the key's connection as they came, both ways, and count for their key."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from aiohttp import web
 
+from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_default
+from dashboard.gateway.services import key_create
 from tests.dashboard.gateway.served.test_uploading import BOUNDARY, SOUND, form, part, sound
 from tests.dashboard.serving import provider_of
 
 LINES = b'{"custom_id": "1", "body": {"usage": {"prompt_tokens": 5, "completion_tokens": 7}}}\n' * 1000
+
+
+BUDGETS = ("tokens_per_minute", "tokens_per_day", "tokens_in_total", "dollars_per_month", "dollars_in_total")
+
+
+@pytest.fixture
+def maker(transactional_db: None) -> User:
+    return User.objects.create_user("maker")
 
 
 @pytest.fixture
@@ -88,3 +100,16 @@ def test_a_connection_without_these_addresses_is_refused(gate, heard, connected)
     connected("gemini", name="google", base_url="http://127.0.0.1:9")
     refused = gate.send("GET", "/v1/files", b"", {"x-whystop-connection": "google"})
     assert refused.status == 400
+
+
+def test_a_key_with_a_budget_starts_no_batch_and_reads_them(gate, heard, maker):
+    keys = {name: key_create(project=project_default(), by=maker, name=name, **{name: 9})[1] for name in BUDGETS}
+    for name, secret in keys.items():
+        client = replace(gate, token=secret)
+        refused = client.send("POST", "/v1/batches", b"{}", {"Content-Type": "application/json"})
+        assert (refused.status, refused.json["error"]["code"]) == (403, "permission_denied"), name
+        assert "budget" in refused.json["error"]["message"]
+        assert client.send("GET", "/v1/batches", b"", {}).status == 200, name
+    assert {method for method, *_ in heard} == {"GET"}
+    _, secret = key_create(project=project_default(), by=maker, name="paced", requests_per_minute=9)
+    assert replace(gate, token=secret).send("POST", "/v1/batches", b"{}", {}).status == 200
