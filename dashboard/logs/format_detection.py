@@ -17,7 +17,7 @@ from dashboard.logs.transcripts import claude, codex, gemini, opencode, pi
 from dashboard.logs.values import Episode, Fault, Found, Json, Skipped, UnreadableError
 
 UNKNOWN = "The record is not a request with its answer in a supported format."
-NO_OBJECT = "It is no JSON object."
+NO_OBJECT = "It is not a JSON object."
 UNEXPECTED = "It could not be read; the server's log says why."
 
 log = structlog.get_logger(__name__)

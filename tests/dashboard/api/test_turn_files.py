@@ -56,7 +56,7 @@ def test_a_running_turn_is_a_conflict_and_an_unknown_one_is_missing(api: Program
 def test_what_is_wrong_with_a_file_is_said_by_field(api: Program, cut: Turn):
     file = api.get(f"/turns/{cut.id}/export").json()
     broken = changed(file, "turn", "records", 1, "seq", to=9)
-    assert "gap" in str(api.problem("/turns/import", broken)["turn.records"])
+    assert "missing" in str(api.problem("/turns/import", broken)["turn.records"])
     untrue = changed(file, "turn", "records", 1, "transitions", 0, "reason", to="no")
     assert "something else" in str(api.problem("/turns/import", untrue)["turn.records"])
     assert api.post("/turns/import?unverified=true", untrue).json()["verified"] is False

@@ -97,7 +97,7 @@ def test_endless_nesting_is_told_of() -> None:
     content = b"[" * 200_000 + b"\n" + b'{"a":' * 200_000 + b"\n" + written(PAIR)
     assert not any(isinstance(one, Episode) for one in found_in(content))
     ((line, words),) = faults_in(b'{"a": 1}\n' + b'{"a":' * 200_000 + b"\n" + written(PAIR))[1:]
-    assert (line, words.partition(":")[0]) == (2, "It is no JSON")
+    assert (line, words.partition(":")[0]) == (2, "It is not JSON")
 
 
 def test_a_line_that_is_too_long_is_left_out_and_not_held(monkeypatch: pytest.MonkeyPatch) -> None:

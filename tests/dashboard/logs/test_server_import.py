@@ -20,7 +20,7 @@ def test_a_transcript_that_is_sent_becomes_turns_whose_origin_is_told(browser: C
     html = sent(browser, "<s1>.jsonl", FILES["claude"] + b"nonsense\n").content.decode()
     assert "<b>2</b> turns imported" in html
     assert "&lt;s1&gt;.jsonl" in html
-    assert "<b>9:</b> It is no JSON" in html
+    assert "<b>9:</b> It is not JSON" in html
     last = Turn.objects.order_by("id").last()
     assert f'href="/turns/{last.id}"' in html
     page = browser.get(f"/turns/{last.id}").content.decode()

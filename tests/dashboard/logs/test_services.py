@@ -58,8 +58,8 @@ def test_a_bad_line_is_told_by_its_number_and_the_rest_goes_in() -> None:
     taken, faults = imported(content)
     assert taken.turns == 2
     assert [(fault.line, fault.words.partition(":")[0]) for fault in faults] == [
-        (2, "It is no JSON"),
-        (4, "It is no JSON object."),
+        (2, "It is not JSON"),
+        (4, "It is not a JSON object."),
         (5, "The record is not a request with its answer in a supported format."),
     ]
 

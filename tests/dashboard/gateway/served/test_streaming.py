@@ -213,7 +213,7 @@ def test_a_client_who_hangs_up_ends_the_call_and_what_had_come_is_kept(gate, ups
             until(lambda: Turn.objects.filter(status="cancelled").exists())
             turn = Turn.objects.get(status="cancelled")
             assert (turn.output_text, turn.terminal_reason) == ("Half of it", "cancelled")
-            assert "hung up" in turn.notice
+            assert "disconnected" in turn.notice
             assert verify(recording_of(turn)).verified
             until(lambda: GatewayCall.objects.get(turn_id=turn.id).disconnected)  # noqa: B023
             Turn.objects.update(status="completed")
