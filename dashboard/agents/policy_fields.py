@@ -82,3 +82,15 @@ class CriteriaField(forms.JSONField):
 
     def clean(self, value: Any) -> list[dict[str, Any]]:
         return criteria_clean(super().clean(value) or [])
+
+
+def number_of(text: str) -> int | float | str | None:
+    """The number a person wrote, or the text itself where it is none: the sentence about it then quotes it."""
+    if text.strip().lower() == NONE:
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -28,6 +28,7 @@ from dashboard.agents.policy_fields import (
     handling_field,
     keyed,
     limit_field,
+    number_of,
     unkeyed,
 )
 from dashboard.agents.policy_form_base import asked_version, start_of
@@ -166,7 +167,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         for name in (*LIMIT_FIELDS, *RETENTION_FIELDS):
             if cleaned.get(name):
                 try:
-                    cleaned[name] = policy_validation.number_clean(name, _number(cleaned[name]))
+                    cleaned[name] = policy_validation.number_clean(name, number_of(cleaned[name]))
                 except ValidationError as error:
                     self.add_error(name, error)
         self._fits(cleaned)
@@ -295,15 +296,3 @@ def said_by(version: PolicyVersion) -> dict[str, Any]:
         "criteria": version.criteria,
         "retention": version.retention,
     }
-
-
-def _number(text: str) -> int | float | str | None:
-    """The number a person wrote, or the text itself where it is none: the sentence about it then quotes it."""
-    if text.strip().lower() == NONE:
-        return None
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -41,10 +41,7 @@ def key_create(
     not: call models. Raises `ValidationError` in words, by field.
     """
     now, secret = timezone.now(), "whyk_" + secrets.token_urlsafe(32)
-    if parent is not None and Scope.RUN not in parent.scopes:
-        raise ValidationError(refusal(Scope.RUN))
-    if expires_at is not None and expires_at <= now:
-        raise ValidationError({"expires_at": "It must lie in the future."})
+    _check_may_exist(expires_at, parent, now)
     key = GatewayKey(
         project=project,
         name=name.strip(),
@@ -66,6 +63,13 @@ def key_create(
             key.expires_at = _no_later(expires_at, parent, now)
         key.save(force_insert=True)
     return key, secret
+
+
+def _check_may_exist(expires_at: datetime | None, parent: ApiToken | None, now: datetime) -> None:
+    if parent is not None and Scope.RUN not in parent.scopes:
+        raise ValidationError(refusal(Scope.RUN))
+    if expires_at is not None and expires_at <= now:
+        raise ValidationError({"expires_at": "It must lie in the future."})
 
 
 def _no_later(expires_at: datetime | None, parent: ApiToken, now: datetime) -> datetime | None:
