@@ -12,6 +12,5 @@ announcing    ids to whoever watches
 rooms         the sockets that watch the same, and the one task that looks for all of them; `scenes` are what they look
               at, `subscriber` one socket each, `websocket_app` the way in; `consumers` render the pages' own parts
 watching      a socket that looks for itself alone, where what it shows is its own
-narration     a turn told in lines, for the terminal
 offload       the database, from an event loop
 """

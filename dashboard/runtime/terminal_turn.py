@@ -14,9 +14,9 @@ from uuid import UUID
 import uvicorn
 
 from dashboard.agents.models import Connection
+from dashboard.client.narration import answer_of
 from dashboard.live import worker
 from dashboard.live.db_threads import in_database
-from dashboard.live.narration import answer_of
 from dashboard.live.services import turn_cancel
 from dashboard.turns import selectors
 from dashboard.turns.history import draft_of

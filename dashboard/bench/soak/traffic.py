@@ -13,7 +13,7 @@ import aiohttp
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from dashboard.bench.ingest.spans import Traces
-from dashboard.client import ENDED
+from dashboard.client.turn import ENDED
 
 WHOLE, CUT = "soak-whole", "soak-cut"  #: agents whose answers end by themselves, and after continuations
 PATIENCE = aiohttp.ClientTimeout(60)

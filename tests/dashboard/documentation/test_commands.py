@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command, get_commands, load_command_class
 
-from dashboard.command_line import _parser
+from dashboard.client.command_line import _parser
 from tests.dashboard.documentation.blocks import DOCUMENTS, ROOT, blocks_of, lines, variables_and_words
 from tests.dashboard.driving import Play
 
@@ -38,6 +38,8 @@ def understood(program: str, words: list[str]) -> None:
             _parser().parse_args(rest)
         case "pip", ["install", "-q", "-r", file]:
             assert (ROOT / file).is_file()
+        case "pip", ["install", folder]:
+            assert (ROOT / folder / "pyproject.toml").is_file()
         case "run", rest:
             assert (ROOT / program).is_file()
             assert set(rest) <= {"--all"}

@@ -2,7 +2,7 @@
 
 from agentcore import serial
 from agentcore.events import ToolResult
-from dashboard.live.narration import lines_of
+from dashboard.client.narration import lines_of
 from tests.agentcore.playbook import Playbook, call, called, ended, started, tools_returned
 from tests.spec.rules import Kind, rule
 

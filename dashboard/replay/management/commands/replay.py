@@ -14,8 +14,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 from agentcore.events import Interrupted
 from agentcore.replay import Divergence, Provenance
 from agentcore.serial import event_to_json
+from dashboard.client.narration import lines_of
 from dashboard.keeping.selectors import vouched_of
-from dashboard.live.narration import lines_of
 from dashboard.prices.templatetags.prices import money
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
 from dashboard.replay.sweep_result import Point, Sweep

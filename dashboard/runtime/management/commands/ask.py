@@ -16,7 +16,7 @@ from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import agent_list, project_default
 from dashboard.audit.services import command_record
-from dashboard.live.narration import TurnNarration
+from dashboard.client.narration import TurnNarration
 from dashboard.live.services import turn_start
 from dashboard.policies.stop_explanation import derivation_of, why_told
 from dashboard.runtime.database_setup import prepare

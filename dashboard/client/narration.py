@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from agentcore.machine.states import Trigger
-
 PREVIEW_CHARS = 200
+NATURAL_END = "end_turn"  #: the trigger of a turn that the model ended
 #: What a model says must not steer the terminal it is shown in.
 UNPRINTABLE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd") | {ord(kept): kept for kept in "\t\n"}
 Json = Mapping[str, Any]
@@ -62,7 +61,7 @@ def lines_of(record: Json) -> Iterator[str]:
     for transition in record["transitions"]:
         if transition["outcome"] is not None:
             yield f"[WHY] {transition['from']} → {transition['to']}: {transition['reason']}"
-        if transition["trigger"] == Trigger.END_TURN:
+        if transition["trigger"] == NATURAL_END:
             yield "[THINK] The model answered without tools: the loop ends"
     yield from _COMMANDS.get(record["command"]["type"], _nothing)(record["command"])
 

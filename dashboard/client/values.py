@@ -5,6 +5,18 @@ from dataclasses import dataclass, fields
 from typing import Any, TypedDict, TypeVar
 
 Json = Mapping[str, Any]
+#: The limits of a turn by their keys, and the kind of number each is (`Limits` of the server's policies).
+LIMITS: Mapping[str, type[int] | type[float]] = {
+    "max_continuations": int,
+    "max_total_completion_tokens": int,
+    "max_total_output_chars": int,
+    "max_tool_repair_attempts": int,
+    "max_steps": int,
+    "max_total_tokens": int,
+    "max_seconds": float,
+    "schema_rounds": int,
+    "truncation_budget_multiplier": float,
+}
 
 
 class Overrides(TypedDict, total=False):

@@ -10,7 +10,7 @@ from socket import socket
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from .client_values import Json
+from .values import Json
 
 SILENCE = 45.0  #: seconds without a word after which a stream is taken for lost; the server speaks every 15
 PATIENCE = 300.0  #: seconds for which a lost stream is looked for

@@ -1,19 +1,19 @@
-"""What stands before the command line, so that Ctrl-C is quiet from the first moment on.
+"""Where the command line begins, so that Ctrl-C is quiet from the first moment on.
 
-To load the rest takes half a second, in which Python would answer with a traceback.
+Loading the rest takes a while, in which Python would answer Ctrl-C with a traceback.
 """
 
 import os
 import signal
 from typing import Any, NoReturn
 
-STOPPED = 130
+STOPPED = 130  #: the exit code after Ctrl-C
 
 
 def main() -> NoReturn:
     """Do what the words of the command say, and exit."""
     signal.signal(signal.SIGINT, _stop)
-    from dashboard.command_line import main as command_line
+    from .command_line import main as command_line
 
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -25,3 +25,7 @@ def main() -> NoReturn:
 def _stop(*_: Any) -> NoReturn:
     """At once: an exception in the middle of an import becomes whatever is imported makes of it."""
     os._exit(STOPPED)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-# Relative, so that they can be copied.
-from .client_values import Json, read_as
+from .values import Json, read_as
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dashboard import client, client_wire, command_line
-from dashboard.client import Record, Turn
-from dashboard.client_values import read_as
-from dashboard.client_wire import Refused, Server, Unauthorized, Unreachable, deadline_in, followed, found_again
+from dashboard.client import Record, Turn, command_line, turn, wire
+from dashboard.client.values import read_as
+from dashboard.client.wire import Refused, Server, Unauthorized, Unreachable, deadline_in, followed, found_again
 from tests.examples import examples
 
 Answer = Callable[[str], bytes]  #: of a request's head
@@ -84,7 +83,7 @@ def serving(*answers: Answer, hold: float = 0.0) -> Iterator[tuple[Server, list[
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_wire, "PAUSES", (0.001, 0.01))
+    monkeypatch.setattr(wire, "PAUSES", (0.001, 0.01))
 
 
 def told(server: Server, seq: int = 0) -> list[tuple[str, dict]]:
@@ -142,7 +141,7 @@ def test_a_server_that_repeats_itself_is_not_repeated():
         assert [data["seq"] for kind, data in told(server) if kind == "record"] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("status", sorted(client_wire.AGAIN))
+@pytest.mark.parametrize("status", sorted(wire.AGAIN))
 def test_a_server_that_is_just_starting_is_asked_again_once_it_was_there(status: int):
     with serving(lambda _: story(0)[:200], lambda _: answered(status), lambda head: story(seq_of(head))) as (server, _):
         assert [kind for kind, _ in told(server)][-1] == "end"
@@ -162,7 +161,7 @@ def test_a_token_that_is_revoked_meanwhile_ends_it():
 
 
 def test_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(client_wire, "PATIENCE", 0.2)
+    monkeypatch.setattr(wire, "PATIENCE", 0.2)
     with serving(lambda _: story(0)[:200], lambda _: b"") as (server, heads):
         with pytest.raises(Unreachable, match="does not answer"):
             told(server)
@@ -170,8 +169,8 @@ def test_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_server_that_falls_silent_is_left_for_another_connection(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(client_wire, "SILENCE", 0.3)
-    monkeypatch.setattr(client_wire, "PATIENCE", 10.0)
+    monkeypatch.setattr(wire, "SILENCE", 0.3)
+    monkeypatch.setattr(wire, "PATIENCE", 10.0)
     with serving(lambda _: story(0)[:200], lambda head: story(seq_of(head)), hold=1.0) as (server, heads):
         assert [kind for kind, _ in told(server)][-1] == "end"
     assert len(heads) == 2
@@ -179,7 +178,7 @@ def test_a_server_that_falls_silent_is_left_for_another_connection(monkeypatch: 
 
 def test_a_deadline_ends_the_longest_silence():
     with serving(lambda _: OPENED, hold=5.0) as (server, _), pytest.raises(TimeoutError):
-        next(followed(server, "/turns/x/events", 0, client_wire.deadline_in(0.3)))
+        next(followed(server, "/turns/x/events", 0, wire.deadline_in(0.3)))
 
 
 def test_no_redirect_is_followed():
@@ -239,7 +238,7 @@ HOLD = {**emptied(Record), "seq": 1, "command": {"type": "hold"}}
 
 def turn_at(server: Server) -> Turn:
     shown = json.loads(HELD)
-    return Turn(**shown, _hand=client._Hand(server))
+    return Turn(**shown, _connection=turn.Connection(server))
 
 
 def gone(_: str) -> bytes:
@@ -271,6 +270,6 @@ def test_a_server_that_stays_away_or_says_no_is_not_asked_for_ever(monkeypatch: 
     with serving(gone) as (server, _):
         with pytest.raises(TimeoutError, match="in the time given"):
             found_again(turn_at(server).refreshed, deadline_in(0.05))
-        monkeypatch.setattr(client_wire, "PATIENCE", 0.05)
+        monkeypatch.setattr(wire, "PATIENCE", 0.05)
         with pytest.raises(Unreachable):
             found_again(turn_at(server).refreshed)

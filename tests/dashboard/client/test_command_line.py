@@ -5,20 +5,23 @@ import os
 import subprocess
 import sys
 import tomllib
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from agentcore.machine.states import Trigger
+from agentcore.policy import Limits
 from agentcore.reasons import TurnStatus
-from dashboard import client, command_line
-from dashboard import whystop as whystop_start
-from dashboard.client import Draft, Record
-from dashboard.command_line_output import AsLines
-from dashboard.live.narration import TurnNarration
+from dashboard.client import Draft, Record, __main__, command_line, narration
+from dashboard.client.narration import TurnNarration
+from dashboard.client.output import AsLines
+from dashboard.client.turn import ENDED
+from dashboard.client.values import LIMITS
 from tests.together import together
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[3]
 
 
 def whystop(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -58,22 +61,22 @@ def test_a_breakpoint_may_be_any_budget_that_comes_under_a_part_of_it():
     assert asked.breakpoints == [{"budget_below": 0.1}, {"tool": "t"}]
 
 
-def test_the_command_needs_no_django():
-    program = "import sys, dashboard.command_line; print('django' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, text=True, check=True)
-    assert ran.stdout == "False\n"
+def test_it_takes_every_limit_of_a_policy():
+    kinds = {limit.name: float if "float" in str(limit.type) else int for limit in fields(Limits)}
+    assert kinds == LIMITS
+    assert narration.NATURAL_END == Trigger.END_TURN
 
 
 def test_the_package_names_the_command_and_says_that_it_is_typed():
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
     module, _, function = project["project"]["scripts"]["whystop"].partition(":")
-    assert getattr(import_module(module), function) is whystop_start.main
+    assert getattr(import_module(module), function) is __main__.main
     assert (CHECKOUT / "dashboard" / "py.typed").exists()
     assert (CHECKOUT / "agentcore" / "py.typed").exists()
 
 
 def test_every_way_a_turn_can_end_has_an_exit_code_of_its_own():
-    watched = {*client.ENDED, "held"}
+    watched = {*ENDED, "held"}
     assert watched == {*TurnStatus} - {"queued", "running"}
     assert command_line.OUTCOMES.keys() == watched
     codes = list(command_line.OUTCOMES.values())

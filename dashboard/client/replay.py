@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
-# Relative, so that they can be copied.
-from .client_values import Json, Overrides, read_as
+from .values import Json, Overrides, read_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class Replays:
 
     __slots__ = ()
     if TYPE_CHECKING:
-        _hand: Any
+        _connection: Any
 
         def _path(self, part: str = "") -> str: ...
 
@@ -67,5 +66,5 @@ class Replays:
         return self._replayed("sweep", limit=limit, begin=begin, end=end, step=step, overrides=overrides)
 
     def _replayed(self, mode: str, **asked: Any) -> Json:
-        found: Json = self._hand.server.call("POST", self._path("/replay"), {"mode": mode, **asked})
+        found: Json = self._connection.server.call("POST", self._path("/replay"), {"mode": mode, **asked})
         return found

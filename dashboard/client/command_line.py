@@ -10,16 +10,16 @@ import sys
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from itertools import islice
 from math import isfinite
 from typing import Any, NoReturn
 
-from agentcore.policy import Limits
-from dashboard.client import Message, Record, Turn, Whystop, WhystopError
-from dashboard.client_wire import found_again
-from dashboard.command_line_output import AsJson, AsLines, Output, say_that_it_goes_on
-from dashboard.whystop import STOPPED
+from .__main__ import STOPPED
+from .output import AsJson, AsLines, Output, say_that_it_goes_on
+from .turn import Message, Turn
+from .values import LIMITS, Record
+from .whystop import Whystop
+from .wire import WhystopError, found_again
 
 OUTCOMES = {
     "completed": 0,
@@ -138,7 +138,7 @@ def _list(whystop: Whystop, asked: Namespace, output: Output) -> int:
 
 
 def _limits(asked: Namespace) -> Mapping[str, Any]:
-    return {f.name: value for f in fields(Limits) if (value := getattr(asked, f.name)) is not None}
+    return {limit: value for limit in LIMITS if (value := getattr(asked, limit)) is not None}
 
 
 def _count(text: str) -> int:
@@ -205,6 +205,5 @@ def _parser() -> ArgumentParser:
 def _take_limits(parser: ArgumentParser) -> None:
     parser.add_argument("--max-tokens", type=int, metavar="N", help="tokens of one call")
     group = parser.add_argument_group("limits, counted over the whole turn")
-    for limit in fields(Limits):
-        kind = _number if "float" in str(limit.type) else int
-        group.add_argument(f"--{limit.name.replace('_', '-')}", type=kind, metavar="N")
+    for limit, kind in LIMITS.items():
+        group.add_argument(f"--{limit.replace('_', '-')}", type=_number if kind is float else int, metavar="N")

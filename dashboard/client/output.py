@@ -4,8 +4,10 @@ import json
 import sys
 from typing import Any, Protocol, TextIO
 
-from dashboard.client import Draft, End, Message, Record, Turn, WhatIf
-from dashboard.live.narration import TurnNarration, answer_of
+from .narration import TurnNarration, answer_of
+from .replay import WhatIf
+from .turn import End, Message, Turn
+from .values import Draft, Record
 
 
 class Output(Protocol):
