@@ -26,6 +26,7 @@ from agentcore.messages import ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Assumed, Experience, fold, fork
 from agentcore.replay.fork import under
+from agentcore.replay.what_if import NO_EXPERIENCE
 from tests.agentcore.playbook import Playbook
 from tests.agentcore.replay.model_server import Model
 
@@ -43,7 +44,7 @@ class Case:
     policy: Policy
     truth: Playbook
     model: Model
-    experience: Experience = Experience()
+    experience: Experience = NO_EXPERIENCE
 
     def imagined(self) -> WhatIf:
         return what_if(self.recording, self.policy, experience=self.experience)

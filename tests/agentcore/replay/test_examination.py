@@ -1,7 +1,8 @@
 """What-ifs are examined: a model is really run under the other policy, and must come to what was said.
 
-`recorded` and `certain` must be right always, `estimated` nine times in ten in each class of models, where the model does
-as the estimate says that it assumes. More cases of each class: `WHYSTOP_EXAMINE=3000`; as a table: `python -m tests.agentcore.replay.test_examination 3000`.
+`recorded` and `certain` must be right always, `estimated` nine times in ten in each class of models, where the model
+does as the estimate says that it assumes. More cases of each class: `WHYSTOP_EXAMINE=3000`; as a table:
+`python -m tests.agentcore.replay.test_examination 3000`.
 """
 
 import os
