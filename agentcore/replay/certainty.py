@@ -42,6 +42,7 @@ class Assumed(StrEnum):
     FAILURES = "failures"  #: failed calls, where the order of calls has shifted against the recorded one
     INPUT = "input_tokens"  #: input tokens of a call that was never made
     SECONDS = "seconds"  #: seconds that a call takes which was never made
+    TRUNCATION = "truncation"  #: truncated answers that are reported as ended: 0 for none, 1 for all
 
 
 class Why(StrEnum):
@@ -96,6 +97,8 @@ class Experience:
     reasoning: Observed | None = None  #: tokens of reasoning in a continuation
     counts_reasoning: bool | None = None  #: whether reasoning counts towards max_tokens; None where no call shows it
     reports_all: bool | None = None  #: whether calls are cut at just what they report; None: too few show it
+    unreported: Observed | None = None  #: tokens that counted towards the cap of a cut call and were not reported
+    tells_cuts: bool | None = None  #: whether a cut answer is reported as one; None where no call shows it
 
 
 LEAST_CALLS = 20  #: stored calls from which on a figure of them bounds an assumption

@@ -9,7 +9,7 @@ from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.assumptions import NEARLY, Assuming
-from agentcore.replay.certainty import Assumed, Certainty, Why
+from agentcore.replay.certainty import LEAST_CALLS, Assumed, Certainty, Why
 from agentcore.replay.recorded_calls import Asks, Heard, alike
 from agentcore.replay.recorded_run import Past
 from agentcore.sufficient_max_tokens import END_MARK
@@ -19,10 +19,12 @@ SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 UNTOLD = "no call of this iteration was cut at its limit, so tokens that count towards it may be unreported"
 OTHERWISE = "an answer was cut at its limit and reported another number of tokens, so this provider counts otherwise"
 AT_ITS_END = "the end of an answer may be counted and not reported, or the other way round"
+CUT_AS_TOLD = "no truncation was recorded, so it is not known whether this provider reports one as such"
+CUT_AS_ENDED = "stored calls that used all their tokens were reported as ended"
 ENDED = "an answer that used all its tokens had ended, as its provider says, which calls other cuts by their name"
 #: Tokens that may have counted towards a cap without being reported, where nothing shows that there are none: so many
 #: at least, and such a share of the reported ones. Models that reason spend more; of these most tell it.
-_UNTOLD, _UNTOLD_SHARE = 80.0, 0.5
+_UNTOLD, _UNTOLD_SHARE = 120.0, 0.75
 _OFF = 1  #: tokens by which a usage is often off at an answer's end; by END_MARK seldom
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
@@ -105,16 +107,33 @@ class PendingCall:
         """The same at most: none where something shows that none did, or how many."""
         if heard.tokens is None or heard.unreported or not heard.thought_through or self._all_told:
             return 0.0
-        return min(float(heard.cap - heard.tokens), max(_UNTOLD, _UNTOLD_SHARE * heard.tokens))
+        most, seen = max(_UNTOLD, _UNTOLD_SHARE * heard.tokens), self.assuming.experience.unreported
+        if seen is not None and seen.calls >= LEAST_CALLS:
+            most = max(most, seen.p95)
+        return min(float(heard.cap - heard.tokens), most)
 
     def _may_have_been_cut(self, heard: Heard) -> bool:
         """Whether an answer that is said to have ended may have gone on under a larger cap: nothing shows that its
         provider says so where it cuts. Where that shows, the end is taken as it is told, which is an assumption."""
         if not heard.ended_at_cap and not (self.cap > heard.cap and heard.tells_nothing):
             return False
-        if self.past.tells_cuts:
+        if self._tells_cuts:
             self.assuming.note(Assumed.WORDING, 0.0, 0.0, ENDED)
-        return not self.past.tells_cuts
+        return not self._tells_cuts
+
+    @property
+    def _tells_cuts(self) -> bool:
+        """Whether this provider reports a truncation as one, as the recording shows it, or stored calls."""
+        return self.past.tells_cuts or bool(self.assuming.experience.tells_cuts)
+
+    def _is_called_an_end(self) -> bool:
+        """Whether a truncation that was never recorded would be reported as an end."""
+        if self._tells_cuts:
+            return False
+        if self.assuming.experience.tells_cuts is None:
+            self.assuming.note(Assumed.TRUNCATION, 0.0, 0.0, CUT_AS_TOLD)
+            return False
+        return bool(self.assuming.at(Assumed.TRUNCATION, 0.0, 1.0, CUT_AS_ENDED))
 
     def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:
         """The recorded answers to this very request, the one of the same occurrence first.

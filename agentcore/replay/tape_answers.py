@@ -61,7 +61,7 @@ class Saying(PendingCall):
         response = ChatResponse(
             text=reading.repeated + text,
             broken_tool_calls=broken,
-            stop_reason=NormalizedStopReason.MAX_TOKENS,
+            stop_reason=self._reason_of_a_cut(),
             usage=self._usage(tape, reading, float(self.cap)),
             diagnostics=("derived",),
             model=self.snapshot.asked.model,
@@ -69,6 +69,9 @@ class Saying(PendingCall):
         place = reading.place + advance
         certainty = Certainty.ESTIMATED if self.assuming.taken else Certainty.CERTAIN
         return self._said(response, float(self.cap), certainty, place)
+
+    def _reason_of_a_cut(self) -> NormalizedStopReason:
+        return NormalizedStopReason.END_TURN if self._is_called_an_end() else NormalizedStopReason.MAX_TOKENS
 
     def _stray(self, characters: int, text: str, first: bool) -> int:
         """Where a cap falls in a text: about `characters` from its beginning. `first`: nothing but blanks come before,

@@ -56,9 +56,19 @@ class Assumption(BaseModel):
     reasoning tokens of a call that was never made. `position`: characters of the text that a cut call reaches.
     `usage`: output tokens of a call without exact usage; also that none count which stand in no usage. `wording`:
     tokens that text said after a hint takes in one go. `failures`: failed calls. `input_tokens`, `seconds`: of a call
-    that was never made."""
+    that was never made. `truncation`: truncated answers that are reported as ended, 0 for none and 1 for all."""
 
-    name: Literal["repeats", "reasoning", "position", "usage", "wording", "failures", "input_tokens", "seconds"]
+    name: Literal[
+        "repeats",
+        "reasoning",
+        "position",
+        "usage",
+        "wording",
+        "failures",
+        "input_tokens",
+        "seconds",
+        "truncation",
+    ]
     low: float
     high: float
     source: str = Field(description="Where the range comes from, in words.")

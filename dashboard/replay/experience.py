@@ -1,4 +1,4 @@
-"""What the stored calls of a model bear out: how much a continuation repeats at the seam, and how much it reasons.
+"""What the stored calls of a model bear out: what a continuation repeats, how much it reasons, how truncation is told.
 
 A what-if bounds its assumptions with these (design §3.9). They are read from the newest continuations of a project's
 turns of one provider and model, and kept for a minute in each process: a backtest asks for them once a minute and
@@ -19,6 +19,7 @@ from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.replay import Experience, Observed
 from agentcore.replay.certainty import LEAST_CALLS
 from agentcore.replay.recorded_calls import shows_counting
+from agentcore.usage import slack
 from dashboard.agents.models import Project
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.id_range import id_range_of
@@ -30,6 +31,7 @@ MOST = 300  #: continuations that count
 KEPT_SECONDS = 60.0
 KEPT_MODELS = 256
 SHARE = 0.95
+ENDS_AT_CAP = 3  #: turns said to have ended, with all tokens used, that show a server which calls a cut an end
 
 
 class AttemptSample(NamedTuple):
@@ -50,6 +52,14 @@ class AttemptSample(NamedTuple):
         return shows_counting(self.max_tokens, usage.get("output_tokens"), usage.get("reasoning_tokens") or 0, cut=cut)
 
     @property
+    def unreported(self) -> int | None:
+        """Tokens that counted towards `max_tokens` and were not reported; None where it does not show."""
+        if self.reports_all is None:
+            return None
+        left = self.max_tokens - (self.usage or {}).get("output_tokens", 0)
+        return left if left > slack(self.max_tokens) else 0
+
+    @property
     def reports_all(self) -> bool | None:
         """Whether it was cut at just the tokens that it reported; None where it does not show."""
         if self.stop_reason != NormalizedStopReason.MAX_TOKENS or self.usage is None:
@@ -63,6 +73,7 @@ class _Found:
     reasoning: list[float] = field(default_factory=list)
     counts_reasoning: set[bool] = field(default_factory=set)
     reports_all: list[bool] = field(default_factory=list)
+    unreported: list[float] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -106,7 +117,22 @@ def experience_read(*, project: Project, provider: str, model: str) -> Experienc
         reasoning=_observed(found.reasoning),
         counts_reasoning=counts.pop() if len(counts) == 1 else None,
         reports_all=all(found.reports_all) if len(found.reports_all) >= LEAST_CALLS else None,
+        unreported=_observed(found.unreported),
+        tells_cuts=_tells_cuts(project, provider, model, cuts=bool(found.reports_all)),
     )
+
+
+def _tells_cuts(project: Project, provider: str, model: str, *, cuts: bool) -> bool | None:
+    """Whether a truncated answer is reported as one. `cuts`: one of the continued turns shows that."""
+    if cuts or _some(project, provider, model, 1, model_stop_reason=(NormalizedStopReason.MAX_TOKENS,)):
+        return True
+    return False if _some(project, provider, model, ENDS_AT_CAP, lint=("output_at_cap",)) else None
+
+
+def _some(project: Project, provider: str, model: str, count: int, **asked: tuple[str, ...]) -> bool:
+    """Whether there are so many turns of this kind."""
+    filters = TimelineFilters(provider=(provider,), model=(model,), **asked)
+    return len(list(find(project=project, filters=filters, reach=id_range_of(filters), limit=count))) >= count
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +172,7 @@ def _count(turn: _Turn, found: _Found) -> None:
                 found.counts_reasoning.add(counts)
             if (all_told := said.reports_all) is not None:
                 found.reports_all.append(all_told)
+                found.unreported.append(said.unreported or 0)
 
 
 def _count_one(said: AttemptSample, dropped: int, exact: bool, found: _Found) -> None:

@@ -54,6 +54,7 @@ ASSUMED: Mapping[Assumed, str] = {
     Assumed.FAILURES: "{} of the calls fail",
     Assumed.INPUT: "A call that was never made reads {} input tokens",
     Assumed.SECONDS: "A call that was never made takes {} seconds",
+    Assumed.TRUNCATION: "{} of the truncated answers are reported as ended",
 }
 
 #: In place of a range of nothing to nothing.
@@ -61,6 +62,7 @@ ASSUMED_NOTHING: Mapping[Assumed, str] = {
     Assumed.WORDING: "The provider gives the same answers as in the recorded calls",
     Assumed.USAGE: "The provider counts no output tokens that it does not report",
     Assumed.FAILURES: "Calls fail as they failed in the recording, and no others",
+    Assumed.TRUNCATION: "The provider reports a truncated answer as truncated",
 }
 
 #: What one end of an assumed range says: for nothing of it, and for `{}`.
@@ -72,6 +74,7 @@ ENDS: Mapping[Assumed, tuple[str, str]] = {
     Assumed.FAILURES: ("no call fails", "{} calls fail"),
     Assumed.INPUT: ("a new call reads nothing", "a new call reads {} input tokens"),
     Assumed.SECONDS: ("a new call takes no time", "a new call takes {} seconds"),
+    Assumed.TRUNCATION: ("a truncated answer is reported as truncated", "a truncated answer is reported as ended"),
 }
 
 

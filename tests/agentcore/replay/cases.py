@@ -11,9 +11,11 @@ from agentcore.criteria.builtin import ResponseContentCheck
 from agentcore.criteria.content import WantsMore
 from agentcore.policy import OnTruncation
 from agentcore.reasons import NormalizedStopReason
+from agentcore.replay import Experience
 from tests.agentcore.playbook import CALCULATOR, Playbook
 from tests.agentcore.replay.examining import Case, begun, forked, run
 from tests.agentcore.replay.model_server import ENDS, Model
+from tests.agentcore.replay.stored_calls import experience_with
 from tests.agentcore.replay.texts import TEXTS
 
 CAPS = [1, 3, 8, 16, 25, 40, 64, 90, 100, 128, 160, 200, 256, 300, 400, 512, 700, 1000, 2000, 4096]
@@ -94,6 +96,7 @@ CLASSES: dict[str, Draw] = {
     "ordinary": lambda chance: {},
     "tells of no reasoning": lambda chance: {"tells_of_none": True},
     "calls cuts an end": lambda chance: {"calls_cuts": False, "tells_of_none": chance.random() < 0.5},
+    "calls cuts an end, known": lambda chance: CLASSES["calls cuts an end"](chance) | {"known": True},
     "empty answers": lambda chance: (
         thinking(chance)
         | {"texts": chance.choice([((),), (("",),), ((" ",),), (("\n\n",),)])}
@@ -114,6 +117,7 @@ CLASSES: dict[str, Draw] = {
     "reasoning, hidden": lambda chance: thinking(chance) | {"told": "hidden"},
     "reasoning, hidden, exact continuations": lambda chance: thinking(chance) | {"told": "hidden", "prefill": True},
     "reasoning in no usage": lambda chance: thinking(chance) | {"told": "unreported", "prefill": chance.random() < 0.4},
+    "reasoning in no usage, known": lambda chance: CLASSES["reasoning in no usage"](chance) | {"known": True},
     "reasoning that does not count": lambda chance: thinking(chance) | {"told": "uncounted"},
     "reasoning without usage": lambda chance: (
         thinking(chance) | chance.choice([{"told": "shown", "usage": "none"}, {"told": "hidden", "usage": "odd"}])
@@ -260,4 +264,5 @@ def case(name: str, seed: int) -> Case:
     policy = replace(wanted.policy, max_tokens=asked["max_tokens"])
     if wants.get("forks"):
         return forked(chance, model, recorded, policy)
-    return Case(recorded.recording, policy, run(begun(wanted), model), model)
+    experience = experience_with(model) if wants.get("known") else Experience()
+    return Case(recorded.recording, policy, run(begun(wanted), model), model, experience)

@@ -24,8 +24,9 @@ from agentcore.machine.state_commands import command_of
 from agentcore.machine.states import TERMINAL, State
 from agentcore.messages import ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay import fold, fork
+from agentcore.replay import Assumed, Experience, fold, fork
 from agentcore.replay.fork import under
+from agentcore.replay.what_if import NO_EXPERIENCE
 from tests.agentcore.playbook import Playbook
 from tests.agentcore.replay.model_server import Model
 
@@ -43,9 +44,18 @@ class Case:
     policy: Policy
     truth: Playbook
     model: Model
+    experience: Experience = NO_EXPERIENCE
 
     def imagined(self) -> WhatIf:
-        return what_if(self.recording, self.policy)
+        return what_if(self.recording, self.policy, experience=self.experience)
+
+    def holds(self, imagined: WhatIf) -> bool:
+        """Whether this model does as the what-if says that it assumes, wherever it assumes that nothing differs."""
+        stated = {one.name for one in imagined.assumes if not one.high}
+        tells_all = self.model.told not in ("unreported", "some") or not self.model.thinks
+        return (self.model.calls_cuts or Assumed.TRUNCATION not in stated) and (
+            tells_all or Assumed.USAGE not in stated
+        )
 
 
 def forked(chance: random.Random, model: Model, parent: Playbook, policy: Policy) -> Case:

@@ -1,7 +1,8 @@
 """What-ifs are examined: a model is really run under the other policy, and must come to what was said.
 
-`recorded` and `certain` must be right always, `estimated` nine times in ten in each class of models. More cases of each
-class: `WHYSTOP_EXAMINE=3000`; as a table: `python -m tests.agentcore.replay.test_examination 3000`.
+`recorded` and `certain` must be right always, `estimated` nine times in ten in each class of models, where the model
+does as the estimate says that it assumes. More cases of each class: `WHYSTOP_EXAMINE=3000`; as a table:
+`python -m tests.agentcore.replay.test_examination 3000`.
 """
 
 import os
@@ -34,9 +35,6 @@ from tests.agentcore.replay.texts import prose
 
 CASES = int(os.environ.get("WHYSTOP_EXAMINE", "60"))  #: of each class
 
-#: What-ifs take for granted that a cut is called a cut. Where the recording has no cut, nothing shows that one is not.
-CUT_AS_TOLD = "calls cuts an end"
-
 TIMES = (None, None, None, 4.0)  #: limits of seconds
 
 
@@ -45,6 +43,7 @@ class Examined:
     """What came of the what-ifs of one class or more."""
 
     counts: Counter[tuple[Certainty, bool | None]] = field(default_factory=Counter)
+    otherwise: Counter[bool] = field(default_factory=Counter)  #: of these, estimates that assume what is not so
     whys: Counter[Why] = field(default_factory=Counter)  #: of the undecidable ones
     needless: Counter[Why] = field(default_factory=Counter)  #: of these, where the real run said nothing new
     ranges: Counter[Assumed] = field(default_factory=Counter)  #: of those with two endings, what was assumed
@@ -61,9 +60,15 @@ class Examined:
         self.ranges.update({each.name for each in assumed if each.low < each.high})
 
     @property
-    def estimates(self) -> tuple[int, int]:
+    def all_estimates(self) -> tuple[int, int]:
         """Those that came true, and those that did not."""
         return self.counts[Certainty.ESTIMATED, True], self.counts[Certainty.ESTIMATED, False]
+
+    @property
+    def estimates(self) -> tuple[int, int]:
+        """The same of those whose stated assumptions hold."""
+        right, wrong = self.all_estimates
+        return right - self.otherwise[True], wrong - self.otherwise[False]
 
 
 def examined(name: str, cases: range) -> Examined:
@@ -77,6 +82,8 @@ def examined(name: str, cases: range) -> Examined:
         assert right is not False or imagined.certainty not in SURE, f"case({name!r}, {seed}) was {imagined.certainty}"
         assert (imagined.why is None) == (not imagined.undecidable)
         found.counts[imagined.certainty, right] += 1
+        if imagined.certainty is Certainty.ESTIMATED and right is not None:
+            found.otherwise[right] += not one.holds(imagined)
         if imagined.undecidable:
             found.undecided(one, imagined)
     return found
@@ -87,7 +94,7 @@ def test_no_class_of_models_makes_a_sure_claim_wrong_and_estimates_come_true_nin
     for name in CLASSES:
         found = examined(name, range(CASES))
         right, wrong = found.estimates
-        assert wrong <= may_be_wrong(right + wrong) or name == CUT_AS_TOLD, name
+        assert wrong <= may_be_wrong(right + wrong), name
         assert found.whys.total() <= 0.6 * CASES, name
         everything += found
     right, wrong = everything.estimates
@@ -147,7 +154,7 @@ def test_a_model_that_goes_on_in_other_words_after_a_hint_is_never_certain_about
 
 def table(count: int) -> str:
     """Shares by class, and the reasons over all classes, as two tables of markdown."""
-    lines, everything = [_row(_COLUMNS), "|---|--:|--:|--:|--:|--:|---|"], Examined()
+    lines, everything = [_row(_COLUMNS), "|---|--:|--:|--:|--:|--:|--:|---|"], Examined()
     for name in CLASSES:
         found = examined(name, range(count))
         lines.append(_row([name, *_shares(found), _mostly(found.whys)]))
@@ -164,7 +171,7 @@ def table(count: int) -> str:
     return "\n".join([*lines, "", f"assumed where there are two endings: {', '.join(ranges)}"])
 
 
-_COLUMNS = ["class", "recorded", "certain", "estimated", "came true", "undecidable", "mostly why"]
+_COLUMNS = ["class", "recorded", "certain", "estimated", "came true", "of all", "undecidable", "mostly why"]
 
 
 def _shares(found: Examined) -> list[str]:
@@ -172,8 +179,11 @@ def _shares(found: Examined) -> list[str]:
     for (certainty, _), times in found.counts.items():
         shares[certainty] += times
     recorded, certain, likely, open_ = (f"{shares[each] / shares.total():.0%}" for each in Certainty)
-    right, wrong = found.estimates
-    return [recorded, certain, likely, f"{right / max(1, right + wrong):.0%}", open_]
+    return [recorded, certain, likely, *map(_rate, (found.estimates, found.all_estimates)), open_]
+
+
+def _rate(estimates: tuple[int, int]) -> str:
+    return f"{estimates[0] / sum(estimates):.0%}" if sum(estimates) else "–"
 
 
 def _mostly(whys: Counter[Why]) -> str:

@@ -103,6 +103,23 @@ def test_twenty_cut_calls_show_whether_all_tokens_are_reported(outputs: list[int
     assert read().reports_all is told
 
 
+def test_twenty_cut_calls_bound_the_tokens_that_are_counted_and_not_reported():
+    for output in (59, 60, *[20] * 18):
+        turn = a_turn((" more", {"output_tokens": output}))
+        Attempt.objects.filter(turn_id=turn.pk, index=2).update(stop_reason="max_tokens")
+    found = read()
+    assert found.unreported is not None
+    assert (found.unreported.p95, found.unreported.calls) == (40, 20)
+
+
+def test_a_truncation_that_is_reported_shows_that_they_are_and_three_ends_at_the_cap_that_they_are_not():
+    for told in (None, None, False):
+        a_turn(lint=["output_at_cap"])
+        assert read().tells_cuts is told
+    a_turn(model_stop_reason="max_tokens")
+    assert read().tells_cuts is True
+
+
 def test_calls_that_contradict_each_other_show_nothing():
     for output in (60, 100):
         turn = a_turn((" more", {"output_tokens": output, "reasoning_tokens": 40}))
