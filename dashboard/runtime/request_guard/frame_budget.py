@@ -1,14 +1,19 @@
 """What websockets send, cut into frames, and what all of them together may take of the event loop and of memory.
 
 A frame costs the loop tens of microseconds however small it is, and nothing else limits how many come: a hundred
-sockets that send pings would keep the loop from everybody else. So frames are read one at a time, and a socket whose
-frames have taken their time rests, for longer the more sockets rest.
+sockets that send pings would keep the loop from everybody else. Nor is a frame free that never comes whole: what is here
+of it was received and kept. So frames are read one at a time, and a socket that has taken its time rests, sooner and for
+longer the more sockets rest.
 """
 
 from typing import Protocol
 
 #: Seconds of the loop that a message costs where it is looked at, beyond its reading.
 MESSAGE_SECONDS = 0.0005
+#: Seconds of the loop that a byte costs before a frame is made of it: the kernel's copy of it, and the loop's.
+RECEIVED_SECONDS = 1e-9
+#: Seconds of the loop after which a socket rests where no other does.
+BURST = 0.001
 #: Bytes that a frame takes beside its own, while its message is not whole.
 OVERHEAD = 128
 _LONGER = {126: 2, 127: 8}  #: bytes of the length, by what stands in its place (RFC 6455, 5.2)
@@ -53,6 +58,11 @@ class FrameBudget:
         self._resting = 0
         self._held: dict[Holder, int] = {}
         self._total = 0
+
+    @property
+    def burst(self) -> float:
+        """Seconds of the loop after which a socket rests: hundreds that begin at once take little more than one."""
+        return BURST / (1 + self._resting)
 
     def begin_rest(self, took: float) -> float:
         """Seconds for which a socket rests whose frames took so long; `end_rest` follows."""

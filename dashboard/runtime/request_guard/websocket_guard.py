@@ -7,14 +7,13 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
-from dashboard.runtime.request_guard.frame_budget import MESSAGE_SECONDS, OVERHEAD, Frames
+from dashboard.runtime.request_guard.frame_budget import MESSAGE_SECONDS, OVERHEAD, RECEIVED_SECONDS, Frames
 from dashboard.runtime.request_guard.refusals import plainly
 from dashboard.runtime.request_guard.transfer_rate import Reader
 
 ODD_HANDSHAKE = "This is no websocket handshake that can be answered. Send fewer or shorter header fields."
 TOO_MUCH = "The server holds too much of what is sent to it. Connect again later."
 TRY_LATER = 1013  #: the close code that says so
-BURST = 0.001  #: seconds of the loop after which a socket rests
 _HEAD = 14  #: bytes that a frame has at most before what it carries
 
 
@@ -48,7 +47,9 @@ class GuardedSocket(WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         """The first data is the whole handshake; what follows is frames."""
         if self.handshake_initiated:
+            begun = time.perf_counter()
             self._frames.add(data)
+            self._spend(time.perf_counter() - begun + RECEIVED_SECONDS * len(data))
             self._read_on()
         else:
             self._shake_hands(data)
@@ -106,9 +107,13 @@ class GuardedSocket(WebSocketsSansIOProtocol):
     def _parse(self, frame: bytes) -> None:
         begun = time.perf_counter()
         super().data_received(frame)
-        self._took += time.perf_counter() - begun + MESSAGE_SECONDS * self.read_paused
         self._kept = self._kept + len(frame) + OVERHEAD if self.frames or self.read_paused else 0
-        if self._took > BURST:
+        self._spend(time.perf_counter() - begun + MESSAGE_SECONDS * self.read_paused)
+
+    def _spend(self, seconds: float) -> None:
+        """Count what this socket has taken of the loop, and let it rest once that is enough."""
+        self._took += seconds
+        if not self._rests and self._took > self._budget.burst:
             self._rests = True
             self.loop.call_later(self._budget.begin_rest(self._took), self._rested)
 

@@ -37,6 +37,13 @@ def test_sockets_rest_longer_the_more_of_them_rest():
     assert budget.begin_rest(0.5) == 15.0
 
 
+def test_sockets_rest_the_sooner_the_more_of_them_rest():
+    budget = FrameBudget(share=0.1, most=100)
+    alone = budget.burst
+    budget.begin_rest(alone)
+    assert budget.burst == alone / 2
+
+
 class Socket:
     dropped = False
 

@@ -1,5 +1,6 @@
 """Websockets are counted like other connections, odd handshakes are answered, and who does not read is dropped."""
 
+import contextlib
 import socket
 import time
 from dataclasses import replace
@@ -102,6 +103,16 @@ def test_half_a_frame_is_closed_where_all_sockets_hold_too_much_and_others_go_on
         small.settimeout(0.1)
         with pytest.raises(TimeoutError):
             small.recv(1)
+
+
+def test_a_socket_rests_while_its_large_frame_is_not_whole():
+    patient = replace(QUICK, stalled_seconds=60, frame_share=0.000_01)
+    with served(patient) as server, opened(server) as client:
+        client.settimeout(0.2)
+        with contextlib.suppress(TimeoutError):  # what is not read does not fit into the kernel
+            client.sendall(b"\x81\xff" + (3_900_000).to_bytes(8) + bytes(4) + b"a" * 3_800_000)
+        until(lambda: server.census.frames._resting == 1)
+        assert server.census.frames._total < 2_000_000
 
 
 def test_messages_are_answered_in_order_however_many_come_at_once(quick: Server):
