@@ -1,37 +1,34 @@
-"""Text that compresses as English does: words by their frequency, in sentences."""
+"""Texts as people and models write them: paragraphs of the manual that comes with Python, in another order each time.
 
-from itertools import accumulate
+A text of made words does not do: in it nothing comes again as phrases do, so PostgreSQL could not compress it at all.
+"""
+
+import re
+from functools import cache
 from random import Random
 
-_CONSONANTS, _VOWELS = "bcdfghjklmnprstvwz", "aeiou"
-_WORDS = 8_000
-_COMMON = (
-    "the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "as", "was", "with", "be", "by", "on", "not", "he",
-    "this", "are", "or", "his", "from", "at", "which", "but", "have", "an", "they", "you",
-)  # fmt: skip
+from pydoc_data.topics import topics
+
+_LEAST = 2_000  #: characters of a chapter, so that a text is about one thing
 
 
-def _vocabulary() -> list[str]:
-    chance = Random("the words of the bench")  # noqa: S311 - made words
-    made = dict.fromkeys(_COMMON)
-    while len(made) < _WORDS:
-        syllables = chance.choice((1, 2, 2, 3, 3, 4))
-        made["".join(chance.choice(_CONSONANTS) + chance.choice(_VOWELS) for _ in range(syllables))] = None
-    return list(made)
+@cache
+def _chapters() -> list[list[str]]:
+    """The paragraphs of each."""
+    return [re.split(r"\n\n+", text.strip()) for _, text in sorted(topics.items()) if len(text) >= _LEAST]
 
 
-_VOCABULARY = _vocabulary()
-_WEIGHTS = list(accumulate(1 / (rank + 2) for rank in range(len(_VOCABULARY))))
+@cache
+def _lengths() -> list[int]:
+    return [len(chapter) for chapter in _chapters()]
 
 
 def prose(seed: str, size: int) -> str:
-    """As many characters of text; the same for the same seed."""
-    chance = Random(seed)  # noqa: S311 - made words
-    sentences: list[str] = []
-    length = 0
-    while length < size:
-        words = chance.choices(_VOCABULARY, cum_weights=_WEIGHTS, k=chance.randint(6, 22))
-        sentence = " ".join(words).capitalize() + ("." if chance.random() < 0.9 else "?")
-        sentences.append(sentence)
-        length += len(sentence) + 1
-    return " ".join(sentences)[:size]
+    """As many characters of text; the same for the same seed, and for another one another text."""
+    chance, text = Random(seed), ""  # noqa: S311 - no secret
+    while len(text) < size:
+        (chapter,) = chance.choices(_chapters(), _lengths())
+        start = chance.randrange(len(chapter))
+        paragraphs = chapter[start : start + 12]
+        text += "\n\n".join(chance.sample(paragraphs, len(paragraphs))) + "\n\n"
+    return text[:size]

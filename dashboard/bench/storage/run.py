@@ -1,10 +1,10 @@
 """The suite: each kind of traffic in turn, and what the tables grew by."""
 
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from datetime import timedelta
 
+import zstandard
 from django.utils import timezone
 
 from dashboard.agents.selectors import project_default
@@ -53,8 +53,8 @@ def _built_in() -> Content:
 
 def _told(name: str, content: Content, more: Mapping[str, Table]) -> Iterator[str]:
     size, rows = sum(table.size for table in more.values()), sum(table.rows for table in more.values())
-    packed = len(zlib.compress("".join(content.texts).encode(), 9))
-    yield f"{name}: {content.calls:,} turns, {content.size:,} bytes of content ({packed:,} compressed by zlib)"
+    packed = sum(len(zstandard.compress(text.encode())) for text in content.texts)
+    yield f"{name}: {content.calls:,} turns, {content.size:,} bytes of content ({packed:,} if each text is compressed)"
     yield (
         f"  {size:,} bytes, {size / content.size:.1f} × the content, {size / packed:.1f} × compressed; "
         f"{size / content.calls:,.0f} bytes and {rows / content.calls:.1f} rows a turn"

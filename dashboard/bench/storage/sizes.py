@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
+from dashboard.timeline.rollups import fold_all
+
 _TABLES = """
     SELECT coalesce(parent.relname, child.relname), sum(pg_total_relation_size(child.oid))
     FROM pg_class child
@@ -31,7 +33,9 @@ NOTHING = Table(0, 0)
 
 
 def tables() -> Mapping[str, Table]:
-    """All tables, partitions counted with their parents. Dead rows are removed before, as the database would."""
+    """All tables, partitions counted with their parents. Before, changes are counted, as the worker does every few
+    seconds, and dead rows are removed, as the database would."""
+    fold_all()
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
         cursor.execute(_TABLES)
