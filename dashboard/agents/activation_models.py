@@ -45,7 +45,9 @@ class PolicyAttachment(models.Model):
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)
     policy = models.ForeignKey("agents.Policy", on_delete=models.PROTECT, related_name="attachments")
     connection = models.ForeignKey("agents.Connection", null=True, blank=True, on_delete=models.CASCADE)
-    model = models.CharField(max_length=200, blank=True, default="", help_text="As the provider knows it.")
+    model = models.CharField(
+        max_length=200, blank=True, default="", help_text="The model name that is sent to the provider."
+    )
     provider = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:

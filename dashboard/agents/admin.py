@@ -60,11 +60,11 @@ class ConnectionAdmin(Audited):
     def spoken_to(self, connection: Connection) -> str:
         return SIMULATOR if is_simulator(connection) else connection.provider
 
-    @admin.display(description="key found in environment")
+    @admin.display(description="API key found")
     def key_in_environment(self, connection: Connection) -> str:
         return state_in_words(connection.api_key_env, connection.base_url)
 
-    @admin.display(description="how cut answers are continued")
+    @admin.display(description="continuation of truncated answers")
     def continues(self, connection: Connection) -> str:
         return connection.way_in_words()
 
@@ -117,7 +117,7 @@ class ReadOnly:
 
 class VersionsInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
     model = PolicyVersion
-    verbose_name_plural = "versions so far"
+    verbose_name_plural = "versions"
     fields = ("version", "limits", "error_policy", "rules", "created_at", "created_by")
     readonly_fields = fields
     show_change_link = True
@@ -146,12 +146,12 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         *((heading, {"fields": names}) for heading, names in POLICY_SECTIONS.items()),
     )
 
-    @admin.display(description="newest")
+    @admin.display(description="latest version")
     def latest(self, policy: Policy) -> int | None:
         version = selectors.policy_version_latest(policy=policy)
         return version.version if version else None
 
-    @admin.display(description="active")
+    @admin.display(description="active version")
     def active(self, policy: Policy) -> str:
         version = selectors.policy_version_active(policy=policy)
         return f"v{version.version}" if version else "none: only drafts"

@@ -10,7 +10,7 @@ from dashboard.agents.probes import CAN, Finding, Probe
 
 NOT_A_CHOICE = {"invalid_choice": "“%(value)s” is not one of the choices."}
 WAYS = {
-    "prefill": "as it is (llama.cpp, Ollama, Claude up to 4.5, Groq)",
+    "prefill": "plain message (llama.cpp, Ollama, Claude up to 4.5, Groq)",
     "prefix": "prefix: true on the message (DeepSeek, Mistral)",
     "continue_final_message": "continue_final_message: true (vLLM, SGLang)",
 }
@@ -24,8 +24,8 @@ BY_HINT = (
 )
 FOUND = {
     Finding.CONTINUES: "It continues a last assistant message.",
-    Finding.ECHOES: "It continues a last assistant message and sends the text again first.",
-    Finding.IGNORES: "It does not continue a last assistant message: it begins again.",
+    Finding.ECHOES: "It continues a last assistant message, but repeats the text first.",
+    Finding.IGNORES: "It does not continue a last assistant message: it starts again.",
     Finding.REFUSES: "It refuses a last assistant message.",
     Finding.UNKNOWN: "Could not tell whether it continues a last assistant message.",
 }
@@ -37,22 +37,23 @@ class Continuing(models.Model):
     prefill = models.BooleanField(
         "continues exactly",
         default=False,
-        help_text="The model goes on writing a cut answer that ends the conversation, so it needs no hint to. "
-        "Test the connection to find out; a server that cannot answers with an error, or begins again.",
+        help_text="The model continues a truncated answer in place, without a hint, when it is the last message. "
+        "Test the connection to find out: other servers return an error or start the answer again.",
     )
     prefill_way = models.CharField(
-        "how it is told to continue",
+        "continuation method",
         max_length=32,
         default="prefill",
         choices=list(WAYS.items()),
         error_messages=NOT_A_CHOICE,
-        help_text="How the last assistant message is sent. Only for connections that continue exactly.",
+        help_text="How the request marks the partial answer that the model is to continue. Used only if the connection "
+        "continues exactly.",
     )
     prefill_echo = models.BooleanField(
-        "sends the text again",
+        "repeats the text",
         default=False,
-        help_text="The server's answer begins with the text that it continues, as current llama.cpp's does. "
-        "It is then removed before the parts are joined.",
+        help_text="The server's answer starts with the text that it continues, as with current versions of llama.cpp. "
+        "Whystop removes the repeated text before it joins the parts.",
     )
     probe = models.JSONField(null=True, blank=True, editable=False)
     probed_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -19,7 +19,11 @@ from dashboard.egress import keys
 from dashboard.turns.approvals import approvals_clean
 
 #: What becomes of calls that nobody approves in time.
-OTHERWISE = {Otherwise.REFUSE: "they are refused", Otherwise.RUN: "they run", Otherwise.CANCEL: "the turn is cancelled"}
+OTHERWISE = {
+    Otherwise.REFUSE: "refuse the calls",
+    Otherwise.RUN: "run the tools",
+    Otherwise.CANCEL: "cancel the turn",
+}
 TEST = "_test"  #: the name of the button that tests a connection
 MAX_TOLD_CHARS = 200  #: of a tool's description
 #: The settings of a connection and of an agent as pages arrange them, by heading.
@@ -59,17 +63,18 @@ class KeyNameInput(forms.TextInput):
 class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
     provider = forms.ChoiceField()
     prefill_way = forms.ChoiceField(
-        label="How it is told to continue",
+        label="Continuation method",
         required=False,
         choices=list(WAYS.items()),
-        help_text="How the last assistant message is sent. Only for connections that continue exactly.",
+        help_text="How the request marks the partial answer that the model is to continue. Used only if the connection "
+        "continues exactly.",
     )
     test_model = forms.CharField(
         required=False,
         max_length=200,
         label="Model to test with",
-        help_text="“Save and test the connection” calls this model twice for a dozen tokens, with the beginning of the "
-        "answer already given. A test makes at most eight calls.",
+        help_text="“Save and test the connection” calls this model twice, for about a dozen tokens each. Each request "
+        "ends with the start of an answer. A test makes at most eight calls.",
     )
     why = why_field()
 
@@ -125,15 +130,15 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
         label="Tools that need approval",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="They run only after a person has approved their calls on the turn's page.",
+        help_text="These tools run only after a person approves the call on the turn's page.",
     )
     approve_seconds = forms.FloatField(
         label="Time to approve, in seconds",
         required=False,
-        help_text="How long the turn waits for approval. Empty: for ever.",
+        help_text="How long the turn waits for approval. Leave empty to wait without a limit.",
     )
     approve_otherwise = forms.ChoiceField(
-        label="Without approval in time",
+        label="If not approved in time",
         required=False,
         choices=[(word.value, OTHERWISE[word]) for word in Otherwise],
     )

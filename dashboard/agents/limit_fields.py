@@ -28,7 +28,7 @@ class LimitField:
 
     @property
     def span_in_words(self) -> str:
-        return f"{self.minimum:g} to {number_in_words(self.maximum)}{'' if self.whole else ', also in between'}"
+        return f"{self.minimum:g} to {number_in_words(self.maximum)}{'' if self.whole else ', decimals allowed'}"
 
 
 def number_in_words(number: float) -> str:
@@ -49,7 +49,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         "tokens",
         1,
         100_000_000,
-        "Output tokens of all attempts of the turn together, beyond which nothing is continued.",
+        "Output tokens of all attempts of the turn together. Beyond that, no answer is continued.",
         unset="4 × the first max_tokens",
     ),
     "max_total_output_chars": LimitField(
@@ -57,7 +57,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         "characters",
         1,
         100_000_000,
-        "Characters of the whole answer; it is cut there, with a notice.",
+        "Characters of the whole answer. A longer answer is cut there, with a notice.",
     ),
     "max_tool_repair_attempts": LimitField(
         LIMIT_NAMES["max_tool_repair_attempts"],
@@ -80,7 +80,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         "seconds",
         0.1,
         604_800,
-        "Time in the model and in tools; an operator's pauses do not count.",
+        "Time spent in the model and in tools. An operator's pauses do not count.",
         whole=False,
         unset="no limit",
     ),
@@ -92,7 +92,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         "times",
         1,
         8,
-        "By how much max_tokens grows when an envelope was truncated.",
+        "The factor by which max_tokens grows after a truncated envelope.",
         whole=False,
     ),
 }
@@ -104,8 +104,8 @@ RETENTION_FIELDS: Mapping[str, LimitField] = {
         "days",
         0,
         36_500,
-        "How long the bytes a provider sent are kept after a turn has ended; 0: no longer than the turn runs. "
-        "Records, attempts, texts and reasons stay.",
+        "How long the raw provider responses are kept after a turn has ended. 0 deletes them when the turn ends. "
+        "Records, attempts, texts and reasons are kept.",
         unset="for ever",
     ),
 }

@@ -76,58 +76,59 @@ class Connection(Named, Continuing):
         "address",
         max_length=500,
         validators=[validation.base_url_valid],
-        help_text="As the vendor's own client takes it: with /v1 for OpenAI, without for Anthropic and Gemini.",
+        help_text="The base URL, as the provider's own client library takes it: with /v1 for OpenAI, without it for "
+        "Anthropic and Gemini.",
     )
     api_key_env = models.CharField(
-        "key's environment variable",
+        "API key variable",
         max_length=128,
         blank=True,
         default="",
         validators=[validation.api_key_env_valid],
-        help_text="The name of the variable, such as OPENAI_API_KEY, never the key. Empty: no key is sent; "
-        "Bedrock's calls are then signed with the environment's AWS credentials.",
+        help_text="The name of the environment variable that holds the API key, such as OPENAI_API_KEY. Never enter "
+        "the key itself. Leave empty to send no key; Bedrock calls are signed with the environment's AWS credentials.",
     )
     max_output_tokens = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1, "It must be at least 1 token.")],
-        help_text="Tokens one call may ask for at most. Empty: not known.",
+        help_text="The most output tokens that one call may request. Leave empty if unknown.",
     )
     context_window = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1, "It must be at least 1 token.")],
-        help_text="Tokens of input and output together. Empty: not known.",
+        help_text="Input and output tokens of one call together. Leave empty if unknown.",
     )
     max_concurrent_calls = models.PositiveIntegerField(
-        "calls at once",
+        "concurrent calls",
         null=True,
         blank=True,
         validators=[MinValueValidator(1, "It must be at least 1 call."), MaxValueValidator(*MOST_CALLS)],
-        help_text="Calls that may be under way at the same time, of all workers together; others wait in line. "
-        "Empty: no limit.",
+        help_text="Calls in progress at the same time, across all workers. Further calls wait in a queue. "
+        "Leave empty for no limit.",
     )
     requests_per_minute = models.PositiveIntegerField(
         "calls per minute",
         null=True,
         blank=True,
         validators=[MinValueValidator(1, "It must be at least 1 call."), MaxValueValidator(*MOST_CALLS)],
-        help_text="Calls that may begin within any 60 seconds, of all workers together; others wait in line. "
-        "Empty: no limit.",
+        help_text="Calls started within any 60 seconds, across all workers. Further calls wait in a queue. "
+        "Leave empty for no limit.",
     )
     hint_role = models.CharField(
         max_length=16,
         default="system",
         choices=[("system", "system"), ("user", "user")],
         error_messages=NOT_A_CHOICE,
-        help_text="Who speaks the hint that asks for the rest of a cut answer; user where a server refuses system.",
+        help_text="The role of the hint that asks the model to continue. Select user if the server rejects system.",
     )
     max_tokens_field = models.CharField(
         max_length=32,
         default="max_tokens",
         choices=[("max_tokens", "max_tokens"), ("max_completion_tokens", "max_completion_tokens")],
         error_messages=NOT_A_CHOICE,
-        help_text="What an OpenAI-style server calls the cap; OpenAI's reasoning models want max_completion_tokens.",
+        help_text="The field that limits the output (OpenAI-style). Reasoning models need max_completion_tokens.",
     )
 
     @property
@@ -155,8 +156,8 @@ class Connection(Named, Continuing):
         agent = agents.first() if agents is not None else None
         if agent is not None:
             raise ValidationError(
-                f"The agent “{agent.name}” asks for {agent.max_tokens:,} tokens, above the {ceiling:,} this would "
-                "allow; lower its max_tokens first."
+                f"The agent “{agent.name}” requests {agent.max_tokens:,} tokens, more than the {ceiling:,} allowed. "
+                "Lower its max_tokens first."
             )
 
 
@@ -202,37 +203,37 @@ class Agent(Named):
     """A model behind a connection, what it is told and given, and the policy its turns run under."""
 
     connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="agents")
-    model = models.CharField(max_length=200, help_text="The model's name, as the provider knows it.")
+    model = models.CharField(max_length=200, help_text="The model name that is sent to the provider.")
     system_prompt = models.TextField(blank=True, default="")
-    max_tokens = models.PositiveIntegerField(help_text="Tokens one call may answer with, reasoning included.")
+    max_tokens = models.PositiveIntegerField(help_text="The most output tokens of one call, reasoning tokens included.")
     tools = models.JSONField(default=list, blank=True)
     envelope_schema = models.JSONField(
         null=True,
         blank=True,
         validators=[validation.json_schema_valid],
-        help_text="A JSON Schema the answer must satisfy. Empty: free text.",
+        help_text="The JSON Schema that the answer must satisfy. Leave empty for free text.",
     )
     policy = models.ForeignKey(
-        Policy, null=True, blank=True, on_delete=models.PROTECT, help_text="Empty: every limit at its default."
+        Policy, null=True, blank=True, on_delete=models.PROTECT, help_text="Leave empty to inherit the limits."
     )
     gateway_mode = models.CharField(
         max_length=16,
         default="continue",
         choices=[("observe", "observe"), ("continue", "continue")],
         error_messages=NOT_A_CHOICE,
-        help_text="Whether the gateway only watches this agent's calls, or continues their truncated answers.",
+        help_text="observe: the gateway only records the agent's calls. continue: it also continues truncated answers.",
     )
     breakpoints = models.JSONField(
         default=list,
         blank=True,
-        help_text="Where each of its turns holds: a list of objects with state, trigger, stop_reason, tool or "
-        'budget_below, such as [{"state": "continue_pending"}, {"budget_below": 0.1}].',
+        help_text="Where every turn of this agent pauses: a JSON list of objects with state, trigger, stop_reason, "
+        'tool or budget_below, such as [{"state": "continue_pending"}, {"budget_below": 0.1}].',
     )
     approvals = models.JSONField(
         null=True,
         blank=True,
-        help_text='Tools that run only once a person has approved: {"tools": […], "seconds": 300, "otherwise": '
-        '"refuse"}; otherwise is refuse, run or cancel.',
+        help_text='Tools that run only after a person approves the call: {"tools": […], "seconds": 300, "otherwise": '
+        '"refuse"}. “otherwise” says what happens when the time is up: refuse, run or cancel.',
     )
 
     def clean(self) -> None:

@@ -18,15 +18,15 @@ NOT_SAID = ("", "Inherit (attached policy, else default)")
 #: What each recovery does, beside its word.
 RECOVERY_WORDS = {
     RecoveryPath.MARKDOWN_FENCE: "JSON in a fenced block",
-    RecoveryPath.BRACE_WALKER: "the first whole object in prose",
-    RecoveryPath.JSONREPAIR: "mends what is broken, never an answer that was cut",
+    RecoveryPath.BRACE_WALKER: "the first complete object in prose",
+    RecoveryPath.JSONREPAIR: "repairs malformed JSON, never a truncated answer",
 }
 
 
 def limit_field(name: str) -> forms.Field:
     """A number of a policy to fill in, with its key, unit, range and default; the spec's key where it has one."""
     limit, key = LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name], spec_key_of(name)
-    none = f" Write “{NONE}” for {limit.unset}, whatever other policies set." if limit.unset else ""
+    none = f" Enter “{NONE}” for {limit.unset}, even if another policy sets a value." if limit.unset else ""
     terms = {
         "Unit": limit.unit,
         "Range": limit.span_in_words,
@@ -48,7 +48,7 @@ def handling_field(key: str) -> forms.ChoiceField:
         required=False,
         label=keyed(key.removesuffix("_error").replace("_", " ").capitalize() + " error", key),
         label_suffix="",
-        choices=[("", "As the preset, else inherit"), *decisions],
+        choices=[("", "Use the preset, else inherit"), *decisions],
     )
 
 

@@ -40,7 +40,7 @@ from dashboard.backtests.models import Backtest
 
 #: Fields about the version, not of what it says.
 ABOUT = ("name", "why", "counts", "starts_at", "backtest")
-COUNTS = (("draft", "Draft (inactive)"), ("now", "Active from now on"), ("later", "Active from a later moment"))
+COUNTS = (("draft", "Draft (inactive)"), ("now", "Active now"), ("later", "Active from a later time"))
 #: What a policy says, as its forms arrange it, by heading.
 POLICY_SECTIONS = {
     "Limits": tuple(LIMIT_FIELDS),
@@ -74,8 +74,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     preset = forms.ChoiceField(
         required=False,
         choices=[NOT_SAID, *((name, name.replace("_", " ")) for name in PRESETS)],
-        help_text=f"{listed(PRESETS_THAT_NEVER_RETRY)} sets “retry” for some errors, but its max_retries is 0: "
-        "nothing is retried unless you set a larger value below.",
+        help_text=f"{listed(PRESETS_THAT_NEVER_RETRY)} selects “retry” for some errors, but sets max_retries to 0: "
+        "nothing is retried unless you enter a larger value below.",
     )
     max_retries = forms.IntegerField(
         required=False,
@@ -83,8 +83,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         label_suffix="",
         min_value=0,
         max_value=MAX_RETRIES,
-        help_text=f"Consecutive failures at which a retry stops: 0 to {MAX_RETRIES}. Empty: as the preset says "
-        f"({', '.join(f'{name} {preset.max_retries}' for name, preset in PRESETS.items())}).",
+        help_text=f"Retries stop after this many consecutive failures: 0 to {MAX_RETRIES}. Leave empty to use the "
+        f"preset's value ({', '.join(f'{name} {preset.max_retries}' for name, preset in PRESETS.items())}).",
     )
     on_tool_error = handling_field("on_tool_error")
     on_model_error = handling_field("on_model_error")
@@ -130,19 +130,19 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         max_length=MAX_WHY,
         label="Why",
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="Kept with the version and its activation. It cannot be edited.",
+        help_text="Stored with the version and its activation. It cannot be edited later.",
     )
     counts = forms.ChoiceField(
         choices=COUNTS,
         initial="draft",
         label="Status",
-        help_text="A draft is inactive: run a backtest or a shadow run before you activate it.",
+        help_text="A draft is inactive. Run a backtest or a shadow run before you activate it.",
     )
     starts_at = forms.DateTimeField(
         required=False,
         label="From",
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        help_text="Only for a later moment, in UTC; at most a year ahead.",
+        help_text="Used only with “Active from a later time”. In UTC, at most one year ahead.",
     )
     backtest = forms.ModelChoiceField(Backtest.objects.all(), required=False, widget=forms.HiddenInput)
 

@@ -26,28 +26,28 @@ class Addresses(forms.CharField):
             try:
                 validate_email(part)
             except ValidationError as error:
-                raise ValidationError(f"“{part}” is no e-mail address.") from error
+                raise ValidationError(f"“{part}” is not an e-mail address.") from error
         return list(dict.fromkeys(parts))
 
 
 class AlertForm(forms.ModelForm):  # type: ignore[type-arg]
     """`values`: what there is of each of DIMENSIONS, to choose from."""
 
-    emails = Addresses(label="E-mail to", required=False, help_text="One address a line.")
+    emails = Addresses(label="E-mail to", required=False, help_text="One address per line.")
 
     class Meta:
         model = Alert
         fields = FIELDS
-        labels: ClassVar = {"window_minutes": "Window", "least_turns": "Fewest turns"}
+        labels: ClassVar = {"window_minutes": "Window", "least_turns": "Minimum turns"}
         widgets: ClassVar = {
             "name": forms.TextInput(attrs={"placeholder": "Answers are cut off", "autocomplete": "off"}),
             "number": forms.NumberInput(attrs={"min": 0, "step": "any"}),
             "least_turns": forms.NumberInput(attrs={"min": 0}),
         }
         help_texts: ClassVar = {
-            "number": "Percent for rates, rises and falls.",
-            "window_minutes": "Turns count from when they started: choose more than a turn takes.",
-            "least_turns": "With fewer ended turns in the window, a rate or a rise is not judged.",
+            "number": "In percent for rates, rises and falls.",
+            "window_minutes": "A turn counts from its start. Choose a window longer than a turn takes.",
+            "least_turns": "With fewer ended turns in the window, a rate or a change is not evaluated.",
         }
         error_messages: ClassVar = {"name": {"required": "Give the alert a name."}}
 

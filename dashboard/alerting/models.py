@@ -39,7 +39,7 @@ class Alert(models.Model):
     #: minutes of the time that is judged
     window_minutes = models.PositiveIntegerField("window", choices=list(WINDOWS.items()), default=15)
     #: turns that must have ended in the window, or nothing is judged by it
-    least_turns = models.PositiveIntegerField("fewest turns", default=1, validators=[MaxValueValidator(1_000_000)])
+    least_turns = models.PositiveIntegerField("minimum turns", default=1, validators=[MaxValueValidator(1_000_000)])
     agent = models.CharField(max_length=200, blank=True, default="")  #: name of the agent
     provider = models.CharField(max_length=200, blank=True, default="")
     model = models.CharField(max_length=200, blank=True, default="")

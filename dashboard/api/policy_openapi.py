@@ -71,8 +71,8 @@ def envelope_schema() -> dict[str, Any]:
             "recovery": {
                 "type": "array",
                 "items": paths,
-                "description": "How JSON is looked for in an answer that is not JSON as it is. No path costs a retry; "
-                "`jsonrepair`, off by default, also mends what is broken, but never an answer that was cut.",
+                "description": "How JSON is recovered from an answer that is not valid JSON. No path costs a retry. "
+                "`jsonrepair`, off by default, also repairs malformed JSON, but never a truncated answer.",
             }
         },
         "additionalProperties": False,

@@ -13,37 +13,39 @@ from dashboard.turns.breakpoints import ENTERING, KNOWN
 
 
 class NewConnection(Body):
-    """One endpoint of a provider. The key stays in the environment: only its variable is named."""
+    """One endpoint of a provider. The API key stays in an environment variable; only its name is stored."""
 
     name: Text = Field(examples=["near"])
-    provider: Text = Field(description="Its API dialect.", examples=["openai"])
-    base_url: Text = Field(description="As the vendor's client takes it.", examples=["http://127.0.0.1:8400/v1"])
-    api_key_env: Text | None = Field(
-        default=None, description="The variable that holds the key.", examples=["OPENAI_API_KEY"]
+    provider: Text = Field(description="The API dialect of the endpoint.", examples=["openai"])
+    base_url: Text = Field(
+        description="The base URL, as the provider's own client takes it.", examples=["http://127.0.0.1:8400/v1"]
     )
-    max_output_tokens: int | None = Field(default=None, description="Tokens one call may ask for at most.")
-    context_window: int | None = Field(default=None, description="Tokens of input and output together.")
+    api_key_env: Text | None = Field(
+        default=None, description="The environment variable that holds the API key.", examples=["OPENAI_API_KEY"]
+    )
+    max_output_tokens: int | None = Field(default=None, description="The most output tokens that one call may request.")
+    context_window: int | None = Field(default=None, description="Input and output tokens of one call together.")
     max_concurrent_calls: int | None = Field(
-        default=None, description="Calls under way at the same time, of all workers; others wait in line."
+        default=None, description="Calls in progress at the same time, across all workers. Further calls wait."
     )
     requests_per_minute: int | None = Field(
-        default=None, description="Calls that begin within any 60 seconds, of all workers; others wait in line."
+        default=None, description="Calls started within any 60 seconds, across all workers. Further calls wait."
     )
     hint_role: Literal["system", "user"] | None = Field(
         default=None, description="The role of the message that asks to continue."
     )
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = Field(
-        default=None, description="The name of the cap on an OpenAI-style server."
+        default=None, description="The request field that limits the output, for OpenAI-style servers."
     )
     prefill: bool | None = Field(
-        default=None, description="The model goes on writing a cut answer that ends the conversation, without a hint."
+        default=None, description="The model continues a truncated answer in place when it is the last message."
     )
     prefill_way: Literal["prefill", "prefix", "continue_final_message"] | None = Field(
         default=None,
         description="How an OpenAI-style server is asked to continue: by the message alone, or by a request field.",
     )
     prefill_echo: bool | None = Field(
-        default=None, description="The server sends the text that it continues again, at the start of its answer."
+        default=None, description="The server repeats the text that it continues at the start of its answer."
     )
 
 
@@ -76,9 +78,9 @@ class NewPolicy(PolicyDraft):
     """The first version of a new policy, or the next version of one that has this name."""
 
     name: Text = Field(examples=["patient"])
-    why: Text | None = Field(default=None, max_length=500, description="Kept with the version, for who asks later.")
+    why: Text | None = Field(default=None, max_length=500, description="The reason. It is stored with the version.")
     activate: bool | None = Field(
-        default=None, description="Whether it is activated at once; false: it is a draft. Left out: true."
+        default=None, description="true (the default): activate the version at once. false: save it as a draft."
     )
     backtest: Id | None = Field(
         default=None,
@@ -93,12 +95,12 @@ class Activate(Body):
     version: int = Field(ge=1, le=2_000_000_000, examples=[2])
     why: Text | None = Field(default=None, max_length=500)
     starts_at: Annotated[datetime, Strict(False)] | None = Field(
-        default=None, description="From when on, with its time zone; left out: now.", examples=["2030-01-31T12:00:00Z"]
+        default=None, description="The start time, with its time zone. Default: now.", examples=["2030-01-31T12:00:00Z"]
     )
 
 
 class Breakpoint(Body):
-    """Where a turn shall hold. All that is set must match."""
+    """A condition that pauses a turn. All fields that are set must match."""
 
     state: str | None = Field(default=None, description="Entering a deciding state: " + ", ".join(KNOWN["state"]) + ".")
     trigger: str | None = Field(default=None, description="Entering one by: " + ", ".join(ENTERING) + ".")
@@ -107,40 +109,44 @@ class Breakpoint(Body):
     )
     tool: str | None = Field(default=None, description="The model calls this tool.")
     budget_below: float | None = Field(
-        default=None, description="Once when less than this part of any budget is left, above 0 and at most 1."
+        default=None, description="Once, when less than this fraction of any budget is left: above 0, at most 1."
     )
 
 
 class Approvals(Body):
-    """Tools that run only once a person has approved of their calls."""
+    """Tools that run only after a person approves the call."""
 
     tools: list[Text] = Field(description="Names of tools of the agent.", examples=[["calculator"]])
-    seconds: float | None = Field(default=None, description="How long that is waited for; left out: for ever.")
-    otherwise: Literal["refuse", "run", "cancel"] | None = Field(default=None, description="What happens then.")
+    seconds: float | None = Field(default=None, description="How long the turn waits for approval. Default: no limit.")
+    otherwise: Literal["refuse", "run", "cancel"] | None = Field(
+        default=None, description="What happens when the time is up."
+    )
 
 
 class NewAgent(Body):
-    """A model behind a connection, with what it is told and given."""
+    """A model behind a connection, with its prompt, tools and policy."""
 
     name: Text = Field(examples=["writer"])
     connection: Text = Field(description="A connection's name.", examples=["near"])
     model: Text = Field(examples=["sim-essay"])
     system_prompt: Text | None = None
-    max_tokens: int = Field(description="Tokens one call may answer with, reasoning included.", examples=[150])
+    max_tokens: int = Field(description="The most output tokens of one call, reasoning included.", examples=[150])
     tools: list[Text] | None = Field(
-        default=None, description="Names of tools; server.tool for one of an MCP server.", examples=[["calculator"]]
+        default=None,
+        description="Names of tools. The name of an MCP server's tool is server.tool.",
+        examples=[["calculator"]],
     )
-    envelope_schema: Object | None = Field(default=None, description="A JSON Schema the answer must satisfy.")
-    policy: Text | None = Field(default=None, description="A policy's name; its active version is used.")
+    envelope_schema: Object | None = Field(default=None, description="The JSON Schema that the answer must satisfy.")
+    policy: Text | None = Field(default=None, description="The name of a policy. Its active version is used.")
     gateway_mode: Literal["observe", "continue"] | None = None
-    breakpoints: list[Breakpoint] | None = Field(default=None, description="Where each of its turns holds.")
+    breakpoints: list[Breakpoint] | None = Field(default=None, description="Where every turn of the agent pauses.")
     approvals: Approvals | None = None
 
 
 class Overrides(Body):
-    """What takes the place of the agent's and the policy's own words."""
+    """Settings that replace those of the agent and its policy."""
 
-    max_tokens: int | None = Field(default=None, description="Tokens of one call.", examples=[400])
+    max_tokens: int | None = Field(default=None, description="The most output tokens of one call.", examples=[400])
     limits: Limits | None = None
     error_policy: ErrorPolicy | None = None
     tool_calls_on_truncation: Text | None = None
@@ -160,14 +166,14 @@ class NewTurn(Body):
     """One input for an agent."""
 
     agent: Text = Field(examples=["writer"])
-    input: str = Field(description="What the user says.", examples=["Tell me about rivers."])
+    input: str = Field(description="The user's prompt.", examples=["Tell me about rivers."])
     overrides: Overrides | None = None
     breakpoints: list[Breakpoint] | None = None
     documents: list[Document] | None = Field(
-        default=None, description="Texts for the tool search_documents; at most 50, of 1,000,000 characters together."
+        default=None, description="Texts for the tool search_documents: at most 50, with 1,000,000 characters together."
     )
     conversation: Id | None = Field(
-        default=None, description="The conversation that it continues. It starts when the earlier turns have ended."
+        default=None, description="The conversation to continue. The turn starts when the earlier turns have ended."
     )
 
 
@@ -176,12 +182,12 @@ class NewConversation(Body):
 
     agent: Text = Field(examples=["writer"])
     token_budget: int | None = Field(
-        default=None, description="Input and output tokens of all its turns together; left out: none."
+        default=None, description="Input and output tokens of all turns together. Default: no budget."
     )
 
 
 class Budget(Body):
-    """What a conversation may use."""
+    """The token budget of a conversation."""
 
     token_budget: int | None = Field(description="null: no budget.", examples=[20_000])
 
@@ -190,11 +196,11 @@ class Message(Body):
     """One message of the conversation."""
 
     role: Literal["user", "assistant"]
-    text: str = Field(validation_alias=AliasChoices("text", "content"), description="`content` is taken as well.")
+    text: str = Field(validation_alias=AliasChoices("text", "content"), description="Also accepted as `content`.")
 
 
 class ChangedRequest(Body):
-    """What the next request asks with."""
+    """Changes to the next request."""
 
     system_prompt: str | None = None
     messages: list[Message] | None = Field(default=None, description="The whole conversation.")
@@ -202,38 +208,38 @@ class ChangedRequest(Body):
 
 
 class SuppliedResult(Body):
-    """A result in place of a tool's."""
+    """A result supplied in place of running the tool."""
 
     call_id: str
     result: Any = Field(description="Text, or JSON that the model reads as text.")
 
 
 class ChangedCall(Body):
-    """Other arguments for a tool call that has not run; a broken one becomes whole by them."""
+    """New arguments for a tool call that has not run. They also repair a broken call."""
 
     call_id: str
     arguments: Object
 
 
 class GivenCall(Body):
-    """A tool call of an answer that is given in the model's place."""
+    """A tool call of an injected response."""
 
     name: Text
     arguments: Object = {}
 
 
 class GivenAnswer(Body):
-    """An answer in the model's place, to its next call or the one in flight; it costs nothing and is marked."""
+    """A response injected in place of the model's next or current one. It costs nothing and is marked."""
 
     text: Text = ""
     tool_calls: list[GivenCall] = []
     stop_reason: Text | None = Field(
-        default=None, description="Left out: tool_call where there are calls, else end_turn.", examples=["end_turn"]
+        default=None, description="Default: tool_call if there are calls, else end_turn.", examples=["end_turn"]
     )
 
 
 class Control(Body):
-    """What an operator does to a running or held turn; the changes apply from the next judgement and request on."""
+    """An operator's action on a running or held turn. Changes apply from the next decision and request."""
 
     action: Literal["hold", "release", "step", "refuse", "change"] = Field(
         description="refuse: release, with an error in place of each call that waits for approval."
@@ -248,7 +254,7 @@ class Control(Body):
     run_to: str | None = Field(
         default=None, description="With release: hold once more on entering this state: " + listed(KNOWN["state"]) + "."
     )
-    breakpoints: list[Breakpoint] | None = Field(default=None, description="In place of those there are.")
+    breakpoints: list[Breakpoint] | None = Field(default=None, description="These replace the current breakpoints.")
     expected_seq: int | None = Field(
         default=None,
         description="The last record that you have seen. If there are newer ones, the response "
@@ -257,7 +263,7 @@ class Control(Body):
 
 
 class NewComment(Body):
-    """What is said about a transition of a turn."""
+    """A comment on a transition of a turn, or on the turn."""
 
     text: Text = Field(description="At most 4,000 characters.")
-    transition: int = Field(default=0, description="Its number, from 1; 0: the turn as a whole.")
+    transition: int = Field(default=0, description="The number of the transition, from 1. 0: the whole turn.")

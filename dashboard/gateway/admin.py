@@ -25,7 +25,8 @@ class ScopeForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         max_length=30_000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="One to a line: an agent, connection/model, connection/*, or otlp for traces. Empty: everything.",
+        help_text="One per line: an agent, connection/model, connection/*, or otlp for traces. "
+        "Leave empty to allow everything.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -51,7 +52,7 @@ class GatewayKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     readonly_fields = ("prefix", "created_by", "created_at", "revoked_at", "last_used_at")
     actions = ("revoke",)
 
-    @admin.action(description="Revoke the chosen keys", permissions=["change"])
+    @admin.action(description="Revoke selected keys", permissions=["change"])
     def revoke(self, request: HttpRequest, keys: QuerySet[GatewayKey]) -> None:
         by = cast("User", request.user)
         closed = sum(key_revoke(project=key.project, by=by, key_id=key.pk) for key in keys)

@@ -39,7 +39,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"auto_id": "key-%s", **kwargs})
-        self.fields["mode"].choices = [("", "as the agent says"), ("observe", "observe"), ("continue", "continue")]  # type: ignore[attr-defined]
+        self.fields["mode"].choices = [("", "inherit from the agent"), ("observe", "observe"), ("continue", "continue")]  # type: ignore[attr-defined]
         self.fields["mode"].label = "Mode"
         self.fields["default_connection"].label = "Files and batches"
         self.fields["default_connection"].empty_label = "the only connection that takes them"  # type: ignore[attr-defined]
@@ -78,7 +78,7 @@ class AliasForm(forms.Form):
         label="Model",
         max_length=200,
         required=False,
-        widget=forms.TextInput(attrs={"placeholder": "the name itself", "autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"placeholder": "same as the alias", "autocomplete": "off"}),
     )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:

@@ -72,7 +72,7 @@ class GatewayKey(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)
-    name = models.CharField(max_length=80, help_text="What uses it.")
+    name = models.CharField(max_length=80, help_text="What the key is used for.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     prefix = models.CharField(max_length=12, editable=False)  #: the first characters, to tell keys apart
     #: What it may call, as callers write it: `agent`, `connection/model`, `connection/*`, `otlp`. Empty: everything.
@@ -82,13 +82,13 @@ class GatewayKey(models.Model):
         blank=True,
         default="",
         choices=MODES,
-        help_text="What the gateway does with its calls, whatever an agent says. Empty: as the agent says.",
+        help_text="Replaces the gateway mode of the agent for calls with this key. Leave empty to use the agent's.",
     )
     requests_per_minute = models.PositiveIntegerField(
         "calls per minute",
         null=True,
         blank=True,
-        help_text="Calls that may begin within 60 seconds. Empty: no limit.",
+        help_text="Calls started within any 60 seconds. Leave empty for no limit.",
         validators=[
             MinValueValidator(1, "It must be at least 1; leave it empty for no limit."),
             MaxValueValidator(MOST_REQUESTS, "It must be at most 1,000,000; leave it empty for no limit."),
@@ -100,15 +100,25 @@ class GatewayKey(models.Model):
         blank=True,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text="Where files and batches go, which name no model.",
+        help_text="The connection for files and batches, whose requests name no model.",
     )
-    tokens_per_minute = _tokens("tokens per minute", "Tokens, in and out, within 60 seconds. Empty: no limit.")
-    tokens_per_day = _tokens("tokens per day", "Within a day (UTC). Empty: no limit.")
-    tokens_per_month = _tokens("tokens per month", "Within a calendar month (UTC). Empty: no limit.")
-    tokens_in_total = _tokens("tokens in total", "In the key's whole life. Empty: no limit.")
-    dollars_per_day = _dollars("dollars per day", "US dollars at list prices, within a day (UTC). Empty: no limit.")
-    dollars_per_month = _dollars("dollars per month", "Within a calendar month (UTC). Empty: no limit.")
-    dollars_in_total = _dollars("dollars in total", "In the key's whole life. Empty: no limit.")
+    tokens_per_minute = _tokens(
+        "tokens per minute", "Input and output tokens within any 60 seconds. Leave empty for no limit."
+    )
+    tokens_per_day = _tokens("tokens per day", "Input and output tokens per day (UTC). Leave empty for no limit.")
+    tokens_per_month = _tokens(
+        "tokens per month", "Input and output tokens per calendar month (UTC). Leave empty for no limit."
+    )
+    tokens_in_total = _tokens(
+        "tokens in total", "Input and output tokens over the life of the key. Leave empty for no limit."
+    )
+    dollars_per_day = _dollars("dollars per day", "US dollars at list prices, per day (UTC). Leave empty for no limit.")
+    dollars_per_month = _dollars(
+        "dollars per month", "US dollars at list prices, per calendar month (UTC). Leave empty for no limit."
+    )
+    dollars_in_total = _dollars(
+        "dollars in total", "US dollars at list prices, over the life of the key. Leave empty for no limit."
+    )
     created_at = models.DateTimeField(editable=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
@@ -171,13 +181,16 @@ class Alias(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)
-    name = models.CharField(max_length=200, help_text="What callers write as model.")
+    name = models.CharField(max_length=200, help_text="The model name that callers send.")
     agent = models.ForeignKey("agents.Agent", null=True, blank=True, on_delete=models.CASCADE, related_name="aliases")
     connection = models.ForeignKey(
         "agents.Connection", null=True, blank=True, on_delete=models.CASCADE, related_name="aliases"
     )
     model = models.CharField(
-        max_length=200, blank=True, default="", help_text="At the connection. Empty: the name itself."
+        max_length=200,
+        blank=True,
+        default="",
+        help_text="The model name at the connection. Leave empty to use the alias.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -208,7 +221,7 @@ class Alias(models.Model):
         if (self.agent is None) == (self.connection is None):
             raise ValidationError("The target of an alias is either an agent or a connection: choose one.")
         if self.agent is not None and self.model:
-            raise ValidationError({"model": "An agent has its model; leave this empty."})
+            raise ValidationError({"model": "An agent sets its own model. Leave this field empty."})
         if not self.name.isprintable():
             raise ValidationError({"name": "It contains a line break or another invisible character. Remove it."})
         if self.connection is not None and not is_model(self.model or self.name):
@@ -216,11 +229,11 @@ class Alias(models.Model):
             raise ValidationError({field: f"“{self.model or self.name}” cannot be the name of a model."})
         taken = Alias.objects.filter(project=self.project_id, name=self.name).exclude(pk=self.pk)
         if taken.exists():
-            raise ValidationError({"name": f"The alias “{self.name}” is there already; choose another name."})
+            raise ValidationError({"name": f"The alias “{self.name}” exists already. Choose another name."})
         from dashboard.agents.models import Agent
 
         if Agent.objects.filter(project=self.project_id, name=self.name).exists():
-            raise ValidationError({"name": f"“{self.name}” is an agent, which callers may name as it is."})
+            raise ValidationError({"name": f"“{self.name}” is an agent. Callers can use its name without an alias."})
 
 
 class GatewayCall(models.Model):

@@ -12,10 +12,10 @@ class Signature(models.TextChoices):
 
     OWN = "own", "signed by this installation"
     KNOWN = "known", "signed by a known installation"
-    SENDER = "sender", "as the sender of a trace tells it"
+    SENDER = "sender", "as reported by the sender of a trace"
     UNKNOWN = "unknown", "signed by an unknown key"
     UNSIGNED = "unsigned", "not signed"
-    BROKEN = "broken", "signature broken: the file was changed after it was signed"
+    BROKEN = "broken", "signature invalid: the file was changed after it was signed"
 
 
 CHANGED = "The file was changed after it was signed"

@@ -21,7 +21,7 @@ from dashboard.turns.models import Turn
 
 MAX_CHARS = 1_000_000  #: of one text
 MESSAGES = 40  #: the last messages of a conversation, which can be rewritten
-AS_IT_IS = ("", "as it is")
+AS_IT_IS = ("", "unchanged")
 
 
 class Area(forms.CharField):
@@ -55,17 +55,17 @@ class OperateForm(forms.Form):
     max_tokens = forms.IntegerField(
         label="max_tokens",
         required=False,
-        help_text="Of one call, in tokens.",
+        help_text="The most output tokens of one call.",
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),
     )
     model = forms.CharField(label="Model", required=False, max_length=200)
     system_prompt = area("System prompt", rows=3)
-    answer_text = area("Text", rows=3, help_text="Used as the next model response; it costs nothing.")
-    answer_calls = json_area("Tool calls", help_text='A list such as [{"name": "calculator", "arguments": {}}].')
+    answer_text = area("Text", rows=3, help_text="Used as the next model response, at no cost.")
+    answer_calls = json_area("Tool calls", help_text='A JSON list such as [{"name": "calculator", "arguments": {}}].')
     answer_reason = forms.ChoiceField(
-        label="Stops by",
+        label="Stop reason",
         required=False,
-        choices=[("", "what it says"), *((word, word.replace("_", " ")) for word in ANSWERING)],
+        choices=[("", "from the response"), *((word, word.replace("_", " ")) for word in ANSWERING)],
     )
 
     def __init__(self, turn: Turn, snapshot: Snapshot, data: Mapping[str, Any] | None = None) -> None:
@@ -87,7 +87,7 @@ class OperateForm(forms.Form):
             self.fields[f"message_{place}"] = area(f"{place} · {role}", rows=2)
         for number in range(len(self.calls)):
             self.fields[f"arguments_{number}"] = json_area("Arguments")
-            self.fields[f"result_{number}"] = area("Result, in place of running it", rows=2)
+            self.fields[f"result_{number}"] = area("Result (the tool is not run)", rows=2)
         for name in self.changed_data if sent else ():
             self.fields[name].widget.attrs["data-typed"] = "yes"
 

@@ -38,13 +38,13 @@ class ShareLinkAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     readonly_fields = fields
     actions = ("revoke",)
 
-    @admin.display(description="stands")
+    @admin.display(description="status")
     def standing(self, link: ShareLink) -> str:
         if link.revoked_at:
             return "revoked"
         return "open" if link.expires_at > timezone.now() else "expired"
 
-    @admin.action(description="Revoke the chosen links", permissions=["delete"])
+    @admin.action(description="Revoke selected links", permissions=["delete"])
     def revoke(self, request: HttpRequest, links: QuerySet[ShareLink]) -> None:
         by = cast("User", request.user)
         closed = sum(link_revoke(link=link, by=by) for link in links)

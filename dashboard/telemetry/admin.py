@@ -20,7 +20,7 @@ class DestinationAdmin(Audited):
               "sent", "refused", "dropped", "last_sent_at", "fault", "fault_at")  # fmt: skip
     readonly_fields = ("key_in_environment", "sent", "refused", "dropped", "last_sent_at", "fault", "fault_at")
 
-    @admin.display(description="key in the environment")
+    @admin.display(description="API key found")
     def key_in_environment(self, destination: Destination) -> str:
         return state_in_words(destination.key_env, destination.endpoint)
 

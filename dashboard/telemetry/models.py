@@ -19,18 +19,25 @@ class Destination(models.Model):
     endpoint = models.CharField(
         max_length=2000,
         validators=[base_url_valid],
-        help_text="Without the path: /v1/traces and /v1/metrics are added, as OTEL_EXPORTER_OTLP_ENDPOINT has it.",
+        help_text="The base URL. Whystop appends /v1/traces and /v1/metrics, as for OTEL_EXPORTER_OTLP_ENDPOINT.",
     )
     key_env = models.CharField(
-        "key variable", max_length=200, blank=True, default="", help_text="The environment variable that holds a key."
+        "API key variable",
+        max_length=200,
+        blank=True,
+        default="",
+        help_text="The name of the environment variable that holds the key. Leave empty for no key.",
     )
     key_header = models.CharField(
-        max_length=100, default="authorization", help_text="“authorization” sends it as a bearer token."
+        "API key header",
+        max_length=100,
+        default="authorization",
+        help_text="“authorization” sends the key as a bearer token. Any other header sends the key alone.",
     )
     content = models.BooleanField(
-        "send texts", default=False, help_text="Messages, answers, and arguments and results of tools too."
+        "send content", default=False, help_text="Also send messages, answers, and tool arguments and results."
     )
-    metrics = models.BooleanField("send metrics", default=True, help_text="As deltas, with each batch.")
+    metrics = models.BooleanField("send metrics", default=True, help_text="Send the metrics of each batch, as deltas.")
     enabled = models.BooleanField(default=True)  #: whether turns are sent
     from_environment = models.BooleanField(default=False, editable=False)  #: WHYSTOP_OTLP_ENDPOINT says it
 

@@ -27,7 +27,7 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def place(self, server: McpServer) -> str:
         return server.url or " ".join([server.command, *server.args])
 
-    @admin.display(description="key found in environment")
+    @admin.display(description="API key found")
     def key_in_environment(self, server: McpServer) -> str:
         return state_in_words(server.key_env, server.url if server.transport == "http" else "")
 
@@ -35,7 +35,7 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def number_of_tools(self, server: McpServer) -> int:
         return len(server.tools)
 
-    @admin.display(description="tools it offers")
+    @admin.display(description="tools offered")
     def offers(self, server: McpServer) -> SafeString | str:
         if not server.tools:
             return "none known yet: save, and look for tools"

@@ -10,10 +10,10 @@ from dashboard.agents.json_fields import read_fields_strictly
 from dashboard.tools.models import McpServer
 
 STDIO_WORDS = {
-    True: "Commands are allowed here (WHYSTOP_MCP_STDIO=1): whoever may edit this form can run programs on its "
-    "machine.",
-    False: "Commands are not allowed here: start Whystop with WHYSTOP_MCP_STDIO=1 to allow them. Whoever may edit this "
-    "form could then run programs on its machine.",
+    True: "Commands are allowed (WHYSTOP_MCP_STDIO=1). Anyone who can edit this form can run programs on the "
+    "machine that Whystop runs on.",
+    False: "Commands are not allowed. To allow them, start Whystop with WHYSTOP_MCP_STDIO=1. Anyone who can edit this "
+    "form can then run programs on the machine that Whystop runs on.",
 }
 
 

@@ -26,12 +26,12 @@ class McpServer(Named):
     name = models.CharField(
         max_length=24,
         validators=[validation.server_name_valid],
-        help_text="Letters, digits and dashes. Agents choose its tools as name.tool.",
+        help_text="Letters, digits and hyphens. Agents select its tools as name.tool.",
     )
     transport = models.CharField(
         max_length=8,
         default="http",
-        choices=[("http", "http: at an address"), ("stdio", "stdio: a command Whystop runs")],
+        choices=[("http", "http: a server at a URL"), ("stdio", "stdio: a command that Whystop runs")],
         error_messages=NOT_A_CHOICE,
     )
     url = models.CharField(
@@ -39,40 +39,40 @@ class McpServer(Named):
         max_length=500,
         blank=True,
         default="",
-        help_text="Of its streamable HTTP endpoint, such as http://127.0.0.1:8000/mcp.",
+        help_text="The URL of its streamable HTTP endpoint, such as http://127.0.0.1:8000/mcp.",
     )
     command = models.CharField(
-        max_length=500, blank=True, default="", help_text="The program to run, without a shell. For stdio only."
+        max_length=500, blank=True, default="", help_text="The program to run, without a shell. Used only with stdio."
     )
     args = models.JSONField(
         "arguments",
         default=list,
         blank=True,
         validators=[validation.args_valid],
-        help_text='A JSON list of texts, such as ["--root", "/srv"]. For stdio only.',
+        help_text='A JSON list of strings, such as ["--root", "/srv"]. Used only with stdio.',
     )
     key_env = models.CharField(
-        "key's environment variable",
+        "API key variable",
         max_length=128,
         blank=True,
         default="",
         validators=[api_key_env_valid],
-        help_text="The name of the variable, never the key. http: its value is sent in the header below. stdio: the "
-        "variable is handed to the program, which sees no other of ours. Empty: no key.",
+        help_text="The name of the environment variable that holds the key. Never enter the key itself. http: the key "
+        "is sent in the header below. stdio: the variable is passed to the program. Leave empty for no key.",
     )
     key_header = models.CharField(
-        "key's header",
+        "API key header",
         max_length=64,
         default="Authorization",
         validators=[validation.header_valid],
-        help_text="Authorization sends “Bearer” and the key; any other header sends the key alone. For http only.",
+        help_text="Authorization sends “Bearer” and the key. Other headers send the key alone. Used only with http.",
     )
     timeout = models.FloatField(
         default=30.0,
         validators=[MinValueValidator(0.1), MaxValueValidator(MAX_SECONDS)],
-        help_text="Seconds for one call of a tool, connecting included.",
+        help_text="The time limit of one tool call in seconds, including the time to connect.",
     )
-    enabled = models.BooleanField(default=True, help_text="Whether agents may use its tools.")
+    enabled = models.BooleanField(default=True, help_text="Agents can use the tools of this server.")
     #: `[{name, description, schema, idempotent, read_only}]`, as it offered them at `refreshed_at`.
     tools = ExactJSONField(default=list, blank=True, editable=False)
     refreshed_at = models.DateTimeField(null=True, blank=True, editable=False)

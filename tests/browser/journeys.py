@@ -1,11 +1,12 @@
 """What people do, in steps that tests are made of."""
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 LONG = 60_000  #: ms, for a turn to end
 UNDER_WAY = ("queued", "running")
@@ -15,6 +16,21 @@ DROP = """([text, name]) => {
   for (const kind of ["dragenter", "dragover", "drop"])
     document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true }));
 }"""
+
+
+class Clicks:
+    """Clicks, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def on(self, place: Page | Locator, role: str, name: str | re.Pattern[str]) -> None:
+        """The one element of `place` that has this role and name."""
+        self.at(place.get_by_role(role, name=name))  # type: ignore[arg-type]
+
+    def at(self, element: Locator) -> None:
+        self.count += 1
+        element.click()
 
 
 def ask(page: Page, agent: str, prompt: str, *, max_tokens: int | None = None) -> None:

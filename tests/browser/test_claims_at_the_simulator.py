@@ -67,9 +67,7 @@ def test_once_a_test_of_the_connection_finds_exact_continuation_the_verdict_name
     page.goto(f"/admin/agents/connection/{made['id']}/change/")
     page.get_by_label("Model to test with").fill("sim-prefill-echo")
     page.get_by_role("button", name="Save and test the connection").click()
-    expect(page.locator("body")).to_contain_text(
-        "It continues a last assistant message and sends the text again first."
-    )
+    expect(page.locator("body")).to_contain_text("It continues a last assistant message, but repeats the text first.")
     turn = played(page, agent(page, "sim-prefill-echo", connection=name, max_tokens=150), "Exactly?")
     page.goto(turn)
     said = page.request.get(f"/api/v1/turns/{turn.rstrip('/').rsplit('/', 1)[1]}").json()["verdict"]

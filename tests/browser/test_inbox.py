@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.journeys import api, played, until
+from tests.browser.journeys import Clicks, api, played, until
 from tests.browser.test_operating import agent
 
 TOLD = """() => {
@@ -37,21 +37,23 @@ def test_an_approval_is_given_from_any_page_in_two_clicks(page: Page):
     turn = asking(page, "Approve this from the inbox.")
     expect(page.locator("#inbox-badge")).to_have_text(f"{before + 1} waiting")
     expect(page).to_have_title(f"({before + 1}) Glossary – Whystop")
-    page.get_by_role("link", name="Inbox").click()  # 1
+    clicks = Clicks()
+    clicks.on(page, "link", "Inbox")
     waiting = page.locator("#inbox .entry", has_text="Approve this from the inbox.")
     expect(waiting).to_contain_text("Approval needed")
     expect(waiting).to_contain_text("calculator")
     expect(waiting.locator("[data-deadline]")).to_have_text(re.compile(r"1\d:\d\d left"))
     expect(waiting).to_contain_text("left, then they are refused")
-    waiting.get_by_role("button", name="Approve").click()  # 2
+    clicks.on(waiting, "button", "Approve")
     expect(waiting).to_have_count(0)
     expect(page).to_have_title(f"({before}) Inbox – Whystop" if before else "Inbox – Whystop")
     ends = f"/api/v1{turn}"
     until(page, lambda: page.request.get(ends).json()["status"] == "completed", "it does not go on", every=200)
+    assert clicks.count == 2
 
 
-def test_two_windows_show_the_same_and_the_second_to_decide_is_told(page: Page, new_page: NewPage):
-    other = new_page()
+def test_two_windows_show_the_same_and_each_decides_in_one_click_the_second_too_late(page: Page, new_page: NewPage):
+    other, clicks = new_page(), Clicks()
     page.goto("/inbox")
     other.goto("/inbox")
     asking(page, "Two look at this.")
@@ -59,11 +61,12 @@ def test_two_windows_show_the_same_and_the_second_to_decide_is_told(page: Page, 
     expect(mine).to_be_visible()
     expect(theirs).to_be_visible()
     other.locator("#inbox-socket").evaluate("socket => htmx.remove(socket)")  # it hears no more: it is the slower one
-    mine.get_by_role("button", name="Refuse").click()
+    clicks.on(mine, "button", "Refuse")
     expect(mine).to_have_count(0)
-    theirs.get_by_role("button", name="Approve").click()
+    clicks.on(theirs, "button", "Approve")
     expect(other.locator("#inbox .entry", has_text="This turn has ended already")).to_have_count(0)
     expect(theirs).to_have_count(0)  # its turn has ended, so the page is read again
+    assert clicks.count == 2
 
 
 def test_a_time_out_stays_in_the_inbox_until_somebody_has_seen_it(page: Page):

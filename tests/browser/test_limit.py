@@ -5,18 +5,7 @@ import re
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import PHONE, NewPage
-from tests.browser.journeys import LONG, played, scrolls_sideways
-
-
-class Clicks:
-    """Clicks, and counts them."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def on(self, page: Page, role: str, name: str | re.Pattern[str]) -> None:
-        self.count += 1
-        page.get_by_role(role, name=name).click()  # type: ignore[arg-type]
+from tests.browser.journeys import LONG, Clicks, played, scrolls_sideways
 
 
 def test_from_the_timeline_to_a_limit_that_is_proven_and_changed_in_three_clicks(page: Page):

@@ -121,7 +121,7 @@ def test_calls_wait_for_approval_with_their_time_and_run_as_they_were_changed(pa
     expect(page.locator(".approval")).to_contain_text("left, then they are refused")
     drawer(page)
     page.get_by_label("Arguments").first.fill('{"expression": "20+3"}')
-    page.get_by_label("Result, in place of running it").last.fill("as I say")
+    page.get_by_label("Result (the tool is not run)").last.fill("as I say")
     page.get_by_role("button", name="Change and approve").click()
     page.goto(ended(page))
     results = page.locator("#answer .result pre")

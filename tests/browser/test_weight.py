@@ -6,11 +6,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import NewPage
-
-SHIFTS = """window.shifts = []
-new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
-  if (!entry.hadRecentInput) window.shifts.push(...entry.sources.map((source) => source.node?.outerHTML ?? "text"))
-})).observe({ type: "layout-shift", buffered: true })"""
+from tests.browser.paint import PLACES, painted
 
 
 def loaded(page: Page, address: str) -> dict[str, float]:
@@ -31,14 +27,16 @@ def loaded(page: Page, address: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(("place", "most"), [("timeline", 60_000), ("turn", 25_000)])
-def test_a_page_is_light_without_the_shared_files_and_nothing_moves(
-    new_page: NewPage, cut_turn: str, place: str, most: int
-):
-    page = new_page()
-    page.add_init_script(SHIFTS)
-    weights = loaded(page, "/" if place == "timeline" else cut_turn)
+def test_a_page_is_light_without_the_shared_files(new_page: NewPage, cut_turn: str, place: str, most: int):
+    weights = loaded(new_page(), PLACES[place].format(turn=cut_turn))
     assert 0 < sum(weight for name, weight in weights.items() if "/static/" not in name) < most
-    assert page.evaluate("window.shifts") == []
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_nothing_moves_while_a_page_loads(new_page: NewPage, cut_turn: str, place: str):
+    paint = painted(new_page(), place.format(turn=cut_turn))
+    assert paint.moved == ()
+    assert paint.largest > 0
 
 
 def test_a_second_visit_asks_for_no_static_file_again(new_page: NewPage, cut_turn: str):

@@ -98,7 +98,7 @@ def test_an_agents_tools_schema_and_mode_are_checked(project, connection):
 
 def test_a_ceiling_does_not_drop_below_what_an_agent_asks_for(project, connection):
     services.agent_create(project=project, name="essay", connection=connection, model="m", max_tokens=4096)
-    with pytest.raises(ValidationError, match="“essay” asks for 4,096"):
+    with pytest.raises(ValidationError, match="“essay” requests 4,096"):
         services.connection_update(connection=connection, changes={"max_output_tokens": 100})
 
 

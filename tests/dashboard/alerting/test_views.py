@@ -60,7 +60,7 @@ def test_an_alert_is_made_changed_and_deleted_and_the_audit_log_tells(browser: C
     [
         ({"name": ""}, "Give the alert a name."),
         ({"number": "-1"}, "greater than or equal to 0"),
-        ({"emails": "ada"}, "“ada” is no e-mail address."),
+        ({"emails": "ada"}, "“ada” is not an e-mail address."),
         ({"emails": "ada@example.com"}, "E-mail is not configured"),
         ({"metric": "luck"}, "Select a valid choice"),
     ],

@@ -97,8 +97,8 @@ def test_what_was_found_at_another_address_counts_no_more(dialed: Dialed) -> Non
     ("model", "told"),
     [
         ("sim-prefill", "It continues a last assistant message. Tested with sim-prefill at"),
-        ("sim-prefill-echo", "It continues a last assistant message and sends the text again first. Tested"),
-        ("sim-prefill-ignored", "It does not continue a last assistant message: it begins again. Asked to continue"),
+        ("sim-prefill-echo", "It continues a last assistant message, but repeats the text first. Tested"),
+        ("sim-prefill-ignored", "It does not continue a last assistant message: it starts again. Asked to continue"),
         ("sim-prefill-refused", "It refuses a last assistant message. The server said: This model does not support"),
         ("sim-nobody", "Could not tell whether it continues a last assistant message. The server said: The model"),
     ],

@@ -46,11 +46,11 @@ def test_a_server_that_does_not_answer_is_saved_and_the_reason_is_shown(admin_cl
 
 def test_the_form_says_what_a_command_means_and_whether_it_is_allowed(admin_client, settings):
     address = reverse("admin:tools_mcpserver_add")
-    assert "start Whystop with WHYSTOP_MCP_STDIO=1 to allow them" in page(admin_client, address)
+    assert "To allow them, start Whystop with WHYSTOP_MCP_STDIO=1." in page(admin_client, address)
     refused = page(admin_client, address, {**FORM, "transport": "stdio", "command": "x"})
     assert "Commands are run only where" in refused
     settings.MCP_STDIO = True
-    assert "can run programs on its machine" in page(admin_client, address)
+    assert "can run programs on the machine that Whystop runs on" in page(admin_client, address)
 
 
 def test_who_changed_a_server_or_looked_into_it_stands_in_the_log(admin_client, admin_user, http_server):
