@@ -28,7 +28,7 @@ class LimitField:
 
     @property
     def span_in_words(self) -> str:
-        return f"{self.minimum:g} to {number_in_words(self.maximum)}{'' if self.whole else ', also in between'}"
+        return f"{self.minimum:g} to {number_in_words(self.maximum)}{'' if self.whole else ', decimals allowed'}"
 
 
 def number_in_words(number: float) -> str:
