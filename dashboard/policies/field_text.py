@@ -51,10 +51,20 @@ def value_in_words(field: str, value: Any) -> str:
         limit = NUMBER_FIELDS[field]
         if value is None:
             return limit.unset or "no limit"
-        return f"{number_in_words(value)} {ONE.get(limit.unit, limit.unit[:-1]) if value == 1 else limit.unit}"
+        return _with_unit(value, limit.unit)
     if isinstance(value, list):
         return ", ".join(item if isinstance(item, str) else _written(item) for item in value) or "none"
+    if isinstance(value, int) and field in _UNITS:
+        return _with_unit(value, _UNITS[field])
     return f"{value:,}" if isinstance(value, int) else str(value).replace("_", " ")
+
+
+#: The units of the numbers that are no limits of a policy's `limits`.
+_UNITS = {"max_tokens": "tokens", "error_policy.max_retries": "retries", "retention.keep_raw_days": "days"}
+
+
+def _with_unit(value: float, unit: str) -> str:
+    return f"{number_in_words(value)} {ONE.get(unit, unit[:-1]) if value == 1 else unit}"
 
 
 def _written(item: Any) -> str:

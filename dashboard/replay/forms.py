@@ -178,4 +178,6 @@ def _preset_of(policy: ErrorPolicy) -> str:
 
 
 def _placeholder(dial: LimitControl) -> str:
-    return dial.unset or "" if dial.recorded is None else f"{dial.recorded:g}" if not dial.whole else str(dial.recorded)
+    return (
+        dial.unset or "" if dial.recorded is None else f"{dial.recorded:g}" if not dial.whole else f"{dial.recorded:,}"
+    )

@@ -6,6 +6,9 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.verdict import verdict_of
 from dashboard.turns.templatetags.reasons import reason_label
 
+#: How a stored verdict begins that says its reason itself, as that of a redacted turn does.
+_LEADS = ("Cut off", "Completed", "Stopped", "Blocked", "Failed", "Interrupted", "Paused")
+
 
 @dataclass(frozen=True, slots=True)
 class VerdictLead:
@@ -14,6 +17,11 @@ class VerdictLead:
     first: str
     rest: str
     helps: str = ""
+
+    @property
+    def look(self) -> str:
+        """The word whose hue and symbol a cut has in every list too; empty where the reason's own are right."""
+        return "max_tokens" if self.first == "Cut off" else ""
 
     @property
     def whole(self) -> str:
@@ -26,6 +34,9 @@ def verdict_lead(last: Snapshot, stored: str, reason: str) -> VerdictLead:
     told = verdict_of(last)
     if told is not None and told.lead:
         return VerdictLead(told.lead, told.rest, told.helps)
+    lead = next((lead for lead in _LEADS if told is None and stored.startswith(f"{lead} ")), "")
+    if lead:
+        return VerdictLead(lead, stored.removeprefix(lead))
     label = reason_label(reason)
     said, helps = (stored, "") if told is None else (told.rest, told.helps)
     return VerdictLead(f"{label[:1].upper()}{label[1:]}{':' if said else '.'}", f" {said}" if said else "", helps)

@@ -192,7 +192,7 @@ def taken(browser: Browser, base: str, state: Any, name: str, address: str, sche
             loaded(page)
         if name in ("policy-form", "policy-draft"):
             page.get_by_role("button", name="Run the backtest").click()
-            expect(page.locator("#backtest")).to_contain_text("done", timeout=LONG)
+            expect(page.locator("#backtest")).to_contain_text("Done", timeout=LONG)
             page.locator("#backtest").scroll_into_view_if_needed()
         page.wait_for_load_state("networkidle")
         page.screenshot(path=FOLDER / f"{name}-{scheme}-{size['width']}.png", full_page=name in WHOLE)

@@ -143,7 +143,7 @@ def test_nor_of_a_dialog_that_a_key_opens(page: Page, cut_turn: str, place: str,
 def test_nor_of_a_backtest_and_what_came_of_it(page: Page, cut_turn: str):
     page.goto("/timeline/backtest?q=Look+at+this")
     page.get_by_role("button", name="Start").click()
-    expect(page.locator("#backtest")).to_contain_text("done")
+    expect(page.locator("#backtest")).to_contain_text("Done")
     check(page)
 
 
@@ -192,7 +192,7 @@ def test_nor_of_a_policy_and_its_versions(page: Page):
     page.locator("#result_list tbody th a").first.click()
     expect(page).to_have_url(re.compile("/change/"))
     page.get_by_role("button", name="Run the backtest").click()
-    expect(page.locator("#backtest")).to_contain_text("done", timeout=LONG)
+    expect(page.locator("#backtest")).to_contain_text("Done", timeout=LONG)
     check(page)
     page.get_by_role("link", name="Versions, roll back, schedule").click()
     check(page)

@@ -51,7 +51,7 @@ def test_a_backtest_counts_four_certainties(page: Page, continued: str, cut_turn
     page.goto("/backtests/new")
     page.get_by_label("max_tokens").first.fill("100")
     page.get_by_role("button", name="Start").click()
-    expect(page.locator("#backtest h2").first).to_contain_text("done")
+    expect(page.locator("#backtest h2").first).to_contain_text("Done")
     for certainty in ("recorded", "certain", "estimated", "undecidable"):
         expect(page.locator(".outcomes")).to_contain_text(certainty)
 
@@ -72,7 +72,7 @@ def test_pages_that_tell_certainties_do_not_scroll_sideways(
     }
     page.goto("/backtests/new")
     page.get_by_role("button", name="Start").click()
-    expect(page.locator("#backtest h2").first).to_contain_text("done")
+    expect(page.locator("#backtest h2").first).to_contain_text("Done")
     addresses["backtest"] = page.url
     for name, address in addresses.items():
         page.goto(address)

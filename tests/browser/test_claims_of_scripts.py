@@ -76,7 +76,7 @@ def test_a_criterions_message_in_other_words_is_not_answered_from_the_recording(
     for message, certainty in ((said, "recorded"), ("Add a reason.", "undecidable")):
         body = {"policy": {"criteria": [criterion(message)]}, "filter": {"agent": name}}
         page.goto(f"/backtests/{api(page, 'backtests', body)['id']}")
-        expect(page.locator("#backtest h2").first).to_contain_text("done")
+        expect(page.locator("#backtest h2").first).to_contain_text("Done")
         expect(page.locator(".outcomes li", has_text=certainty).last.locator("b")).to_have_text("1")
 
 

@@ -95,7 +95,7 @@ def test_the_page_shows_counts_overheads_and_the_last_calls(browser: Client):
         assert words in html
     assert "whose turn is gone" not in html
     assert [shown.turn for shown in latest_calls(project_default())] == [turn]
-    assert 'aria-current="true">last day' in browser.get("/gateway/?span=day").content.decode()
+    assert 'aria-current="true">Last day' in browser.get("/gateway/?span=day").content.decode()
     assert browser.get("/gateway/?span=century").status_code == 200
 
 

@@ -23,6 +23,16 @@ def test_where_the_words_say_nothing_of_the_reason_its_label_stands_before():
     assert told.whole.startswith("Tool call not repaired: A tool call was truncated")
 
 
+def test_a_cut_looks_in_the_verdict_as_it_does_in_the_list():
+    assert verdict_lead(after(truncated("a", tokens=60), max_continuations=0), "", "retry_limit").look == "max_tokens"
+    assert verdict_lead(after(ended("done")), "", "completed").look == ""
+
+
+def test_a_stored_sentence_that_begins_with_its_reason_has_no_label_before_it():
+    told = verdict_lead(after(), "Cut off by max_tokens once.", "retry_limit")
+    assert (told.first, told.whole) == ("Cut off", "Cut off by max_tokens once.")
+
+
 def test_a_turn_that_has_not_ended_by_its_history_has_its_stored_sentence():
     told = verdict_lead(after(), "the worker was lost.", "interrupted")
     assert told.whole == "Interrupted: the worker was lost."
