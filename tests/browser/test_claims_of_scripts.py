@@ -33,8 +33,12 @@ def address(page: Page) -> str:
 
 def exact(page: Page) -> str:
     """A connection that continues a cut answer exactly; its name."""
-    body = {"provider": "openai", "base_url": address(page), "prefill": True}
-    return str(api(page, "connections", {"name": f"exact-{uuid4().hex[:8]}", **body})["name"])
+    return connected(page, "openai", address(page), prefill=True)
+
+
+def connected(page: Page, provider: str, base_url: str, **more: Any) -> str:
+    body = {"name": f"{provider}-{uuid4().hex[:8]}", "provider": provider, "base_url": base_url, **more}
+    return str(api(page, "connections", body)["name"])
 
 
 def turn_of(page: Page, turn: str) -> dict[str, Any]:
@@ -143,3 +147,28 @@ def test_an_object_that_a_grammar_begins_anew_is_never_joined_to_the_cut_one(pag
     assert turn_of(page, turn)["envelope"] == json.loads(texts.REPORT)
     page.goto(turn)
     expect(page.locator("#answer")).to_contain_text("Why agents stop")
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "gemini"])
+def test_claims_are_as_careful_in_other_dialects(page: Page, provider: str):
+    """What was recorded is recorded, and what was said after a hint is an estimate; both come true."""
+    at = connected(page, provider, address(page).removesuffix("/v1"))
+    turn = played(page, agent(page, "sim-essay", connection=at, max_tokens=150), "In one go?")
+    certainty = page.locator("#what-if [data-certainty].badge").first
+    for cap, word in ((150, "recorded"), (400, "estimated")):
+        page.goto(f"{turn}/replay?max_tokens={cap}")
+        expect(certainty).to_have_attribute("data-certainty", word)
+        really = run_again(page, turn, max_tokens=cap)
+        assert (really["status"], really["output_text"]) == ("completed", words(page, "#what-if"))
+
+
+def test_no_limit_is_named_at_which_the_repeats_of_an_essay_would_exceed_the_calls(page: Page):
+    """Recorded at 400 tokens; a sweep once said that 88 completes, where at 88 to 92 it really ends partial."""
+    turn = played(page, "sim-essay", "All of it at once.", max_tokens=400)
+    page.goto(f"{turn}/replay/sweep?limit=max_tokens&begin=86&end=94&step=2")
+    expect(page.locator("#sweep").get_by_label("undecidable from 86 to 94")).not_to_have_count(0)
+    for cap in (88, 89, 90, 92):
+        page.goto(f"{turn}/replay?max_tokens={cap}")
+        expect(page.locator("#what-if .endings > div")).to_have_count(2)
+        really = run_again(page, turn, max_tokens=cap)
+        assert (really["status"], really["terminal_reason"]) == ("partial", "retry_limit")
