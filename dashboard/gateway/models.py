@@ -4,7 +4,8 @@ GatewayKey    a project's secret that opens `/v1/…` and nothing else; a user's
 KeySpending   what a key has spent, a row for each day (UTC)
 KeyPace       what a key has asked for, a row for each minute; forgotten soon
 Alias         another name that callers may use, and what it stands for
-GatewayCall   one call, beside its turn: how it was asked, and what its caller was told
+GatewayCall   one call, in the row of its turn: how it was asked, and what its caller was told
+StrayCall     one of an earlier release, in a row of its own
 
 Counts of a key are added up in each process and written in groups (see `counting`), so they may be a second behind.
 """
@@ -236,19 +237,16 @@ class Alias(models.Model):
             raise ValidationError({"name": f"“{self.name}” is an agent. Callers can use its name without an alias."})
 
 
-class GatewayCall(models.Model):
-    """One call, written in the transaction that its turn is: a flat row, without foreign keys (COPY).
-
-    A call that was lost in the middle may have none, or one without an answer's fields.
-    """
+class Call(models.Model):
+    """One call: how it was asked, and what its caller was told. One that was lost in the middle was told nothing."""
 
     turn_id = models.UUIDField(primary_key=True)
     project_id = models.UUIDField()
     key_id = models.UUIDField(null=True)  #: of the GatewayKey; null: a user's token
     caller = models.TextField(default="")  #: the key's or token's name at that time (`Caller.name`)
     mode = models.TextField()  #: observe or continue, as the call was really run
-    stream = models.BooleanField(default=False)
-    n = models.PositiveSmallIntegerField(default=1)
+    stream = models.BooleanField(default=False)  #: whether a stream was asked for
+    n = models.PositiveSmallIntegerField(default=1)  #: how many answers were asked for
     created_at = models.DateTimeField()  #: when the request had arrived
     status = models.PositiveSmallIntegerField(null=True)  #: of HTTP, as the caller saw it
     client_finish_reason = models.TextField(null=True)  #: what the caller was told; null: an error, or nothing
@@ -259,6 +257,28 @@ class GatewayCall(models.Model):
     answer_id = models.TextField(null=True)  #: by which its caller may ask for the answer again; null: it may not
 
     class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"call {self.turn_id}"
+
+
+class GatewayCall(Call):
+    """A call, of a view over the rows of turns (migration 0005), so only read."""
+
+    #: Table, how its columns of these begin, and which are the table's own.
+    stands_in: ClassVar = ("turns_turn", "call_", {"turn_id", "project_id", "created_at"})
+
+    class Meta(Call.Meta):
+        managed = False
+        db_table = "gateway_call"
+
+
+class StrayCall(Call):
+    """A call in a row of its own, as an earlier release stored it."""
+
+    class Meta(Call.Meta):
+        db_table = "gateway_gatewaycall"
         indexes: ClassVar = [
             # The board of calls is read from this alone.
             models.Index(
@@ -269,6 +289,3 @@ class GatewayCall(models.Model):
             ),
             models.Index(fields=["answer_id"], name="gateway_call_answer", condition=Q(answer_id__isnull=False)),
         ]
-
-    def __str__(self) -> str:
-        return f"call {self.turn_id}"

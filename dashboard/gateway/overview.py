@@ -1,6 +1,6 @@
 """The gateway's calls of the last hour or day: what they were told, by mode, and what we took of their time.
 
-Read from an index alone (`gateway_call_recent`), and of many calls only the latest `MOST`.
+Read from an index alone (`turns_turn_called`), and of many calls only the latest `MOST`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LATEST = 20
 
 _OVERVIEW = """
 WITH recent AS (
-    SELECT mode, client_finish_reason, status, continued, disconnected, overhead_us FROM gateway_gatewaycall
+    SELECT mode, client_finish_reason, status, continued, disconnected, overhead_us FROM gateway_call
      WHERE project_id = %(project)s AND created_at > %(since)s ORDER BY created_at DESC LIMIT %(most)s
 ), told AS (
     SELECT *, coalesce(client_finish_reason, CASE WHEN disconnected THEN 'disconnected'

@@ -8,6 +8,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.db import connection
+
 from agentcore.events import ModelFailed, ModelResponded, Started
 from agentcore.messages import ChatResponse
 from agentcore.replay import Recording
@@ -28,6 +30,10 @@ from dashboard.turns.history import client_body_of, position_of, raw_response_of
 from dashboard.turns.models import Attempt, Turn
 
 _LONGEST_ID = 200
+_FORGET = """
+WITH stray AS (UPDATE gateway_gatewaycall SET answer_id = NULL WHERE turn_id = %(turn)s)
+UPDATE turns_turn SET call_answer_id = NULL WHERE id = %(turn)s AND call_answer_id IS NOT NULL
+"""
 _EVENT = b"data:"
 
 Json = dict[str, Any]
@@ -68,7 +74,8 @@ def _forget(caller: Caller, answer_id: str) -> bytes | Fault:
     found = _found(caller, answer_id)
     if found is None:
         return _unknown(answer_id)
-    GatewayCall.objects.filter(pk=found[0].pk).update(answer_id=None)
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, {"turn": found[0].pk})
     return json.dumps({"id": answer_id, "object": "response", "deleted": True}).encode()
 
 

@@ -22,18 +22,25 @@ class TableComment:
     """What a table means, and each of its columns."""
 
     about: str
-    columns: Mapping[str, str]
+    columns: dict[str, str]
 
 
 @cache
 def table_comments() -> dict[str, TableComment]:
     """By table, of all tables of the product."""
-    ours = (model for model in apps.get_models(include_auto_created=True) if _is_ours(model))
-    return {model._meta.db_table: _meaning(model) for model in ours}
+    told_of = [model for model in apps.get_models(include_auto_created=True) if _is_ours(model)]
+    found = {model._meta.db_table: _meaning(model) for model in told_of if model._meta.managed}
+    for model in told_of:  # whose columns stand in the table of another
+        if stands_in := getattr(model, "stands_in", None):
+            table, prefix, own = stands_in
+            told = _meaning(model).columns
+            more = {f"{prefix}{column}": means for column, means in told.items() if column not in own}
+            found[table] = TableComment(found[table].about, more | found[table].columns)
+    return found
 
 
 def _is_ours(model: type[models.Model]) -> bool:
-    return model._meta.managed and apps.get_app_config(model._meta.app_label).name.startswith("dashboard.")
+    return apps.get_app_config(model._meta.app_label).name.startswith("dashboard.")
 
 
 def _meaning(model: type[models.Model]) -> TableComment:

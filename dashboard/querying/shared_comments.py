@@ -215,8 +215,4 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "reason": "Why it did not come true",
         "child_id": "Id of the re-run that tried it",
     },
-    "gateway_gatewaycall": {
-        "stream": "Whether a stream was asked for",
-        "n": "How many answers were asked for",
-    },
 }

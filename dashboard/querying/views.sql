@@ -37,8 +37,8 @@ SELECT turn.id, -- Id; ids sort by the time the turn was made.
        policy.name AS policy, -- Name of the policy it ran under; null: defaults.
        version.version AS policy_version, -- The version of that policy.
        made.username AS created_by, -- Who started it.
-       called.caller, -- Name of the gateway key or token it was asked with; null: it did not come by the gateway.
-       called.client_finish_reason, -- The finish_reason that the gateway's caller was told.
+       coalesce(turn.call_caller, called.caller) AS caller, -- Name of the gateway key or token it was asked with; null: it did not come by the gateway.
+       coalesce(turn.call_client_finish_reason, called.client_finish_reason) AS client_finish_reason, -- The finish_reason that the gateway's caller was told.
        turn.created_at, -- When it was made.
        turn.started_at, -- When its first step was taken.
        turn.finished_at, -- When it ended.

@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.conversations import conversation_queue
-from dashboard.gateway.models import GatewayCall
+from dashboard.gateway.models import StrayCall
 from dashboard.ingest import span_store
 from dashboard.live.models import Signal
 from dashboard.sealing.tombstones import turns_erased
@@ -42,7 +42,7 @@ from dashboard.turns.turn_query import find
 BATCH = 500  #: turns of one transaction
 #: All that carries a turn's id.
 HISTORY = (
-    Record, StrayOutcome, AttemptChunk, Attempt, TurnMessage, ClientRequest, Checkpoint, ToolClaim, Signal, GatewayCall
+    Record, StrayOutcome, AttemptChunk, Attempt, TurnMessage, ClientRequest, Checkpoint, ToolClaim, Signal, StrayCall
 )  # fmt: skip
 
 Chosen = Sequence[UUID] | TimelineFilters  #: turns by id, or all that the filters let through

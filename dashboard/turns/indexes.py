@@ -38,8 +38,8 @@ MARKED = [
 WORDS = models.Func(*SEARCHED, function="whystop_search", output_field=SearchVectorField())
 WORDS_SQL = f"whystop_search({', '.join(SEARCHED)})"
 
-#: Its pending list is read by every search, so it is kept short.
-SEARCHING = GinIndex(WORDS, gin_pending_list_limit=512, name="turns_turn_words")
+#: Its pending list (kB) is read by every search, and whoever fills it empties it, so it is kept short.
+SEARCHING = GinIndex(WORDS, gin_pending_list_limit=128, name="turns_turn_words")
 
 
 def found_by(query: SearchQuery) -> models.Q:

@@ -5,9 +5,8 @@ A text of made words does not do: in it nothing comes again as phrases do, so Po
 
 import re
 from functools import cache
-from random import Random
-
 from pydoc_data.topics import topics
+from random import Random
 
 _LEAST = 2_000  #: characters of a chapter, so that a text is about one thing
 

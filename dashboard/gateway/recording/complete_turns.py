@@ -15,7 +15,6 @@ from dashboard.turns import models
 
 GROUP_TURNS = 256
 _NOBODY = UUID(int=0)
-_NO_ROWS = b"[]"
 
 
 def whole_turns_store(turns: Iterable[tuple[UUID, TurnUpdate]]) -> None:
@@ -36,7 +35,7 @@ def _store(rows: TableRows) -> None:
     values: list[object] = [*parameters({}), *(rows.json(model) for model in statements.PLAIN)]
     values += [rows.json(models.Record), rows.packed, rows.json(models.AttemptChunk), rows.raws]
     values += [to_json([{"id": node.id, "parent_id": node.parent} for node in nodes]), [node.packed for node in nodes]]
-    values += [rows.json(models.Turn), list[UUID](), _NOBODY, _NO_ROWS]
+    values += [rows.json(models.Turn), list[UUID](), _NOBODY]
     texts = [value.decode() if isinstance(value, bytes) else value for value in values]
     connection.ensure_connection()
     with RawCursor(connection.connection) as cursor:

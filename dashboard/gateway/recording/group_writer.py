@@ -15,7 +15,6 @@ from uuid import UUID
 import structlog
 from pydantic_core import to_json
 
-from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording import statements
 from dashboard.gateway.recording.known_nodes import KnownNodes
 from dashboard.gateway.recording.pg_connection import (
@@ -204,12 +203,12 @@ class GroupWriter:
         shared += [rows.json(models.AttemptChunk), byte_strings(rows.raws)]
         shared += [to_json([{"id": node.id, "parent_id": node.parent} for node in nodes])]
         shared += [byte_strings([node.packed for node in nodes])]
-        process, calls = str(self.process_id).encode(), rows.json(GatewayCall)
+        process = str(self.process_id).encode()
         if group.statement == statements.NEW.name:
             open_ids = _ids(turn_id for turn_id in group.parts if turn_id not in group.ended)
-            return [*shared, rows.json(models.Turn), open_ids, process, calls]
+            return [*shared, rows.json(models.Turn), open_ids, process]
         owned, ended = _ids(group.parts), _ids(group.ended)
-        return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, calls]
+        return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, listed(rows.told)]
 
     async def _is_there(self, group: TurnGroup, link: PgConnection) -> bool:
         """Whether it was stored although nobody heard so: one of its rows says it of all."""

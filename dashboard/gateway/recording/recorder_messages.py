@@ -47,14 +47,14 @@ class NewTurn:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class CallerResult:
-    """What the caller was told in the end, as a row of calls keeps it."""
+    """What the caller was told in the end; null of a call that has not ended."""
 
-    status: int
+    status: int | None
     finish_reason: str | None
     source: str  #: of the reason: a `ReasonSighting.source`, or `machine`
     continued: bool
     disconnected: bool
-    overhead_us: int
+    overhead_us: int | None
     answer_id: str | None = None  #: by which the caller may ask for the answer again
 
 
@@ -99,27 +99,28 @@ def new_columns(new: NewTurn, setup: Any) -> Columns:
 
 
 def call_columns(new: NewTurn) -> Columns:
+    """What the turn's row has of the call that it answers."""
+    told = CallerResult(None, None, "", continued=False, disconnected=False, overhead_us=None)
     return {
-        "turn_id": new.id,
-        "project_id": new.project_id,
-        "key_id": new.key_id,
-        "caller": new.caller,
-        "mode": new.mode,
-        "stream": new.stream,
-        "n": new.n,
-        "created_at": new.created_at,
+        "call_key_id": new.key_id,
+        "call_caller": new.caller,
+        "call_mode": new.mode,
+        "call_stream": new.stream,
+        "call_n": new.n,
+        **result_columns(told),
     }
 
 
 def result_columns(told: CallerResult) -> Columns:
+    """What it has of the call's end."""
     return {
-        "status": told.status,
-        "client_finish_reason": told.finish_reason,
-        "finish_source": told.source,
-        "continued": told.continued,
-        "disconnected": told.disconnected,
-        "overhead_us": told.overhead_us,
-        "answer_id": told.answer_id,
+        "call_status": told.status,
+        "call_client_finish_reason": told.finish_reason,
+        "call_finish_source": told.source,
+        "call_continued": told.continued,
+        "call_disconnected": told.disconnected,
+        "call_overhead_us": told.overhead_us,
+        "call_answer_id": told.answer_id,
     }
 
 

@@ -11,7 +11,6 @@ from django.db import models as orm
 
 from agentcore.events import ModelResponded
 from agentcore.replay import Record
-from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording.recorder_messages import (
     AnswerChunk,
     TurnUpdate,
@@ -83,6 +82,7 @@ class TableRows:
     raws: list[bytes] = field(default_factory=list)  #: of the pieces
     nodes: list[NewNode] = field(default_factory=list)  #: parents before children; few are not stored yet
     ended: list[bytes] = field(default_factory=list)  #: of attempts that were stored while they were open
+    told: list[bytes] = field(default_factory=list)  #: what callers were told of turns that are stored
     large: Marked = field(default_factory=dict)  #: of one turn: the texts of which marks stand in its rows
     #: Of one turn: how it is found out whether they are stored: a statement's name, and what it takes beside the turn.
     found_by: tuple[str, tuple[int, ...]] | None = None
@@ -101,6 +101,7 @@ class TableRows:
         self.raws += others.raws
         self.nodes += others.nodes
         self.ended += others.ended
+        self.told += others.told
         self.large = others.large or self.large
 
     def json(self, model: type[orm.Model]) -> bytes:
@@ -222,11 +223,10 @@ def _add_piece(rows: TableRows, turn_id: UUID, piece: AnswerChunk, kept: StoredT
 
 
 def _add_turn(rows: TableRows, turn_id: UUID, part: TurnUpdate, turn: Columns) -> None:
-    if turn:
-        turn["id"] = turn_id
-        rows.add(models.Turn, turn)
     told = {} if part.told is None else result_columns(part.told)
-    if (new := part.new) is not None:
-        rows.add(GatewayCall, {**defaults(GatewayCall), **call_columns(new), **told})
+    if part.new is not None and part.new.body:  # a turn that was ingested is nobody's call
+        turn |= call_columns(part.new) | told
     elif told:
-        rows.add(GatewayCall, {"turn_id": turn_id, **told})
+        rows.told.append(rows.text(models.Turn, {"id": turn_id, **told}))
+    if turn:
+        rows.add(models.Turn, {**turn, "id": turn_id})

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from django.db import connection
 from django.db import models as orm
 
-from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording.pg_connection import Statement
 from dashboard.gateway.recording.text_dedup import MARKS
 from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Node, Record, Turn
@@ -35,7 +34,12 @@ PROJECTED = (
     "tool_repairs", "envelope_retries", "model", "max_tokens", "resource",
 )  # fmt: skip
 
-TOLD = ("status", "client_finish_reason", "finish_source", "continued", "disconnected", "overhead_us", "answer_id")
+#: Columns of a turn's row that have its call: those that begin it, and what its caller was told in the end.
+ASKED = ("call_key_id", "call_caller", "call_mode", "call_stream", "call_n")
+TOLD = (
+    "call_status", "call_client_finish_reason", "call_finish_source", "call_continued", "call_disconnected",
+    "call_overhead_us", "call_answer_id",
+)  # fmt: skip
 
 
 def columns_of(model: type[orm.Model]) -> tuple[str, ...]:
@@ -50,6 +54,11 @@ def _listed(columns: Iterable[str], of: str = "") -> str:
 
 def _set(columns: Iterable[str]) -> str:
     return ", ".join(f'"{column}" = given."{column}"' for column in columns)
+
+
+def _told() -> str:
+    """What the caller was told, of a turn that is written in the same statement: a row is changed only once in one."""
+    return ", ".join(f"{name} = CASE WHEN told.id IS NULL THEN turns_turn.{name} ELSE told.{name} END" for name in TOLD)
 
 
 def _rows(model: type[orm.Model], number: int, alias: str = "given") -> str:
@@ -74,7 +83,7 @@ def _inserted(model: type[orm.Model], number: int, owned: str) -> str:
 
 def _turns(number: int) -> str:
     """New turns: one that goes on from another's answer is of its run."""
-    columns = tuple(column for column in columns_of(Turn) if column not in {"run_id", "follows"})
+    columns = (*(column for column in columns_of(Turn) if column not in {"run_id", "follows"}), *ASKED, *TOLD)
     followed = FOLLOWED.format(keys="given.history_keys", turn="given.id")
     return (
         f"turns_turn_in AS (INSERT INTO turns_turn ({_listed(columns)}, run_id, follows) "
@@ -123,7 +132,6 @@ def _shared(owned: str) -> list[str]:
 
 _NEW = [
     _turns(12),
-    _inserted(GatewayCall, 15, ""),
     "owned_in AS (INSERT INTO live_ownedturn (turn_id, process_id) SELECT id, $14::uuid FROM unnest($13::uuid[]) id)",
 ]
 _OWNED = (
@@ -138,13 +146,15 @@ _MORE = [
     "error_type = coalesce(given.error_type, turns_turn.error_type), "
     "node_id = coalesce(given.node_id, turns_turn.node_id), "
     "shared_id = coalesce(given.shared_id, turns_turn.shared_id), "
-    "answered_key = coalesce(given.answered_key, turns_turn.answered_key) "
-    f"FROM {_rows(Turn, 13)} JOIN owned ON owned.turn_id = given.id WHERE turns_turn.id = given.id)",
+    f"answered_key = coalesce(given.answered_key, turns_turn.answered_key), {_told()} "
+    f"FROM {_rows(Turn, 13)} JOIN owned ON owned.turn_id = given.id "
+    f"LEFT JOIN {_rows(Turn, 17, 'told')} ON told.id = given.id "
+    "WHERE turns_turn.id = given.id RETURNING turns_turn.id)",
     "owned_out AS (DELETE FROM live_ownedturn USING owned WHERE live_ownedturn.turn_id = owned.turn_id "
     "AND owned.turn_id = ANY($15::uuid[]))",
     # Who was told what is known of this process alone, also of a turn that has ended.
-    f"calls_told AS (UPDATE gateway_gatewaycall SET {_set(TOLD)} "
-    f"FROM {_rows(GatewayCall, 17)} WHERE gateway_gatewaycall.turn_id = given.turn_id)",
+    f"calls_told AS (UPDATE turns_turn SET {_set(TOLD)} FROM {_rows(Turn, 17)} "
+    "WHERE turns_turn.id = given.id AND given.id NOT IN (SELECT id FROM turns_moved))",
 ]
 
 _BINARY = frozenset({6, 8, 10})

@@ -8,8 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from dashboard.gateway.models import GatewayCall
 from dashboard.turns.models import Turn
+from tests.dashboard.gateway.stored_calls import call_stored
 
 DOCS = (Path(__file__).parents[3] / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8")
 BLOCKS = [block for block in re.findall(r"```sql\n(.+?)```", DOCS, re.DOTALL) if block.startswith("SELECT")]
@@ -62,8 +62,7 @@ def test_the_ten_questions_of_the_docs_are_answered(play):
     turn = play("sim-essay", max_tokens=120)
     play("sim-errors", name="failing")
     play("sim-essay", name="limited", max_tokens=60, overrides={"limits": {"max_continuations": 1}})
-    called = {"project_id": turn.project_id, "caller": "notebook", "stream": False, "n": 1}
-    GatewayCall.objects.create(turn_id=turn.id, created_at=turn.created_at, **called)
+    call_stored(turn, at=turn.created_at, caller="notebook")
     assert len(QUESTIONS) == 10
     for question in QUESTIONS:
         with connection.cursor() as cursor:

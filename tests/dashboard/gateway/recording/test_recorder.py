@@ -85,6 +85,7 @@ def all_rows() -> dict[str, list[dict[str, object]]]:
             cursor.execute(f"SELECT * FROM {table} ORDER BY {order}")
             names = [column.name for column in cursor.description]
             rows[table] = [dict(zip(names, row, strict=True)) | {"cohort": None} for row in cursor.fetchall()]
+    rows["turns_turn"] = [{name: turn[name] for name in turn if name[:5] != "call_"} for turn in rows["turns_turn"]]
     for turn in rows["turns_turn"]:
         turn["node_id"] = messages_of(turn["id"])
         del turn["answered_key"], turn["history_keys"]  # of what a client sends, and may send back
