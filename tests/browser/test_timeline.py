@@ -286,18 +286,6 @@ def test_however_many_columns_are_shown_the_prompt_can_be_read(page: Page, yeste
     assert not scrolls_sideways(page)
 
 
-def test_the_whole_row_opens_the_turn(page: Page, yesterday: None):
-    page.goto("/?agent=made")
-    row = page.locator("#rows tr").first
-    for cell in ("td.c-ended", "td.c-age"):
-        expect(row.locator(cell)).to_be_visible()
-        box = row.locator(cell).bounding_box()
-        assert box is not None
-        middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
-        opens = page.evaluate("([x, y]) => document.elementFromPoint(x, y).closest('a')?.href", middle)
-        assert "/turns/" in (opens or ""), cell
-
-
 @pytest.mark.nightly
 def test_two_selected_turns_are_compared_the_older_one_first(page: Page, yesterday: None):
     page.goto("/?agent=made")
