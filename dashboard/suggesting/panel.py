@@ -13,7 +13,7 @@ from dashboard.replay.sweep_service import SWEPT
 from dashboard.suggesting.exhausted_limits import exhausted_limit_of
 from dashboard.suggesting.reruns import LimitTrial, reruns_of
 from dashboard.suggesting.selectors import suggestion_of
-from dashboard.suggesting.services import backtest_found
+from dashboard.suggesting.services import backtest_found, standing_value
 from dashboard.suggesting.suggestion import Basis, Suggestion
 from dashboard.suggesting.suggestion_text import because, costs_in_words, sentence, unit_of
 from dashboard.turns.history import recording_of
@@ -21,6 +21,10 @@ from dashboard.turns.models import Turn
 
 #: How sure a value is, as the badge says it.
 WORDS = {Certainty.CERTAIN: "certain", Certainty.RECORDED: "certain", Certainty.ESTIMATED: "likely"}
+
+#: Limits that depend on more than one setting, so that a larger value in force does not mean that they are met: an
+#: error policy's, and that whose default depends on the first call.
+RESOLVED_ELSEWHERE = ("max_retries", "max_total_completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +72,13 @@ class Panel:
 
     @property
     def may_be_used(self) -> bool:
-        """Whether the agent is still there, and does not have the value already."""
-        agent = self.turn.agent
-        return agent is not None and not (self.of_agent and agent.max_tokens >= self.suggestion.value)
+        """Whether the agent is still there, and its next turn does not have as much already: a draft of the value
+        would lower what an override of this turn alone had lowered."""
+        agent, said = self.turn.agent, self.suggestion
+        if agent is None or said.limit in RESOLVED_ELSEWHERE:
+            return agent is not None
+        standing = agent.max_tokens if self.of_agent else standing_value(agent, said.limit)
+        return standing is not None and standing < said.value
 
     @property
     def sweeps(self) -> bool:

@@ -10,6 +10,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Policy, PolicyVersion
 from dashboard.agents.policies import POLICY_FIELDS
+from dashboard.agents.policy_layers import effective_policy_for
 from dashboard.agents.policy_versions import version_keep
 from dashboard.agents.selectors import policy_version_standing
 from dashboard.agents.services import policy_said
@@ -59,6 +60,12 @@ def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str,
     stands_for = agent.policy if agent.policy is not None and agent.policy.versions.exists() else None
     cap = int(value) if of_calls else None
     return {"policy": said, "filter": filters, "max_tokens": cap, "stands_for": stands_for}
+
+
+def standing_value(agent: Agent, limit: str) -> Number | None:
+    """The value that an agent's next turn has of a limit, without overrides of its own; None: no limit."""
+    standing: Number | None = getattr(effective_policy_for(agent, {}).policy.limits, limit)
+    return standing
 
 
 def agent_cap_use(*, turn: Turn, value: Number, by: User | None, why: str) -> Agent:

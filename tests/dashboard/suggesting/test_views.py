@@ -44,6 +44,15 @@ def test_a_limit_of_a_policy_becomes_a_draft_of_it(browser: Client, play: Play):
     assert policy_version_active(policy=draft.policy) != draft
 
 
+def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(browser: Client, play: Play):
+    turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
+    browser.post(f"/turns/{turn.id}/limit/find", headers=HTMX)
+    assert drive(turn.children.get()).status == "completed"
+    panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    assert "the turn finishes" in panel
+    assert "Draft max_steps" not in panel
+
+
 def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: Turn, play: Play):
     whole = play("sim-odd")
     for address, given, said in (
