@@ -47,14 +47,14 @@ class NewTurn:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class CallerResult:
-    """What the caller was told in the end; null of a call that has not ended."""
+    """What the caller was told in the end."""
 
-    status: int | None
+    status: int
     finish_reason: str | None
     source: str  #: of the reason: a `ReasonSighting.source`, or `machine`
     continued: bool
     disconnected: bool
-    overhead_us: int | None
+    overhead_us: int
     answer_id: str | None = None  #: by which the caller may ask for the answer again
 
 
@@ -100,14 +100,13 @@ def new_columns(new: NewTurn, setup: Any) -> Columns:
 
 def call_columns(new: NewTurn) -> Columns:
     """What the turn's row has of the call that it answers."""
-    told = CallerResult(None, None, "", continued=False, disconnected=False, overhead_us=None)
     return {
         "call_key_id": new.key_id,
         "call_caller": new.caller,
         "call_mode": new.mode,
         "call_stream": new.stream,
         "call_n": new.n,
-        **result_columns(told),
+        **_NOT_ENDED,
     }
 
 
@@ -122,6 +121,15 @@ def result_columns(told: CallerResult) -> Columns:
         "call_overhead_us": told.overhead_us,
         "call_answer_id": told.answer_id,
     }
+
+
+#: The same columns of a call that has not ended.
+_NOT_ENDED: Columns = {
+    **dict.fromkeys(result_columns(CallerResult(0, None, "", continued=False, disconnected=False, overhead_us=0))),
+    "call_finish_source": "",
+    "call_continued": False,
+    "call_disconnected": False,
+}
 
 
 @cache

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("agents", "0013_plain_words"),
-        ("gateway", "0004_keys_have_default_connections"),
+        ("gateway", "0005_calls_with_turns"),
     ]
 
     operations = [
