@@ -173,7 +173,7 @@ def spoken_tokens(heard: Heard, rate: tuple[float, float], echoed: int = 0) -> t
     characters at the beginning of the answer that were only sent back."""
     if heard.tokens is not None and not heard.veiled:
         spoken = float(heard.tokens if heard.uncounted else heard.tokens - heard.reasoning)
-        return spoken, spoken
+        return _shared(heard, spoken, rate, echoed) if heard.by_share else (spoken, spoken)
     response = heard.response
     assert response is not None, "something was heard"
     most = heard.cap if heard.spent is None else heard.spent
@@ -184,6 +184,15 @@ def spoken_tokens(heard: Heard, rate: tuple[float, float], echoed: int = 0) -> t
         return 0.0, float(heard.cap)
     length = len(response.text) - echoed + written_in(response)
     return min(length * rate[0], most), min(length * rate[1], most)
+
+
+def _shared(heard: Heard, spoken: float, rate: tuple[float, float], echoed: int) -> tuple[float, float]:
+    """The same where only the characters tell thinking from words: a summary may be shown of the thinking, and a
+    character of one need not take what one of the other takes."""
+    assert heard.response is not None, "something was heard"
+    length = len(heard.response.text) - echoed + written_in(heard.response)
+    least, most = min(length * rate[0], spoken - heard.reasoning), max(length * rate[1], spoken + heard.reasoning / 2)
+    return max(0.0, least), min(most, spoken + heard.reasoning)
 
 
 def closed(heard: Heard) -> bool:

@@ -68,7 +68,8 @@ class PendingCall:
     def _counted(self, heard: Heard) -> tuple[float, float]:
         """Output tokens of an answer towards its cap, least and most."""
         if heard.tokens is not None:
-            return float(heard.tokens - heard.reasoning if heard.doubtful else heard.tokens), float(heard.tokens)
+            least = spoken_tokens(heard, self.past.rate)[0] if heard.doubtful else heard.tokens
+            return float(least), float(heard.tokens)
         least, most = spoken_tokens(heard, self.past.rate)
         thought = 0 if heard.uncounted else heard.reasoning
         thought_at_most = thought * 2.0 if thought or heard.cut else self.past.untold
@@ -159,11 +160,11 @@ class PendingCall:
 
     def _reasoning(self, known: Heard, same: Heard | None) -> float:
         """The tokens it thinks for: those of the same occurrence, where its thinking had ended."""
-        if known is same and known.veiled and known.thought_through:
+        if known is same and (known.veiled or (known.by_share and known.tokens is not None)) and known.thought_through:
             if known.spent is None:
                 return self.assuming.reasoning(self.cap)
             least, most = spoken_tokens(known, self.past.rate)
-            source = "counted, but neither reported nor shown"
+            source = "shown, but not counted" if known.by_share else "counted, but neither reported nor shown"
             low, high = known.spent - most, known.spent - least + known.unreported + self._untold_at_most(known)
             return self.assuming.at(Assumed.REASONING, low, high, source)
         if known is same and not known.unreported and (known.tokens is None or self.cap <= known.tokens):

@@ -103,6 +103,14 @@ class Heard:
     unreported: int = 0
 
     @property
+    def by_share(self) -> bool:
+        """Whether its reasoning is shown and not counted, so that how many of its tokens that took is a guess."""
+        said = self.response
+        if said is None or not (self.reasoning and self.thought_through):
+            return False
+        return said.usage is None or not said.usage.reasoning_tokens
+
+    @property
     def failed(self) -> bool:
         """Whether no answer came: the call failed, or its worker was lost."""
         return isinstance(self.event, ModelFailed | Interrupted)
@@ -203,7 +211,8 @@ def _unreported(heard: Heard) -> int:
 def _told(heard: Heard, *, uncounted: bool) -> Heard:
     if not uncounted:
         return replace(heard, doubtful=heard.thought_through)
-    tokens = None if heard.tokens is None else max(0, heard.tokens - heard.reasoning)
+    told = heard.tokens is not None and not heard.by_share
+    tokens = max(0, heard.tokens - heard.reasoning) if told and heard.tokens is not None else None
     return replace(heard, uncounted=True, tokens=tokens, cut_below_cap=heard.cut and _is_below(tokens, heard.cap))
 
 

@@ -210,7 +210,7 @@ def _rate(heard: Sequence[Heard], echoes: Mapping[int, Segment]) -> tuple[float,
 
 def _reasoned(heard: Heard, rate: tuple[float, float]) -> int:
     """Tokens of reasoning, at most."""
-    if not heard.veiled or heard.spent is None or heard.response is None:
+    if not (heard.veiled or heard.by_share) or heard.spent is None or heard.response is None:
         return heard.reasoning + heard.unreported
     return heard.unreported + heard.spent - int(spoken_tokens(heard, rate)[0])
 

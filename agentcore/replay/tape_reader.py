@@ -10,6 +10,7 @@ from agentcore.replay.certainty import Assumed, Why
 from agentcore.replay.pending_call import Answer, broke_off, unknown
 from agentcore.replay.recorded_calls import Asks, Heard, alike, asks_of
 from agentcore.replay.tape_answers import Reading, Saying
+from agentcore.sufficient_max_tokens import END_MARK
 from agentcore.values import replace
 
 
@@ -76,15 +77,22 @@ class TapeReading(Saying):
         """The same request under another cap: the same words from the same beginning."""
         if known.cut_below_cap and self.cap != known.cap:
             return Why.CUT_BELOW_CAP
-        end = self._usage_end(tape)
+        whole = self._all_spent() if self.past.exact else None
+        split = self._is_split_by_share(tape, whole)
+        end = LOW if split else self._usage_end(tape)
         if asks != known.asks:
             self._reworded()
         parts, place = tape.after(known, end)
         parts = self._widened(tape, parts)
-        whole = self._all_spent() if self.past.exact else None
-        reasoning = self._reasoning(known, same)
+        reasoning = float(known.reasoning) if split else self._reasoning(known, same)
         idle = self._idle(known, reasoning)
         return Reading(parts, place, idle, reasoning, beside=reasoning - idle, whole=whole)
+
+    def _is_split_by_share(self, tape: Tape, whole: float | None) -> bool:
+        """Whether one call is enough for all of it, however much of it was thinking, and nothing follows."""
+        if whole is None or self.cap < whole + END_MARK or (tape.last and tape.last.tool_calls):
+            return False
+        return any(one.heard.by_share for one in tape.stretches) and not any(one.heard.veiled for one in tape.stretches)
 
     def _widened(self, tape: Tape, parts: list[Part]) -> list[Part]:
         """The parts beyond a seam that was asked for with a hint, as long as they may be in one go."""
@@ -112,7 +120,7 @@ class TapeReading(Saying):
             if not tape.reported:
                 self.assuming.note(Assumed.USAGE, low, high, source)
             return LOW
-        if any(stretch.heard.veiled and stretch.heard.spent is not None for stretch in tape.stretches):
+        if any((one.heard.veiled or one.heard.by_share) and one.heard.spent is not None for one in tape.stretches):
             low, high, source = high, low, "of the text; the rest may be reasoning"  # the low end has the least of that
         value = self.assuming.at(Assumed.USAGE, low, high, source)
         return HIGH if value == tape.most else LOW

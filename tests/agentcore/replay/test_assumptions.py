@@ -323,3 +323,25 @@ def test_where_cut_answers_report_another_number_than_their_cap_nothing_new_is_c
     assert asked(story, max_tokens=90).certainty is not Certainty.CERTAIN
     assert asked(story, max_tokens=110).certainty is not Certainty.CERTAIN
     assert asked(story).certainty is Certainty.RECORDED
+
+
+def shown(text: str, output: int, *, cut: bool = False) -> Event:
+    """51 tokens of thinking that is shown, and not counted apart from the text."""
+    reason = NormalizedStopReason.MAX_TOKENS if cut else NormalizedStopReason.END_TURN
+    used = TokenUsage(10, output)
+    return responded(ChatResponse(text, usage=used, reasoning_content="hmm " * 51, stop_reason=reason))
+
+
+def test_thinking_that_is_shown_and_not_counted_may_have_taken_fewer_tokens_than_its_characters_suggest():
+    """51 of its 83 tokens; 72 by characters, of which each takes a token in the text."""
+    story = Playbook(max_tokens=51) >> started() >> shown("", 51, cut=True) >> shown("dcbgfebh" * 4, 83)
+    imagined = asked(story, max_tokens=35)
+    assert imagined.certainty is Certainty.UNDECIDABLE
+    assert Assumed.REASONING in names(imagined)
+
+
+def test_where_one_call_is_enough_it_makes_no_difference_how_much_of_it_was_thinking():
+    book = Playbook(max_tokens=70, extra={"prefill": True})
+    story = book >> started() >> shown("dcbgfebh" * 2, 70, cut=True) >> shown("abcdefgh" * 2, 67)
+    imagined = asked(story, max_tokens=139)
+    assert (imagined.certainty, imagined.final.spent.attempts) == (Certainty.CERTAIN, 1)
