@@ -1,9 +1,9 @@
 """What websockets send, cut into frames, and what all of them together may take of the event loop and of memory.
 
 A frame costs the loop tens of microseconds however small it is, and nothing else limits how many come: a hundred
-sockets that send pings would keep the loop from everybody else. Nor is a frame free that never comes whole: what is here
-of it was received and kept. So frames are read one at a time, and a socket that has taken its time rests, sooner and for
-longer the more sockets rest.
+sockets that send pings would keep the loop from everybody else. Nor is a frame free that never comes whole: what is
+here of it was received and kept. So frames are read one at a time, and a socket that has taken its time rests, sooner
+and for longer the more sockets rest.
 """
 
 from typing import Protocol
