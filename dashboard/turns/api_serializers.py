@@ -90,8 +90,9 @@ def turn_json(turn: Turn) -> Shown:
     version = turn.policy_version.version if turn.policy_version else None
     came = {"origin": origin_told(turn), "ingested": ingested_told(turn)}
     apart = {"agent": turn.agent_name, "policy_version": version, "run_id": turn.run, **came}
-    apart |= {"verdict": verdict_now(turn), "lint": turn.signs}
-    return {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
+    apart["verdict"] = verdict_now(turn)
+    told = {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
+    return {**told, "lint": turn.signs}
 
 
 def attempt_json(

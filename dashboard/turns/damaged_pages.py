@@ -4,6 +4,7 @@ Other addresses of such a turn answer 409 with the same words, in the form their
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -68,14 +69,14 @@ def _turn_of(request: HttpRequest) -> UUID | None:
 def _parts(turn: Turn, page: TurnView | None) -> Iterator[SafeString]:
     if page is not None:
         context = {"turn": turn, "page": page, "shown": page.shown, "window": page.everything, "sealed": True}
-        parts = (_read(lambda part=part: render_to_string(part, context)) for part in _PARTS)
+        parts = (_read(partial(render_to_string, part, context)) for part in _PARTS)
         yield from (part for part in parts if part is not None)
 
 
 def _attempts(turn: Turn) -> Iterator[tuple[int, SafeString | None]]:
     for attempt in attempts_of(turn.id)[:LENGTH]:
         context = {"turn": turn, "attempt": attempt}
-        yield attempt.index, _read(lambda context=context: render_to_string("turns/_attempt.html", context))
+        yield attempt.index, _read(partial(render_to_string, "turns/_attempt.html", context))
 
 
 def _read(reading: Callable[[], _Read]) -> _Read | None:
