@@ -89,6 +89,7 @@ MIDDLEWARE = [
     "dashboard.audit.middleware.AuditMiddleware",
     "dashboard.api.middleware.ApiMiddleware",
     "dashboard.runtime.impossible_requests.ImpossibleRequestMiddleware",
+    "dashboard.turns.damaged_pages.DamagedTurnMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

@@ -171,6 +171,7 @@ SEAM = {
 }
 STREAM = {"400": "`after` is not the number of a record.", "429": "This caller has too many streams open."}
 FILES = {"429": "This caller has too many files or streams open."}
+DAMAGED = {"409": "What is stored of the turn was changed or damaged; in words."}
 CONFLICT = {"409": "The turn is not where this makes sense, or the same request is still under way."}
 
 
@@ -183,6 +184,8 @@ def _errors_of(path: str, method: str, operation: Mapping[str, Any]) -> dict[str
     errors = dict(ALWAYS)
     if "{" in path:
         errors |= WITH_ID
+    if "{turn_id}" in path:
+        errors |= DAMAGED
     if method == "get" and any(parameter["in"] == "query" for parameter in operation.get("parameters", ())):
         errors |= WITH_QUERY
     if method != "get":

@@ -28,6 +28,7 @@ from dashboard.live.services import TurnConflict
 from dashboard.live.stream_limits import TooManyStreamsError
 from dashboard.runtime.error_responses import AWAY, RETRY_SECONDS
 from dashboard.runtime.statement_timeout import TOO_SLOW, was_too_slow
+from dashboard.turns.damaged_pages import damage_words
 from dashboard.turns.selectors import BadCursorError
 
 logger = logging.getLogger(__name__)
@@ -180,7 +181,9 @@ def of_no_database(_: HttpRequest, error: Exception) -> HttpResponse:
 
 
 def of_surprise(request: HttpRequest, error: Exception) -> HttpResponse:
-    """500 without a word of what happened; the log has it."""
+    """409 where what is stored of a turn is damaged; else 500 without a word of what happened, which the log has."""
+    if words := damage_words(request, error):
+        return problem(409, words)
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
     return problem(500, "An internal error occurred; the server's log has the details.")
 

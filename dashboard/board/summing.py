@@ -63,7 +63,8 @@ WITH made AS MATERIALIZED (
       FROM made WHERE stop_reason IS NOT NULL GROUP BY 1, 2, 3, 4, 5
     UNION ALL
     SELECT start, agent_name, provider, model, 'lint:' || code, count(*)
-      FROM made CROSS JOIN LATERAL jsonb_array_elements_text(lint) code WHERE lint <> '[]' GROUP BY 1, 2, 3, 4, 5
+      FROM made CROSS JOIN LATERAL jsonb_array_elements_text
+           (CASE jsonb_typeof(lint) WHEN 'array' THEN lint ELSE '[]' END) code WHERE lint <> '[]' GROUP BY 1, 2, 3, 4, 5
     UNION ALL
     SELECT start, agent_name, provider, model,
            'took:' || width_bucket((duration_ms / 1000.0)::float8, %(bounds)s::float8[]), count(*)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
+import structlog
 from django.db import connection
 
+from agentcore.errors import CoreError
 from agentcore.lint import CODES
 from agentcore.replay import fold
 from dashboard.agents.models import Project
@@ -17,6 +19,9 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.lint_view import SignView, signs_of
 from dashboard.turns.models import Cohort, Turn
+from dashboard.turns.shared_values import UNREADABLE
+
+log = structlog.get_logger(__name__)
 
 MOST = 20_000  #: turns with a sign that are counted, the newest
 EXAMPLES = 3  #: of each code
@@ -27,7 +32,8 @@ SELECT code, linted.provider, linted.model, coalesce(connection.name, ''), linte
   FROM (SELECT id, lint, provider, model, agent_id, (created_at AT TIME ZONE 'UTC')::date AS day FROM turns_turn
          WHERE project_id = %(project)s AND NOT (lint = '[]') AND id >= %(since)s
          ORDER BY id DESC LIMIT %(most)s) linted
- CROSS JOIN LATERAL jsonb_array_elements_text(linted.lint) code
+ CROSS JOIN LATERAL jsonb_array_elements_text
+       (CASE jsonb_typeof(linted.lint) WHEN 'array' THEN linted.lint ELSE '[]' END) code
   LEFT JOIN agents_agent agent ON agent.id = linted.agent_id
   LEFT JOIN agents_connection connection ON connection.id = agent.connection_id
  GROUP BY 1, 2, 3, 4, 5
@@ -151,8 +157,17 @@ def _examples(project: Project, code: str, since: datetime) -> Iterator[Example]
         cursor.execute(NEWEST, values)
         ids = [turn_id for (turn_id,) in cursor.fetchall()]
     for turn in Turn.objects.filter(id__in=ids).order_by("-id"):
-        shown = (sign for sign in signs_of(fold(recording_of(turn))) if sign.sign.code == code)
-        yield Example(turn, next(shown, None))
+        yield Example(turn, _shown(turn, code))
+
+
+def _shown(turn: Turn, code: str) -> SignView | None:
+    """The first sign of the code; of a turn that cannot be read any more none, and the report goes on."""
+    try:
+        spans = fold(recording_of(turn))
+    except (CoreError, *UNREADABLE) as error:
+        log.warning("history_unreadable", turn=str(turn.id), error=f"{type(error).__name__}: {error}"[:500])
+        return None
+    return next((sign for sign in signs_of(spans) if sign.sign.code == code), None)
 
 
 def _sources(project: Project, rows: list[SignCount], since: datetime) -> tuple[Source, ...]:

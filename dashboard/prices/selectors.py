@@ -9,6 +9,9 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
+import structlog
+
+from agentcore.errors import CoreError
 from agentcore.events import Event, ModelResponded
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.messages import TokenUsage
@@ -16,6 +19,9 @@ from agentcore.replay import Recording
 from dashboard.prices.rates import Price, Rate, priced, rate_of
 from dashboard.turns.history import base_snapshot_of
 from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.shared_values import UNREADABLE
+
+log = structlog.get_logger(__name__)
 
 PRICED = ("turn_id", "index", "provider", "model", "request_url", "usage", "started_at")
 
@@ -32,7 +38,16 @@ def prices_of(turns: Iterable[Turn]) -> dict[UUID, Price | None]:
     of: dict[UUID, list[Attempt]] = {turn_id: [] for turn_id in asked}
     for row in rows:
         of[row.turn_id].append(row)
-    return {turn_id: _price(asked[turn_id], attempts) for turn_id, attempts in of.items()}
+    return {turn_id: _price_if_read(asked[turn_id], attempts) for turn_id, attempts in of.items()}
+
+
+def _price_if_read(turn: Turn, rows: list[Attempt]) -> Price | None:
+    """Of a turn whose rows are damaged it is not known, and no other turn of the list goes without."""
+    try:
+        return _price(turn, rows)
+    except (CoreError, *UNREADABLE) as error:
+        log.warning("price_unreadable", turn=str(turn.id), error=f"{type(error).__name__}: {error}"[:500])
+        return None
 
 
 def _price(turn: Turn, rows: list[Attempt]) -> Price | None:

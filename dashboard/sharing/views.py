@@ -23,6 +23,7 @@ from dashboard.runtime.request_guard.proxies import customer_of
 from dashboard.sharing import selectors, services
 from dashboard.sharing.models import ShareLink
 from dashboard.sharing.page_context import shared_context
+from dashboard.turns.damage import DAMAGED, damage_of
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 
@@ -95,7 +96,13 @@ def shared(request: HttpRequest, token: str = "") -> HttpResponse:
     notify_admitted(request, f"link {link.pk}")
     step = request.GET.get("step", "")
     number = int(step) if step.isascii() and step.isdigit() and len(step) < 8 else None
-    response = render(None, "sharing/shared.html", shared_context(link, step=number))
+    try:
+        response = render(None, "sharing/shared.html", shared_context(link, step=number))
+    except DAMAGED:
+        if not (faults := damage_of(link.turn_id)):
+            raise
+        shown = {"link": link, "faults": faults}
+        response = render(None, "sharing/damaged.html", shown, status=HTTPStatus.CONFLICT)
     return _sealed(response)
 
 

@@ -38,7 +38,8 @@ RARE: Mapping[str, str] = {"lint": "lint", "tag": "tags"}
 #: Each value of such a column, and how many of these turns have it.
 VALUES: Mapping[str, str] = {
     "lint": """
-        SELECT value, count(*) FROM turns_turn CROSS JOIN LATERAL jsonb_array_elements_text(lint) value
+        SELECT value, count(*) FROM turns_turn CROSS JOIN LATERAL jsonb_array_elements_text
+               (CASE jsonb_typeof(lint) WHEN 'array' THEN lint ELSE '[]' END) value
          WHERE id = ANY(%s) GROUP BY 1""",
     "tags": """
         SELECT value, count(*) FROM turns_turn CROSS JOIN LATERAL unnest(tags) value

@@ -91,7 +91,8 @@ def turn_json(turn: Turn) -> Shown:
     came = {"origin": origin_told(turn), "ingested": ingested_told(turn)}
     apart = {"agent": turn.agent_name, "policy_version": version, "run_id": turn.run, **came}
     apart["verdict"] = verdict_now(turn)
-    return {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
+    told = {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
+    return {**told, "lint": turn.signs}
 
 
 def attempt_json(

@@ -28,8 +28,8 @@ def end_summary_of(turn: Turn) -> EndSummary:
 
 def _completed(turn: Turn) -> EndSummary:
     took = f"after {count(turn.continuations, 'continuation')}" if turn.continuations else ""
-    if turn.lint:
-        return EndSummary("doubtful", "Completed, may be cut", reason_label(turn.lint[0]))
+    if turn.signs:
+        return EndSummary("doubtful", "Completed, may be cut", reason_label(turn.signs[0]))
     if turn.attempts and turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN):
         said = f"“{turn.raw_stop_reason}”" if turn.raw_stop_reason else "none given"
         return EndSummary("doubtful", "Completed, unknown stop", said)

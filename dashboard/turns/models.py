@@ -155,6 +155,11 @@ class Turn(models.Model):
         return f"{self.agent_name} {self.id}"
 
     @property
+    def signs(self) -> list[str]:
+        """The codes of `lint`; none of a row that was damaged."""
+        return self.lint if isinstance(self.lint, list) else []
+
+    @property
     def run(self) -> UUID:
         """Of which run it is: the id of its first turn."""
         return self.run_id or self.id

@@ -121,10 +121,13 @@ def said(nodes: Iterable[Mapping[NodeForm, bytes]], form: NodeForm) -> list[byte
 
 
 def parts(content: bytes) -> Iterator[tuple[NodeForm, bytes]]:
-    """The forms of a content."""
+    """The forms of a content. Raises `ValueError` where it is none."""
     at = 0
     while at < len(content):
-        form, length = _PART.unpack_from(content, at)
+        try:
+            form, length = _PART.unpack_from(content, at)
+        except struct.error as error:
+            raise ValueError("Stored bytes are cut off.") from error
         at += _PART.size + length
         yield NodeForm(form.decode()), content[at - length : at]
 

@@ -12,6 +12,7 @@ from agentcore.verdict import verdict
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import position_of
 from dashboard.turns.models import Turn
+from dashboard.turns.shared_values import UNREADABLE
 
 KEPT_SECONDS = 24 * 3600
 
@@ -34,6 +35,6 @@ def _said_anew(turn: Turn) -> str:
     stored: str = turn.verdict
     try:
         snapshot = position_of(turn).snapshot
-    except CoreError:
+    except (CoreError, *UNREADABLE):
         return stored
     return storable_text(verdict(snapshot)) or stored

@@ -13,6 +13,8 @@ from dashboard.live.selectors import refused_of
 from dashboard.turns import history, selectors
 from dashboard.turns.attempts_page import attempts_page
 from dashboard.turns.curl import curl_command, goes_to_its_connection
+from dashboard.turns.damage import DAMAGED, damage_of
+from dashboard.turns.damaged_pages import damaged_context
 from dashboard.turns.glossary import CERTAINTIES, LIMITS, TERMS
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.payload_view import readable_of
@@ -34,7 +36,13 @@ def detail(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """One turn, at its last transition or at `?step=`, with `?attempts=` a page of its attempts."""
     turn = turn_or_404(turn_id)
     step, attempts = (_number(request.GET.get(name)) for name in ("step", "attempts"))
-    return render(request, "turns/detail.html", turn_context(turn, step=step, attempts=attempts))
+    try:
+        return render(request, "turns/detail.html", turn_context(turn, step=step, attempts=attempts))
+    except DAMAGED:
+        if not (faults := damage_of(turn_id)):
+            raise
+    shown = {**damaged_context(turn, faults), "remarks": remarks_of(turn)}
+    return render(request, "turns/damaged.html", shown)
 
 
 def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = None) -> dict[str, Any]:

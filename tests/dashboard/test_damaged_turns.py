@@ -1,0 +1,163 @@
+"""A turn whose rows were damaged: no address that shows it fails, and each says which turn it is and what is wrong."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from dashboard.accounts.models import User
+from dashboard.sharing.services import link_create
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+#: What was done to the rows of the turn %(id)s.
+DAMAGES: Mapping[str, str] = {
+    "event": """UPDATE turns_record SET event = '{"type": "nonsense"}', packed = NULL WHERE turn_id = %(id)s AND seq = 2""",  # noqa: E501 - one statement
+    "no object": "UPDATE turns_record SET event = '[1]', packed = NULL WHERE turn_id = %(id)s AND seq = 2",
+    "null": "UPDATE turns_record SET event = 'null', packed = NULL WHERE turn_id = %(id)s",
+    "packed": "UPDATE turns_record SET packed = '\\x00ff' WHERE turn_id = %(id)s",
+    "transitions": """UPDATE turns_record SET transitions = '[{"x": 1}]', packed = NULL WHERE turn_id = %(id)s""",
+    "observed": """UPDATE turns_record SET observed = '[5]', packed = NULL WHERE turn_id = %(id)s""",
+    "gap": "DELETE FROM turns_record WHERE turn_id = %(id)s AND seq = 2",
+    "no record": "DELETE FROM turns_record WHERE turn_id = %(id)s",
+    "no beginning": "DELETE FROM turns_record WHERE turn_id = %(id)s AND seq = 1",
+    "policy": "UPDATE turns_turn SET policy = '[1]' WHERE id = %(id)s",
+    "policy's node": "UPDATE turns_turn SET policy = jsonb_set(policy, '{0}', to_jsonb(gen_random_uuid()::text)) WHERE id = %(id)s",  # noqa: E501 - one statement
+    "sources": "UPDATE turns_turn SET policy_sources = '[1]' WHERE id = %(id)s",
+    "setup": "UPDATE turns_turn SET setup = '[1]' WHERE id = %(id)s",
+    "envelope": """UPDATE turns_turn SET breakpoints = '{"a": 1}', lint = '5', overrides = '5' WHERE id = %(id)s""",
+    "base": """UPDATE turns_turn SET base_snapshot = '{"x": 1}' WHERE id = %(id)s""",
+    "nodes": "DELETE FROM turns_node",
+    "bytes of nodes": "UPDATE turns_node SET packed = '\\x00ff'",
+    "checkpoint": "INSERT INTO turns_checkpoint (turn_id, seq, snapshot, core_version) VALUES (%(id)s, 1, '[1]', '')",
+    "request": "UPDATE turns_attempt SET request = 'x' WHERE turn_id = %(id)s",
+    "request's node": """UPDATE turns_attempt SET request = '[["00000000-0000-0000-0000-000000000000", {}]]' WHERE turn_id = %(id)s""",  # noqa: E501 - one statement
+    "usage": """UPDATE turns_attempt SET usage = '[1]', error = '[1]', tool_calls = '5', response_headers = '[1]' WHERE turn_id = %(id)s""",  # noqa: E501 - one statement
+    "answers": "UPDATE turns_attempt SET raw = '\\x00ff', raw_text = NULL, text = NULL, raw_at = now() WHERE turn_id = %(id)s",  # noqa: E501 - one statement
+    "chunks": "UPDATE turns_attemptchunk SET raw = '\\x00ff' WHERE turn_id = %(id)s",
+    "no attempts": "DELETE FROM turns_attempt WHERE turn_id = %(id)s",
+}  # fmt: skip
+GIVEN = {"index": "1", "token": "", "link_id": "1", "comment_id": "00000000-0000-0000-0000-000000000000"}
+#: What is sent to an address that takes a body; to the others a form without fields.
+BODIES = (
+    {"mode": "verify"},
+    {"mode": "what_if", "overrides": {"limits": {"max_continuations": 1}}},
+    {"mode": "sweep", "field": "limits.max_continuations", "values": [0, 1]},
+)
+#: Lists that the turn is in.
+LISTS = (
+    "/",
+    "/lint",
+    "/inbox",
+    "/api/v1/turns",
+    "/api/v1/lint",
+    "/metrics-board",
+    "/timeline/facets",
+    "/timeline/chart",
+)
+#: What the page says of some of them.
+NAMED = {
+    "event": "Record 2 cannot be read.",
+    "policy": "The policy cannot be read.",
+    "bytes of nodes": "The conversation cannot be read.",
+    "usage": "The usage of attempt 1 cannot be read.",
+}
+
+
+def addresses(resolver: URLResolver = get_resolver(), before: str = "") -> Iterator[str]:
+    for entry in resolver.url_patterns:
+        route = before + str(entry.pattern)
+        if isinstance(entry, URLPattern):
+            yield route
+        else:
+            yield from addresses(entry, route)
+
+
+def of_turns(turn: Turn) -> list[str]:
+    """Every address that names a turn."""
+    named = {route for route in addresses() if "turn_id>" in route and not route.endswith("/")}
+    filled = [re.sub(r"<(?:\w+:)?(\w+)>", lambda m: str({"turn_id": turn.id, **GIVEN}[m[1]]), route) for route in named]
+    return sorted("/" + re.sub(r"[\^$]|\\Z", "", one) for one in filled)
+
+
+def asked_of(turn: Turn) -> list[str]:
+    by = User.objects.get(username="operator")
+    links = [link_create(turn=turn, lifetime="1h", redacted=redacted, by=by)[1] for redacted in (False, True)]
+    return [*of_turns(turn), *LISTS, *(f"/share/{token}" for token in links)]
+
+
+@contextmanager
+def damaged(turn: Turn, damage: str) -> Iterator[None]:
+    """So is the turn for the length of the block."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = 'replica'")
+        cursor.execute(DAMAGES[damage], {"id": turn.id})
+        # As a turn of an earlier release, whose sentence is said anew.
+        cursor.execute("UPDATE turns_turn SET core_version = 'earlier' WHERE id = %s", [turn.id])
+        yield
+        transaction.set_rollback(True)
+
+
+def answered(browser: Client, address: str, body: object = None) -> tuple[int, str]:
+    """Status and text of the answer; whatever the request did is undone."""
+    with transaction.atomic():
+        if body is None:
+            said: Any = browser.get(address)
+        else:
+            said = browser.post(address, body, content_type="application/json")
+        transaction.set_rollback(True)
+    return said.status_code, "" if said.streaming else said.content.decode()
+
+
+def failed(browser: Client, turn: Turn, damage: str, addresses: Iterable[str]) -> list[str]:
+    """What fails, or is refused without saying which turn it is."""
+    replays = f"/api/v1/turns/{turn.id}/replay"
+    with damaged(turn, damage):
+        asked = [(address, None) for address in addresses] + [(replays, body) for body in BODIES]
+        answers = [(f"{damage}: {address} {body or ''}", *answered(browser, address, body)) for address, body in asked]
+    return [said for said, status, text in answers if status >= 500 or (status == 409 and str(turn.id) not in text)]
+
+
+@pytest.fixture
+def whole(browser: Client, play: Play) -> Turn:
+    browser.raise_request_exception = False
+    return play("sim-tools", system_prompt="Be brief." * 100)
+
+
+def test_no_address_of_a_damaged_turn_fails(browser: Client, whole: Turn):
+    assert failed(browser, whole, "event", asked_of(whole)) == []
+
+
+def test_whatever_is_damaged_its_page_and_its_signs_and_the_lists_are_answered(browser: Client, whole: Turn):
+    asked = [f"/turns/{whole.id}", f"/turns/{whole.id}/attempts/1/raw", f"/api/v1/turns/{whole.id}/lint", *LISTS]
+    assert [said for damage in DAMAGES for said in failed(browser, whole, damage, asked)] == []
+
+
+@pytest.mark.nightly
+def test_whatever_is_damaged_no_address_of_the_turn_fails(browser: Client, whole: Turn):
+    asked = asked_of(whole)
+    assert [said for damage in DAMAGES for said in failed(browser, whole, damage, asked)] == []
+
+
+def test_the_page_names_each_part_that_cannot_be_read_and_shows_the_others(browser: Client, whole: Turn):
+    browser.post(f"/turns/{whole.id}/comments", {"text": "Keep me.", "transition": 0})
+    for damage, fault in NAMED.items():
+        with damaged(whole, damage):
+            status, html = answered(browser, f"/turns/{whole.id}")
+        assert (status, fault in html, "Keep me." in html) == (200, True, True), damage
+        assert f"/turns/{whole.id}/attempts/1/raw" in html or "Attempt 1 cannot be read." in html
+
+
+def test_the_api_and_a_shared_page_say_what_is_wrong(browser: Client, whole: Turn):
+    link = asked_of(whole)[-2]
+    for address in (f"/api/v1/turns/{whole.id}/lint", f"/turns/{whole.id}/replay", link):
+        with damaged(whole, "event"):
+            status, said = answered(browser, address)
+        assert (status, "Record 2 cannot be read." in said, str(whole.id) in said) == (409, True, True), address
