@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
-from agentcore.replay import Certainty, fold
+from agentcore.replay import fold
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.result_text import in_words
 from dashboard.backtests.services import UNFINISHED as UNDONE
@@ -15,12 +15,9 @@ from dashboard.suggesting.reruns import LimitTrial, reruns_of
 from dashboard.suggesting.selectors import suggestion_of
 from dashboard.suggesting.services import backtest_found, standing_value
 from dashboard.suggesting.suggestion import Basis, Suggestion
-from dashboard.suggesting.suggestion_text import because, costs_in_words, sentence, unit_of
+from dashboard.suggesting.suggestion_text import because, certainty_word, costs_in_words, sentence, unit_of
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
-
-#: How sure a value is, as the badge says it.
-WORDS = {Certainty.CERTAIN: "certain", Certainty.RECORDED: "certain", Certainty.ESTIMATED: "likely"}
 
 #: Limits that depend on more than one setting, so that a larger value in force does not mean that they are met: an
 #: error policy's, and that whose default depends on the first call.
@@ -56,13 +53,7 @@ class Panel:
     @property
     def certainty(self) -> str:
         """The word on the badge: what a live re-run has shown is proven, not merely certain."""
-        words = {Basis.RERUN: "proven", Basis.NONE: "not known", Basis.SETTING: "likely"}
-        return words.get(self.suggestion.basis) or WORDS[self.suggestion.certainty]
-
-    @property
-    def look(self) -> str:
-        """The certainty that gives the badge its colour and shape."""
-        return Certainty.ESTIMATED.value if self.suggestion.basis is Basis.SETTING else self.suggestion.certainty.value
+        return certainty_word(self.suggestion)
 
     @property
     def now(self) -> str:

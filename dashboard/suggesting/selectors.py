@@ -37,18 +37,31 @@ def suggestion_for(turn: Turn, *, usage: UsageOf = usage_of) -> Suggestion | Non
     return suggestion_of(turn, spans[-1].after, usage=usage) if spans else None
 
 
+def suggestions_for(turn: Turn, *, usage: UsageOf = usage_of) -> tuple[Suggestion, ...]:
+    """All that tells of the limit, the surest first: `suggestion_for` is the first of them. The value to begin with
+    is among them only where nothing else tells."""
+    if turn.status in UNFINISHED or not (spans := fold(recording_of(turn))):
+        return ()
+    found = tuple(_suggestions(turn, spans[-1].after, usage))
+    return tuple(said for said in found if said.known) or found[:1]
+
+
 def suggestion_of(turn: Turn, last: Snapshot, *, usage: UsageOf = usage_of) -> Suggestion | None:
     """The limit that would have let a turn finish, or complete in one call. `last`: as the history leaves it.
 
     None where the turn needs none, or no limit would have helped.
     """
+    return next(_suggestions(turn, last, usage), None)
+
+
+def _suggestions(turn: Turn, last: Snapshot, usage: UsageOf) -> Iterator[Suggestion]:
     case = exhausted_limit_of(turn, last)
     if case is None:
-        return None
+        return
     reruns = reruns_of(case)
     case = replace(case, in_vain=max((tried.value for tried in reruns if tried.in_vain), default=0))
-    found = next(_found(case, reruns, usage), None)
-    return None if found is None else replace(found, together=case.together, costs=_costs(case, found))
+    for found in _found(case, reruns, usage):
+        yield replace(found, together=case.together, costs=_costs(case, found))
 
 
 def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf) -> Iterator[Suggestion]:
@@ -63,7 +76,7 @@ def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf)
         yield usual
     if case.limit == "max_retries":
         asked = case.last.failure.provider if case.last.failure else None
-        told = (case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.SETTING)
+        told = (case.ample, case.recorded, Certainty.ESTIMATED, Basis.SETTING)
         yield Suggestion(case.limit, *told, wait=asked.retry_after if asked else None)
     yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from agentcore.number_format import count, number
 from agentcore.policy import LIMIT_NAMES
+from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.prices.templatetags.prices import money
 from dashboard.suggesting.suggestion import Basis, Costs, Goal, Number, Suggestion
@@ -27,6 +28,16 @@ def amount(limit: str, value: Number | None) -> str:
 def name_of(limit: str) -> str:
     """`Max tokens per call`: what people call it."""
     return LIMIT_NAMES[limit]
+
+
+#: How sure a value is, in one word; what a live re-run has shown is proven, not merely certain.
+_BY_BASIS = {Basis.RERUN: "proven", Basis.NONE: "not known"}
+_BY_CERTAINTY = {Certainty.CERTAIN: "certain", Certainty.RECORDED: "certain", Certainty.ESTIMATED: "likely"}
+
+
+def certainty_word(said: Suggestion) -> str:
+    """`proven`, `certain`, `likely` or `not known`: the word on the badge, and in the API."""
+    return _BY_BASIS.get(said.basis) or _BY_CERTAINTY[said.certainty]
 
 
 def sentence(said: Suggestion) -> str:
@@ -116,6 +127,7 @@ def told(said: Suggestion) -> dict[str, Any]:
     names = ("limit", "value", "recorded", "share", "answers", "cut", "calls", "used", "rerun", "overrides")
     plain = {name: getattr(said, name) for name in names}
     words = {"certainty": said.certainty.value, "basis": said.basis.value, "goal": said.goal.value}
+    words["certainty_word"] = certainty_word(said)
     price = said.costs.price if said.costs else None
     cost = {"output_tokens": said.costs.output_tokens if said.costs else None}
     cost["price"] = None if price is None else float(price.dollars)  # type: ignore[assignment]
