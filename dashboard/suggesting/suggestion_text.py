@@ -10,19 +10,25 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.prices.templatetags.prices import money
 from dashboard.suggesting.suggestion import Basis, Costs, Goal, Number, Suggestion
 
-ANSWERS = "answers"  #: of `max_tokens`, whose lengths are those of single answers
+#: What a limit counts, where that is another word than its field's.
+UNITS = {"max_tokens": "tokens", "max_retries": "retries", "max_steps": "steps", "max_tool_repair_attempts": "repairs"}
 
 
 def unit_of(limit: str) -> str:
     """What a limit counts, in the plural."""
-    return {"max_tokens": "tokens", "max_retries": "failures"}.get(limit) or LIMIT_FIELDS[limit].unit
+    return UNITS.get(limit) or LIMIT_FIELDS[limit].unit
 
 
 def amount(limit: str, value: Number | None) -> str:
-    """`378 tokens`, `no limit`."""
+    """`378 tokens`, `1 retry`, `no limit`."""
     if value is None:
         return LIMIT_FIELDS[limit].unset or "no limit"
-    return count(value, unit_of(limit).removesuffix("s")) if unit_of(limit).endswith("s") else number(value)
+    unit = unit_of(limit)
+    return f"{number(value)} {_one(unit) if value == 1 else unit}"
+
+
+def _one(unit: str) -> str:
+    return "retry" if unit == "retries" else unit.removesuffix("s")
 
 
 def name_of(limit: str) -> str:
@@ -88,15 +94,40 @@ def because(said: Suggestion) -> str:
         case Basis.RECORDING:
             return "The recording answers everything up to there."
         case Basis.RERUN:
-            calls, used = count(said.calls or 1, "call"), count(said.used or 0, "token")
-            return f"A live re-run completed in {calls} and used {used}."
+            return f"{rerun_named(said)} {rerun_found(said)}"
         case Basis.AGENT | Basis.MODEL:
             return _share(said)
         case Basis.SETTING:
             asked = f" asked to try again in {number(said.wait)} s" if said.wait else " sent an error that may pass"
             return f"The provider{asked}."
+        case Basis.NONE if said.limit == "max_retries":
+            return "How often the provider would go on to refuse is not in the recording."
         case Basis.NONE:
             return "The recording ends before the answer does, and too few recorded answers tell."
+
+
+def rerun_named(said: Suggestion) -> str:
+    """`A live re-run`, with the value it was given where it needed less."""
+    given = "" if said.limit == "max_tokens" or said.given is None else f" with {said.limit} {number(said.given)}"
+    return f"A live re-run{given}"
+
+
+def rerun_found(said: Suggestion) -> str:
+    """What it took: of the limit itself where that is known, else of tokens."""
+    needed = said.limit != "max_tokens" and said.given not in (None, said.value)
+    used = amount(said.limit, said.value) if needed else count(said.used or 0, "token")
+    return f"completed in {count(said.calls or 1, 'call')} and used {used}."
+
+
+def standing_in_words(said: Suggestion, standing: Number | None, *, agent: str, own: bool) -> str:
+    """That as much as is suggested is allowed already. `own`: the turn itself had set the limit that stopped it."""
+    tail = "; this turn set its own limit." if own else " now."
+    if said.limit == "max_tokens":
+        allowed = f"already allows {number(standing or 0)} tokens per call" if own else f"has max_tokens {standing}"
+        return f"{agent} {allowed}{tail}"
+    if standing is None:
+        return f"The policy sets no such limit{tail}"
+    return f"The policy {'already ' if own else ''}allows {amount(said.limit, standing)}{tail}"
 
 
 def _one_call(said: Suggestion) -> str:
