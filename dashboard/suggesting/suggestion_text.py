@@ -108,15 +108,17 @@ def because(said: Suggestion) -> str:
 
 def rerun_named(said: Suggestion) -> str:
     """`A live re-run`, with the value it was given where it needed less."""
-    given = "" if said.limit == "max_tokens" or said.given is None else f" with {said.limit} {number(said.given)}"
-    return f"A live re-run{given}"
+    return f"A live re-run with {said.limit} {number(said.given or 0)}" if _needed_less(said) else "A live re-run"
 
 
 def rerun_found(said: Suggestion) -> str:
     """What it took: of the limit itself where that is known, else of tokens."""
-    needed = said.limit != "max_tokens" and said.given not in (None, said.value)
-    used = amount(said.limit, said.value) if needed else count(said.used or 0, "token")
+    used = amount(said.limit, said.value) if _needed_less(said) else count(said.used or 0, "token")
     return f"completed in {count(said.calls or 1, 'call')} and used {used}."
+
+
+def _needed_less(said: Suggestion) -> bool:
+    return said.limit != "max_tokens" and said.given not in (None, said.value)
 
 
 def standing_in_words(said: Suggestion, standing: Number | None, *, agent: str, own: bool) -> str:
