@@ -157,7 +157,7 @@ def test_it_is_swept_under_what_else_is_overridden(whole: Turn):
 @pytest.mark.parametrize(
     ("name", "values", "words"),
     [
-        ("max_seconds", range(1, 5), "There is no limit “max_seconds” to sweep"),
+        ("max_retries", range(1, 5), "There is no limit “max_retries” to sweep"),
         ("max_tokens", range(10, 5), "The range is empty"),
         ("max_tokens", range(1, 1000), "at most 120 are drawn"),
         ("max_tokens", range(1, 10**20, 9), "The range has 11,111,111,111,111,111,111 values; at most 120 are drawn"),
