@@ -22,6 +22,11 @@ class VerdictLead:
     look: str = ""
 
     @property
+    def known(self) -> str:
+        """What would have helped, without the advice to re-run: for readers who cannot."""
+        return self.helps.removesuffix("Re-run live to find out.").rstrip()
+
+    @property
     def whole(self) -> str:
         return f"{self.first}{self.rest} {self.helps}".rstrip()
 

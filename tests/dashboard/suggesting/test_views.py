@@ -1,5 +1,7 @@
 """From a truncated turn to a changed limit: found by a live re-run, backtested, and used."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -10,6 +12,7 @@ from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page
 
+TAGS = re.compile("<[^>]+>")
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -24,7 +27,7 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     assert 'hx-trigger="every 1s"' in pending
     again = drive(cut.children.get())
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With max_tokens {again.output_tokens} the turn finishes." in found
+    assert f"With max_tokens {again.output_tokens} the turn finishes." in TAGS.sub("", found)
     assert f"Use {again.output_tokens} for sim-essay" in found
     assert Backtest.objects.get().max_tokens == again.max_tokens
     told = browser.post(f"/turns/{cut.id}/limit/use", {"value": again.output_tokens}, follow=True).content.decode()
@@ -50,7 +53,7 @@ def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(bro
     assert drive(turn.children.get()).status == "completed"
     panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
     assert "the turn finishes" in panel
-    assert "Draft max_steps" not in panel
+    assert "Draft Max steps" not in panel
 
 
 def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: Turn, play: Play):
@@ -60,7 +63,7 @@ def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: T
         (f"/turns/{cut.id}", {"value": "99999999999"}, "max_tokens must be"),
         (f"/turns/{whole.id}", {"value": "9"}, "No limit would have let this turn finish"),
     ):
-        assert said in browser.post(f"{address}/limit/use", given, follow=True).content.decode()
+        assert said in TAGS.sub("", browser.post(f"{address}/limit/use", given, follow=True).content.decode())
     assert Agent.objects.get(name="sim-essay").max_tokens == 60
     none = browser.post(f"/turns/{whole.id}/limit/find", headers=HTMX).content.decode()
     assert "No limit would have let this turn finish." in none

@@ -18,6 +18,7 @@ def test_the_first_words_stand_apart_and_so_does_what_would_have_helped():
     assert parted.first == "Cut off"
     assert parted.rest.startswith(" by max_tokens once, then stopped at max_continuations")
     assert parted.helps.startswith("With 1 continuation it would have continued.")
+    assert parted.known == "With 1 continuation it would have continued. The recording ends here."
 
 
 def test_where_the_words_say_nothing_of_the_reason_its_label_stands_before():
