@@ -38,3 +38,12 @@ def keys_in_code(sentence: str) -> SafeString:
 
 def _in_code(found: re.Match[str]) -> str:
     return format_html('<code title="{}">{}</code>', LIMIT_NAMES[found[0]], found[0])
+
+
+@register.filter
+def field_named(path: str) -> SafeString:
+    """`limits.max_seconds` as HTML: the limit's name with its key in code; any other field as code."""
+    key = path.rpartition(".")[2]
+    if key not in LIMIT_NAMES:
+        return format_html("<code>{}</code>", path)
+    return format_html("{} <code>{}</code>", LIMIT_NAMES[key], key)

@@ -1,7 +1,5 @@
 """From a truncated turn to a changed limit: found by a live re-run, backtested, and used."""
 
-import re
-
 import pytest
 from django.test import Client
 
@@ -10,9 +8,8 @@ from dashboard.agents.selectors import policy_version_active
 from dashboard.backtests.models import Backtest
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import HTMX, page
+from tests.dashboard.pages import HTMX, page, text_of
 
-TAGS = re.compile("<[^>]+>")
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -27,7 +24,7 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     assert 'hx-trigger="every 1s"' in pending
     again = drive(cut.children.get())
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With max_tokens {again.output_tokens} the turn finishes." in TAGS.sub("", found)
+    assert f"With max_tokens {again.output_tokens} the turn finishes." in text_of(found)
     assert f"Use {again.output_tokens} for sim-essay" in found
     assert Backtest.objects.get().max_tokens == again.max_tokens
     told = browser.post(f"/turns/{cut.id}/limit/use", {"value": again.output_tokens}, follow=True).content.decode()
@@ -63,7 +60,7 @@ def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: T
         (f"/turns/{cut.id}", {"value": "99999999999"}, "max_tokens must be"),
         (f"/turns/{whole.id}", {"value": "9"}, "No limit would have let this turn finish"),
     ):
-        assert said in TAGS.sub("", browser.post(f"{address}/limit/use", given, follow=True).content.decode())
+        assert said in text_of(browser.post(f"{address}/limit/use", given, follow=True).content.decode())
     assert Agent.objects.get(name="sim-essay").max_tokens == 60
     none = browser.post(f"/turns/{whole.id}/limit/find", headers=HTMX).content.decode()
     assert "No limit would have let this turn finish." in none
