@@ -18,6 +18,15 @@ def failed(snapshot: Snapshot, end: Finish) -> str:
     return f"{ran_out}: {_closed(end.error_message or str(end.error_code))}{kept}"
 
 
+def stopped_in_time(snapshot: Snapshot) -> str:
+    """In which call the turn's own time limit ended it; follows “Stopped”."""
+    outcome, attempts = snapshot.outcome, snapshot.spent.attempts
+    used = f" ({outcome.forbidding_reason()})" if outcome else ""
+    call = "the first call" if attempts == 1 else f"call {number(attempts)}"
+    kept = " What had arrived is kept." if snapshot.output_text else ""
+    return f" at max_seconds during {call}{used}.{kept}"
+
+
 def _after(failures: int, attempts: int) -> str:
     """`on the first call`, `on call 3`, `after 2 failed calls`."""
     if failures == 1 and attempts:

@@ -13,5 +13,5 @@ def count(value: float, what: str) -> str:
 
 
 def times(value: int) -> str:
-    """`once`, `2 times`."""
-    return "once" if value == 1 else count(value, "time")
+    """`once`, `twice`, `3 times`."""
+    return {1: "once", 2: "twice"}.get(value) or count(value, "time")

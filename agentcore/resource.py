@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentcore.criteria.retries import APART, MAX_TOKENS, NO_RETRY, names_bounds, rounds_used
+from agentcore.errors import ErrorType
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import NormalizedStopReason, StopReason
 
@@ -64,6 +65,12 @@ def resource_of(snapshot: Snapshot) -> str | None:
 def characters_spent(snapshot: Snapshot) -> bool:
     """Whether no character may come any more; a cap inside a character leaves some unused that nothing fits into."""
     return snapshot.cut_at_cap or snapshot.spent.output_chars >= snapshot.limits.max_total_output_chars
+
+
+def out_of_time(snapshot: Snapshot) -> bool:
+    """Whether the turn's own time limit ended its last call: no provider failed."""
+    error = snapshot.failure.provider if snapshot.failure else None
+    return error is not None and error.type is ErrorType.TIMEOUT and resource_of(snapshot) == "max_seconds"
 
 
 def no_retry_helps(snapshot: Snapshot) -> bool:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
-from agentcore.error_text import failed, plainly
+from agentcore.error_text import failed, plainly, stopped_in_time
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number, times
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import Raise, completion_spent, remedy_of
-from agentcore.resource import LIMIT_OF
+from agentcore.resource import LIMIT_OF, out_of_time
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call
 from agentcore.values import replace
@@ -210,6 +210,10 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
 
 
 def _error(snapshot: Snapshot, end: Finish) -> Verdict:
+    if out_of_time(snapshot):
+        return Verdict(
+            "Stopped", stopped_in_time(snapshot), f"With a larger max_seconds it would have continued. {_ENDS}"
+        )
     return Verdict("Failed", failed(snapshot, end))
 
 

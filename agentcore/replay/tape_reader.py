@@ -27,7 +27,8 @@ class TapeReading(Saying):
         if tape is None:
             return unknown(Why.ITERATION)
         if not tape.stretches:
-            return unknown(broke_off(self.past.calls[self.snapshot.iteration][-1]))
+            calls = self.past.calls[self.snapshot.iteration]
+            return unknown(Why.ANOTHER_ANSWER if self.nth > len(calls) else broke_off(calls[-1]))
         reading = self._reading(tape, same, asks)
         if isinstance(reading, Why):
             return unknown(reading)

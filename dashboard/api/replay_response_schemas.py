@@ -209,11 +209,12 @@ class Backtest(BaseModel):
     flipped: int
     undecidable: int
     unended: int = Field(
-        description="Of the undecidable, the turns that would have continued past their recording to an unknown end."
+        description="Turns that would have continued past their recording, or been tried again, to an unknown end. "
+        "They are not among the `undecidable`."
     )
     recorded: int | None = Field(
-        description="Of those the same or flipped, how many are `recorded`. With `certain`, `estimated` and "
-        "`undecidable` they add up to `done`. Null: judged before certainties were counted."
+        description="Of those the same or flipped, how many are `recorded`. With `certain`, `estimated`, `unended` "
+        "and `undecidable` they add up to `done`. Null: judged before certainties were counted."
     )
     certain: int | None = Field(description="As `recorded`.")
     estimated: int | None = Field(description="As `recorded`.")
@@ -227,10 +228,12 @@ class Backtest(BaseModel):
     unpriced: int = Field(description="Decided turns whose price is not known.")
     flipped_turns: list[UUID] = Field(description="The first thousand.")
     unended_turns: list[UUID] = Field(description="The first thousand.")
-    undecided: list[Undecided] = Field(description="The first thousand undecidable turns, and why each is.")
+    undecided: list[Undecided] = Field(
+        description="The first thousand turns that are undecidable or of unknown end, and why."
+    )
     whys: dict[str, int] | None = Field(
-        description="The undecidable turns by reason, the most frequent first. Null: some were judged before reasons "
-        "were counted."
+        description="The turns that are undecidable or of unknown end by reason, the most frequent first. Null: "
+        "some were judged before reasons were counted."
     )
     flips: Objects = Field(
         description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each of them; `about`: its tokens "

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dashboard.agents.samples import is_simulated
 from dashboard.backtests.debugger import beyond_in_words, debugger_of
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.result_text import difference_in_words, percent
@@ -129,6 +130,11 @@ class BacktestView:
     @property
     def waiting(self) -> bool:
         return self.backtest.status in (Backtest.Status.QUEUED, Backtest.Status.RUNNING)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether all its turns ran on the simulator, so that none has a price."""
+        return all(is_simulated(row.group.model) for row in self.groups)
 
     @property
     def beyond(self) -> str:

@@ -9,8 +9,8 @@ from dashboard.backtests.tallies import SURE
 #: A flip that is neither; before shadows told them apart, any flip.
 OTHERWISE = {True: "would have ended for another reason", False: "would have ended otherwise"}
 HOW_FAR = {
-    Backtest.Status.QUEUED: "a backtest that has not begun",
-    Backtest.Status.RUNNING: "a backtest that is still running, so far",
+    Backtest.Status.QUEUED: "a backtest that has not started",
+    Backtest.Status.RUNNING: "a backtest in progress",
     Backtest.Status.FAILED: "a backtest that failed",
     Backtest.Status.CANCELLED: "a backtest that was cancelled",
 }
@@ -25,6 +25,7 @@ def in_words(backtest: Backtest) -> str:
         turns += f" ({watched:,} only watched)"
     capped = "" if backtest.max_tokens is None else f", with a max_tokens of {backtest.max_tokens:,}"
     if backtest.done:
+        begun += ", so far" if backtest.status == Backtest.Status.RUNNING else ""
         return f"{begun} over {turns}{capped}: {tally_in_words(backtest)}"
     return f"{begun} over {turns}{capped}: it found none" if backtest.status == Backtest.Status.DONE else begun + capped
 

@@ -58,6 +58,7 @@ def backtest_shown(backtest: Backtest) -> dict[str, Any]:
     unended = sum(group.get("unended", 0) for group in backtest.groups)
     told = {key: getattr(backtest, key) for key in KEYS}
     whys = whys_of(backtest)
+    told["undecidable"] -= unended
     return {**told, "unended": unended, "whys": whys, "tokens_estimated": about, "stands_for": stands_for}
 
 

@@ -1,11 +1,13 @@
 """One stored turn under a draft policy: same, flipped or undecidable, and how certain that is."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import structlog
 from django.core.exceptions import ValidationError
 
 from agentcore.machine.snapshot import Snapshot, Spent
+from agentcore.machine.states import CALLS
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.replay import Experience, Recording, WhatIf, Why, what_if
@@ -107,7 +109,7 @@ def judge(
     policy = draft.for_turn(told, recording.policy) if draft.sound else None
     found = None if policy is None else tried_under(recording, policy, experience=experience)
     if found is None or found.undecidable or found.final is None:
-        how = "unended" if found is not None and goes_on(told, found, watched=watched) else ""
+        how = "unended" if found is not None and goes_on(told, recording, found) else ""
         return replace(UNDECIDABLE, watched=watched, how=how, why=why_undecided(found))
     return replace(_decided(told, recording, found.final, watched), certainty=found.certainty.value)
 
@@ -119,16 +121,35 @@ def why_undecided(found: WhatIf | None) -> str:
 
 #: The turn would have been answered further than it was recorded.
 PAST_THE_END = (Why.MORE_TEXT, Why.ITERATION, Why.ANOTHER_ANSWER)
+#: What ended a recorded call, by why nobody knows how the call goes on: it goes on where more of this is allowed.
+ENDED_BY: Mapping[Why, Callable[[Policy], float | None]] = {
+    Why.TOOL_CALLS: lambda policy: policy.max_tokens,
+    Why.TIMED_OUT: lambda policy: policy.limits.max_seconds,
+}
 
 
-def goes_on(told: TurnRow | Turn, found: WhatIf, *, watched: bool) -> bool:
-    """Whether a turn that did not complete would have continued where its recording ends, so that nobody knows its end.
+def goes_on(told: TurnRow | Turn, recording: Recording, found: WhatIf) -> bool:
+    """Whether a turn that did not complete would have continued where its recording ends, or been tried again, so that
+    nobody knows its end.
 
     A watched turn did not complete where its provider cut the answer.
     """
     cut = told.model_stop_reason == NormalizedStopReason.MAX_TOKENS
-    short = cut if watched else told.status != TurnStatus.COMPLETED
-    return short and found.undecidable and found.why in PAST_THE_END
+    short = cut if was_watched(recording.policy) else told.status != TurnStatus.COMPLETED
+    further = found.why in PAST_THE_END or _calls_again(told, found) or _allows_more(recording.policy, found)
+    return short and found.undecidable and further
+
+
+def _calls_again(told: TurnRow | Turn, found: WhatIf) -> bool:
+    """Whether it waits for one call more than it made."""
+    return found.final is not None and found.final.state in CALLS and found.final.own.attempts >= told.attempts
+
+
+def _allows_more(recorded: Policy, found: WhatIf) -> bool:
+    """Whether more is allowed of what ended the recorded call."""
+    limit = ENDED_BY.get(found.why) if found.why else None
+    was, now = (None, None) if limit is None else (limit(recorded), limit(found.policy))
+    return was is not None and (now is None or now > was)
 
 
 def tried_under(

@@ -12,6 +12,7 @@ class Notice(models.Model):
     """Of a turn, with which it goes; or of what has a page of its own."""
 
     class Kind(models.TextChoices):
+        DECIDED = "decided"  #: an operator approved or refused tool calls; seen from the beginning
         EXPIRED = "expired"  #: an approval's time was over, and nobody had decided
         FAILED = "failed"  #: a recorded or certain prediction did not come true
         ALERT = "alert"  #: an alert began to fire

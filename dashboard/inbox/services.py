@@ -15,6 +15,12 @@ def notice_put(*, turn: Turn, kind: Notice.Kind, told: str) -> None:
     Notice.objects.create(project_id=turn.project_id, turn=turn, kind=kind, told=told)
 
 
+def decision_put(*, turn: Turn, by: str, told: str) -> None:
+    """What an operator decided, for those who see its entry disappear. `told`: as one sentence."""
+    seen = {"seen_at": timezone.now(), "seen_by": by}
+    Notice.objects.create(project_id=turn.project_id, turn=turn, kind=Notice.Kind.DECIDED, told=told, **seen)
+
+
 def notice_tell(*, project: Project, kind: Notice.Kind, title: str, address: str, told: str) -> None:
     """Of something that is no turn. `address`: the path of its page."""
     Notice.objects.create(project=project, kind=kind, title=title, address=address, told=told)

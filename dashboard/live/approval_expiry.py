@@ -7,13 +7,12 @@ from agentcore.events import Otherwise
 from agentcore.machine.snapshot import Snapshot
 from dashboard.inbox.models import Notice
 from dashboard.inbox.services import notice_put
-from dashboard.live.operator_control import TurnConflict, turn_cancel, turn_control
+from dashboard.live.operator_control import TIME_LIMIT, TurnConflict, turn_cancel, turn_control
 from dashboard.turns.history import position_of
 from dashboard.turns.models import Turn
 
 log = structlog.get_logger(__name__)
 
-TIME_LIMIT = "time limit of the approval"
 ACTIONS = {Otherwise.REFUSE: "refuse", Otherwise.RUN: "release"}
 HAPPENED = {
     Otherwise.REFUSE: "They were refused.",

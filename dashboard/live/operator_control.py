@@ -19,6 +19,7 @@ from agentcore.machine.states import State
 from agentcore.reasons import TurnStatus
 from agentcore.values import replace
 from dashboard.conversations import conversation_queue
+from dashboard.inbox.services import decision_put
 from dashboard.live.models import OwnedTurn, Signal
 from dashboard.live.operator_changes import EMPTY, Changes, Part, operator_changes, parts_clean
 from dashboard.turns.fields import storable_text
@@ -26,7 +27,10 @@ from dashboard.turns.history import position_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.record_reader import records_of
 
+TIME_LIMIT = "time limit of the approval"  #: who acts where nobody has decided in time
 RELEASING = ("release", "step", "refuse")
+#: What becomes of calls that wait for approval, by the action.
+DECIDING = {"release": "approved", "refuse": "refused"}
 OWNED = "This turn is answered to a caller of the gateway as it comes; it ends with its answer, or when they hang up."
 BY_PEOPLE = ("operator_acted", "cancel_requested")  #: events
 
@@ -63,6 +67,14 @@ def turn_control(
         for also in parts[:-1]:
             _signal(turn, "change", by, also)
         _signal(turn, action, by, {**payload, **(parts[-1] if parts else {})})
+        _tell_decision(now, action, by)
+
+
+def _tell_decision(turn: Turn, action: str, by: str) -> None:
+    """Of calls that waited for approval: who decided stands in the inbox, where the entry was."""
+    approving = position_of(turn).snapshot.approving if action in DECIDING and by != TIME_LIMIT else ()
+    if approving:
+        decision_put(turn=turn, by=by, told=f"Calls of {' and '.join(dict.fromkeys(approving))} {DECIDING[action]}.")
 
 
 def _judged_where_it_stands(

@@ -8,7 +8,7 @@ from dashboard.agents.policy_resolution import FIELDS
 from dashboard.policies.field_settings import UNSAID, said_by_version
 from dashboard.policies.field_text import key_of, label_of, value_in_words
 
-NOT_SAID = "not said"
+NOT_SAID = "inherited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Change:
 
     @property
     def way(self) -> str:
-        """`raised`, `lowered`, `added`, `taken out` or `changed`; `same` where nothing did."""
+        """`raised`, `lowered`, `added`, `removed` or `changed`; `same` where nothing did."""
         if self.same:
             return "same"
         if UNSAID in (self.before, self.after):
-            return "added" if self.before is UNSAID else "taken out"
+            return "added" if self.before is UNSAID else "removed"
         if any(isinstance(value, bool) or not isinstance(value, int | float) for value in (self.before, self.after)):
             return "changed"
         return "raised" if self.after > self.before else "lowered"

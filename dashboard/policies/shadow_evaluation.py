@@ -18,7 +18,6 @@ from django.utils import timezone
 from agentcore.policy import Policy
 from agentcore.replay import Certainty, Record, Recording
 from dashboard.agents.models import PolicyVersion
-from dashboard.agents.observe_policy import was_watched
 from dashboard.agents.policy_layers import layer_of, tried, versions_named
 from dashboard.agents.policy_resolution import Level
 from dashboard.agents.selectors import policy_version_active
@@ -109,7 +108,7 @@ def verdict_of(shadow: Shadow, turn: Turn) -> ShadowVerdict:
         log.warning("shadow_undecidable", turn=str(turn.id), error=str(error))
         imagined = None
     if imagined is None or imagined.undecidable or imagined.final is None or imagined.final.end is None:
-        unended = imagined is not None and goes_on(turn, imagined, watched=was_watched(recording.policy))
+        unended = imagined is not None and goes_on(turn, recording, imagined)
         word, unknown = Word.UNENDED if unended else Word.UNDECIDABLE, Certainty.UNDECIDABLE.value
         why = why_undecided(imagined)
         return ShadowVerdict(shadow=shadow, turn=turn, word=word, certainty=unknown, why=why, before=before)

@@ -1,10 +1,11 @@
 """What a timeline asks for, piece by piece: each can be taken away."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.models import Project
 from dashboard.timeline.facets import LABELS
 from dashboard.turns.filters import NOT, WORDS, TimelineFilters
@@ -39,6 +40,13 @@ class Drop:
     chip: Chip
     count: int
     more: bool
+
+
+#: How the values of a facet are called that are not shown as they are stored.
+_NAMED: Mapping[str, Callable[[str], str]] = {
+    "lint": reason_label,
+    "resource": lambda key: LIMIT_NAMES.get(key, key),
+}
 
 
 def chips_of(filters: TimelineFilters) -> tuple[Chip, ...]:
@@ -83,7 +91,7 @@ def _each_of(filters: TimelineFilters, name: str, asked: str, before: str) -> It
     chosen: tuple[str, ...] = getattr(filters, asked)
     for value in chosen:
         left: dict[str, Any] = {asked: tuple(other for other in chosen if other != value)}
-        words = reason_label(value) if name == "lint" else value
+        words = _NAMED[name](value) if name in _NAMED else value
         yield Chip(LABELS[name], f"{before}{words}", replace(filters, **left))
 
 

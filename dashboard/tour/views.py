@@ -30,9 +30,10 @@ def tour(request: HttpRequest) -> HttpResponse:
     return _page(request)
 
 
+@never_cache
 @require_POST
 def load(request: HttpRequest) -> HttpResponse:
-    """Start what is missing of the tour."""
+    """Start what is missing of the tour. A key that was just created stays in the snippets: `secret`."""
     try:
         started = services.tour_load(project=project_default(), by=_user(request))
     except ValidationError as error:
@@ -42,7 +43,8 @@ def load(request: HttpRequest) -> HttpResponse:
     else:
         said = f"{_turns(started)} started." if started else "The tour was loaded already."
         messages.success(request, said)
-    return redirect("tour:page")
+    secret = request.POST.get("secret", "")
+    return _page(request, secret=secret) if secret else redirect("tour:page")
 
 
 @require_POST

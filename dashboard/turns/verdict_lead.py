@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from agentcore.machine.snapshot import Snapshot
+from agentcore.resource import out_of_time
 from agentcore.verdict import verdict_of
 from dashboard.turns.templatetags.reasons import reason_label
 
@@ -12,16 +13,18 @@ _LEADS = ("Cut off", "Completed", "Stopped", "Blocked", "Failed", "Interrupted",
 
 @dataclass(frozen=True, slots=True)
 class VerdictLead:
-    """A verdict in parts. `first` is coloured; with `rest` it says what happened. `helps`: what would have helped."""
+    """A verdict in parts. `first` is coloured; with `rest` it says what happened. `helps`: what would have helped.
+    `look`: the word whose hue and symbol it has in every list too; empty where the reason's own are right."""
 
     first: str
     rest: str
     helps: str = ""
+    look: str = ""
 
     @property
-    def look(self) -> str:
-        """The word whose hue and symbol a cut has in every list too; empty where the reason's own are right."""
-        return "max_tokens" if self.first == "Cut off" else ""
+    def known(self) -> str:
+        """What would have helped, without the advice to re-run: for readers who cannot."""
+        return self.helps.removesuffix("Re-run live to find out.").rstrip()
 
     @property
     def whole(self) -> str:
@@ -33,10 +36,16 @@ def verdict_lead(last: Snapshot, stored: str, reason: str) -> VerdictLead:
     stands) behind the reason's label, as behind a verdict that has no words to colour."""
     told = verdict_of(last)
     if told is not None and told.lead:
-        return VerdictLead(told.lead, told.rest, told.helps)
+        return VerdictLead(told.lead, told.rest, told.helps, _look(last, told.lead))
     lead = next((lead for lead in _LEADS if told is None and stored.startswith(f"{lead} ")), "")
     if lead:
-        return VerdictLead(lead, stored.removeprefix(lead))
+        return VerdictLead(lead, stored.removeprefix(lead), look=_look(last, lead))
     label = reason_label(reason)
     said, helps = (stored, "") if told is None else (told.rest, told.helps)
     return VerdictLead(f"{label[:1].upper()}{label[1:]}{':' if said else '.'}", f" {said}" if said else "", helps)
+
+
+def _look(last: Snapshot, lead: str) -> str:
+    if lead == "Cut off":
+        return "max_tokens"
+    return "time_limit" if out_of_time(last) else ""

@@ -11,4 +11,4 @@ def test_numbers_are_written_as_pages_write_them(value: float, words: str):
 
 
 def test_one_is_no_plural():
-    assert (count(1, "call"), count(2, "call"), times(1), times(2)) == ("1 call", "2 calls", "once", "2 times")
+    assert (count(1, "call"), count(2, "call"), times(2), times(3)) == ("1 call", "2 calls", "twice", "3 times")

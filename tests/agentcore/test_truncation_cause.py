@@ -126,7 +126,7 @@ def test_where_going_on_brought_nothing_no_number_is_said_to_have_helped():
     again = "A long enough text that is said twice over."
     book = play(*(responded(cut(again, output=482)) for _ in "ab"), max_tokens=4000, max_continuations=1)
     told = verdict(book.snapshot)
-    assert told.startswith("Cut off 2 times, the last time at 482 of 4,000 tokens, below max_tokens, then stopped at ")
+    assert told.startswith("Cut off twice, the last time at 482 of 4,000 tokens, below max_tokens, then stopped at ")
     assert told.endswith(FULL)
 
 

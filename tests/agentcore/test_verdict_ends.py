@@ -136,7 +136,7 @@ ENDS = [
     (
         play(paused("a"), paused("b"), max_continuations=1),
         "partial retry_limit retry_limit",
-        "Paused by the provider 2 times, then stopped at max_continuations, 1 of 1, with 10 of 240 completion "
+        "Paused by the provider twice, then stopped at max_continuations, 1 of 1, with 10 of 240 completion "
         f"tokens used. With 2 continuations {ON}",
     ),
     (
@@ -225,6 +225,12 @@ ENDS = [
     ),
     (
         play(error(ErrorType.TIMEOUT), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
+        "failed time_limit provider_error",
+        "Stopped at max_seconds during the first call (1.0 of 0.5 s in model and tools). "
+        f"With a larger max_seconds {ON}",
+    ),
+    (
+        play(error(ErrorType.MODEL), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
         "failed time_limit provider_error",
         "Failed on the first call, with max_seconds used up (1.0 of 0.5 s in model and tools): It broke.",
     ),

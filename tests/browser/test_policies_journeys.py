@@ -112,7 +112,7 @@ def see_the_shadow_tally_and_promote_with_it(page: Page) -> None:
     expect(tally).to_contain_text("differs from record 3 on: 1 attempt fewer")
     expect(tally.get_by_role("link", name="Why do agents stop?")).to_have_attribute("href", turn)
     expect(tally.get_by_role("link", name="what if")).to_have_attribute("href", f"{turn}/replay?max_continuations=1")
-    page.get_by_label("Reason for the promotion").fill("As tried.")
+    page.get_by_label(re.compile("Reason for activating")).fill("As tried.")
     page.get_by_role("button", name="Activate with these results").click()
     expect(page.locator("#v2")).to_contain_text("Promoted after a shadow run over 1 turn (1 would have stopped sooner")
 

@@ -1,5 +1,6 @@
 """Pages as a signed-in browser gets them."""
 
+import re
 from html.parser import HTMLParser
 
 from django.test import Client
@@ -43,3 +44,8 @@ def page(client: Client, address: str, **headers: str) -> str:
     assert found.inline == []
     assert len(found.ids) == len(set(found.ids)), sorted(i for i in found.ids if found.ids.count(i) > 1)
     return html
+
+
+def text_of(html: str) -> str:
+    """The page without its tags."""
+    return re.sub("<[^>]+>", "", html)

@@ -59,6 +59,9 @@ LOOKS: dict[str, Look] = {
     "tool_repair_failed": Look("block", "nut", "tool call not repaired"),
     "cut_below_cap": Look("cut", "torn", "cut below the cap"),
     "broken_tool_call": Look("block", "nut", "broken tool call"),
+    "envelope_truncation_unrecoverable": Look("cut", "torn", "envelope cut off"),
+    "envelope_invalid": Look("block", "triangle", "invalid envelope"),
+    "envelope_refusal": Look("block", "octagon", "refused"),
     "provider_error": Look("block", "triangle", "provider error"),
     "unknown_fatal": Look("odd", "question", "unknown reason"),
     # how certain a what-if is

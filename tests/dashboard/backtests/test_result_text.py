@@ -20,11 +20,9 @@ GROUPS = [{"gone_on": 2, "sooner": 0}, {"gone_on": 4, "sooner": 1}]
         ),
         (Backtest(status="done", done=1, same=1), "a backtest over 1 turn: 1 the same, 0 undecidable"),
         (Backtest(status="done"), "a backtest over 0 turns: it found none"),
-        (Backtest(status="queued"), "a backtest that has not begun"),
-        (
-            Backtest(status="running", done=5, same=5),
-            "a backtest that is still running, so far over 5 turns: 5 the same",
-        ),
+        (Backtest(status="queued"), "a backtest that has not started"),
+        (Backtest(status="running", done=5, same=5), "a backtest in progress, so far over 5 turns: 5 the same"),
+        (Backtest(status="running", max_tokens=600), "a backtest in progress, with a max_tokens of 600"),
         (Backtest(status="cancelled"), "a backtest that was cancelled"),
         (
             Backtest(status="cancelled", done=7, total=700, same=7),
@@ -34,7 +32,7 @@ GROUPS = [{"gone_on": 2, "sooner": 0}, {"gone_on": 4, "sooner": 1}]
             Backtest(status="done", done=84, total=84, same=84, max_tokens=1500),
             "a backtest over 84 turns, with a max_tokens of 1,500: 84 the same",
         ),
-        (Backtest(status="queued", max_tokens=9), "a backtest that has not begun, with a max_tokens of 9"),
+        (Backtest(status="queued", max_tokens=9), "a backtest that has not started, with a max_tokens of 9"),
     ],
 )
 def test_a_backtest_is_told_in_a_sentence(made: Backtest, words: str):

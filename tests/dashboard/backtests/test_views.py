@@ -112,4 +112,4 @@ def test_totals_say_that_they_are_differences_and_whether_a_price_is_known(brows
     assert "Compared with the recordings:" in page(browser, "/backtests/")
     assert all(f">±&nbsp;{head}</th>" in shown for head in ("Attempts", "Tokens out", "Price", "Time"))
     assert ("≈ $0.00" in shown) is priced
-    assert ("price not known" in shown) is not priced
+    assert ("simulator, free" in shown) is not priced, "a simulated model has no price to know"

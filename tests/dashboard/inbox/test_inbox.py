@@ -19,6 +19,7 @@ from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
 from tests.dashboard.dialling import dialled, everything
 from tests.dashboard.driving import AgentOf, drive, driven
+from tests.dashboard.pages import page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -79,6 +80,14 @@ def test_what_was_decided_waits_no_more(agent_of: AgentOf):
     turn_control(turn=turn, by="ada", action="refuse")
     drive(turn)
     assert inbox().entries == ()
+
+
+def test_who_decided_stands_where_the_entry_was(agent_of: AgentOf, browser: Client):
+    turn_control(turn=waiting(agent_of), by="ada", action="refuse")
+    told = text_of(page(browser, "/inbox/"))
+    assert "Calls of calculator refused. By ada, " in told
+    turn_control(turn=held(agent_of), by="bob", action="release")
+    assert "By bob" not in page(browser, "/inbox/"), "nothing was decided"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Turns that would have continued to an unknown end: counted as their own result, and tried live within a budget."""
 
+from typing import Any
+
 import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
@@ -33,7 +35,11 @@ def cut(play: Play) -> Turn:
 
 
 def tried(**limits: int) -> Backtest:
-    made = backtest_create(project=project_default(), policy={"limits": limits}, filter={}, queued=False)
+    return tried_under({"limits": limits})
+
+
+def tried_under(policy: dict[str, Any], **more: Any) -> Backtest:
+    made = backtest_create(project=project_default(), policy=policy, filter={}, queued=False, **more)
     runner.run(made.id)
     return Backtest.objects.select_related("project", "stands_for").get(pk=made.pk)
 
@@ -42,7 +48,7 @@ def test_a_cut_turn_that_a_draft_lets_go_on_is_a_result_of_its_own(cut: Turn):
     found = tried(max_continuations=9, max_total_completion_tokens=5_000)
     assert (found.undecidable, found.unended_turns) == (1, [str(cut.id)])
     shown = backtest_shown(found)
-    assert (shown["unended"], found.groups[0]["unended"], shown["whys"]) == (1, 1, {"more_text": 1})
+    assert (shown["unended"], shown["undecidable"], shown["whys"]) == (1, 0, {"more_text": 1}), "as the page counts"
     assert shown["undecided"] == [{"turn": str(cut.id), "why": "more_text"}]
     assert "1 would have continued to an unknown end, 0 undecidable" in in_words(found)
 
@@ -51,6 +57,22 @@ def test_what_would_not_go_on_is_not_counted_as_that(cut: Turn, play: Play):
     play("sim-essay", overrides={"max_tokens": 900}, name="whole")
     assert tried(max_continuations=0).unended_turns == []
     assert [str(cut.id)] == tried(max_continuations=9, max_total_completion_tokens=5_000).unended_turns
+
+
+def test_a_refused_call_that_a_draft_lets_be_tried_again_would_have_gone_on(play: Play):
+    refused = play("sim-429")
+    found = tried_under({"error_policy": {"on_rate_limit_error": "retry", "max_retries": 2}})
+    assert (found.undecidable, found.unended_turns) == (1, [str(refused.id)])
+    assert [turn["why"] for turn in found.undecided] == ["another_answer"]
+    assert tried_under({"error_policy": {"on_tool_error": "retry"}}).unended_turns == []
+
+
+def test_cut_tool_calls_under_a_larger_max_tokens_would_have_gone_on(play: Play):
+    one_call = {"limits": {"max_tool_repair_attempts": 0, "max_continuations": 0}}
+    cut = play("sim-cut-tool", tools=["calculator"], overrides={"max_tokens": 60, **one_call})
+    assert tried_under(one_call, max_tokens=900).unended_turns == [str(cut.id)]
+    assert tried_under(one_call, max_tokens=30).unended_turns == []
+    assert tried(max_tool_repair_attempts=2).unended_turns == [str(cut.id)]
 
 
 def test_a_try_shows_how_such_a_turn_ends(cut: Turn, browser: Client):

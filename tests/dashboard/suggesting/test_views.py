@@ -12,7 +12,7 @@ from dashboard.backtests.models import Backtest
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import HTMX, page
+from tests.dashboard.pages import HTMX, page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,7 +28,7 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     assert 'hx-trigger="every 1s"' in pending
     again = drive(cut.children.get())
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With max_tokens {again.output_tokens} the turn finishes." in found
+    assert f"With max_tokens {again.output_tokens} the turn finishes." in text_of(found)
     assert f"Use {again.output_tokens} for sim-essay" in found
     assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
     asked = {"only": "backtest"}
@@ -58,10 +58,10 @@ def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(bro
     turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
     browser.post(f"/turns/{turn.id}/limit/find", headers=HTMX)
     assert drive(turn.children.get()).status == "completed"
-    panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert "With max_steps 2 the turn finishes." in panel, "what the re-run used, not what it was given"
-    assert "with max_steps 6</a> completed in 2 calls and used 2 steps." in panel
-    assert "Draft max_steps" not in panel
+    assert "with max_steps 6 completed in 2 calls and used 2 steps." in panel
+    assert "Draft Max steps" not in panel
     assert "The policy already allows 20 steps; this turn set its own limit." in panel
 
 
@@ -71,7 +71,7 @@ def test_a_turn_that_forbade_what_its_policy_retries_is_told_so(browser: Client,
     turn.agent.save()
     Turn.objects.filter(pk=turn.pk).update(overrides={"error_policy": {"on_rate_limit_error": "stop"}})
     panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    assert "Draft max_retries" not in panel
+    assert "Draft Max retries" not in panel
     assert "The policy already allows 5 retries; this turn set its own limit." in panel
 
 
@@ -83,13 +83,13 @@ def policy_with(turn: Turn, error_policy: dict[str, object]) -> Policy:
 def test_a_rate_limit_that_stays_says_that_the_re_run_failed_too(browser: Client, play: Play):
     turn = play("sim-429")
     before = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    assert "Now: on_rate_limit_error stop." in before
+    assert "Now: Max retries (on_rate_limit_error stop)." in text_of(before)
     assert ">Max retries</label>" in before
     drive(turn_rerun(turn=turn, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": 1}}))
     panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    assert "with max_retries 1 failed, too." in panel
+    assert "with max_retries 1 failed, too." in text_of(panel)
     assert "likely" not in panel
-    assert "How large max_retries must be for this turn is not known yet." in panel
+    assert "How large max_retries must be for this turn is not known yet." in text_of(panel)
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     assert told["certainty_word"] == "not known"
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: T
         (f"/turns/{cut.id}", {"value": "99999999999"}, "max_tokens must be"),
         (f"/turns/{whole.id}", {"value": "9"}, "No limit would have let this turn finish"),
     ):
-        assert said in browser.post(f"{address}/limit/use", given, follow=True).content.decode()
+        assert said in text_of(browser.post(f"{address}/limit/use", given, follow=True).content.decode())
     assert Agent.objects.get(name="sim-essay").max_tokens == 60
     none = browser.post(f"/turns/{whole.id}/limit/find", headers=HTMX).content.decode()
     assert "No limit would have let this turn finish." in none

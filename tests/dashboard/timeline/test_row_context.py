@@ -10,7 +10,7 @@ from dashboard.live.services import turn_control, turn_start
 from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
-from tests.dashboard.pages import HTMX, page
+from tests.dashboard.pages import HTMX, page, text_of
 from tests.dashboard.timeline.populations import make_turn
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,7 +34,7 @@ def test_the_row_names_the_same_limit_as_the_turns_page(browser: Client, cut: Tu
     cell = browser.get(f"/turns/{cut.id}/limit/cell", headers=HTMX).content.decode()
     assert 'data-certainty="estimated"' in cell
     assert "<b>361</b>, was 60" in cell
-    assert "With max_tokens 361 the turn would likely have finished." in page(browser, f"/turns/{cut.id}")
+    assert "With max_tokens 361 the turn would likely have finished." in text_of(page(browser, f"/turns/{cut.id}"))
 
 
 ALIKE = {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1, "last_seq": 3, "provider": "openai"}

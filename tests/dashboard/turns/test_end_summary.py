@@ -35,6 +35,14 @@ READINGS = [
         {"status": "partial", "terminal_reason": "provider_error", "error_type": "rate_limit"},
         EndSummary("error", "Failed, partial answer", "Rate limit error"),
     ),
+    (
+        {"status": "partial", "terminal_reason": "provider_error", "error_type": "timeout", "resource": "max_seconds"},
+        EndSummary("time_limit", "Stopped", "Time limit reached"),
+    ),
+    (
+        {"status": "failed", "error_type": "timeout", "resource": "max_seconds"},
+        EndSummary("time_limit", "Stopped, no answer", "Time limit reached"),
+    ),
     ({"status": "aborted", "terminal_reason": "safety_blocked"}, EndSummary("aborted", "Refused by the provider")),
     ({"status": "failed", "error_type": "rate_limit"}, EndSummary("failed", "Failed", "Rate limit error")),
     ({"status": "cancelled"}, EndSummary("cancelled", "Cancelled")),

@@ -10,6 +10,7 @@ from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.policies.field_text import label_of
 from dashboard.turns.glossary import ALL, LIMITS, term_of
+from dashboard.turns.templatetags.glossary import field_named, keys_in_code
 from tests.dashboard.pages import page
 
 CHECKOUT = Path(__file__).parents[3]
@@ -45,3 +46,11 @@ def test_the_page_has_every_term_and_every_link_to_a_term_has_its_place(browser:
     }
     assert used
     assert used <= places
+
+
+def test_a_sentence_has_the_keys_of_limits_in_code_and_stays_text_otherwise():
+    shown = keys_in_code("<b> stopped at max_steps, below max_tokens_x and max_tokens.")
+    steps, tokens = '<code title="Max steps">max_steps</code>', '<code title="Max tokens per call">max_tokens</code>'
+    assert shown == f"&lt;b&gt; stopped at {steps}, below max_tokens_x and {tokens}."
+    assert field_named("limits.max_seconds") == "Time limit <code>max_seconds</code>"
+    assert field_named("system_prompt") == "<code>system_prompt</code>"

@@ -1,6 +1,9 @@
+from agentcore.error_policy import ErrorPolicy
+from agentcore.errors import ErrorType
 from agentcore.machine.snapshot import Snapshot
+from dashboard.turns.templatetags.reasons import reason_label
 from dashboard.turns.verdict_lead import verdict_lead
-from tests.agentcore.playbook import Playbook, cut_call, ended, started, truncated
+from tests.agentcore.playbook import Playbook, cut_call, ended, error, started, truncated
 
 
 def after(*events: object, **given: object) -> Snapshot:
@@ -15,6 +18,7 @@ def test_the_first_words_stand_apart_and_so_does_what_would_have_helped():
     assert parted.first == "Cut off"
     assert parted.rest.startswith(" by max_tokens once, then stopped at max_continuations")
     assert parted.helps.startswith("With 1 continuation it would have continued.")
+    assert parted.known == "With 1 continuation it would have continued. The recording ends here."
 
 
 def test_where_the_words_say_nothing_of_the_reason_its_label_stands_before():
@@ -23,9 +27,19 @@ def test_where_the_words_say_nothing_of_the_reason_its_label_stands_before():
     assert told.whole.startswith("Tool call not repaired: A tool call was truncated")
 
 
+def test_no_headline_begins_with_a_code():
+    cut = after(truncated('{"a'), envelope_schema={"required": ["a"]}, schema_rounds=0)
+    assert verdict_lead(cut, "", "envelope_truncation_unrecoverable").whole.startswith(
+        "Envelope cut off: No valid envelope after 1 call: "
+    )
+    assert (reason_label("envelope_invalid"), reason_label("envelope_refusal")) == ("invalid envelope", "refused")
+
+
 def test_a_cut_looks_in_the_verdict_as_it_does_in_the_list():
     assert verdict_lead(after(truncated("a", tokens=60), max_continuations=0), "", "retry_limit").look == "max_tokens"
     assert verdict_lead(after(ended("done")), "", "completed").look == ""
+    late = after(error(ErrorType.TIMEOUT), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5)
+    assert verdict_lead(late, "", "provider_error").look == "time_limit", "the provider did not fail"
 
 
 def test_a_stored_sentence_that_begins_with_its_reason_has_no_label_before_it():

@@ -13,7 +13,7 @@ from dashboard.live.services import turn_start
 from dashboard.turns.history import raw_response_of
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.driving import AgentOf, Play, drive
-from tests.dashboard.pages import HTMX, page
+from tests.dashboard.pages import HTMX, page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -133,7 +133,7 @@ def test_the_number_that_the_head_names_is_what_the_what_if_shows(browser: Clien
     whole = play("sim-essay", max_tokens=150, connection=exact)
     enough = whole.output_tokens + 2  # for the end of the answer, which some servers count and do not report
     html = page(browser, f"/turns/{whole.id}")
-    assert f"With max_tokens {enough}, one call would have been enough." in html
+    assert f"With max_tokens {enough}, one call would have been enough." in text_of(html)
     shown = page(browser, f"/turns/{whole.id}/replay?max_tokens={enough}")
     assert "Completed in 1 call" in " ".join(re.sub("<[^>]+>", "", shown).split())
     assert f"certain: one call with max_tokens ≥ {enough} would have been enough" in html, "the tree too"
