@@ -113,7 +113,7 @@ def answered(browser: Client, address: str, body: object = None) -> tuple[int, s
         else:
             said = browser.post(address, body, content_type="application/json")
         transaction.set_rollback(True)
-    return said.status_code, "" if said.streaming else said.content.decode()
+    return said.status_code, "" if said.streaming else said.content.decode(errors="replace")
 
 
 def failed(browser: Client, turn: Turn, damage: str, addresses: Iterable[str]) -> list[str]:
