@@ -65,13 +65,25 @@ def test_an_alert_is_about_the_turns_that_it_names(alert_of: AlertOf):
     assert entries() == [("Alert firing", "theirs")]
 
 
-def test_a_disabled_alert_tells_nobody_and_one_that_is_changed_is_judged_anew(alert_of: AlertOf):
+def test_with_another_threshold_or_name_an_alert_that_fires_goes_on_firing(alert_of: AlertOf):
+    at, alert = now(), alert_of()
+    turns(at, cut=2, whole=1)
+    assert alerts_judge(at) == 1
+    alert_change(alert, by=alert.created_by, name="Cut", number=10, metric="truncation_rate")
+    assert alerts_judge(at + timedelta(seconds=10)) == 0
+    assert len(entries()) == 1
+    alert_change(alert, by=alert.created_by, number=90)
+    assert sum(alerts_judge(at + timedelta(minutes=n)) for n in range(10)) == 1
+    assert entries() == [("Alert resolved", "Cut")]
+
+
+def test_a_disabled_alert_tells_nobody_and_one_with_another_rule_is_judged_anew(alert_of: AlertOf):
     at, alert = now(), alert_of(enabled=False)
     turns(at, cut=1)
     assert alerts_judge(at) == 0
     alert_change(alert, by=alert.created_by, enabled=True)
     assert alerts_judge(at) == 1
-    alert_change(alert, by=alert.created_by, number=10)
+    alert_change(alert, by=alert.created_by, metric="turns", number=0)
     assert alert.firings.get().ended_at is not None
     assert entries() == []
     assert alerts_judge(at) == 1
