@@ -52,8 +52,6 @@ def damage_of(turn_id: UUID) -> list[str]:
     if turn is None:
         return []
     found = [fault for _, fault in zip(range(MOST), _faults(turn), strict=False)]
-    if not found and not verification_of(turn).verified:
-        found.append(_DIFFERS)
     if found:
         log.warning("turn_damaged", turn=str(turn_id), faults=found)
     return found
