@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 #: What was done to the rows of the turn %(id)s.
 DAMAGES: Mapping[str, str] = {
     "event": """UPDATE turns_record SET event = '{"type": "nonsense"}', packed = NULL WHERE turn_id = %(id)s AND seq = 2""",  # noqa: E501 - one statement
+    "order": """UPDATE turns_record SET event = '{"type": "woke_up", "at": 1.0}', packed = NULL WHERE turn_id = %(id)s AND seq = 2""",  # noqa: E501 - one statement
     "no object": "UPDATE turns_record SET event = '[1]', packed = NULL WHERE turn_id = %(id)s AND seq = 2",
     "null": "UPDATE turns_record SET event = 'null', packed = NULL WHERE turn_id = %(id)s",
     "packed": "UPDATE turns_record SET packed = '\\x00ff' WHERE turn_id = %(id)s",
@@ -64,6 +65,7 @@ LISTS = (
 )
 #: What the page says of some of them.
 NAMED = {
+    "order": "The records can be read, but do not follow from each other.",
     "event": "Record 2 cannot be read.",
     "policy": "The policy cannot be read.",
     "bytes of nodes": "The conversation cannot be read.",
@@ -153,6 +155,20 @@ def test_the_page_names_each_part_that_cannot_be_read_and_shows_the_others(brows
             status, html = answered(browser, f"/turns/{whole.id}")
         assert (status, fault in html, "Keep me." in html) == (200, True, True), damage
         assert f"/turns/{whole.id}/attempts/1/raw" in html or "Attempt 1 cannot be read." in html
+
+
+def test_an_error_of_ours_is_no_damage_of_a_turn_that_only_does_not_verify(
+    browser: Client, whole: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("of ours")
+
+    link = asked_of(whole)[-2]
+    for reader in ("turns.views.turn_view", "sharing.views.shared_context"):
+        monkeypatch.setattr(f"dashboard.{reader}", fail)
+    Turn.objects.filter(id=whole.id).update(output_text="Changed.")
+    for address in (f"/turns/{whole.id}", link):
+        assert answered(browser, address)[0] == 500, address
 
 
 def test_the_api_and_a_shared_page_say_what_is_wrong(browser: Client, whole: Turn):
