@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from dashboard.accounts.models import User
 from dashboard.sharing.services import link_create
 from dashboard.turns.models import Turn
+from dashboard.turns.verification import verification_of
 from tests.dashboard.driving import Play
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -166,7 +167,8 @@ def test_an_error_of_ours_is_no_damage_of_a_turn_that_only_does_not_verify(
     link = asked_of(whole)[-2]
     for reader in ("turns.views.turn_view", "sharing.views.shared_context"):
         monkeypatch.setattr(f"dashboard.{reader}", fail)
-    Turn.objects.filter(id=whole.id).update(output_text="Changed.")
+    Turn.objects.filter(id=whole.id).update(input_tokens=123_456)
+    assert not verification_of(Turn.objects.get(id=whole.id)).verified
     for address in (f"/turns/{whole.id}", link):
         assert answered(browser, address)[0] == 500, address
 
