@@ -20,7 +20,6 @@ from dashboard.agents.validation import url_valid
 from dashboard.turns.fields import ExactJSONField
 from dashboard.turns.ids import new_id
 
-
 #: Events that wait for a worker (migration 0003); up to a thousand more do until some are dropped.
 MOST_EVENTS = 100_000
 
@@ -81,7 +80,7 @@ class DroppedEvents(models.Model):
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
-    events = models.PositiveBigIntegerField(default=0)
+    events = models.PositiveBigIntegerField(default=0)  #: how many
     at = models.DateTimeField()  #: the last time
 
     def __str__(self) -> str:

@@ -162,6 +162,17 @@ def test_a_name_of_several_lines_is_one_line_of_an_e_mail(alert_of: AlertOf, smt
     assert "Subject: [Whystop] Cut Bcc: eve@example.com: firing" in message
 
 
+def test_a_name_neither_steers_a_terminal_nor_turns_the_text_of_an_e_mail(alert_of: AlertOf, smtp: MailServer):
+    at = now()
+    alert_of(name="Cut\x1b[2J\u202eoff", model="m\u202em", emails=["ada@example.com"])
+    turns(at, cut=1, model="m\u202em")
+    alerts_judge(at)
+    mail = Mail.objects.get()
+    assert mail.subject == r"[Whystop] Cut\x1b[2J\u202eoff: firing"
+    assert r"(about model m\u202em)" in mail.body
+    assert mails_send() == 1
+
+
 def test_e_mail_that_is_refused_is_tried_again_and_its_page_says_so(
     alert_of: AlertOf, smtp: MailServer, browser: Client
 ):
