@@ -176,7 +176,7 @@ def test_a_refrain_that_was_generated_is_no_echo_and_comes_back_whole(revision: 
     assert ("ambiguous_seam" in story.snapshot.flagged) is (revision == 6)
 
 
-@pytest.mark.parametrize(("usage", "verses"), [(None, 1), (TokenUsage(20, 11, 11), 1), (TokenUsage(20, 11), 2)], ids=str)
+@pytest.mark.parametrize(("usage", "verses"), [(None, 1), (TokenUsage(20, 11, 11), 1), (TokenUsage(20, 11), 2)])
 def test_all_of_a_text_that_comes_again_is_an_echo_unless_tokens_were_counted_for_it(usage, verses):
     story = Playbook(extra={"prefix": True}, max_tokens=11) >> started() >> truncated("One whole verse.", tokens=11)
     cut = ChatResponse("One whole verse.", usage=usage, stop_reason=NormalizedStopReason.MAX_TOKENS)
