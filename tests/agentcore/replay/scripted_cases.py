@@ -94,6 +94,7 @@ CLASSES: Mapping[str, Draw] = {
     "repeats": lambda c: _repeats(c, "tokens", "sometimes", "line"),
     "repeats otherwise": lambda c: _repeats(c, "upper case", "after a blank", "preamble", "anew"),
     "thinking": lambda c: _thinks(c, "usage", "shown"),
+    "thinking, shown": lambda c: _thinks(c, "shown") | {"kind": c.choice(["letters", "long", "wide"])},
     "thinking, hidden": lambda c: _thinks(c, "hidden"),
     "thinking, unreported": lambda c: _thinks(c, "unreported", "uncounted"),
     "usage in part": lambda c: {"usage": c.choice(["none", "sometimes", "zero"])},
