@@ -1,4 +1,4 @@
-"""What-ifs are examined a second time, by an examiner that shares nothing with the first (`test_examination`).
+"""What-ifs are examined a second time, with a provider and cases that share nothing with `test_examination`.
 
 `recorded` and `certain` must be right always, `estimated` nine times in ten; a what-if without a trace says the same.
 More cases of each class: `WHYSTOP_EXAMINE_AGAIN=300`.
