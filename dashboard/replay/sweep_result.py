@@ -125,9 +125,10 @@ class Sweep:
     """`certain`: where the turn completes, recorded or certain; `likely`: where it completes, estimated included.
 
     `points` are those asked for, and the values that are named. `sure`: every smaller value of the range than the
-    smallest that completes was tried. `recommended`: the values to choose from, the fewest calls first. `left_out`:
-    how many of the values asked for were not evaluated, for the sweep would have taken too much work. `suggested`: what
-    the turn's page says of this limit, the surest first, where the recording alone does not tell.
+    smallest that completes was tried; `unknown`: how many of those are undecidable. `recommended`: the values to choose
+    from, the fewest calls first. `left_out`: how many of the values asked for were not evaluated, for the sweep would
+    have taken too much work. `suggested`: what the turn's page says of this limit, the surest first, where the recording
+    alone does not tell.
     """
 
     name: str
@@ -140,6 +141,7 @@ class Sweep:
     recommended: tuple[Point, ...] = ()
     left_out: int = 0
     suggested: tuple[SuggestedValue, ...] = ()
+    unknown: int = 0
 
     def shown(self) -> dict[str, Any]:
         """The sweep as the API returns it."""
@@ -262,7 +264,9 @@ class Sweep:
         if self.least is not None:
             if not self.left_out and self.least.value == self.points[0].value:
                 return "The range begins there."
-            return f"{'Every' if self.sure else 'Not every'} smaller value of the range was tried."
+            said = f"{'Every' if self.sure else 'Not every'} smaller value of the range was tried"
+            undecidable = "1 is" if self.unknown == 1 else f"{self.unknown:,} are"
+            return f"{said}; {undecidable} undecidable and may complete too." if self.unknown else f"{said}."
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return "Every value shown was tried."

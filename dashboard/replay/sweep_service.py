@@ -147,7 +147,9 @@ class SweepRun:
         wanted = {*values, *named, *was, *(point.value for point in advised)} & self.known.keys()
         points = tuple(self.known[value] for value in sorted(wanted))
         left_out = sum(value not in self.known for value in values)
-        return Sweep(self.name, recorded, points, certain, likely, sure, len(self.known), advised, left_out)
+        least = likely.first if likely else 0
+        unknown = sum(value < least and point.undecidable for value, point in self.known.items())
+        return Sweep(self.name, recorded, points, certain, likely, sure, len(self.known), advised, left_out, unknown)
 
     def _try_all(self, values: range, first: Iterable[int]) -> None:
         """Try these values, the first ones first and then from coarse to fine, so that what the work may not allow is
