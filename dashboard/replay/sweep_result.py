@@ -127,8 +127,8 @@ class Sweep:
     `points` are those asked for, and the values that are named. `sure`: every smaller value of the range than the
     smallest that completes was tried; `unknown`: how many of those are undecidable. `recommended`: the values to choose
     from, the fewest calls first. `left_out`: how many of the values asked for were not evaluated, for the sweep would
-    have taken too much work. `suggested`: what the turn's page says of this limit, the surest first, where the recording
-    alone does not tell.
+    have taken too much work. `suggested`: what the turn's page says of this limit, the surest first, where the
+    recording alone does not tell.
     """
 
     name: str

@@ -149,7 +149,8 @@ class SweepRun:
         left_out = sum(value not in self.known for value in values)
         least = likely.first if likely else 0
         unknown = sum(value < least and point.undecidable for value, point in self.known.items())
-        return Sweep(self.name, recorded, points, certain, likely, sure, len(self.known), advised, left_out, unknown)
+        found = Sweep(self.name, recorded, points, certain, likely, sure, len(self.known), advised, left_out)
+        return replace(found, unknown=unknown)
 
     def _try_all(self, values: range, first: Iterable[int]) -> None:
         """Try these values, the first ones first and then from coarse to fine, so that what the work may not allow is
