@@ -109,11 +109,18 @@ class _Exchange:
         self._place: RequestPlace | None = None
         self.refused: Answer | None = None
         self.begun = False
+        self._answering = asyncio.Event()  #: set with `begun`
         self._until = 0.0  #: when a client has taken too little of a file, by the loop's clock
 
     async def receive(self) -> Message:
-        """What the client sends; where it is too much, for the application it has gone."""
+        """What the client sends; where it is too much, for the application it has gone.
+
+        Whoever hangs up is not told of before the answer begins: the application would give its place back, while the
+        thread, which nothing ends, works on.
+        """
         message = await self._receive() if self.refused is None else {}
+        if self._place is not None and message.get("type") == "http.disconnect":
+            await self._answering.wait()
         self._size += len(message.get("body", b""))
         if self._size > self._allowed:
             self.refused = await self.judge(self._size)
@@ -130,6 +137,7 @@ class _Exchange:
             if self._place is not None:
                 self._place.answered()
             self.begun = True
+            self._answering.set()
             self._until = asyncio.get_running_loop().time() + FILE_SECONDS
             message = {**message, "headers": _kept_private(self._scope["path"], message.get("headers", ()))}
         if self._place is not None and self._place.until_sent:

@@ -219,6 +219,30 @@ async def test_who_hangs_up_before_an_answer_gives_the_place_back(monkeypatch: p
     await asyncio.gather(following.task, return_exceptions=True)
 
 
+async def test_who_hangs_up_keeps_the_place_until_the_work_is_done(monkeypatch: pytest.MonkeyPatch):
+    heard: list[object] = []
+
+    async def application(_scope, receive, send):
+        await receive()
+        listening = asyncio.create_task(receive())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        heard.append(listening.done())
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        heard.append((await listening)["type"])
+
+    async def receive():
+        return next(said)
+
+    async def send(_message):
+        pass
+
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.concurrency_limits_of_loop", lambda _, one=rooms(): one)
+    said = iter([{"type": "http.request", "body": b""}, {"type": "http.disconnect"}])
+    await Guard(application)(scope_of(), receive, send)
+    assert heard == [False, "http.disconnect"]
+
+
 FILES = ["/export", "/audit/file", "/api/v1/turns/1/export", "/turns/1/attempts/2/raw", "/turns/1/attempts/2/request/"]
 
 
