@@ -17,7 +17,9 @@ def main() -> None:
 
     from dashboard.postgres import PostgresError
     from dashboard.runtime.errors import StartError
+    from dashboard.runtime.terminal_output import guard_terminal
 
+    guard_terminal()
     try:
         execute_from_command_line(sys.argv)
         sys.stdout.flush()

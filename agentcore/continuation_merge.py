@@ -59,6 +59,7 @@ class Joining:
     anew: bool = False  #: it was asked for from its beginning on, as a repair is
     rule: Rule = Rule.GOES_ON  #: what is done with an ambiguous overlap
     said: int = 0  #: characters of the last answer that brought any; they end the text so far
+    generated: bool = False  #: the provider counted tokens for what came: it is no mere echo
 
 
 DEFAULT = Joining()  #: nothing is known but that a hint asked to go on
@@ -92,7 +93,8 @@ def seam(existing: str, addition: str, how: Joining = DEFAULT) -> tuple[int, int
     kept that may be a repeat. At least one of them is 0."""
     if how.exact:
         echoed = _echoed(existing, addition, trimmed=how.trimmed)
-        overlap = echoed if how.echo or echoed >= how.min_overlap else 0
+        surely = echoed >= how.min_overlap and not (how.generated and echoed == len(addition))
+        overlap = echoed if how.echo or surely else 0
     else:
         echoed, overlap = 0, _overlap(existing, addition, max(1, how.min_overlap))
     if overlap:
@@ -119,7 +121,8 @@ def join_broken_off(existing: str, addition: str, how: Joining, *, asked_again: 
 
 def _echoed(existing: str, addition: str, *, trimmed: bool) -> int:
     """The length of the echo of an exact continuation: the whole text so far, as it is or as it was sent. One that is
-    not known to be sent again is surely an echo from `min_overlap` characters up."""
+    not known to be sent again is surely an echo from `min_overlap` characters up, unless it is all that came and tokens
+    were counted for it."""
     if existing and addition.startswith(existing):
         return len(existing)
     sent = existing.rstrip() if trimmed else ""

@@ -103,7 +103,7 @@ class EnvelopeRules:
         settle(self, recovery=lambda words: tuple(map(RecoveryPath, words)))
 
 
-REVISION = 5  #: the judging rules of this release
+REVISION = 6  #: the judging rules of this release
 
 
 @strict()

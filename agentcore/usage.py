@@ -73,6 +73,16 @@ def may_hide_reasoning(response: ChatResponse, cap: int) -> bool:
     return not reasoning_of(response, cap, cut=cut)
 
 
+def was_generated(response: ChatResponse) -> bool:
+    """Whether tokens were counted for the text of this answer: at its cap any are; at its end as many as every text
+    takes, for the end mark alone is no text."""
+    if response.usage is None:
+        return False
+    tokens = response.usage.output_tokens - response.usage.reasoning_tokens
+    cut = response.stop_reason is NormalizedStopReason.MAX_TOKENS
+    return tokens >= (1 if cut else max(2, len(response.text) * _LEAST))
+
+
 def likely_output(response: ChatResponse) -> int:
     """Tokens that what it shows takes in most texts, where none were reported."""
     return round(_shown(response) * _OF_A_CHARACTER)

@@ -11,7 +11,7 @@ from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import NormalizedStopReason
-from agentcore.usage import counts_unreported, may_hide_reasoning
+from agentcore.usage import counts_unreported, may_hide_reasoning, was_generated
 from agentcore.values import changed, copier, replace
 
 _REPAIR = State.REQUEST_TOOL_REPAIR  # Python 3.11 takes long to find a member in its enumeration
@@ -57,22 +57,25 @@ def _estimated_output(response: ChatResponse, call: Call) -> int:
     return -(-characters // 4)
 
 
-def add_text(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge | None = None) -> Snapshot:
+def add_text(snapshot: Snapshot, response: ChatResponse, policy: Policy, *, joined: Merge | None = None) -> Snapshot:
     """Merge an attempt's text into the answer. `joined`: how, where that is known."""
-    added = text_added(snapshot, text, policy, joined=joined)
+    added = text_added(snapshot, response, policy, joined=joined)
     return changed(snapshot, added) if added else snapshot
 
 
-def text_added(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge | None = None) -> dict[str, Any]:
+def text_added(
+    snapshot: Snapshot, response: ChatResponse, policy: Policy, *, joined: Merge | None = None
+) -> dict[str, Any]:
     """What an attempt's text changes: it is merged into the answer, up to the character cap, and the segment keeps what
     came from where."""
+    text = response.text
     if not text:
         return {}
     call, answer, overlap, ambiguous = snapshot.current_call, snapshot.answer, 0, 0
     if joined is not None:
         overlap, ambiguous = joined.overlap, joined.ambiguous
     elif call.hint is not None:
-        overlap, ambiguous = seam(answer.text, text, joining(snapshot, policy.min_overlap))
+        overlap, ambiguous = seam(answer.text, text, joining(snapshot, policy.min_overlap, response))
     spent, start = snapshot.spent, len(answer.text)
     room = snapshot.limits.max_total_output_chars - spent.output_chars
     rest = text[overlap:]
@@ -91,8 +94,9 @@ def _flagged(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*snapshot.flagged, "ambiguous_seam")))
 
 
-def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP) -> Joining:
-    """How the continuation that is pending, or has just come, was asked for. A repair is asked for in words, always."""
+def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP, response: ChatResponse | None = None) -> Joining:
+    """How the continuation that is pending, or has come as `response`, was asked for. A repair is asked for in words,
+    always."""
     if not snapshot.revision:
         return Joining(min_overlap, prefilled(snapshot), rule=Rule.DROPS)
     repairing = snapshot.call is not None and snapshot.call.state is _REPAIR
@@ -100,7 +104,9 @@ def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP) -> Joining:
     if repairing or not goes_on_exactly(asked.provider, asked.model, asked.extra):
         return Joining(min_overlap, anew=repairing and rule >= Rule.TELLS_APART, rule=rule, said=_said(snapshot))
     echo = bool(asked.extra.get(ECHO))
-    return Joining(min_overlap, prefilled(snapshot), exact=True, echo=echo, rule=rule, said=_said(snapshot))
+    counted = snapshot.revision >= 6 and response is not None and was_generated(response)
+    how = Joining(min_overlap, prefilled(snapshot), exact=True, echo=echo, rule=rule, said=_said(snapshot))
+    return replace(how, generated=True) if counted else how
 
 
 def _said(snapshot: Snapshot) -> int:
@@ -139,7 +145,7 @@ def keep_partial(
     if policy.drop_repetitions and repeats_from is not None and len(partial.text) >= repeats_from:
         how = joining(snapshot, policy.min_overlap)
         joined = join_broken_off(snapshot.answer.text, partial.text, how, asked_again=asked_again)
-    return add_text(snapshot, partial.text, policy, joined=joined)
+    return add_text(snapshot, partial, policy, joined=joined)
 
 
 def keep_unjudged(snapshot: Snapshot, policy: Policy) -> Snapshot:
@@ -148,7 +154,7 @@ def keep_unjudged(snapshot: Snapshot, policy: Policy) -> Snapshot:
     assert response is not None, "held at evaluate_stop with the answer to judge"
     whole = response_error(response) is None and snapshot.asked.envelope_schema is None
     if whole and not _blocked(response):
-        return add_text(snapshot, response.text, policy)
+        return add_text(snapshot, response, policy)
     return keep_partial(snapshot, response, policy)
 
 

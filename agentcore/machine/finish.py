@@ -146,7 +146,7 @@ def termination_observed(snapshot: Snapshot, terminal_reason: str) -> tuple[Obse
 
 
 def evaluation_observed(snapshot: Snapshot, outcome: ContinuationOutcome) -> Observation:
-    """What the criteria came to (spec: `ContinuationEvaluated`). A turn stands for an agent's run.."""
+    """What the criteria came to (spec: `ContinuationEvaluated`). A turn stands for an agent's run."""
     decided(outcome)
     asked, iteration = snapshot.asked, snapshot.iteration
     fields = {

@@ -240,7 +240,7 @@ def _again(heard: Heard) -> int:
     assert response is not None, "something was heard"
     if before.call is None or before.call.hint is None:
         return 0
-    return seam(before.answer.text, response.text, joining(before))[0]
+    return seam(before.answer.text, response.text, joining(before, response=response))[0]
 
 
 def _unrepeated(

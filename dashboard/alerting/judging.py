@@ -16,6 +16,7 @@ from dashboard.alerting.selectors import reading_of, settled_minute
 from dashboard.alerting.services import address_of
 from dashboard.inbox.models import Notice
 from dashboard.inbox.services import notice_tell, notices_withdraw
+from dashboard.runtime.logs import visible
 from dashboard.webhooks.delivery_creation import announce
 from dashboard.webhooks.events import ALERT_FIRED, ALERT_RESOLVED
 
@@ -93,6 +94,6 @@ def _data(alert: Alert, firing: Firing, told: str) -> dict[str, object]:
 
 
 def _mails(alert: Alert, told: str, address: str, state: str) -> list[Mail]:
-    subject = " ".join(f"[Whystop] {alert.name}: {state}".split())  # a header is one line
-    body = f"{told}\n\n{settings.ADDRESS or 'Open Whystop at '}{address}\n"
+    subject = visible(" ".join(f"[Whystop] {alert.name}: {state}".split()))  # a header is one line
+    body = f"{visible(told)}\n\n{settings.ADDRESS or 'Open Whystop at '}{address}\n"
     return [Mail(alert=alert, to=to, subject=subject, body=body) for to in alert.emails]

@@ -12,10 +12,13 @@ from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Project
 from dashboard.alerting.models import Alert
+from dashboard.board.selectors import DIMENSIONS
 from dashboard.inbox.services import notices_withdraw
 
 MOST = 200  #: alerts of a project
 TOO_MANY = f"There are {MOST} alerts already; delete one first."
+#: What makes another rule of an alert. With other thresholds, names or addresses what fires goes on firing.
+RULE = ("metric", "condition", *DIMENSIONS, "enabled")
 NO_EMAIL = "E-mail is not configured: WHYSTOP_EMAIL_URL must name the mail server."
 
 
@@ -32,13 +35,14 @@ def alert_create(*, project: Project, by: User, **columns: Any) -> Alert:
 
 @transaction.atomic
 def alert_change(alert: Alert, *, by: User, **columns: Any) -> None:
-    """What was firing by the rule as it was ends without a word, and its notice goes; it is judged anew."""
+    """By another rule what was firing ends without a word, and its notice goes; it is judged anew."""
+    is_another = any(name in RULE and getattr(alert, name) != value for name, value in columns.items())
     for name, value in columns.items():
         setattr(alert, name, value)
     alert_check(alert)
     with on_behalf(by):
         alert.save(update_fields=list(columns))
-    if alert.firings.filter(ended_at=None).update(ended_at=timezone.now()):
+    if is_another and alert.firings.filter(ended_at=None).update(ended_at=timezone.now()):
         notices_withdraw(project=alert.project, address=address_of(alert))
 
 

@@ -54,8 +54,12 @@ class Metrics(BaseModel):
     seconds: int = Field(description="Of a bucket.")
     total: Numbers
     buckets: list[MetricsBucket] = Field(description="Those with turns, oldest first.")
-    groups: list[MetricsGroup] = Field(description="By the value of `by`, most turns first; at most 50.")
-    unpriced_models: list[str] = Field(description="Models whose list price is not known.")
+    groups: list[MetricsGroup] = Field(
+        description="By the value of `by`, most turns first; at most 50, and the rest summed under `other`."
+    )
+    unpriced_models: list[str] = Field(
+        description="Models whose list price is not known; at most 50, and `other` for the rest."
+    )
     minutes_behind: int = Field(description="Minutes of turns that are still being counted.")
 
 

@@ -127,6 +127,16 @@ class Sweep(BaseModel):
         seconds: float = Field(description="How long the turn would have taken.")
         why: Why | None = Field(description="Why it is undecidable; null where it is not.")
 
+    class Suggested(BaseModel):
+        value: int
+        certainty: str = Field(description="`proven` by a live re-run, or `likely` by the turns like it.")
+        words: str
+        rerun: UUID | None
+        output_tokens: int | None = Field(description="That the re-run took; of a likely value, at most.")
+        attempts: int | None
+        price: float | None = Field(description="US dollars at list prices; null: not known.")
+        seconds: float | None
+
     class Found(BaseModel):
         since: int | None = Field(
             description="The smallest value from which on every larger one that was tried completes as well; null: the "
@@ -146,6 +156,10 @@ class Sweep(BaseModel):
     words: str
     recommended: list[Point] = Field(
         description="The values to choose from: for each number of calls the smallest, the fewest calls first."
+    )
+    suggested: list[Suggested] = Field(
+        description="Values of the limit that the recording does not tell of, as the turn's page names them, the "
+        "surest first. Empty where the recording tells, and under other `overrides`."
     )
     points: list[Point]
 

@@ -25,7 +25,7 @@ from dashboard.backtests.selectors import backtest_shown, backtest_summary
 from dashboard.keeping.selectors import vouched_of
 from dashboard.replay import rerun_service, services
 from dashboard.replay.rerun_changes import RerunChanges, result_text
-from dashboard.replay.sweep_service import turn_sweep
+from dashboard.suggesting.sweep_suggestions import suggested_sweep
 from dashboard.turns import api_serializers, selectors
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 from dashboard.turns.models import Turn
@@ -85,7 +85,7 @@ def _sweep(turn: Turn, asked: replay_request_schemas.AskSweep) -> dict[str, Any]
         raise ValidationError({"step": "The step must be at least 1."})
     values = range(asked.begin, asked.end + 1, asked.step)
     with about_parts_of("overrides", request_schemas.Overrides.model_fields):
-        found = turn_sweep(turn=turn, name=asked.limit, values=values, overrides=asked.overrides.given())
+        found = suggested_sweep(turn=turn, name=asked.limit, values=values, overrides=asked.overrides.given())
     return found.shown()
 
 

@@ -19,6 +19,7 @@ TOOK = "took:"  #: continued turns that ended, by place of their duration among 
 BOUNDS = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 300.0, 600.0, 1800.0)
 #: What of a turn counts as `failed`.
 FAILURES = ("failed", "aborted", "interrupted")
+OTHER = "other"  #: stands for the names that have no sums of their own
 
 
 def quantile(sums: Mapping[str, float], share: float) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connection
 
 from dashboard.agents.models import Project
+from dashboard.board.measures import OTHER
 from dashboard.board.metrics import DOLLARS
 from dashboard.board.models import Sum
 from dashboard.board.prices import PriceList
@@ -20,7 +21,8 @@ from dashboard.turns.filters import EPOCH
 #: What sums may be narrowed by and split by: the timeline's filter, and the column.
 DIMENSIONS: Mapping[str, str] = {"agent": "agent_name", "provider": "provider", "model": "model"}
 MOST_VALUES = 500  #: of a dimension that are offered
-MOST_GROUPS = 50  #: of a split that are listed
+MOST_GROUPS = 50  #: of a split that are listed; the rest are summed under `other`
+ROWS_AT_ONCE = 2_000
 
 PIECE = """
 SELECT floor(extract(epoch FROM start) / %(width)s)::bigint, agent_name, provider, model, sums FROM board_sum
@@ -53,7 +55,8 @@ def add(totals: Totals, sums: Mapping[str, float], times: int = 1) -> None:
 @dataclass(frozen=True, slots=True)
 class Board:
     """`buckets`: the sums of each span that has any, by its beginning. `groups`: of the whole time, by the value of
-    what it is split by, most turns first. `unpriced`: models whose list price is not known."""
+    what it is split by, most turns first. `unpriced`: models whose list price is not known. Of both no more than
+    MOST_GROUPS, and `other` for the rest."""
 
     since: datetime
     until: datetime
@@ -93,12 +96,23 @@ def board_of(
     total: Totals = {}
     for sums in adding.groups.values():
         add(total, sums)
-    groups = sorted(adding.groups.items(), key=lambda group: (-group[1].get("turns", 0), group[0]))
     behind = ChangedMinute.objects.filter(project=project, minute__gte=since, minute__lt=until).count()
     starts = {datetime.fromtimestamp(n * seconds, UTC): sums for n, sums in sorted(adding.buckets.items())}
-    return Board(
-        since, until, seconds, starts, total, tuple(groups[:MOST_GROUPS]), tuple(sorted(adding.unpriced)), behind
-    )
+    return Board(since, until, seconds, starts, total, _largest(adding.groups), _listed(adding.unpriced), behind)
+
+
+def _largest(groups: Mapping[str, Totals]) -> tuple[tuple[str, Totals], ...]:
+    """Most turns first."""
+    ranked = sorted(groups.items(), key=lambda group: (-group[1].get("turns", 0), group[0]))
+    found = {name: dict(sums) for name, sums in ranked[:MOST_GROUPS]}
+    for _, sums in ranked[MOST_GROUPS:]:
+        add(found.setdefault(OTHER, {}), sums)
+    return tuple(found.items())
+
+
+def _listed(names: set[str]) -> tuple[str, ...]:
+    listed = sorted(names)
+    return (*listed[:MOST_GROUPS], *([OTHER] if len(listed) > MOST_GROUPS else []))
 
 
 def minutes_of(
@@ -139,7 +153,8 @@ def values_of(*, project: Project) -> dict[str, list[str]]:
 
 def _rows(
     project: Project, scope: Scope, since: datetime, until: datetime, width: int, *, ordered: bool = False
-) -> list[Any]:
+) -> Iterator[Any]:
+    """A few at a time: their number grows with the time and with the names."""
     level = next(seconds for seconds in LEVELS if width % seconds == 0)
     narrowed = " ".join(f"AND {DIMENSIONS[name]} = %({name})s" for name in scope.given())
     pieces = [
@@ -147,6 +162,7 @@ def _rows(
         for span in spans(since, until, level)
     ]
     statement = " UNION ALL ".join(pieces) + (" ORDER BY 1" if ordered else "")
-    with connection.cursor() as cursor:
+    with connection.chunked_cursor() as cursor:
         cursor.execute(statement, {"project": project.pk, "width": width, **scope.given()})
-        return [(*row[:4], json.loads(row[4])) for row in cursor.fetchall()]
+        while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            yield from ((*row[:4], json.loads(row[4])) for row in rows)

@@ -2,6 +2,9 @@
 
 `timeline.rollups.fold` notes these minutes. They are taken hour by hour, the newest first, each hour in one transaction
 that forgets the notes: a turn that changes meanwhile is noted again.
+
+Callers write any name. Of a span the names with the most tokens have rows of their own, so what the board reads is
+bounded; the rest are summed under `other`.
 """
 
 import time
@@ -12,12 +15,13 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from dashboard.board.measures import BOUNDS, FAILURES
+from dashboard.board.measures import BOUNDS, FAILURES, OTHER
 from dashboard.timeline.rollups import LEVELS
 from dashboard.turns.ids import first_id_at
 
 SUM_SECONDS = 10.0  #: between two looks
 REST = 20  #: times as long as it took, before the next look
+MOST_NAMES = 200  #: agents with provider and model of one span that have a row of their own
 #: Only one sums at a time; the number is arbitrary and only ours.
 LOCK = 7_260_431_121
 
@@ -89,6 +93,30 @@ SELECT %(project)s, %(seconds)s, start, agent_name, provider, model, jsonb_objec
          GROUP BY 1, 2, 3, 4, 5) counted
  GROUP BY start, agent_name, provider, model
 """
+#: What is beyond the most rows of a span goes into one row of these names, whose sums those of an earlier fold join.
+BEYOND = """
+WITH placed AS (
+    SELECT start, agent_name, provider, model, row_number() OVER (
+           PARTITION BY start ORDER BY coalesce((sums->>'output_tokens')::numeric, 0) DESC,
+           (sums->>'turns')::numeric DESC NULLS LAST, agent_name, provider, model) AS place
+      FROM board_sum WHERE project_id = %(project)s AND seconds = %(seconds)s AND start = ANY(%(starts)s)
+), gone AS (
+    DELETE FROM board_sum whole USING placed named
+     WHERE whole.project_id = %(project)s AND whole.seconds = %(seconds)s
+       AND (whole.start, whole.agent_name, whole.provider, whole.model)
+         = (named.start, named.agent_name, named.provider, named.model)
+       AND (named.place > %(most)s OR (named.agent_name, named.provider, named.model) = ({names}))
+    RETURNING whole.start, whole.agent_name, whole.provider, whole.model, whole.sums
+), counted (start, agent_name, provider, model, measure, value) AS (
+    SELECT named.start, {names}, each_of.measure, sum(each_of.part::numeric)
+      FROM gone named CROSS JOIN LATERAL jsonb_each_text(named.sums) each_of (measure, part) GROUP BY 1, 2, 3, 4, 5
+)
+INSERT INTO board_sum (project_id, seconds, start, agent_name, provider, model, sums)
+SELECT %(project)s, %(seconds)s, start, agent_name, provider, model, jsonb_object_agg(measure, value)
+  FROM counted GROUP BY start, agent_name, provider, model
+"""
+#: First the models of each agent and provider; where these are too many themselves, all.
+FOLDS = ("named.agent_name, named.provider, %(other)s", "%(other)s, %(other)s, %(other)s")
 
 
 def sum_in_time() -> int:
@@ -137,10 +165,19 @@ def _sum_minutes(cursor: Any, project: int, minutes: list[datetime]) -> None:
     reach = {"low": first_id_at(minutes[0]), "high": first_id_at(minutes[-1] + timedelta(minutes=1))}
     cursor.execute(FORGET, given | {"seconds": 60, "starts": minutes})
     cursor.execute(MINUTES, given | reach | {"starts": minutes})
+    _fold(cursor, given | {"seconds": 60, "starts": minutes})
     for shorter, seconds in pairwise(reversed(LEVELS)):
         spans = {"seconds": seconds, "shorter": shorter, "starts": [_floor(minutes[0], seconds)]}
         cursor.execute(FORGET, given | spans)
         cursor.execute(LONGER, given | spans)
+        _fold(cursor, given | spans)
+
+
+def _fold(cursor: Any, spans: dict[str, Any]) -> None:
+    """After the spans' rows were inserted: no more than MOST_NAMES of each, and one for each agent and provider."""
+    if cursor.rowcount > MOST_NAMES:
+        for n, names in enumerate(FOLDS, 1):
+            cursor.execute(BEYOND.format(names=names), spans | {"other": OTHER, "most": n * MOST_NAMES})
 
 
 def _floor(moment: datetime, seconds: int) -> datetime:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.agents.selectors import project_default
 from dashboard.board.charts import STACKS, charts_of, turns_address
+from dashboard.board.measures import OTHER
 from dashboard.board.metrics import METRICS, written
 from dashboard.board.periods import PERIODS, USUAL, Period, named, period_of
 from dashboard.board.selectors import DIMENSIONS, Board, Scope, board_of, values_of
@@ -71,11 +72,16 @@ def _rows(found: Board, scope: Scope, by: str) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "address": turns_address(Scope(**{**scope.given(), by: name}), found.since, found.until),
+            # The turns of `other` have names of their own, which the timeline cannot ask for all at once.
+            "address": "" if name == OTHER else turns_address(_narrowed(scope, by, name), found.since, found.until),
             "cells": [written(metric, metric.of(sums)) for metric in METRICS.values()],
         }
         for name, sums in found.groups
     ]
+
+
+def _narrowed(scope: Scope, by: str, name: str) -> Scope:
+    return Scope(**{**scope.given(), by: name})
 
 
 def _switches(scope: Scope, period: Period, by: str, stack: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ model, not once a turn.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -124,14 +124,14 @@ def experience_read(*, project: Project, provider: str, model: str) -> Experienc
 
 def _tells_cuts(project: Project, provider: str, model: str, *, cuts: bool) -> bool | None:
     """Whether a truncated answer is reported as one. `cuts`: one of the continued turns shows that."""
-    if cuts or _some(project, provider, model, 1, {"model_stop_reason": (NormalizedStopReason.MAX_TOKENS,)}):
+    of_model = TimelineFilters(provider=(provider,), model=(model,))
+    if cuts or _some(project, replace(of_model, model_stop_reason=(NormalizedStopReason.MAX_TOKENS,)), 1):
         return True
-    return False if _some(project, provider, model, ENDS_AT_CAP, {"lint": ("output_at_cap",)}) else None
+    return False if _some(project, replace(of_model, lint=("output_at_cap",)), ENDS_AT_CAP) else None
 
 
-def _some(project: Project, provider: str, model: str, count: int, asked: dict[str, Any]) -> bool:
+def _some(project: Project, filters: TimelineFilters, count: int) -> bool:
     """Whether there are so many turns of this kind."""
-    filters = TimelineFilters(provider=(provider,), model=(model,), **asked)
     return len(list(find(project=project, filters=filters, reach=id_range_of(filters), limit=count))) >= count
 
 

@@ -151,6 +151,8 @@ def _named(sweep: Sweep) -> Iterator[tuple[str, float, str]]:
         yield "certain", sweep.certain.value, _since("certain", sweep.certain)
     if sweep.likely and sweep.likely != sweep.certain:
         yield "likely", sweep.likely.value, _since("likely", sweep.likely)
+    for said in sweep.suggested if sweep.lead else ():
+        yield "certain" if said.proven else "likely", float(said.value), f"{said.word} {number(said.value)}"
 
 
 def _since(name: str, found: Found) -> str:

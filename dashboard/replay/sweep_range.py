@@ -1,6 +1,7 @@
 """Which limit is swept, over which values: as the address says, or what is worth seeing of this turn."""
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
 from django import forms
@@ -28,11 +29,15 @@ class RangeForm(forms.Form):
         return range(said["begin"], said["end"] + 1, said["step"])
 
 
-def range_form(turn: Turn, dials: tuple[LimitControl, ...], query: Mapping[str, Any]) -> RangeForm:
-    """The form as the address says; what it leaves out is what is worth seeing."""
-    name = str(query.get("limit") or "max_tokens")
+def range_form(
+    turn: Turn, dials: tuple[LimitControl, ...], query: Mapping[str, Any], suggested: Mapping[str, int] | None = None
+) -> RangeForm:
+    """The form as the address says; what it leaves out is what is worth seeing. `suggested`: by limit, the largest
+    value that the turn's page names; without a limit in the address it is the first of these that can be swept."""
+    suggested = suggested or {}
+    name = str(query.get("limit") or next((limit for limit in suggested if limit in SWEPT), "max_tokens"))
     dial = next((dial for dial in dials if dial.name == name and name in SWEPT), dials[0])
-    usual = usual_range(turn, dial)
+    usual = usual_range(turn, dial, beyond=suggested.get(dial.name, 0))
     given: Mapping[str, Any] = {} if other_limit_chosen(query) else query
     begin, end, step = (str(given.get(key) or "") for key in RANGE)
     data = {
@@ -49,15 +54,16 @@ def other_limit_chosen(query: Mapping[str, Any]) -> bool:
     return bool(query.get("range_of")) and query.get("range_of") != query.get("limit")
 
 
-def usual_range(turn: Turn, dial: LimitControl) -> range:
-    """From little to well beyond what was recorded, in round steps."""
+def usual_range(turn: Turn, dial: LimitControl, *, beyond: int = 0) -> range:
+    """From little to well beyond what was recorded, and beyond that value, in round steps."""
     most = int(dial.slides_to)
     if dial.name == "max_tokens":
         most = 2 * max(int(turn.output_tokens), turn.max_tokens)
     elif dial.name == "max_continuations":
         most = max(10, 2 * int(dial.recorded or 0))
+    most = max(most, beyond + beyond // 4 + 1 if beyond else 0)
     step = _round(max(1, most // POINTS))
-    least = int(dial.least)
+    least = ceil(dial.least)
     begin = least if step == 1 else step
     return range(begin, max(begin, most) + 1, step)
 

@@ -10,6 +10,7 @@ from agentcore.sufficient_max_tokens import END_MARK
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.prices.rates import Price
 from dashboard.replay.limit_controls import Number
+from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.turns.certainty_text import why_in_words
 
 
@@ -124,8 +125,10 @@ class Sweep:
     """`certain`: where the turn completes, recorded or certain; `likely`: where it completes, estimated included.
 
     `points` are those asked for, and the values that are named. `sure`: every smaller value of the range than the
-    smallest that completes was tried. `recommended`: the values to choose from, the fewest calls first. `left_out`:
-    how many of the values asked for were not evaluated, for the sweep would have taken too much work.
+    smallest that completes was tried; `unknown`: how many of those are undecidable. `recommended`: the values to choose
+    from, the fewest calls first. `left_out`: how many of the values asked for were not evaluated, for the sweep would
+    have taken too much work. `suggested`: what the turn's page says of this limit, the surest first, where the recording
+    alone does not tell.
     """
 
     name: str
@@ -137,6 +140,8 @@ class Sweep:
     tried: int
     recommended: tuple[Point, ...] = ()
     left_out: int = 0
+    suggested: tuple[SuggestedValue, ...] = ()
+    unknown: int = 0
 
     def shown(self) -> dict[str, Any]:
         """The sweep as the API returns it."""
@@ -145,6 +150,7 @@ class Sweep:
         told["left_out"] = self.left_out
         found = {name: None if each is None else each.shown() for name, each in self._found.items()}
         told |= {**found, "words": self.words, "recommended": [point.shown() for point in self.recommended]}
+        told["suggested"] = [each.shown() for each in self.suggested if each.known]
         return {**told, "points": [point.shown() for point in self.points]}
 
     @property
@@ -157,6 +163,23 @@ class Sweep:
         return None if self.likely is None else self._point(self.likely.first)
 
     @property
+    def lead(self) -> SuggestedValue | None:
+        """The value to take where something else than the recording tells it, as on the turn's page."""
+        return next((each for each in self.suggested if each.known), None)
+
+    @property
+    def value(self) -> int | None:
+        """The value that is recommended, by whatever tells it."""
+        lead, best = self.lead, self.best
+        return lead.value if lead else best.value if best else None
+
+    @property
+    def listed(self) -> tuple[tuple[Point, SuggestedValue | None], ...]:
+        """Every point, with what is suggested of its value."""
+        told = {each.value: each for each in reversed(self.suggested) if each.known}
+        return tuple((point, told.get(point.value)) for point in self.points)
+
+    @property
     def best(self) -> Point | None:
         """The value to take: the smallest that completes in the fewest calls."""
         return self.recommended[0] if self.recommended else None
@@ -167,7 +190,7 @@ class Sweep:
     @property
     def words(self) -> str:
         """What was found, in sentences that claim no more than was tried."""
-        return f"{self.finding}. {self.proof}"
+        return self.lead.words if self.lead else f"{self.finding}. {self.proof}"
 
     @property
     def finding(self) -> str:
@@ -196,7 +219,7 @@ class Sweep:
 
     @property
     def rows(self) -> tuple[Point, ...]:
-        """The recommended values, and the one that was recorded where it is none of them."""
+        """The values that the recording recommends, and the one that was recorded where it is none of them."""
         was = [point for point in self.points if point.value == self.recorded and point not in self.recommended]
         return (*self.recommended, *was)
 
@@ -207,13 +230,18 @@ class Sweep:
 
     @property
     def asks(self) -> int | None:
-        """The value to re-run with where the recording knows none that completes: the largest it cannot tell of."""
+        """The value to re-run with where nothing tells of one that completes: that of the turn's page, else the
+        largest that the recording cannot tell of."""
+        if self.suggested:
+            return None if self.lead else self.suggested[0].value
         unknown = [point.value for point in self.points if point.undecidable]
         return unknown[-1] if unknown and self.least is None else None
 
     @property
     def proof(self) -> str:
         """How far that is known, and what was left out for its work."""
+        if self.lead:
+            return " ".join(filter(None, ("The recording itself does not decide it.", self._left_out)))
         return " ".join(filter(None, (self._known_so_far, self._left_out, self._stopped)))
 
     @property
@@ -236,7 +264,9 @@ class Sweep:
         if self.least is not None:
             if not self.left_out and self.least.value == self.points[0].value:
                 return "The range begins there."
-            return f"{'Every' if self.sure else 'Not every'} smaller value of the range was tried."
+            said = f"{'Every' if self.sure else 'Not every'} smaller value of the range was tried"
+            undecidable = "1 is" if self.unknown == 1 else f"{self.unknown:,} are"
+            return f"{said}; {undecidable} undecidable and may complete too." if self.unknown else f"{said}."
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return "Every value shown was tried."

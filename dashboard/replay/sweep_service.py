@@ -18,6 +18,7 @@ from django.core.exceptions import ValidationError
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Experience, Recording, what_if
+from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
 from dashboard.agents.policy_validation import limit_clean, listed
@@ -26,6 +27,7 @@ from dashboard.prices.rates import Rate
 from dashboard.prices.selectors import totals_price, turn_rate
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.services import turn_experience
+from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_result import Found, Holds, Point, Sweep, calls_of, recommended, stretch_of
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
@@ -39,6 +41,7 @@ SWEPT = (
     "max_tool_repair_attempts",
     "max_steps",
     "max_total_tokens",
+    "max_seconds",
     "schema_rounds",
 )
 MOST_POINTS = 120  #: of the chart
@@ -51,14 +54,21 @@ class TooMuchWork(Exception):
     """A value that was not evaluated: those before it took all the work that there may be."""
 
 
-def turn_sweep(*, turn: Turn, name: str, values: range, overrides: Mapping[str, Any]) -> Sweep:
-    """The turn at each of `values` of one limit, under what else is overridden. Raises `ValidationError` in words."""
+def turn_sweep(
+    *, turn: Turn, name: str, values: range, overrides: Mapping[str, Any], suggested: tuple[SuggestedValue, ...] = ()
+) -> Sweep:
+    """The turn at each of `values` of one limit, under what else is overridden. Raises `ValidationError` in words.
+
+    `suggested`: values of the limit that something else than the recording tells of; they are tried as well.
+    """
     _swept(name, values)
     run = run_of(turn=turn, name=name, overrides=overrides)
     connection = turn.agent.connection if turn.agent else None
     overrides_clean(_at(name, values[0]), connection)
     overrides_clean(_at(name, values[-1]), connection)
-    return run.sweep(values, recorded_value(turn, run.recording.policy, name))
+    known = [each.value for each in suggested if each.known]
+    found = run.sweep(values, recorded_value(turn, run.recording.policy, name), also=known)
+    return replace(found, suggested=suggested)
 
 
 def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Recording | None = None) -> "SweepRun":
@@ -123,8 +133,8 @@ class SweepRun:
     known: dict[int, Point] = field(default_factory=dict)
     work: int = 0  #: so far
 
-    def sweep(self, values: range, recorded: Number | None) -> Sweep:
-        sure, was = False, [recorded] if isinstance(recorded, int) and recorded > 0 else []
+    def sweep(self, values: range, recorded: Number | None, also: Iterable[int] = ()) -> Sweep:
+        sure, was = False, [recorded, *also] if isinstance(recorded, int) and recorded > 0 else [*also]
         with suppress(TooMuchWork):
             self._try_all(values, was)
             sure = self._look_for(values, _completes)
@@ -137,7 +147,9 @@ class SweepRun:
         wanted = {*values, *named, *was, *(point.value for point in advised)} & self.known.keys()
         points = tuple(self.known[value] for value in sorted(wanted))
         left_out = sum(value not in self.known for value in values)
-        return Sweep(self.name, recorded, points, certain, likely, sure, len(self.known), advised, left_out)
+        least = likely.first if likely else 0
+        unknown = sum(value < least and point.undecidable for value, point in self.known.items())
+        return Sweep(self.name, recorded, points, certain, likely, sure, len(self.known), advised, left_out, unknown)
 
     def _try_all(self, values: range, first: Iterable[int]) -> None:
         """Try these values, the first ones first and then from coarse to fine, so that what the work may not allow is

@@ -17,7 +17,8 @@ from dashboard.replay.replay_query import ReplayQuery
 from dashboard.replay.sweep_chart import charts_of
 from dashboard.replay.sweep_range import RANGE, RangeForm, other_limit_chosen, range_form
 from dashboard.replay.sweep_result import Sweep
-from dashboard.replay.sweep_service import turn_sweep
+from dashboard.suggesting.suggestion import Suggestion
+from dashboard.suggesting.sweep_suggestions import in_words, suggested_sweep, suggestions_of_sweep
 from dashboard.turns.views import turn_or_404
 
 
@@ -25,8 +26,10 @@ from dashboard.turns.views import turn_or_404
 def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The sweep that the address asks for; htmx swaps the chart alone."""
     asked = ReplayQuery.of(turn_or_404(turn_id), request.GET)
-    ranged = range_form(asked.turn, asked.dials, request.GET)
-    found = _found(asked, ranged)
+    said = suggestions_of_sweep(asked.turn)
+    largest = {each.limit: int(max(one.value for one in said if one.limit == each.limit)) for each in said}
+    ranged = range_form(asked.turn, asked.dials, request.GET, largest)
+    found = _found(asked, ranged, said)
     context = {
         **asked.context(),
         "range": ranged,
@@ -34,7 +37,8 @@ def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
         "charts": charts_of(found) if found else (),
         "beside": [(name, value) for name, value in asked.given.items() if name != ranged.data["limit"]],
         "other_limit": other_limit_chosen(request.GET),
-        "can_be_policy": found is not None and found.best is not None and found.name != "max_tokens",
+        "elsewhere": next((in_words(each) for each in said[:1] if each.limit != ranged.data["limit"]), None),
+        "can_be_policy": found is not None and found.value is not None and found.name != "max_tokens",
     }
     alone = context["alone"] = request.headers.get("HX-Target") == "sweep"
     response = render(request, "replay/_sweep.html" if alone else "replay/sweep.html", context)
@@ -52,12 +56,13 @@ def _address(request: HttpRequest) -> str:
     return f"{request.path}?{query.urlencode()}"
 
 
-def _found(asked: ReplayQuery, ranged: RangeForm) -> Sweep | None:
+def _found(asked: ReplayQuery, ranged: RangeForm, said: tuple[Suggestion, ...]) -> Sweep | None:
     if not (ranged.is_valid() and asked.form.is_valid()):
         return None
     name = ranged.cleaned_data["limit"]
     try:
-        return turn_sweep(turn=asked.turn, name=name, values=ranged.values, overrides=asked.form.overrides)
+        about: dict[str, Any] = {"turn": asked.turn, "overrides": asked.form.overrides, "suggestions": said}
+        return suggested_sweep(name=name, values=ranged.values, **about)
     except ValidationError as error:
         by_field = error.message_dict if hasattr(error, "error_dict") else {"": error.messages}
         for field, sentences in by_field.items():

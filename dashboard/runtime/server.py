@@ -10,6 +10,7 @@ import gc
 import logging
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -35,6 +36,9 @@ _GRACE = 1  #: seconds a request under way has left when stopping; a stream woul
 _WORKER_GRACE = 5.0  #: seconds
 #: New objects before the youngest are looked through, and so on: the default, 700, takes a tenth of a busy gateway.
 _GARBAGE = (20_000, 20, 20)
+#: Seconds that a thread which computes keeps the interpreter while the loop waits for it: the default is 0.005, and a
+#: call of the gateway waits many times.
+_TURN_SECONDS = 0.0005
 _KEEPING_EVERY = 1.0  #: seconds between two looks at the database
 
 
@@ -173,6 +177,7 @@ async def _announce(parts: Parts) -> None:
     if parts.web and isinstance(parts.web.socket, socket.socket):
         await wait_until_ready(parts.web.socket, "/healthz")
     garbage_kept()
+    sys.setswitchinterval(_TURN_SECONDS)
     parts.announce()
 
 

@@ -30,6 +30,13 @@ USED: Mapping[str, Callable[[Snapshot], Number]] = {
     "schema_rounds": lambda last: last.spent.envelope_retries,
     "max_retries": lambda last: last.spent.consecutive_failures,
 }
+
+
+def used_of(limit: str, last: Snapshot) -> int:
+    """How much of a limit a turn used, by its last snapshot. Whole units, rounded up."""
+    return -int(-USED[limit](last) // 1)
+
+
 COUNTED = ("max_continuations", "max_tool_repair_attempts", "max_steps", "schema_rounds")
 
 
@@ -46,8 +53,7 @@ class ExhaustedLimit:
 
     @property
     def used(self) -> int:
-        """Whole units, rounded up."""
-        return -int(-USED[self.limit](self.last) // 1)
+        return used_of(self.limit, self.last)
 
     @property
     def recorded(self) -> Number | None:
@@ -68,7 +74,7 @@ class ExhaustedLimit:
     def ample(self) -> int:
         """A value to begin with where nothing tells: clearly more than was used."""
         if self.limit == "max_retries":
-            return max(RETRIES, self.used + 1)
+            return max(RETRIES, self.used + 1, 2 * self.in_vain)
         stood = max(self.used, int(self.recorded or 0), self.in_vain)
         wanted = stood + SOME if self.limit in COUNTED else LARGER * max(1, stood)
         return wanted if self.ceiling is None else min(wanted, self.ceiling)

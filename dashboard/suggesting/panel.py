@@ -1,11 +1,13 @@
 """The suggestion as the head of a turn's page shows it, with what is under way to prove it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
-from agentcore.replay import Certainty, fold
+from agentcore.replay import fold
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.result_text import in_words
 from dashboard.backtests.services import UNFINISHED as UNDONE
@@ -15,16 +17,17 @@ from dashboard.suggesting.reruns import LimitTrial, reruns_of
 from dashboard.suggesting.selectors import suggestion_of
 from dashboard.suggesting.services import backtest_found, standing_value
 from dashboard.suggesting.suggestion import Basis, Suggestion
-from dashboard.suggesting.suggestion_text import because, costs_in_words, sentence, unit_of
+from dashboard.suggesting.suggestion_text import (
+    because,
+    certainty_word,
+    costs_in_words,
+    rerun_found,
+    rerun_named,
+    sentence,
+    standing_in_words,
+)
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
-
-#: How sure a value is, as the badge says it.
-WORDS = {Certainty.CERTAIN: "certain", Certainty.RECORDED: "certain", Certainty.ESTIMATED: "likely"}
-
-#: Limits that depend on more than one setting, so that a larger value in force does not mean that they are met: an
-#: error policy's, and that whose default depends on the first call.
-RESOLVED_ELSEWHERE = ("max_retries", "max_total_completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,14 @@ class Panel:
         return because(self.suggestion)
 
     @property
+    def rerun_named(self) -> str:
+        return rerun_named(self.suggestion)
+
+    @property
+    def rerun_found(self) -> str:
+        return rerun_found(self.suggestion)
+
+    @property
     def costs(self) -> str:
         return costs_in_words(self.suggestion.costs, model=self.turn.model)
 
@@ -56,17 +67,19 @@ class Panel:
     @property
     def certainty(self) -> str:
         """The word on the badge: what a live re-run has shown is proven, not merely certain."""
-        words = {Basis.RERUN: "proven", Basis.NONE: "not known", Basis.SETTING: "likely"}
-        return words.get(self.suggestion.basis) or WORDS[self.suggestion.certainty]
+        return certainty_word(self.suggestion)
 
     @property
-    def look(self) -> str:
-        """The certainty that gives the badge its colour and shape."""
-        return Certainty.ESTIMATED.value if self.suggestion.basis is Basis.SETTING else self.suggestion.certainty.value
+    def label(self) -> str:
+        """What the value is, beside its field; with the unit where the name does not say it."""
+        return f"{self.name}, in seconds" if self.suggestion.limit == "max_seconds" else self.name
 
     @property
     def now(self) -> str:
-        """`max_tokens 60`: the value that stood."""
+        """`max_tokens 60`: the setting that stood, and stopped the turn."""
+        forbade = (self.suggestion.together or {}).get("error_policy")
+        if forbade:
+            return ", ".join(f"{key} stop" for key in forbade)
         stood = self.suggestion.recorded
         return f"{self.suggestion.limit} {'not set' if stood is None else number(stood)}"
 
@@ -74,19 +87,27 @@ class Panel:
     def may_be_used(self) -> bool:
         """Whether the agent is still there, and its next turn does not have as much already: a draft of the value
         would lower what an override of this turn alone had lowered."""
+        if self.turn.agent is None:
+            return False
+        standing = standing_value(self.turn.agent, self.suggestion)
+        return standing is not None and standing < self.suggestion.value
+
+    @property
+    def standing(self) -> str:
+        """Why the value cannot be used, in one sentence: as much is allowed already. Empty where it can."""
         agent, said = self.turn.agent, self.suggestion
-        if agent is None or said.limit in RESOLVED_ELSEWHERE:
-            return agent is not None
-        standing = agent.max_tokens if self.of_agent else standing_value(agent, said.limit)
-        return standing is not None and standing < said.value
+        if agent is None or not self.known or self.may_be_used:
+            return ""
+        return standing_in_words(said, standing_value(agent, said), agent=agent.name, own=self._set_by_the_turn)
+
+    @property
+    def _set_by_the_turn(self) -> bool:
+        given = self.turn.overrides
+        return self.suggestion.limit in {**given, **(given.get("limits") or {}), **_retries(given)}
 
     @property
     def sweeps(self) -> bool:
         return self.suggestion.limit in SWEPT
-
-    @property
-    def unit(self) -> str:
-        return unit_of(self.suggestion.limit)
 
     @property
     def known(self) -> bool:
@@ -130,5 +151,9 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     reruns = reruns_of(case)
     running = next((tried for tried in reversed(reruns) if tried.running), None)
     in_vain = next((tried for tried in reversed(reruns) if tried.in_vain), None)
-    tried = [each.value for each in reversed(reruns)]
-    return Panel(turn, suggestion, running, in_vain, backtest_found(turn=turn, suggestion=suggestion, tried=tried))
+    return Panel(turn, suggestion, running, in_vain, backtest_found(turn=turn, suggestion=suggestion))
+
+
+def _retries(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """An error policy of the turn's own, as the limit that it amounts to."""
+    return {"max_retries": 0} if overrides.get("error_policy") else {}

@@ -16,6 +16,7 @@ class LimitTrial:
 
     value: int
     turn: Turn
+    limit: str
 
     @property
     def running(self) -> bool:
@@ -23,8 +24,9 @@ class LimitTrial:
 
     @property
     def in_vain(self) -> bool:
-        """Whether it ended without being complete, by a limit again."""
-        return self.turn.status == TurnStatus.PARTIAL
+        """Whether it ended without being complete, by a limit again; of retries, by the same kind of failure."""
+        refused = self.limit == "max_retries" and self.turn.terminal_reason == "provider_error"
+        return self.turn.status == TurnStatus.PARTIAL or refused
 
 
 def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
@@ -39,4 +41,4 @@ def _tried(case: ExhaustedLimit, child: Turn) -> LimitTrial | None:
         return None
     limits = {**given.get("limits", {}), **{key: given[key] for key in ("max_tokens",) if key in given}}
     value = {**limits, **given.get("error_policy", {})}.get(case.limit)
-    return None if value is None else LimitTrial(int(value), child)
+    return None if value is None else LimitTrial(int(value), child, case.limit)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 from django.core.exceptions import ValidationError
 
@@ -16,7 +17,7 @@ from dashboard.prices.rates import priced
 from dashboard.prices.selectors import turn_rate
 from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
-from dashboard.suggesting.exhausted_limits import ExhaustedLimit, exhausted_limit_of
+from dashboard.suggesting.exhausted_limits import ExhaustedLimit, exhausted_limit_of, used_of
 from dashboard.suggesting.limit_usage import UsageOf, usage_of
 from dashboard.suggesting.reruns import LimitTrial, reruns_of
 from dashboard.suggesting.suggestion import Basis, Costs, Goal, Suggestion
@@ -37,18 +38,31 @@ def suggestion_for(turn: Turn, *, usage: UsageOf = usage_of) -> Suggestion | Non
     return suggestion_of(turn, spans[-1].after, usage=usage) if spans else None
 
 
+def suggestions_for(turn: Turn, *, usage: UsageOf = usage_of) -> tuple[Suggestion, ...]:
+    """All that tells of the limit, the surest first: `suggestion_for` is the first of them. The value to begin with
+    is among them only where nothing else tells."""
+    if turn.status in UNFINISHED or not (spans := fold(recording_of(turn))):
+        return ()
+    found = tuple(_suggestions(turn, spans[-1].after, usage))
+    return tuple(said for said in found if said.known) or found[:1]
+
+
 def suggestion_of(turn: Turn, last: Snapshot, *, usage: UsageOf = usage_of) -> Suggestion | None:
     """The limit that would have let a turn finish, or complete in one call. `last`: as the history leaves it.
 
     None where the turn needs none, or no limit would have helped.
     """
+    return next(_suggestions(turn, last, usage), None)
+
+
+def _suggestions(turn: Turn, last: Snapshot, usage: UsageOf) -> Iterator[Suggestion]:
     case = exhausted_limit_of(turn, last)
     if case is None:
-        return None
+        return
     reruns = reruns_of(case)
     case = replace(case, in_vain=max((tried.value for tried in reruns if tried.in_vain), default=0))
-    found = next(_found(case, reruns, usage), None)
-    return None if found is None else replace(found, together=case.together, costs=_costs(case, found))
+    for found in _found(case, reruns, usage):
+        yield replace(found, together=case.together, costs=_costs(case, found))
 
 
 def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf) -> Iterator[Suggestion]:
@@ -61,9 +75,9 @@ def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf)
         yield rerun
     if usual is not None:
         yield usual
-    if case.limit == "max_retries":
+    if case.limit == "max_retries" and not case.in_vain:
         asked = case.last.failure.provider if case.last.failure else None
-        told = (case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.SETTING)
+        told = (case.ample, case.recorded, Certainty.ESTIMATED, Basis.SETTING)
         yield Suggestion(case.limit, *told, wait=asked.retry_after if asked else None)
     yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
 
@@ -121,8 +135,24 @@ def _rerun(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usual: Suggesti
     turn, value = least.turn, least.value
     if case.limit == "max_tokens" and turn.attempts == 1:
         value = int(usual.value) if usual and turn.output_tokens <= usual.value <= value else turn.output_tokens
+    elif case.limit != "max_tokens":
+        value = _needed(case, least)
     told = (value, case.recorded, Certainty.CERTAIN, Basis.RERUN, case.goal)
-    return Suggestion(case.limit, *told, calls=turn.attempts, used=turn.output_tokens, rerun=turn.id)
+    about: dict[str, Any] = {"calls": turn.attempts, "used": turn.output_tokens, "rerun": turn.id, "given": least.value}
+    return Suggestion(case.limit, *told, **about)
+
+
+def _needed(case: ExhaustedLimit, trial: LimitTrial) -> int:
+    """What a re-run that completed used of the limit, where its recording completes under so much as well, and the
+    turn did not stop there; else what it was given."""
+    spans = fold(recording_of(trial.turn))
+    used = used_of(case.limit, spans[-1].after)
+    if case.limit not in SWEPT or not max(case.recorded or 0, case.used) < used < trial.value:
+        return trial.value
+    with suppress(ValidationError, TooMuchWork):
+        if run_of(turn=trial.turn, name=case.limit, overrides={}).at(used).completed:
+            return used
+    return trial.value
 
 
 def _costs(case: ExhaustedLimit, found: Suggestion) -> Costs:

@@ -1,6 +1,5 @@
 """Finding a limit by a live re-run with a backtest beside it, and using it. Raises `ValidationError` in words."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -22,10 +21,14 @@ from dashboard.suggesting.suggestion import Number, Suggestion
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 
+COMPLETION_CALLS = 4  #: first calls' worth of tokens, which a turn may use where `max_total_completion_tokens` is unset
+
 
 def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = None) -> Turn:
-    """The turn once more, live, under the value, and a backtest of the value over its agent's turns; the re-run."""
-    backtest_of_value(turn=turn, suggestion=suggestion, value=suggestion.value, created_by=created_by)
+    """The turn once more, live, under the value; the re-run. Beside it a backtest of the value over its agent's turns,
+    where it may be the value to use, and not merely one to begin with."""
+    if suggestion.known:
+        backtest_of_value(turn=turn, suggestion=suggestion, value=suggestion.value, created_by=created_by)
     return turn_rerun(turn=turn, overrides=suggestion.overrides, created_by=created_by)
 
 
@@ -40,15 +43,12 @@ def backtest_of_value(
     return found or backtest_create(project=turn.project, created_by=created_by, **asked)
 
 
-def backtest_found(*, turn: Turn, suggestion: Suggestion, tried: Iterable[Number] = ()) -> Backtest | None:
-    """The newest backtest of the suggested value, or of one that re-runs tried; None where there is none."""
+def backtest_found(*, turn: Turn, suggestion: Suggestion) -> Backtest | None:
+    """The newest backtest of the suggested value; None where there is none."""
     if turn.agent is None:
         return None
-    for value in (suggestion.value, *tried):
-        asked = _backtest_of(turn, suggestion, value)
-        if found := Backtest.objects.filter(project=turn.project, **asked).order_by("-id").first():
-            return found
-    return None
+    asked = _backtest_of(turn, suggestion, suggestion.value)
+    return Backtest.objects.filter(project=turn.project, **asked).order_by("-id").first()
 
 
 def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str, Any]:
@@ -62,9 +62,18 @@ def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str,
     return {"policy": said, "filter": filters, "max_tokens": cap, "stands_for": stands_for}
 
 
-def standing_value(agent: Agent, limit: str) -> Number | None:
+def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:
     """The value that an agent's next turn has of a limit, without overrides of its own; None: no limit."""
-    standing: Number | None = getattr(effective_policy_for(agent, {}).policy.limits, limit)
+    if suggestion.limit == "max_tokens":
+        return agent.max_tokens
+    policy = effective_policy_for(agent, {}).policy
+    if suggestion.limit == "max_retries":
+        needed = (suggestion.together or {}).get("error_policy", {})
+        retried = all(getattr(policy.error_policy, key) == decision for key, decision in needed.items())
+        return policy.error_policy.max_retries if retried else 0
+    standing: Number | None = getattr(policy.limits, suggestion.limit)
+    if standing is None and suggestion.limit == "max_total_completion_tokens":
+        return COMPLETION_CALLS * agent.max_tokens
     return standing
 
 

@@ -59,6 +59,7 @@ class Suggestion:
     calls: int | None = None
     used: int | None = None
     rerun: UUID | None = None
+    given: Number | None = None  #: the value that the re-run had; it may have needed less
     wait: float | None = None  #: seconds after which the provider asked to be called again
     of: str = ""  #: the agent or model whose answers tell
     together: Mapping[str, Any] | None = None

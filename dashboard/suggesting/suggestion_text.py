@@ -5,28 +5,45 @@ from typing import Any
 
 from agentcore.number_format import count, number
 from agentcore.policy import LIMIT_NAMES
+from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.prices.templatetags.prices import money
 from dashboard.suggesting.suggestion import Basis, Costs, Goal, Number, Suggestion
 
-ANSWERS = "answers"  #: of `max_tokens`, whose lengths are those of single answers
+#: What a limit counts, where that is another word than its field's.
+UNITS = {"max_tokens": "tokens", "max_retries": "retries", "max_steps": "steps", "max_tool_repair_attempts": "repairs"}
 
 
 def unit_of(limit: str) -> str:
     """What a limit counts, in the plural."""
-    return {"max_tokens": "tokens", "max_retries": "failures"}.get(limit) or LIMIT_FIELDS[limit].unit
+    return UNITS.get(limit) or LIMIT_FIELDS[limit].unit
 
 
 def amount(limit: str, value: Number | None) -> str:
-    """`378 tokens`, `no limit`."""
+    """`378 tokens`, `1 retry`, `no limit`."""
     if value is None:
         return LIMIT_FIELDS[limit].unset or "no limit"
-    return count(value, unit_of(limit).removesuffix("s")) if unit_of(limit).endswith("s") else number(value)
+    unit = unit_of(limit)
+    return f"{number(value)} {_one(unit) if value == 1 else unit}"
+
+
+def _one(unit: str) -> str:
+    return "retry" if unit == "retries" else unit.removesuffix("s")
 
 
 def name_of(limit: str) -> str:
     """`Max tokens per call`: what people call it."""
     return LIMIT_NAMES[limit]
+
+
+#: How sure a value is, in one word; what a live re-run has shown is proven, not merely certain.
+_BY_BASIS = {Basis.RERUN: "proven", Basis.NONE: "not known"}
+_BY_CERTAINTY = {Certainty.CERTAIN: "certain", Certainty.RECORDED: "certain", Certainty.ESTIMATED: "likely"}
+
+
+def certainty_word(said: Suggestion) -> str:
+    """`proven`, `certain`, `likely` or `not known`: the word on the badge, and in the API."""
+    return _BY_BASIS.get(said.basis) or _BY_CERTAINTY[said.certainty]
 
 
 def sentence(said: Suggestion) -> str:
@@ -77,15 +94,42 @@ def because(said: Suggestion) -> str:
         case Basis.RECORDING:
             return "The recording answers everything up to there."
         case Basis.RERUN:
-            calls, used = count(said.calls or 1, "call"), count(said.used or 0, "token")
-            return f"A live re-run completed in {calls} and used {used}."
+            return f"{rerun_named(said)} {rerun_found(said)}"
         case Basis.AGENT | Basis.MODEL:
             return _share(said)
         case Basis.SETTING:
             asked = f" asked to try again in {number(said.wait)} s" if said.wait else " sent an error that may pass"
             return f"The provider{asked}."
+        case Basis.NONE if said.limit == "max_retries":
+            return "How often the provider would go on to refuse is not in the recording."
         case Basis.NONE:
             return "The recording ends before the answer does, and too few recorded answers tell."
+
+
+def rerun_named(said: Suggestion) -> str:
+    """`A live re-run`, with the value it was given where it needed less."""
+    return f"A live re-run with {said.limit} {number(said.given or 0)}" if _needed_less(said) else "A live re-run"
+
+
+def rerun_found(said: Suggestion) -> str:
+    """What it took: of the limit itself where that is known, else of tokens."""
+    used = amount(said.limit, said.value) if _needed_less(said) else count(said.used or 0, "token")
+    return f"completed in {count(said.calls or 1, 'call')} and used {used}."
+
+
+def _needed_less(said: Suggestion) -> bool:
+    return said.limit != "max_tokens" and said.given not in (None, said.value)
+
+
+def standing_in_words(said: Suggestion, standing: Number | None, *, agent: str, own: bool) -> str:
+    """That as much as is suggested is allowed already. `own`: the turn itself had set the limit that stopped it."""
+    tail = "; this turn set its own limit." if own else " now."
+    if said.limit == "max_tokens":
+        allowed = f"already allows {number(standing or 0)} tokens per call" if own else f"has max_tokens {standing}"
+        return f"{agent} {allowed}{tail}"
+    if standing is None:
+        return f"The policy sets no such limit{tail}"
+    return f"The policy {'already ' if own else ''}allows {amount(said.limit, standing)}{tail}"
 
 
 def _one_call(said: Suggestion) -> str:
@@ -116,6 +160,7 @@ def told(said: Suggestion) -> dict[str, Any]:
     names = ("limit", "value", "recorded", "share", "answers", "cut", "calls", "used", "rerun", "overrides")
     plain = {name: getattr(said, name) for name in names}
     words = {"certainty": said.certainty.value, "basis": said.basis.value, "goal": said.goal.value}
+    words["certainty_word"] = certainty_word(said)
     price = said.costs.price if said.costs else None
     cost = {"output_tokens": said.costs.output_tokens if said.costs else None}
     cost["price"] = None if price is None else float(price.dollars)  # type: ignore[assignment]

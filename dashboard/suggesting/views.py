@@ -108,4 +108,8 @@ def _shown(request: HttpRequest, turn: Turn, panel: Panel | None, fault: str = "
         if fault:
             messages.error(request, fault)
         return redirect("turns:detail", turn.id)
-    return render(request, "suggesting/_limit.html", {"turn": turn, "panel": panel, "fault": fault})
+    # Who had it found is shown the backtest of what was found as well, without asking for it.
+    asked = request.method == "POST" or "found" in request.GET
+    just_found = asked and not fault and panel is not None and panel.proven
+    context = {"turn": turn, "panel": panel, "fault": fault, "just_found": just_found}
+    return render(request, "suggesting/_limit.html", context)

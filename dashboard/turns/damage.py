@@ -16,7 +16,6 @@ from dashboard.turns import history
 from dashboard.turns.models import Attempt, Checkpoint, Record, Turn
 from dashboard.turns.record_reader import records_of
 from dashboard.turns.shared_values import UNREADABLE
-from dashboard.turns.verification import verification_of
 
 log = structlog.get_logger(__name__)
 
@@ -25,7 +24,7 @@ DAMAGED = (CoreError, *UNREADABLE)
 MOST = 20  #: faults that are listed
 _FAULT = "{part} cannot be read."
 _GAP = "Record {seq} is missing."
-_DIFFERS = "The history does not agree with itself, or with the row of the turn."
+_MIXED = "The records can be read, but do not follow from each other."
 
 #: The columns of JSON, and of what type each must be where it is not null.
 _SHAPES: Mapping[type[Turn | Attempt], Mapping[str, type]] = {
@@ -47,13 +46,16 @@ _ATTEMPT: Mapping[str, Callable[[Attempt], object]] = {
 
 
 def damage_of(turn_id: UUID) -> list[str]:
-    """Each part that cannot be read, as a sentence; empty where all can, and where there is no such turn."""
+    """Each part that cannot be read, as a sentence; empty where all can, and where there is no such turn.
+
+    A turn that does not verify, but can be read, is not damaged: what fails for it fails for another reason.
+    """
     turn = Turn.objects.filter(id=turn_id).first()
     if turn is None:
         return []
     found = [fault for _, fault in zip(range(MOST), _faults(turn), strict=False)]
-    if not found and not verification_of(turn).verified:
-        found.append(_DIFFERS)
+    if not found and not _reads(history.rebuilt_columns, turn):
+        found.append(_MIXED)
     if found:
         log.warning("turn_damaged", turn=str(turn_id), faults=found)
     return found

@@ -27,7 +27,7 @@ _Read = TypeVar("_Read")
 log = structlog.get_logger(__name__)
 
 CONFLICT = 409
-WORDS = "What is stored of turn {turn} was changed or damaged: {faults} What can be read is on the turn's page."
+WORDS = "The stored data of turn {turn} was changed or damaged: {faults} What can be read is on the turn's page."
 #: The parts of a turn's page that are shown of its history, where that can be read.
 _PARTS = ("turns/_machine.html", "turns/_answer.html", "turns/_moments.html")
 

@@ -43,7 +43,14 @@ def announce(*, project: Project, kind: str, data: Mapping[str, Any]) -> None:
     """Deliveries of an event that is about no turn, in the transaction of who calls."""
     told = Webhook.objects.filter(project=project, enabled=True, events__contains=[kind])
     body = body_of(kind, timezone.now(), data)
-    Delivery.objects.bulk_create([Delivery(webhook=webhook, kind=kind, body=body) for webhook in told])
+    _store([Delivery(webhook=webhook, kind=kind, body=body) for webhook in told])
+
+
+def _store(deliveries: Iterable[Delivery]) -> None:
+    """And drop the oldest of webhooks for which too many wait now."""
+    made = Delivery.objects.bulk_create(deliveries)
+    for webhook_id in sorted({delivery.webhook_id for delivery in made}):
+        drop_oldest(webhook_id)
 
 
 @transaction.atomic
@@ -51,9 +58,7 @@ def _announce() -> int:
     waiting = Happened.objects.select_for_update(skip_locked=True).order_by("id")
     batch = list(waiting[:BATCH])
     once = {(one.kind, one.turn_id, one.prediction_id): one for one in batch}
-    made = Delivery.objects.bulk_create(_deliveries(list(once.values())))
-    for webhook_id in sorted({delivery.webhook_id for delivery in made}):
-        drop_oldest(webhook_id)
+    _store(_deliveries(list(once.values())))
     Happened.objects.filter(id__in=[one.pk for one in batch]).delete()
     return len(batch)
 

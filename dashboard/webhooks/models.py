@@ -2,6 +2,7 @@
 
 Webhook    an address, the events that it is told of, and the secret that requests to it are signed with
 Happened   an event that no delivery has been made of yet; written by the database, in the transaction of the event
+DroppedEvents  how many events no worker came for in time
 Delivery   one event on its way to one webhook, with the bytes that are sent
 Try        one request, and its answer
 """
@@ -18,6 +19,9 @@ from dashboard.agents.change_tracking import keep_changes
 from dashboard.agents.validation import url_valid
 from dashboard.turns.fields import ExactJSONField
 from dashboard.turns.ids import new_id
+
+#: Events that wait for a worker (migration 0003); up to a thousand more do until some are dropped.
+MOST_EVENTS = 100_000
 
 
 class Webhook(models.Model):
@@ -67,6 +71,20 @@ class Happened(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.turn_id}"
+
+
+class DroppedEvents(models.Model):
+    """One row, once there are any: events that were dropped because MOST_EVENTS newer ones waited for a worker.
+
+    The database counts them (migration 0003).
+    """
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    events = models.PositiveBigIntegerField(default=0)  #: how many
+    at = models.DateTimeField()  #: the last time
+
+    def __str__(self) -> str:
+        return f"{self.events} events"
 
 
 class Delivery(models.Model):

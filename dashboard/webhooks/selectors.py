@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Count, Max, Q, QuerySet
 
 from dashboard.agents.models import Project
-from dashboard.webhooks.models import Delivery, Webhook
+from dashboard.webhooks.models import Delivery, DroppedEvents, Webhook
 
 PAGE = 50
 
@@ -31,6 +31,11 @@ def webhooks_of(project: Project) -> QuerySet[Webhook]:
 def webhook_get(webhook_id: UUID, *, project: Project) -> Webhook:
     """Raises `Webhook.DoesNotExist`."""
     return webhooks_of(project).get(id=webhook_id)
+
+
+def dropped_events() -> DroppedEvents | None:
+    """None where there never were any."""
+    return DroppedEvents.objects.first()
 
 
 def deliveries_of(webhook: Webhook, *, before: UUID | None, state: str = "") -> Deliveries:

@@ -19,7 +19,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.webhooks import selectors, services
 from dashboard.webhooks.delivery_queue import MOST_WAITING
 from dashboard.webhooks.forms import WebhookForm
-from dashboard.webhooks.models import Delivery, Webhook
+from dashboard.webhooks.models import MOST_EVENTS, Delivery, Webhook
 
 STATES = {"": "All", "waiting": "Waiting", "delivered": "Delivered", "dead": "Given up"}
 
@@ -119,7 +119,13 @@ def again(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 
 
 def _index(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: Any) -> HttpResponse:
-    whole = {"webhooks": selectors.webhooks_of(project_default()), "form": WebhookForm(), "may": _may(request)}
+    whole = {
+        "webhooks": selectors.webhooks_of(project_default()),
+        "dropped": selectors.dropped_events(),
+        "most_events": MOST_EVENTS,
+        "form": WebhookForm(),
+        "may": _may(request),
+    }
     return render(request, "webhooks/index.html", {**whole, **context}, status=status)
 
 

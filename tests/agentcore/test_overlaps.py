@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from agentcore import merge_continuation
+from agentcore import ChatResponse, NormalizedStopReason, TokenUsage, merge_continuation
 from agentcore.continuation_merge import Joining, Rule, join, join_broken_off
 from tests.agentcore.growth import grows_linearly
-from tests.agentcore.playbook import Playbook, ended, started, truncated
+from tests.agentcore.playbook import Playbook, ended, responded, started, truncated
 from tests.together import together
 
 TOKENS = re.compile(r" ?\w{1,5}|\s|[^\w\s]")
@@ -162,6 +162,25 @@ def test_elements_of_which_a_provider_repeats_some_are_kept_and_marked():
     merge = merge_continuation(text[:100], text[70:])
     assert merge.text == text[:100] + text[70:]
     assert merge.ambiguous >= 30
+
+
+@pytest.mark.parametrize(("revision", "verses"), [(5, 1), (6, 4)])
+def test_a_refrain_that_was_generated_is_no_echo_and_comes_back_whole(revision: int, verses: int):
+    """A connection that continues the text itself; each verse is as long as `max_tokens`."""
+    verse = "row row row your boat, gently down the stream\n"
+    story = Playbook(extra={"prefix": True}, max_tokens=11, revision=revision) >> started()
+    for ends in (truncated, truncated, truncated, ended):
+        if story.snapshot.end is None:
+            story = story >> ends(verse, tokens=11)
+    assert story.snapshot.output_text == verse * verses
+    assert ("ambiguous_seam" in story.snapshot.flagged) is (revision == 6)
+
+
+@pytest.mark.parametrize(("usage", "verses"), [(None, 1), (TokenUsage(20, 11, 11), 1), (TokenUsage(20, 11), 2)])
+def test_all_of_a_text_that_comes_again_is_an_echo_unless_tokens_were_counted_for_it(usage, verses):
+    story = Playbook(extra={"prefix": True}, max_tokens=11) >> started() >> truncated("One whole verse.", tokens=11)
+    cut = ChatResponse("One whole verse.", usage=usage, stop_reason=NormalizedStopReason.MAX_TOKENS)
+    assert (story >> responded(cut)).snapshot.output_text == "One whole verse." * verses
 
 
 @pytest.mark.parametrize(("revision", "copies"), [(None, 54), (1, 54), (2, 64), (3, 64)])

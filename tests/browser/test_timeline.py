@@ -343,3 +343,14 @@ def test_who_watches_takes_chosen_turns_away_and_is_offered_nothing_that_acts(
     expect(page.locator("dialog[open]")).to_have_count(1)
     expect(page.get_by_role("dialog", name="Keys")).not_to_contain_text("a breakpoint", use_inner_text=True)
     page.context.close()
+
+
+@pytest.mark.parametrize(("size", "cell"), [({"width": 1280, "height": 860}, ".c-cost"), (PHONE, ".c-ended")])
+def test_a_click_anywhere_in_a_row_opens_its_turn(new_page: NewPage, yesterday: None, size: dict[str, int], cell: str):
+    page = new_page(viewport=size)
+    page.goto("/")
+    row = page.locator(".turns tbody tr").first
+    expect(row.locator(cell)).to_be_visible()
+    address = row.locator(".c-prompt a").get_attribute("href") or "none"
+    row.locator(cell).click(force=True)  # what lies there gets the click, as it does under a finger
+    expect(page).to_have_url(re.compile(f"{address}$"))

@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from dashboard.accounts.models import User
 from dashboard.sharing.services import link_create
 from dashboard.turns.models import Turn
+from dashboard.turns.verification import verification_of
 from tests.dashboard.driving import Play
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 #: What was done to the rows of the turn %(id)s.
 DAMAGES: Mapping[str, str] = {
     "event": """UPDATE turns_record SET event = '{"type": "nonsense"}', packed = NULL WHERE turn_id = %(id)s AND seq = 2""",  # noqa: E501 - one statement
+    "order": """UPDATE turns_record SET event = '{"type": "woke_up", "at": 1.0}', packed = NULL WHERE turn_id = %(id)s AND seq = 2""",  # noqa: E501 - one statement
     "no object": "UPDATE turns_record SET event = '[1]', packed = NULL WHERE turn_id = %(id)s AND seq = 2",
     "null": "UPDATE turns_record SET event = 'null', packed = NULL WHERE turn_id = %(id)s",
     "packed": "UPDATE turns_record SET packed = '\\x00ff' WHERE turn_id = %(id)s",
@@ -64,6 +66,7 @@ LISTS = (
 )
 #: What the page says of some of them.
 NAMED = {
+    "order": "The records can be read, but do not follow from each other.",
     "event": "Record 2 cannot be read.",
     "policy": "The policy cannot be read.",
     "bytes of nodes": "The conversation cannot be read.",
@@ -113,7 +116,7 @@ def answered(browser: Client, address: str, body: object = None) -> tuple[int, s
         else:
             said = browser.post(address, body, content_type="application/json")
         transaction.set_rollback(True)
-    return said.status_code, "" if said.streaming else said.content.decode()
+    return said.status_code, "" if said.streaming else said.content.decode(errors="replace")
 
 
 def failed(browser: Client, turn: Turn, damage: str, addresses: Iterable[str]) -> list[str]:
@@ -153,6 +156,21 @@ def test_the_page_names_each_part_that_cannot_be_read_and_shows_the_others(brows
             status, html = answered(browser, f"/turns/{whole.id}")
         assert (status, fault in html, "Keep me." in html) == (200, True, True), damage
         assert f"/turns/{whole.id}/attempts/1/raw" in html or "Attempt 1 cannot be read." in html
+
+
+def test_an_error_of_ours_is_no_damage_of_a_turn_that_only_does_not_verify(
+    browser: Client, whole: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("of ours")
+
+    link = asked_of(whole)[-2]
+    for reader in ("turns.views.turn_view", "sharing.views.shared_context"):
+        monkeypatch.setattr(f"dashboard.{reader}", fail)
+    Turn.objects.filter(id=whole.id).update(input_tokens=123_456)
+    assert not verification_of(Turn.objects.get(id=whole.id)).verified
+    for address in (f"/turns/{whole.id}", link):
+        assert answered(browser, address)[0] == 500, address
 
 
 def test_the_api_and_a_shared_page_say_what_is_wrong(browser: Client, whole: Turn):

@@ -50,7 +50,7 @@ def _words(response: ChatResponse) -> str:
 
 
 def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
-    repaired, added = finish.repair_answered(snapshot), text_added(snapshot, response.text, policy)
+    repaired, added = finish.repair_answered(snapshot), text_added(snapshot, response, policy)
     outcome = evaluate(snapshot, policy, added)
     if added.get("cut_at_cap", snapshot.cut_at_cap):
         return _forbidden(changed(snapshot, added), outcome, repaired)
@@ -127,7 +127,7 @@ def _requested_message(outcome: ContinuationOutcome) -> str | None:
 
 def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     repaired = finish.repair_answered(snapshot, success=True)
-    snapshot = add_text(snapshot, response.text, policy)
+    snapshot = add_text(snapshot, response, policy)
     calls = classify.with_unique_ids(response.tool_calls, snapshot.call_ids, snapshot.spent.attempts)
     ids = snapshot.call_ids | {call.id for call in calls}
     snapshot = replace(snapshot, calls=calls, call_ids=ids, repairing=None)
@@ -174,7 +174,7 @@ def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple
 def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     paused = response.stop_reason is _PAUSED
     repaired = finish.repair_answered(snapshot)
-    also = text_added(snapshot, response.text, policy)
+    also = text_added(snapshot, response, policy)
     new = paused or added_by(snapshot.spent.attempts, also.get("answer", snapshot.answer))
     also["idle_answers"], also["truncated"], also["repairing"] = 0 if new else snapshot.idle_answers + 1, True, None
     trigger, words = Trigger.PAUSED if paused else _MAX_TOKENS, partial(_words_of_cut, snapshot, response)
@@ -192,7 +192,7 @@ def _words_of_cut(snapshot: Snapshot, response: ChatResponse) -> str:
 def _broken(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     issue = classify.broken_issue(snapshot, response, policy)
     repaired = finish.repair_answered(snapshot)
-    snapshot = add_text(snapshot, response.text, policy)
+    snapshot = add_text(snapshot, response, policy)
     cut_by_tokens = response.stop_reason is NormalizedStopReason.MAX_TOKENS
     snapshot = replace(snapshot, repairing=issue, truncated=snapshot.truncated or cut_by_tokens)
     broken = response.broken_tool_calls or response.tool_calls
@@ -232,7 +232,7 @@ _WHY_ABORTED: Mapping[Trigger, str] = {
 def _abort(trigger: Trigger) -> Judge:
     def judge_abort(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
         if trigger is not Trigger.SAFETY_BLOCKED:
-            snapshot = add_text(snapshot, response.text, policy)
+            snapshot = add_text(snapshot, response, policy)
         outcome, repaired = evaluate(snapshot, policy), finish.repair_answered(snapshot)
         snapshot = finish.aborted(snapshot, trigger.value, _WHY_ABORTED[trigger])
         return Judgement(trigger, partial(_words, response), snapshot, outcome, repaired)

@@ -3,7 +3,8 @@
 Each such request is a thread, and all threads share one interpreter with the loop that serves the gateway: a hundred at
 once would make every call wait for a hundred turns. A place is taken when the whole request is here, and given back
 when its answer begins, so that nobody holds one by sending or reading slowly. Files have a room of their own: there a
-place is held until the file is sent, for all of it is in memory until then. The gateway, the ingest, health checks
+place is held until the file is sent, for all of it is in memory until then. So have replays and comparisons, which keep
+the interpreter busy for longest. The gateway, the ingest, health checks
 and static files have bounds of their own, and take no place.
 
 Whoever asks without credentials counts by address; with credentials that have let somebody in, by that user. What only
@@ -32,12 +33,15 @@ Scope = MutableMapping[str, Any]
 
 STRANGERS = QueueSize(places=2, of_one=2, waiting=512, waiting_of_one=64, seconds=5.0)
 DOWNLOADS = QueueSize(places=3, of_one=1, waiting=64, waiting_of_one=16, seconds=30.0)
+#: What follows a whole history step by step, many times over. One alone may take seconds of an interpreter.
+REPLAYS = QueueSize(places=2, of_one=1, waiting=128, waiting_of_one=32, seconds=30.0)
 KNOWN = QueueSize(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=30.0)
 #: Of websockets. After a restart all pages open theirs again at once; those that find no place try again.
 HANDSHAKES = QueueSize(places=3, of_one=2, waiting=4_096, waiting_of_one=1_024, seconds=30.0)
 A_SECOND, AT_FIRST = 20.0, 200.0  #: requests of one address without credentials; this machine's are not counted
 KEPT = 10_000  #: credentials that worked, and addresses; beyond it the longest unused are forgotten
 _FILE = re.compile(r"/export/?$|^/audit/file/?$|/attempts/\d+/(?:raw|request|curl)/?$")
+_REPLAY = re.compile(r"/(?:replay(?:/[a-z-]+)?|limit)/?$|^/compare/?$")
 _OWN_ROOM = ("/v1/", "/v1beta/", "/static/")
 
 
@@ -67,11 +71,12 @@ class ConcurrencyLimits:
         strangers: QueueSize = STRANGERS,
         known: QueueSize = KNOWN,
         downloads: QueueSize = DOWNLOADS,
+        replays: QueueSize = REPLAYS,
         handshakes: QueueSize = HANDSHAKES,
         processes: int = 1,
     ) -> None:
         self._strangers, self._known, self._downloads = FairQueue(strangers), FairQueue(known), FairQueue(downloads)
-        self._handshakes = FairQueue(handshakes)
+        self._replays, self._handshakes = FairQueue(replays), FairQueue(handshakes)
         self._pace = RequestRate(A_SECOND / processes, AT_FIRST / processes)
         self._users: OrderedDict[str, str] = OrderedDict()  #: who was let in, by the digest of their credentials
 
@@ -92,7 +97,8 @@ class ConcurrencyLimits:
         return RequestPlace(self, line, who, credential, scope, until_sent=line is self._downloads)
 
     def _line_of(self, path: str) -> FairQueue:
-        return self._downloads if _FILE.search(path) else self._known
+        lines = ((_FILE, self._downloads), (_REPLAY, self._replays))
+        return next((line for kind, line in lines if kind.search(path)), self._known)
 
     def risen(self, line: FairQueue, user: str) -> FairQueue | None:
         """The line of those who are known, where this one was the strangers' and a place is free; it is taken then."""

@@ -117,7 +117,7 @@ def test_who_may_not_change_sees_the_settings_and_no_form(operators: Client, age
     assert "Change limits" not in page(operators, "/agents/writer")
     assert "New agent" not in page(operators, "/agents/")
     assert "Only an administrator may create" in page(operators, "/agents/+new")
-    assert "found in environment" not in page(operators, "/connections/near")
+    assert "API key found" not in page(operators, "/connections/near")
 
 
 def test_a_connection_is_created_and_a_wrong_one_is_answered_at_its_fields(admins: Client):

@@ -65,13 +65,25 @@ def test_an_alert_is_about_the_turns_that_it_names(alert_of: AlertOf):
     assert entries() == [("Alert firing", "theirs")]
 
 
-def test_a_disabled_alert_tells_nobody_and_one_that_is_changed_is_judged_anew(alert_of: AlertOf):
+def test_with_another_threshold_or_name_an_alert_that_fires_goes_on_firing(alert_of: AlertOf):
+    at, alert = now(), alert_of()
+    turns(at, cut=2, whole=1)
+    assert alerts_judge(at) == 1
+    alert_change(alert, by=alert.created_by, name="Cut", number=10, metric="truncation_rate")
+    assert alerts_judge(at + timedelta(seconds=10)) == 0
+    assert len(entries()) == 1
+    alert_change(alert, by=alert.created_by, number=90)
+    assert sum(alerts_judge(at + timedelta(minutes=n)) for n in range(10)) == 1
+    assert entries() == [("Alert resolved", "Cut")]
+
+
+def test_a_disabled_alert_tells_nobody_and_one_with_another_rule_is_judged_anew(alert_of: AlertOf):
     at, alert = now(), alert_of(enabled=False)
     turns(at, cut=1)
     assert alerts_judge(at) == 0
     alert_change(alert, by=alert.created_by, enabled=True)
     assert alerts_judge(at) == 1
-    alert_change(alert, by=alert.created_by, number=10)
+    alert_change(alert, by=alert.created_by, metric="turns", number=0)
     assert alert.firings.get().ended_at is not None
     assert entries() == []
     assert alerts_judge(at) == 1
@@ -148,6 +160,17 @@ def test_a_name_of_several_lines_is_one_line_of_an_e_mail(alert_of: AlertOf, smt
     assert mails_send() == 1
     (message,) = smtp.messages
     assert "Subject: [Whystop] Cut Bcc: eve@example.com: firing" in message
+
+
+def test_a_name_neither_steers_a_terminal_nor_turns_the_text_of_an_e_mail(alert_of: AlertOf, smtp: MailServer):
+    at = now()
+    alert_of(name="Cut\x1b[2J\u202eoff", model="m\u202em", emails=["ada@example.com"])
+    turns(at, cut=1, model="m\u202em")
+    alerts_judge(at)
+    mail = Mail.objects.get()
+    assert mail.subject == r"[Whystop] Cut\x1b[2J\u202eoff: firing"
+    assert r"(about model m\u202em)" in mail.body
+    assert mails_send() == 1
 
 
 def test_e_mail_that_is_refused_is_tried_again_and_its_page_says_so(

@@ -150,3 +150,26 @@ def test_names_of_any_length_are_summed():
 )
 def test_a_quantile_lies_within_its_place(counts: dict[int, int], share: float, seconds: float | None):
     assert measures.quantile({f"took:{place}": count for place, count in counts.items()}, share) == seconds
+
+
+def test_names_beyond_the_most_are_summed_under_other(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(summing, "MOST_NAMES", 3)
+    at = NOW - timedelta(days=2)
+    for n in range(12):
+        make_turn(at, model=f"invented-{n}", agent_name=f"a{n % 2}", status="completed", input_tokens=n)
+    make_turn(at + timedelta(minutes=1), model="real", agent_name="a0", status="completed", output_tokens=9)
+    brought_up_to_date()
+    brought_up_to_date()
+    assert totals() == {"turns": 13, "ended": 13, "input_tokens": 66, "output_tokens": 9}
+    assert totals(Scope(agent="a0")) == {"turns": 7, "ended": 7, "input_tokens": 30, "output_tokens": 9}
+    assert totals(Scope(model="real")) == {"turns": 1, "ended": 1, "output_tokens": 9}
+    assert max(Counter(Sum.objects.values_list("seconds", "start")).values()) <= 5  # with one for each agent
+
+
+def test_agents_beyond_the_most_are_summed_under_other(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(summing, "MOST_NAMES", 3)
+    for n in range(20):
+        make_turn(NOW - timedelta(days=2, minutes=n % 2), model=f"m{n}", agent_name=f"a{n}", status="completed")
+    brought_up_to_date()
+    assert totals() == {"turns": 20, "ended": 20}
+    assert max(Counter(Sum.objects.values_list("seconds", "start")).values()) <= 7

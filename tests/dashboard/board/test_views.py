@@ -10,10 +10,11 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.board.periods import MOST_BARS, PERIODS, named, period_of
+from dashboard.board.selectors import MOST_GROUPS
 from dashboard.timeline.rollups import LEVELS
 from tests.dashboard.board.test_summing import brought_up_to_date
 from tests.dashboard.pages import page, read
-from tests.dashboard.timeline.populations import make_turn
+from tests.dashboard.timeline.populations import make_turn, make_turns
 
 NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
 
@@ -83,6 +84,18 @@ def test_it_is_narrowed_split_and_stacked_by_its_address(browser: Client):
     assert "stop_reason=completed" in chart(html, "turns")
     assert "<option selected>b</option>" in html
     assert "agent=b" in html[html.index('id="groups-title"') :]
+
+
+@pytest.mark.django_db
+def test_a_split_into_many_is_cut_and_the_rest_is_other(browser: Client):
+    at, many = timezone.now() - timedelta(days=1), MOST_GROUPS + 4
+    make_turns([(at, {"status": "completed", "model": f"m{n:03}", "input_tokens": 1}) for n in range(many)])
+    brought_up_to_date()
+    told = browser.get("/api/v1/metrics").json()
+    assert [told["groups"][-1][name] for name in ("name", "turns", "input_tokens")] == ["other", 4, 4]
+    assert sum(group["turns"] for group in told["groups"]) == told["total"]["turns"] == many
+    assert (len(told["unpriced_models"]), told["unpriced_models"][-1]) == (MOST_GROUPS + 1, "other")
+    assert '<th scope="row">other</th>' in page(browser, "/metrics-board")
 
 
 @pytest.mark.django_db

@@ -135,11 +135,11 @@ def test_an_alias_stands_for_one_thing_by_a_name_that_is_free(agent: Agent, near
     assert (alias.target, str(alias)) == ("simulator/gpt-4o", "gpt-4o → simulator/gpt-4o")
     assert services.alias_create(project=project, name="best", agent=agent).target == agent.name
     for fields, words in (
-        ({"name": "gpt-4o", "connection": near}, "there already"),
+        ({"name": "gpt-4o", "connection": near}, "exists already"),
         ({"name": agent.name, "connection": near}, "is an agent"),
         ({"name": "both", "connection": near, "agent": agent}, "either an agent or a connection"),
         ({"name": "none"}, "either an agent or a connection"),
-        ({"name": "told", "agent": agent, "model": "m"}, "leave this empty"),
+        ({"name": "told", "agent": agent, "model": "m"}, "Leave this field empty"),
         ({"name": "two\nlines", "agent": agent}, "line break"),
         ({"name": "..", "connection": near}, "“..” cannot be the name of a model"),
         ({"name": "up", "connection": near, "model": "../m"}, "“../m” cannot be the name of a model"),

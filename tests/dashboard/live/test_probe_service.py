@@ -78,7 +78,7 @@ def test_a_test_that_cannot_tell_leaves_the_settings_and_a_clear_one_sets_them(d
     connection_probe(connection=connection, model="sim-500")
     assert (connection.prefill, "Could not tell" in connection.found_in_words()) == (True, True)
     connection_probe(connection=connection, model="sim-prefill-ignored")
-    assert (connection.prefill, "begins again" in connection.found_in_words()) == (False, True)
+    assert (connection.prefill, "starts again" in connection.found_in_words()) == (False, True)
     connection_update(connection=connection, changes={"prefill": True})
     assert "An operator has changed the setting" in connection.found_in_words()
 

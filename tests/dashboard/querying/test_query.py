@@ -1,5 +1,6 @@
 """`manage.py query`: questions are answered as a table or as CSV, and nothing can be changed by one."""
 
+import csv
 import re
 from io import StringIO
 from pathlib import Path
@@ -32,6 +33,18 @@ def test_an_answer_is_csv():
         "one,more,nothing",
         '1,"a,b",',
     ]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1"])
+def test_no_text_is_a_formula_of_a_spreadsheet(text: str):
+    asked = f"SELECT E'{text}' AS told, -1 AS number, -0.5::float AS half"
+    assert next(csv.reader(query(asked, csv=True).splitlines(keepends=True)[1:])) == [f"'{text}", "-1", "-0.5"]
+    assert f"'{text}" not in query(asked, csv=True, exact=True)
+
+
+def test_no_text_steers_the_terminal_that_a_table_is_read_in():
+    (_, row, _) = query("SELECT E'\\u001b[31mred\\u009b\\u202e' AS told").splitlines()
+    assert row == r"\x1b[31mred\x9b\u202e"
 
 
 def test_views_need_no_schema_before_their_names():

@@ -44,7 +44,10 @@ def test_the_smallest_value_that_completes_is_found_between_the_values_that_are_
     least = next(value for value in range(20, 620) if completes(whole, value))
     assert found.least is not None
     assert (found.least.value, found.sure) == (least, True)
-    assert "Every smaller value of the range was tried." in found.words
+    told = "Every smaller value of the range was tried; "
+    unknown = sum(turn_what_if(turn=whole, overrides={"max_tokens": value}).undecidable for value in range(20, least))
+    assert unknown
+    assert f"{told}{unknown} are undecidable and may complete too." in found.words
 
 
 def test_from_is_said_only_where_every_larger_value_that_was_tried_completes_too(whole: Turn):
@@ -157,7 +160,7 @@ def test_it_is_swept_under_what_else_is_overridden(whole: Turn):
 @pytest.mark.parametrize(
     ("name", "values", "words"),
     [
-        ("max_seconds", range(1, 5), "There is no limit “max_seconds” to sweep"),
+        ("max_retries", range(1, 5), "There is no limit “max_retries” to sweep"),
         ("max_tokens", range(10, 5), "The range is empty"),
         ("max_tokens", range(1, 1000), "at most 120 are drawn"),
         ("max_tokens", range(1, 10**20, 9), "The range has 11,111,111,111,111,111,111 values; at most 120 are drawn"),

@@ -1,11 +1,15 @@
 """From a truncated turn to a changed limit: found by a live re-run, backtested, and used."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
-from dashboard.agents.models import Agent, PolicyVersion
+from dashboard.agents.models import Agent, Policy, PolicyVersion
+from dashboard.agents.policy_versions import version_keep
 from dashboard.agents.selectors import policy_version_active
 from dashboard.backtests.models import Backtest
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
@@ -26,11 +30,17 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     assert f"With max_tokens {again.output_tokens} the turn finishes." in text_of(found)
     assert f"Use {again.output_tokens} for sim-essay" in found
-    assert Backtest.objects.get().max_tokens == again.max_tokens
+    assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
+    asked = {"only": "backtest"}
+    beside = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
+    assert Backtest.objects.get().max_tokens == again.output_tokens
+    assert f"with a max_tokens of {again.output_tokens}" in beside
     told = browser.post(f"/turns/{cut.id}/limit/use", {"value": again.output_tokens}, follow=True).content.decode()
     assert f"max_tokens of sim-essay changed from 60 to {again.output_tokens}." in told
     assert Agent.objects.get(name="sim-essay").max_tokens == again.output_tokens
-    assert "Use " not in browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    after = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    assert "Use " not in after
+    assert f"sim-essay has max_tokens {again.output_tokens} now." in after
 
 
 def test_a_limit_of_a_policy_becomes_a_draft_of_it(browser: Client, play: Play):
@@ -48,9 +58,47 @@ def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(bro
     turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
     browser.post(f"/turns/{turn.id}/limit/find", headers=HTMX)
     assert drive(turn.children.get()).status == "completed"
-    panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    assert "the turn finishes" in panel
+    panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    assert "With max_steps 2 the turn finishes." in panel, "what the re-run used, not what it was given"
+    assert "with max_steps 6 completed in 2 calls and used 2 steps." in panel
     assert "Draft Max steps" not in panel
+    assert "The policy already allows 20 steps; this turn set its own limit." in panel
+
+
+def test_a_turn_that_forbade_what_its_policy_retries_is_told_so(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    turn.agent.policy = policy_with(turn, {"on_rate_limit_error": "retry", "max_retries": 5})
+    turn.agent.save()
+    Turn.objects.filter(pk=turn.pk).update(overrides={"error_policy": {"on_rate_limit_error": "stop"}})
+    panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    assert "Draft Max retries" not in panel
+    assert "The policy already allows 5 retries; this turn set its own limit." in panel
+
+
+def policy_with(turn: Turn, error_policy: dict[str, object]) -> Policy:
+    about: dict[str, Any] = {"by": None, "why": "", "counts": "now", "backtest": None}
+    return version_keep(project=turn.project, name="patient", said={"error_policy": error_policy}, **about).policy
+
+
+def test_a_rate_limit_that_stays_says_that_the_re_run_failed_too(browser: Client, play: Play):
+    turn = play("sim-429")
+    before = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    assert "Now: Max retries (on_rate_limit_error stop)." in text_of(before)
+    assert ">Max retries</label>" in before
+    drive(turn_rerun(turn=turn, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": 1}}))
+    panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    assert "with max_retries 1 failed, too." in text_of(panel)
+    assert "likely" not in panel
+    assert "How large max_retries must be for this turn is not known yet." in text_of(panel)
+    told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
+    assert told["certainty_word"] == "not known"
+
+
+def test_api_and_page_are_equally_sure_of_a_retry(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
+    assert (told["certainty"], told["certainty_word"]) == ("estimated", "likely")
+    assert 'data-certainty="estimated"' in browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
 
 
 def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: Turn, play: Play):

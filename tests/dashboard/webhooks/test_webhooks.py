@@ -26,8 +26,8 @@ from dashboard.live.transport import Transport
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
 from dashboard.webhooks import delivery_queue
-from dashboard.webhooks.delivery_creation import announce_all
-from dashboard.webhooks.models import Delivery, Happened, Try, Webhook
+from dashboard.webhooks.delivery_creation import announce, announce_all
+from dashboard.webhooks.models import MOST_EVENTS, Delivery, Happened, Try, Webhook
 from dashboard.webhooks.secret import signature
 from dashboard.webhooks.sender import AT_ONCE, Sender
 from dashboard.webhooks.services import delivery_again, webhook_enable, webhook_new_secret, webhook_test
@@ -345,6 +345,29 @@ def test_of_a_webhook_that_takes_nothing_so_many_wait_and_the_oldest_are_dropped
     assert (webhook.dropped, Try.objects.count()) == (2, 0)
     page = browser.get(f"/webhooks/{webhook.pk}").content.decode()
     assert "Dropped deliveries: 2, most recently" in page
+
+
+def test_without_a_worker_so_many_events_wait_and_the_oldest_are_dropped(webhook_of: WebhookOf, browser: Client):
+    webhook_of()
+    make_turns("a", "b", status="completed")
+    with connection.cursor() as cursor:  # as if so many others had come between
+        cursor.execute("SELECT nextval('webhooks_happened_id_seq')")
+        (newest,) = cursor.fetchone()
+        cursor.execute("SELECT setval('webhooks_happened_id_seq', %s)", [newest + MOST_EVENTS + 1_000])
+    made = make_turns("c", status="completed")
+    assert [str(one.turn_id) for one in Happened.objects.all()] == made
+    make_turns("d", status="completed")
+    assert Happened.objects.count() == 2
+    assert "Dropped events: 2, most recently" in browser.get("/webhooks/").content.decode()
+
+
+def test_what_is_announced_of_no_turn_is_bounded_as_well(webhook_of: WebhookOf, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(delivery_queue, "MOST_WAITING", 3)
+    webhook = webhook_of(events=["alert.fired"])[0]
+    for _ in range(5):
+        announce(project=webhook.project, kind="alert.fired", data={})
+    webhook.refresh_from_db()
+    assert (Delivery.objects.count(), webhook.dropped) == (3, 2)
 
 
 def test_a_secret_that_cannot_be_read_any_more_is_said(webhook_of: WebhookOf, receiver: Receiver):

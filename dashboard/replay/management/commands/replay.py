@@ -19,10 +19,10 @@ from dashboard.keeping.selectors import vouched_of
 from dashboard.prices.templatetags.prices import money
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
 from dashboard.replay.sweep_result import Point, Sweep
-from dashboard.replay.sweep_service import turn_sweep
 from dashboard.runtime.database_setup import prepare
 from dashboard.suggesting.selectors import suggestion_for
 from dashboard.suggesting.suggestion_text import because, sentence
+from dashboard.suggesting.sweep_suggestions import suggested_sweep
 from dashboard.turns import api_serializers, selectors
 from dashboard.turns.certainty_text import MEANINGS, assumption_in_words
 from dashboard.turns.models import Turn
@@ -88,7 +88,7 @@ class Command(BaseCommand):
     def _sweep(self, turn: Turn, said: str, overrides: dict[str, Any], *, as_json: bool) -> None:
         name, values = _range(said)
         try:
-            found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides)
+            found = suggested_sweep(turn=turn, name=name, values=values, overrides=overrides)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         if as_json:
@@ -101,6 +101,8 @@ class Command(BaseCommand):
             row = f"{ends} {point.calls:>8} {tokens:>10}  {money(point.price)}"
             self.stdout.write(f"{row}{_mark(found, point)}")
         self.stdout.write(found.words)
+        if found.lead is not None:
+            self.stdout.write(f"Recommended: {name} {found.lead.value:,} ({found.lead.word})")
         for point in found.recommended:
             calls = f"{point.calls} call{'' if point.calls == 1 else 's'}"
             self.stdout.write(f"Recommended: {name} {point.value:,} ({calls}, {point.certainty.value})")
@@ -143,6 +145,7 @@ def _mark(found: Sweep, point: Point) -> str:
     """What the value is named for, if for anything."""
     named = {"certain": found.certain, "likely": found.likely}
     said = [name for name, each in named.items() if each is not None and each.value == point.value]
+    said = said or [each.word for each in found.suggested if each.known and each.value == point.value]
     return f"  <- {said[0]}" if said else ""
 
 

@@ -240,6 +240,24 @@ async def test_a_file_holds_a_place_among_files_until_it_is_sent_and_pages_have_
     assert await one.enter(scope_of(path=path, cookie="a")) is not None
 
 
+REPLAYED = ["/api/v1/turns/1/replay", "/turns/1/replay", "/turns/1/replay/sweep/", "/turns/1/limit", "/compare"]
+
+
+@pytest.mark.parametrize("path", REPLAYED)
+async def test_a_replay_holds_a_place_among_replays_and_pages_have_theirs(path: str):
+    one = ConcurrencyLimits(strangers=NARROW, known=NARROW, replays=replace(NARROW, places=2))
+    for user in "ab":
+        await let_in(one, user, cookie=user)
+    place = await one.enter(scope_of(path=path, cookie="a"))
+    assert place is not None
+    with pytest.raises(FullError):
+        await one.enter(scope_of(path=path, cookie="a"))
+    assert await one.enter(scope_of(path=path, cookie="b")) is not None, "another user's"
+    assert await one.enter(scope_of(cookie="a")) is not None, "a page"
+    place.answered()
+    assert await one.enter(scope_of(path=path, cookie="a")) is not None
+
+
 async def test_who_does_not_read_a_file_gives_up_its_place_and_who_reads_gets_it_whole(monkeypatch: pytest.MonkeyPatch):
     async def application(scope, receive, send):
         await receive()

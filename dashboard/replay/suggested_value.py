@@ -1,0 +1,38 @@
+"""A value of a swept limit that the recording does not tell of: a live re-run does, or the turns like this one."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from agentcore.replay import Certainty
+from dashboard.prices.rates import Price
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedValue:
+    """`word`: proven, likely or not known, as the turn's page says it. What the turn takes is None where that is not
+    known; of a likely value it is at most so much."""
+
+    value: int
+    word: str
+    certainty: Certainty  #: that its badge has
+    words: str
+    calls: int | None = None
+    tokens: int | None = None
+    price: Price | None = None
+    seconds: float | None = None
+    rerun: UUID | None = None
+
+    @property
+    def known(self) -> bool:
+        return self.certainty is not Certainty.UNDECIDABLE
+
+    @property
+    def proven(self) -> bool:
+        return self.rerun is not None
+
+    def shown(self) -> dict[str, Any]:
+        """As the API tells it; `price`: US dollars."""
+        price = None if self.price is None else float(self.price.dollars)
+        told = {"value": self.value, "certainty": self.word, "words": self.words, "rerun": self.rerun}
+        return {**told, "output_tokens": self.tokens, "attempts": self.calls, "price": price, "seconds": self.seconds}

@@ -1,0 +1,91 @@
+"""What-ifs are examined a second time, with a provider and cases that share nothing with `test_examination`.
+
+`recorded` and `certain` must be right always, `estimated` nine times in ten; a what-if without a trace says the same.
+More cases of each class: `WHYSTOP_EXAMINE_AGAIN=300`.
+"""
+
+import os
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from agentcore import Certainty, Recording, Snapshot, WhatIf, verify
+from agentcore.events import ModelFailed
+from tests.agentcore.replay.examining import may_be_wrong
+from tests.agentcore.replay.scripted_cases import CLASSES, Case, case
+
+SURE = (Certainty.RECORDED, Certainty.CERTAIN)
+DAILY = 3  #: cases of each class
+NIGHTLY = int(os.environ.get("WHYSTOP_EXAMINE_AGAIN", "60"))
+
+Counts = Counter[tuple[Certainty, bool]]
+
+
+def ending_of(snapshot: Snapshot | None) -> tuple[Any, ...] | None:
+    """What a what-if says of how a turn ends; None of one that is undecidable."""
+    if snapshot is None or snapshot.end is None:
+        return None
+    end = snapshot.end
+    return end.status, end.stop_reason, end.terminal_reason, end.error_code, snapshot.spent.attempts
+
+
+def came_true(imagined: WhatIf, truth: Recording) -> bool:
+    """Whether the turn ended so; where that was sure, with the text that was said too."""
+    assert imagined.final is not None
+    assert truth.final is not None
+    same = ending_of(imagined.final) == ending_of(truth.final)
+    return same and (imagined.certainty not in SURE or imagined.final.output_text == truth.final.output_text)
+
+
+def failed_otherwise(one: Case) -> bool:
+    """Whether a call failed that the recording does not have: what-ifs take for granted that none does."""
+    runs = one.recording, one.truth
+    failures = [sum(isinstance(record.event, ModelFailed) for record in run.records) for run in runs]
+    return bool(one.habits.fails) and failures[1] > failures[0]
+
+
+def examined(name: str, cases: range, *, forked: bool = False) -> Counts:
+    counts: Counts = Counter()
+    for seed in cases:
+        one = case(name, seed, forked=forked)
+        if one is None:
+            continue
+        told, light = one.imagined(), one.imagined(trace=False)
+        said = f"case({name!r}, {seed}, forked={forked}) was {told.certainty}"
+        assert verify(one.recording).verified, said
+        assert (light.certainty, light.assumes) == (told.certainty, told.assumes), said
+        assert ending_of(light.final) == ending_of(told.final), said
+        right = told.undecidable or came_true(told, one.truth)
+        if not right and failed_otherwise(one):
+            continue
+        assert right or told.certainty not in SURE, said
+        counts[told.certainty, right] += 1
+    return counts
+
+
+def summed(cases: range, *, forked: bool = False) -> Counts:
+    counts: Counts = Counter()
+    for name in CLASSES:
+        found = examined(name, cases, forked=forked)
+        right, wrong = found[Certainty.ESTIMATED, True], found[Certainty.ESTIMATED, False]
+        assert wrong <= may_be_wrong(right + wrong), name
+        counts += found
+    return counts
+
+
+@pytest.mark.parametrize("forked", [False, True], ids=["whole", "forked"])
+def test_a_second_examiner_finds_no_sure_claim_that_is_wrong(forked):
+    counts = summed(range(DAILY), forked=forked)
+    for certainty in Certainty:
+        assert counts[certainty, True], f"none was {certainty}"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("forked", [False, True], ids=["whole", "forked"])
+def test_a_second_examiner_finds_nine_of_ten_estimates_right(forked):
+    counts = summed(range(DAILY, DAILY + NIGHTLY), forked=forked)
+    right, wrong = counts[Certainty.ESTIMATED, True], counts[Certainty.ESTIMATED, False]
+    assert right + wrong >= NIGHTLY
+    assert right >= 0.9 * (right + wrong)
+    assert counts[Certainty.UNDECIDABLE, True] <= 0.5 * counts.total()
