@@ -15,6 +15,7 @@ from dashboard.suggesting.suggestion_text import because, sentence
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -131,4 +132,4 @@ def test_the_api_tells_what_the_page_says(browser: Client, cut: Turn):
     told = browser.get(f"/api/v1/turns/{cut.id}/verdict").json()["suggestion"]
     assert (told["limit"], told["value"], told["basis"]) == (said.limit, said.value, said.basis)
     assert told["words"] == f"{sentence(said)} {because(said)}"
-    assert sentence(said) in browser.get(f"/turns/{cut.id}").content.decode()
+    assert sentence(said) in text_of(browser.get(f"/turns/{cut.id}").content.decode())
