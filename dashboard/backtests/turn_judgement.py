@@ -142,7 +142,7 @@ def goes_on(told: TurnRow | Turn, recording: Recording, found: WhatIf) -> bool:
 
 def _calls_again(told: TurnRow | Turn, found: WhatIf) -> bool:
     """Whether it waits for one call more than it made."""
-    return found.final is not None and found.final.state in CALLS and found.final.own.attempts >= told.attempts
+    return found.final is not None and found.final.state in CALLS and found.final.own.attempts > told.attempts
 
 
 def _allows_more(recorded: Policy, found: WhatIf) -> bool:

@@ -71,6 +71,7 @@ def test_cut_tool_calls_under_a_larger_max_tokens_would_have_gone_on(play: Play)
     one_call = {"limits": {"max_tool_repair_attempts": 0, "max_continuations": 0}}
     cut = play("sim-cut-tool", tools=["calculator"], overrides={"max_tokens": 60, **one_call})
     assert tried_under(one_call, max_tokens=900).unended_turns == [str(cut.id)]
+    assert tried_under(one_call, max_tokens=30).unended_turns == []
     assert tried(max_tool_repair_attempts=2).unended_turns == [str(cut.id)]
 
 
