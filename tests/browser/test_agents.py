@@ -52,7 +52,7 @@ def change_a_limit_to_a_draft_with_its_backtest(page: Page) -> None:
     panel = page.locator("#backtest-panel")
     panel.get_by_label("Agent").select_option(label=NAME)
     panel.get_by_role("button", name="Run the backtest").click()
-    expect(panel.locator("#backtest")).to_contain_text("done 1 of 1 turn", timeout=LONG)
+    expect(panel.locator("#backtest")).to_contain_text("Done 1 of 1 turn", timeout=LONG)
     expect(panel.locator(".outcomes")).to_contain_text("stopped sooner 1")
     page.get_by_role("textbox", name="Why").fill("Long answers cost too much.")
     page.get_by_role("button", name="Save draft").click()

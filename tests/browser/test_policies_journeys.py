@@ -54,7 +54,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     panel = page.locator("#backtest-panel")
     expect(panel.get_by_label("Agent")).to_have_value(":own")
     panel.get_by_role("button", name="Run the backtest").click()
-    expect(panel.locator("#backtest")).to_contain_text("done 84 of 84 turns", timeout=LONG)
+    expect(panel.locator("#backtest")).to_contain_text("Done 84 of 84 turns", timeout=LONG)
     expect(panel.locator(".outcomes")).to_contain_text("end not known 5")
     expect(panel.locator("#groups")).to_contain_text("gpt-4o-mini")
     expect(page.get_by_role("textbox", name="Why")).to_have_value("Answers were cut.")

@@ -106,6 +106,7 @@ class _Exchange:
         self._scope, self._receive, self._send, self._rooms = scope, receive, send, rooms
         self._size, self._allowed = 0, SMALL
         self._whole = False  #: the body is here
+        self._handed = False  #: and the application has it
         self._place: RequestPlace | None = None
         self.refused: Answer | None = None
         self.begun = False
@@ -116,10 +117,10 @@ class _Exchange:
         """What the client sends; where it is too much, for the application it has gone.
 
         Whoever hangs up is not told of before the answer begins: the application would give its place back, while the
-        thread, which nothing ends, works on.
+        thread, which nothing ends, works on. Before the application has the request, no thread works on it.
         """
         message = await self._receive() if self.refused is None else {}
-        if self._place is not None and message.get("type") == "http.disconnect":
+        if self._handed and self._place is not None and message.get("type") == "http.disconnect":
             await self._answering.wait()
         self._size += len(message.get("body", b""))
         if self._size > self._allowed:
@@ -127,6 +128,7 @@ class _Exchange:
         ends = message["type"] == "http.request" and not message.get("more_body", False)
         if ends and self.refused is None and not self._whole:
             await self.enter()
+        self._handed = self._handed or ends
         return message if self.refused is None else {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:

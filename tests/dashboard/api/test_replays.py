@@ -194,7 +194,7 @@ def test_a_draft_takes_the_place_of_the_policy_it_stands_for_or_stands_alone(api
         path = f"/backtests/{api.post('/backtests', body).json()['id']}"
         runner.run(Backtest.objects.latest("id").id)
         found = api.get(path).json()
-        answers[found["stands_for"]] = (found["same"], found["undecidable"])
+        answers[found["stands_for"]] = (found["same"], found["unended"])
     assert answers == {"own": (1, 0), None: (0, 1)}
     assert "no policy “theirs”" in api.problem("/backtests", {"policy": {}, "stands_for": "theirs"})["stands_for"]
 

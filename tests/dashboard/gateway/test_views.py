@@ -132,7 +132,7 @@ def test_the_owner_names_models(browser: Client, agent: Agent, near: Connection)
     assert [alias.target for alias in Alias.objects.all()] == [agent.name, "simulator/gpt-4o"]
     refused = browser.post("/gateway/aliases", {"name": "gpt-4o", "target": f"agent:{agent.pk}"})
     assert refused.status_code == 422
-    assert "is there already" in text_of(refused)
+    assert "exists already" in text_of(refused)
     assert browser.post("/gateway/aliases", {"name": "x", "target": "agent:nobody"}).status_code == 422
     alias = Alias.objects.get(name="best")
     for words in ("The alias was removed", "was removed before"):

@@ -103,8 +103,8 @@ def test_a_key_that_is_not_set_is_named_by_its_variable_and_one_that_is_set_is_n
 def test_a_migration_that_is_not_applied_and_one_of_a_newer_version_are_named():
     applied = MigrationRecorder(database)
     assert found(database_checks.migrations, "migrations").state is State.OK
-    applied.record_unapplied("keeping", "0003_sender")
-    assert "from keeping.0003_sender on" in found(database_checks.migrations, "migrations").words
+    applied.record_unapplied("keeping", "0004_plain_words")
+    assert "from keeping.0004_plain_words on" in found(database_checks.migrations, "migrations").words
     applied.record_applied("keeping", "9003_later")
     finding = found(database_checks.migrations, "migrations")
     assert (finding.state, "keeping.9003_later" in finding.words) == (State.ERROR, True)

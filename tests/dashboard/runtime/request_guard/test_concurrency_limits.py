@@ -243,6 +243,23 @@ async def test_who_hangs_up_keeps_the_place_until_the_work_is_done(monkeypatch: 
     assert heard == [False, "http.disconnect"]
 
 
+async def test_who_hangs_up_while_waiting_for_a_place_gives_it_back(monkeypatch: pytest.MonkeyPatch):
+    heard: list[str] = []
+
+    async def application(_scope, receive, _send):
+        heard.append((await receive())["type"])
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(_message):
+        pass
+
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.concurrency_limits_of_loop", lambda _, one=rooms(): one)
+    await asyncio.wait_for(Guard(application)(scope_of(), receive, send), timeout=5)
+    assert heard == ["http.disconnect"]
+
+
 FILES = ["/export", "/audit/file", "/api/v1/turns/1/export", "/turns/1/attempts/2/raw", "/turns/1/attempts/2/request/"]
 
 
