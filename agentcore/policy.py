@@ -11,6 +11,9 @@ from agentcore.error_policy import ErrorPolicy, ResolvesErrorContext
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import settle
 
+#: First calls' worth of tokens that a turn may use where `max_total_completion_tokens` is None.
+DEFAULT_COMPLETION_CALLS = 4
+
 
 @strict(truncation_budget_multiplier=(1, 8))
 @dataclass(frozen=True, slots=True)

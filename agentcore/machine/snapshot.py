@@ -11,7 +11,7 @@ from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import Breakpoint, Setup, ToolResult
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue, ChatResponse, Message, ToolCall
-from agentcore.policy import Limits
+from agentcore.policy import DEFAULT_COMPLETION_CALLS, Limits
 from agentcore.reasons import AttemptKind
 from agentcore.truncation_cause import below_cap, eaten
 from agentcore.values import quickly_made, replace
@@ -219,13 +219,13 @@ class Snapshot(Judged):
     @property
     def completion_default(self) -> int:
         """What `completion_budget` is where no limit says it."""
-        return 4 * self.asked.max_tokens
+        return DEFAULT_COMPLETION_CALLS * self.asked.max_tokens
 
     @property
     def completion_left(self) -> int:
         """Tokens left of `completion_budget`, never below 0."""
         configured, used = self.limits.max_total_completion_tokens, self.spent.output_tokens
-        budget = 4 * self.asked.max_tokens if configured is None else configured
+        budget = DEFAULT_COMPLETION_CALLS * self.asked.max_tokens if configured is None else configured
         return budget - used if budget > used else 0
 
     @property

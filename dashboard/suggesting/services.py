@@ -5,6 +5,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from agentcore.policy import DEFAULT_COMPLETION_CALLS
 from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Policy, PolicyVersion
@@ -20,8 +21,6 @@ from dashboard.replay.rerun_service import GONE, turn_rerun
 from dashboard.suggesting.suggestion import Number, Suggestion
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
-
-COMPLETION_CALLS = 4  #: first calls' worth of tokens, which a turn may use where `max_total_completion_tokens` is unset
 
 
 def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = None) -> Turn:
@@ -73,7 +72,7 @@ def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:
         return policy.error_policy.max_retries if retried else 0
     standing: Number | None = getattr(policy.limits, suggestion.limit)
     if standing is None and suggestion.limit == "max_total_completion_tokens":
-        return COMPLETION_CALLS * agent.max_tokens
+        return DEFAULT_COMPLETION_CALLS * agent.max_tokens
     return standing
 
 

@@ -4,8 +4,8 @@ Each such request is a thread, and all threads share one interpreter with the lo
 once would make every call wait for a hundred turns. A place is taken when the whole request is here, and given back
 when its answer begins, so that nobody holds one by sending or reading slowly. Files have a room of their own: there a
 place is held until the file is sent, for all of it is in memory until then. So have replays and comparisons, which keep
-the interpreter busy for longest. The gateway, the ingest, health checks
-and static files have bounds of their own, and take no place.
+the interpreter busy for longest. The gateway, the ingest, health checks and static files have bounds of their own, and
+take no place.
 
 Whoever asks without credentials counts by address; with credentials that have let somebody in, by that user. What only
 looks like a credential counts as none, until it has worked. A share link that has worked is a caller of its own among
