@@ -13,8 +13,8 @@ from dashboard.live.notifications import turn_group
 from dashboard.live.scenes import PACE, Scene
 from dashboard.live.selectors import refused_of, waiting_words
 from dashboard.turns import history, selectors
+from dashboard.turns.draft_answer import DraftAnswer, draft_shown
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.turn_view import DraftAnswer, draft_shown
 from dashboard.turns.views import turn_context
 
 #: The parts of a turn's page that change while it runs.
