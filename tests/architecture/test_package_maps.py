@@ -8,7 +8,7 @@ import pytest
 
 from tests.architecture.page import ROOT
 
-ROW = re.compile(r"(\w+(?:\.\w+)?(?:, \w+(?:\.\w+)?)*)  +\S")
+ROW = re.compile(r"([a-z]\w*(?:\.\w+)?(?:, [a-z]\w*(?:\.\w+)?)*)  +\S")  #: modules; a capital begins a class
 PACKAGES = sorted(path for place in ("agentcore", "dashboard") for path in (ROOT / place).rglob("__init__.py"))
 
 
