@@ -17,6 +17,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.timeline.services import turns_erase
 from dashboard.turns import nodes
+from dashboard.turns.damage import damage_of
 from dashboard.turns.history import client_body_of, messages_of, recording_of, request_body_of, sha256_of
 from dashboard.turns.models import Attempt, Node, Record, Turn
 from dashboard.turns.node_writer import NodeWriter
@@ -169,10 +170,11 @@ def test_calls_that_ask_alike_share_the_node_of_their_request():
 
 
 @pytest.mark.parametrize("lost", [[str(UUID(int=1)), {}], [1], [], ["no id"]])
-def test_a_setup_that_cannot_be_followed_reads_as_what_its_row_holds(lost):
+def test_a_setup_that_cannot_be_followed_reads_as_what_its_row_holds_and_is_named(lost):
     by_the_gateway(story := agent())
     Turn.objects.filter(id=story.id).update(setup={"setup": lost})
     assert story.turn().setup == {"setup": lost}
+    assert damage_of(story.id) == ["The beginning cannot be read."]
 
 
 def test_drivers_and_the_gateway_share_a_policy():
