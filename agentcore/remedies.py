@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agentcore.criteria.evaluation import ContinuationDecision
-from agentcore.criteria.retries import TruncationCriterion
+from agentcore.criteria.incomplete_answers import TruncationCriterion
 from agentcore.machine.snapshot import Snapshot
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, characters_spent
 

@@ -123,6 +123,8 @@ def test_filters_are_taken_away_one_by_one_and_by_going_back(page: Page, yesterd
     expect(page).to_have_url(re.compile("q=nothingatall"))
     connected(page)
     page.get_by_role("link", name=re.compile("without Words")).click(timeout=LONG)
+    # The chart may still say what it said before the words: the address alone shows that the list was replaced.
+    expect(page).to_have_url(re.compile(r"\?status=partial&agent=made$"), timeout=LONG)
     counted(page, "16 turns")
     connected(page)
     page.go_back()
