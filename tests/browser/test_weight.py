@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Route, ViewportSize, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.paint import PLACES, painted
 
 
@@ -37,6 +37,21 @@ def test_nothing_moves_while_a_page_loads(new_page: NewPage, cut_turn: str, plac
     paint = painted(new_page(), place.format(turn=cut_turn))
     assert paint.moved == ()
     assert paint.largest > 0
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_a_row_has_room_for_the_limit_that_comes_later(new_page: NewPage, cut_turn: str, size: ViewportSize):
+    page, held = new_page(viewport=size), list[Route]()
+    page.route("**/limit/cell", lambda route: held.append(route))
+    page.goto("/")
+    row = page.locator(f"#row-{cut_turn.rsplit('/', 1)[-1]}")
+    expect(row.locator(".c-limit .scripted")).to_be_visible()
+    before = row.bounding_box()
+    page.unroute("**/limit/cell")
+    for route in held:
+        route.continue_()
+    expect(row.locator(".c-limit .word")).to_be_visible()
+    assert row.bounding_box() == before
 
 
 def test_a_second_visit_asks_for_no_static_file_again(new_page: NewPage, cut_turn: str):
