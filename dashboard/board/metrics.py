@@ -96,6 +96,12 @@ def written(metric: Metric, value: float | None) -> str:
     return "–" if value is None else _WRITTEN[metric.unit](value)
 
 
+def shown(metric: Metric, sums: Sums) -> str:
+    """The metric of a time as the board writes it: tokens of which none has a list price do not cost nothing."""
+    unpriced = metric.key == DOLLARS and DOLLARS not in sums and any(sums.get(name) for name in TOKENS)
+    return "no list price" if unpriced else written(metric, metric.of(sums))
+
+
 def _number(value: float) -> str:
     return f"{value:,.0f}"
 

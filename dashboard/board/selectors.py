@@ -78,8 +78,9 @@ class _Adding:
 
     def add(self, bucket: int, names: tuple[str, str, str], group: str, sums: dict[str, float]) -> None:
         if sums.get("input_tokens") or sums.get("output_tokens"):
-            sums[DOLLARS] = self.prices.dollars(*names, sums)
-            if not self.prices.is_known(*names):
+            if self.prices.is_known(*names):
+                sums[DOLLARS] = self.prices.dollars(*names, sums)
+            else:
                 self.unpriced.add(names[2])
         for totals in (self.buckets[bucket], self.groups[group]):
             add(totals, sums)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from dashboard.agents.selectors import project_default
 from dashboard.board.charts import STACKS, charts_of, turns_address
 from dashboard.board.measures import OTHER
-from dashboard.board.metrics import METRICS, written
+from dashboard.board.metrics import METRICS, shown
 from dashboard.board.periods import PERIODS, USUAL, Period, named, period_of
 from dashboard.board.selectors import DIMENSIONS, Board, Scope, board_of, values_of
 from dashboard.timeline.chips import span_words
@@ -74,7 +74,7 @@ def _rows(found: Board, scope: Scope, by: str) -> list[dict[str, Any]]:
             "name": name,
             # The turns of `other` have names of their own, which the timeline cannot ask for all at once.
             "address": "" if name == OTHER else turns_address(_narrowed(scope, by, name), found.since, found.until),
-            "cells": [written(metric, metric.of(sums)) for metric in METRICS.values()],
+            "cells": [shown(metric, sums) for metric in METRICS.values()],
         }
         for name, sums in found.groups
     ]

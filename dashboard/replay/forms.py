@@ -8,7 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
-from agentcore.policy import OnTruncation, Policy
+from agentcore.policy import LIMIT_NAMES, OnTruncation, Policy
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.policies import error_policy_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, error_policy_warning
@@ -147,7 +147,7 @@ def _number_field(dial: LimitControl) -> forms.Field:
 
 def _retries(policy: ErrorPolicy) -> forms.Field:
     return forms.IntegerField(
-        label="max retries",
+        label=LIMIT_NAMES["max_retries"],
         required=False,
         min_value=0,
         error_messages={

@@ -269,7 +269,7 @@ def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
     page.goto("/?agent=made")
     expect(page.locator("#rows .c-cap").first).to_be_hidden()
     page.get_by_text("Columns", exact=True).click()
-    page.get_by_label("max_tokens", exact=True).first.check()
+    page.get_by_label("Max tokens per call", exact=True).first.check()
     page.get_by_label("Took").first.uncheck()
     page.reload()
     expect(page.locator("#rows .c-cap").first).to_be_visible()

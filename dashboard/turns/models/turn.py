@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F
 
+from agentcore.errors import ErrorType
 from agentcore.reasons import TurnStatus
 from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, ShownTextField
@@ -131,6 +132,11 @@ class Turn(models.Model):
     def run(self) -> UUID:
         """Of which run it is: the id of its first turn."""
         return self.run_id or self.id
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether its own time limit ended a call of it: no provider failed."""
+        return self.resource == "max_seconds" and self.error_type == ErrorType.TIMEOUT
 
     @property
     def took_ms(self) -> int | None:
