@@ -64,7 +64,7 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
         return None
     for convention in CONVENTIONS:
         for name in convention.told_by:
-            kind = convention.kinds.get(str(attributes.get(name) or "").casefold())
+            kind = convention.kinds.get(str(attributes.get(name) or "").strip('"').casefold())  # MLflow writes JSON
             if kind is not None:
                 return convention, kind
     operation = str(attributes.get("gen_ai.operation.name") or "").casefold()

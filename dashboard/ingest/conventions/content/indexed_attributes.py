@@ -19,6 +19,7 @@ from dashboard.ingest.conventions.observations import Content, StopReasonSightin
 from dashboard.ingest.conventions.spans import Attributes
 
 MOST_NUMBERED = 10_000  #: beyond which a number is no place in a list
+_TEXT, _THOUGHT = "text", "reasoning"
 _NUMBER = re.compile(r"[0-9]{1,5}")
 
 
@@ -39,6 +40,7 @@ def openinference(attributes: Attributes) -> Content:
         tools=tools,
         text=_said(answer),
         calls=tuple(_openinference_calls(answer)),
+        reasoning=_said(answer, _THOUGHT),
     )
 
 
@@ -59,11 +61,12 @@ def _openinference_calls(message: Mapping[str, Any]) -> Iterator[Any]:
         yield asked_call(call.get("id"), function.get("name"), function.get("arguments"))
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _said(message: Mapping[str, Any], kind: str = _TEXT) -> str:
+    """What a message says, or its thoughts, where it has parts of several kinds."""
     if message.get("content") is not None:
-        return words(message["content"])
+        return words(message["content"]) if kind == _TEXT else ""
     parts = (mapping(mapping(entry).get("message_content")) for entry in _list(message.get("contents")))
-    return "".join(words(part.get("text")) for part in parts)
+    return "".join(words(part.get("text")) for part in parts if part.get("type", _TEXT) == kind)
 
 
 def openllmetry(attributes: Attributes) -> Content:
