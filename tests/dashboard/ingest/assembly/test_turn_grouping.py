@@ -122,3 +122,16 @@ def test_calls_within_one_another_without_end_are_each_compared_with_few() -> No
     assert sum(map(len, told)) == len(spans)
     assert max(map(len, told)) == MOST_TELLING
     assert parents.asked < 3 * sum(range(len(spans)))
+
+
+def test_an_empty_object_in_a_cut_answer_is_a_call_whose_arguments_are_lost() -> None:
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call"
+    about = {
+        "openinference.span.kind": "LLM", "llm.provider": "anthropic", "llm.model_name": "m",
+        "llm.finish_reason": "max_tokens", f"{call}.id": "call_1", f"{call}.function.name": "search",
+        f"{call}.function.arguments": "{}",
+    }  # fmt: skip
+    (turn,) = made(Span("1" * 32, "b" * 16, "", "messages.create", START, START + SECOND, attributes=about))
+    answer = turn.history.turn.steps[0].answer
+    assert ([call.name for call in answer.broken_tool_calls], answer.tool_calls) == (["search"], ())
+    assert "cut_arguments_lost" in {note.code for note in turn.notes}
