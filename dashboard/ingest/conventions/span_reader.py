@@ -27,6 +27,7 @@ from dashboard.ingest.conventions.tables import (
     OLDER_CALL,
     OLDER_MODEL,
     OPENINFERENCE,
+    REBUILDING,
     VERCEL,
     Convention,
     Kind,
@@ -123,7 +124,10 @@ def _content(convention: Convention, span: Span) -> Content:
     attributes = span.attributes
     accounts = {
         VERCEL.name: (vercel.read(attributes),),
-        OPENINFERENCE.name: (indexed_attributes.openinference(attributes), provider_json.read(attributes)),
+        OPENINFERENCE.name: (
+            indexed_attributes.openinference(attributes, are_objects=any(word in span.scope for word in REBUILDING)),
+            provider_json.read(attributes),
+        ),
     }.get(convention.name, ())
     older = (indexed_attributes.openllmetry(attributes), event_messages.read(span.events))
     also = () if convention is OPENINFERENCE else (provider_json.read(attributes),)

@@ -185,6 +185,10 @@ MLFLOW = Convention(
 #: A span may carry names of several; the first convention that can tell what it is reads it.
 CONVENTIONS = (VERCEL, OPENINFERENCE, GENAI, LANGFUSE, MLFLOW)
 
+#: In the names of OpenInference's instrumentations that write a call's arguments anew of an object, which may have been
+#: closed where the answer was cut. The others write the provider's own text.
+REBUILDING: Names = ("langchain", "llama_index", "anthropic", "google", "vertexai", "bedrock", "smolagents")
+
 #: Without an operation's name, as older instrumentations write it: a span with one of these is a call.
 OLDER_CALL: Names = (
     "gen_ai.response.finish_reasons",

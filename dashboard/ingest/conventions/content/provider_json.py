@@ -90,9 +90,11 @@ def _openai_message(message: Mapping[str, Any], reason: Any, source: str) -> Con
 
 
 def _langchain(generation: Mapping[str, Any], source: str) -> Content:
-    """A call that LangChain could not read stands among `invalid_tool_calls`, with the text it came as."""
+    """A call that LangChain could not read stands among `invalid_tool_calls`, with the text it came as; the calls of a
+    stream among `tool_call_chunks`, also where it was cut."""
     message = mapping(mapping(generation.get("message")).get("kwargs"))
-    asked = [*mappings(message.get("tool_calls")), *mappings(message.get("invalid_tool_calls"))]
+    asked = [*mappings(message.get("tool_call_chunks"))]
+    asked = asked or [*mappings(message.get("tool_calls")), *mappings(message.get("invalid_tool_calls"))]
     calls = tuple(asked_call(call.get("id"), call.get("name"), call.get("args")) for call in asked)
     about = mapping(generation.get("generation_info")) or mapping(message.get("response_metadata"))
     reason = about.get("finish_reason") or about.get("stop_reason")
