@@ -16,6 +16,7 @@ from dashboard.gateway.app import Gateway  # noqa: E402
 from dashboard.ingest.app import Ingest  # noqa: E402
 from dashboard.runtime.health import Health  # noqa: E402
 from dashboard.runtime.processes.process_identity import PLACE  # noqa: E402
+from dashboard.runtime.replay_processes import apart  # noqa: E402
 from dashboard.runtime.request_guard.client_identity import ClientIdentity  # noqa: E402
 from dashboard.runtime.request_guard.cross_origin import CrossOrigin  # noqa: E402
 from dashboard.runtime.request_guard.guard import Guard  # noqa: E402
@@ -26,7 +27,7 @@ from dashboard.runtime.websocket_routes import router  # noqa: E402
 
 _gateway = Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED)
 _http = Health(Ingest(_gateway))
-_timed = timed(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}), "page")
+_timed = timed(ProtocolTypeRouter({"http": apart(_http), "websocket": AccessStack(router())}), "page")
 # Wrong tokens and strangers are counted in each process; its share of a limit is such that all together keep it.
 _processes = PLACE.processes if PLACE else 1
 _guarded = GuessCounter(Guard(_timed, processes=_processes), GuessLimits(most=MOST // _processes))

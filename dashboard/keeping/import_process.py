@@ -4,14 +4,13 @@ Its standard input is a line of JSON with what is asked, and then the file. It a
 outcome, or one for a log as a whole, and a last one that says that there are no more.
 """
 
-import contextlib
 import json
 import os
-import resource
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+from dashboard.runtime.process_limits import limit_process
 
 if TYPE_CHECKING:
     from dashboard.keeping.zip_import import FileOutcome
@@ -51,11 +50,7 @@ def _own_output() -> BinaryIO:
 
 def limit() -> None:
     """Bound this process, as far as the system can."""
-    with contextlib.suppress(OSError, ValueError):
-        had = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (had + MOST_MEMORY, had + MOST_MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 5))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_process(memory=MOST_MEMORY, seconds=MOST_SECONDS)
 
 
 def _said(asked: Mapping[str, Any], content: bytes) -> Iterable[dict[str, Any]]:

@@ -24,8 +24,15 @@ def parts_of(
     from dashboard.gateway import app as gateway
     from dashboard.live import worker as live_worker
     from dashboard.live.stream_limits import streams
+    from dashboard.runtime.replay_processes import processes
     from dashboard.simulator.app import app
 
+    async def close() -> None:
+        await gateway.close()
+        processes.end()
+
+    if web:
+        processes.begin()
     return Parts(
         web=Served(application, web) if web else None,
         simulator=Served(app, simulator) if simulator else None,
@@ -34,6 +41,6 @@ def parts_of(
         census=census,
         announce=announce,
         hang_up=streams.end_all,
-        close=gateway.close,
+        close=close,
         supervised=supervised,
     )

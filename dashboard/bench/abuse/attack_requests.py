@@ -42,6 +42,7 @@ class Target:
     port: int
     token: str  #: of the API
     key: str  #: of the gateway
+    turn: str = ""  #: the id of a turn of many calls, where an attack needs one
     until: float = 0.0
     answers: Counter[str] = field(default_factory=Counter)
     missed: list[str] = field(default_factory=list)  #: aims of the attack's own, in words

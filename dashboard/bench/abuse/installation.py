@@ -43,10 +43,17 @@ class Installation:
 
     def api(self, path: str, body: Mapping[str, object]) -> Any:
         """What is made for `body` at this address of the API."""
+        return self._ask("POST", path, json.dumps(body))
+
+    def get(self, path: str) -> Any:
+        """What is at this address of the API."""
+        return self._ask("GET", path)
+
+    def _ask(self, method: str, path: str, body: str | None = None) -> Any:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         with contextlib.closing(connection):
             headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-            connection.request("POST", f"/api/v1/{path}", json.dumps(body), headers)
+            connection.request(method, f"/api/v1/{path}", body, headers)
             answer = connection.getresponse()
             said = answer.read().decode()
         if answer.status not in (200, 201):

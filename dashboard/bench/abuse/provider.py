@@ -1,11 +1,12 @@
 """`python -m dashboard.bench.abuse.provider`: an OpenAI-style provider whose answer depends on the model's name.
 
 `bomb`: an answer that unpacks to a thousand times its size. `said-N`: the Nth text of `TEXTS`. `one`, `deep`, `long`:
-what makes schemas dear. Any other: a sentence.
+what makes schemas dear. `cut`: a sentence that is said to be cut, another one each time. Any other: a sentence.
 """
 
 import gzip
 import json
+from itertools import count
 
 from aiohttp import web
 
@@ -17,6 +18,7 @@ RUNS = ("a_", "<!--", "a1@", "a-1-", "./", "~/")
 TEXTS = tuple(run * (TEXT_CHARS // len(run)) for run in RUNS)
 DEPTH = 60
 SENTENCE = "An agent stops when its policy, its budget or its model says so."
+_CUTS = count(1)
 SAID = {
     "one": "1",
     "long": f'"{"a" * TEXT_CHARS}"',
@@ -25,8 +27,8 @@ SAID = {
 }
 
 
-def _answer(text: str) -> bytes:
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+def _answer(text: str, finish_reason: str = "stop") -> bytes:
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish_reason}
     usage = {"prompt_tokens": 19, "completion_tokens": 24, "total_tokens": 43}
     said = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
     return json.dumps(said).encode()
@@ -44,6 +46,9 @@ BOMB = _bomb()
 
 async def answer(request: web.Request) -> web.Response:
     model = (await request.json())["model"]
+    if model == "cut":
+        body = _answer(f"{next(_CUTS)}: {SENTENCE} ", "length")
+        return web.Response(body=body, content_type="application/json")
     if model == "bomb":
         return web.Response(body=BOMB, content_type="application/json", headers={"Content-Encoding": "gzip"})
     return web.Response(body=_answer(SAID.get(model, SENTENCE)), content_type="application/json")

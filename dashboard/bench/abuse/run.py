@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dashboard.bench.abuse import connections, files, schemas, websockets
+from dashboard.bench.abuse import connections, files, replays, schemas, websockets
 from dashboard.bench.abuse.attack_requests import Target
 from dashboard.bench.abuse.bystander import PER_SECOND, Heard, bystander
 from dashboard.bench.abuse.installation import Installation, Peak, installed
@@ -45,7 +45,13 @@ ATTACKS: Mapping[str, Callable[[Target], None]] = {
     "imports that unpack": files.imports,
     "answers that unpack": files.answers,
     "800 invented models": files.names,
+    "one sweep after another": replays.sweep,
+    "parallel sweeps": replays.many,
+    "sweeps hung up on": replays.hang_ups,
 }
+
+
+REPLAYS = {replays.sweep, replays.many, replays.hang_ups}  #: of a long turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,7 @@ def abuse(*, only: Sequence[str], say: Say) -> bool:
         f"{'memory':>12}{'uptime':>12}  aims")  # fmt: skip
     wrong: list[str] = []
     with part("provider", of="abuse") as provider, installed() as installation:
-        target, key = _made(installation, provider.port)
+        target, key = _made(installation, provider.port, replaying=any(ATTACKS[name] in REPLAYS for name in chosen))
         began = time.monotonic()
         for name in chosen:
             outcome = _attacked(installation, name, target, key, began)
@@ -103,7 +109,7 @@ def abuse(*, only: Sequence[str], say: Say) -> bool:
     return not wrong
 
 
-def _made(installation: Installation, port: int) -> tuple[Target, str]:
+def _made(installation: Installation, port: int, *, replaying: bool) -> tuple[Target, str]:
     """A connection, agents, a key to attack with and another one."""
     installation.api("connections", {"name": "bench", "provider": "openai", "base_url": f"http://127.0.0.1:{port}/v1"})
     for agent, mode in schemas.MODES.items():
@@ -111,7 +117,8 @@ def _made(installation: Installation, port: int) -> tuple[Target, str]:
             agent_of = {"name": f"{agent}-{answer}", "connection": "bench", "model": answer, "gateway_mode": mode}
             installation.api("agents", {**agent_of, "max_tokens": 50})
     attacker, other = (installation.api("keys", {"name": name})["secret"] for name in ("attacker", "other"))
-    return Target(installation.port, installation.token, attacker), other
+    turn = replays.long_turn(installation) if replaying else ""
+    return Target(installation.port, installation.token, attacker, turn), other
 
 
 def _attacked(installation: Installation, name: str, target: Target, key: str, began: float) -> Outcome:

@@ -26,6 +26,7 @@ from django.http import parse_cookie
 from dashboard.accounts.access import LET_IN, AccessForm, access_form_of
 from dashboard.accounts.credentials import bearer_of, digest_of
 from dashboard.runtime.fair_queue import FairQueue, FullError, QueueSize
+from dashboard.runtime.replay_processes import is_replay
 from dashboard.runtime.request_guard.client_identity import is_near
 from dashboard.runtime.request_guard.proxies import customer_of
 
@@ -41,7 +42,6 @@ HANDSHAKES = QueueSize(places=3, of_one=2, waiting=4_096, waiting_of_one=1_024, 
 A_SECOND, AT_FIRST = 20.0, 200.0  #: requests of one address without credentials; this machine's are not counted
 KEPT = 10_000  #: credentials that worked, and addresses; beyond it the longest unused are forgotten
 _FILE = re.compile(r"/export/?$|^/audit/file/?$|/attempts/\d+/(?:raw|request|curl)/?$")
-_REPLAY = re.compile(r"/(?:replay(?:/[a-z-]+)?|limit)/?$|^/compare/?$")
 _OWN_ROOM = ("/v1/", "/v1beta/", "/static/")
 
 
@@ -97,8 +97,9 @@ class ConcurrencyLimits:
         return RequestPlace(self, line, who, credential, scope, until_sent=line is self._downloads)
 
     def _line_of(self, path: str) -> FairQueue:
-        lines = ((_FILE, self._downloads), (_REPLAY, self._replays))
-        return next((line for kind, line in lines if kind.search(path)), self._known)
+        if is_replay(path):
+            return self._replays
+        return self._downloads if _FILE.search(path) else self._known
 
     def risen(self, line: FairQueue, user: str) -> FairQueue | None:
         """The line of those who are known, where this one was the strangers' and a place is free; it is taken then."""

@@ -17,6 +17,7 @@ from dashboard.accounts.error_responses import STRANGER
 from dashboard.accounts.websocket import NO_PLACE, TOO_MANY, deny
 from dashboard.runtime.error_responses import AWAY
 from dashboard.runtime.fair_queue import FullError
+from dashboard.runtime.replay_processes import STOPS
 from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of
 from dashboard.runtime.request_guard.callers import is_known
 from dashboard.runtime.request_guard.concurrency_limits import (
@@ -117,10 +118,11 @@ class _Exchange:
         """What the client sends; where it is too much, for the application it has gone.
 
         Whoever hangs up is not told of before the answer begins: the application would give its place back, while the
-        thread, which nothing ends, works on. Before the application has the request, no thread works on it.
+        thread, which nothing ends, works on. Before the application has the request, no thread works on it; and a
+        replay's process is ended.
         """
         message = await self._receive() if self.refused is None else {}
-        if self._handed and self._place is not None and message.get("type") == "http.disconnect":
+        if self._works_on and message.get("type") == "http.disconnect":
             await self._answering.wait()
         self._size += len(message.get("body", b""))
         if self._size > self._allowed:
@@ -130,6 +132,11 @@ class _Exchange:
             await self.enter()
         self._handed = self._handed or ends
         return message if self.refused is None else {"type": "http.disconnect"}
+
+    @property
+    def _works_on(self) -> bool:
+        """Whether a thread works on it that nothing ends."""
+        return self._handed and self._place is not None and not self._scope.get(STOPS)
 
     async def send(self, message: Message) -> None:
         """What the application answers, unless it was refused."""

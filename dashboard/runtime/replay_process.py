@@ -1,0 +1,125 @@
+"""The program that replays run in: it loads everything once, and then forks a process for each request.
+
+A forked process reads one request from its connection, as a line of JSON and the body, and writes lines of JSON: who
+was let in, as soon as that is known, and the head of the answer, with the body behind it. It ends with its connection.
+"""
+
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from io import BufferedIOBase, BytesIO
+from typing import Any
+
+MOST_MEMORY = 1024 * 1024 * 1024  #: bytes, beyond what a process has when it is forked
+MOST_SECONDS = 60  #: of processor time
+_POLITE = 5  #: how much it stands back for what serves callers
+#: Folders whose templates are compiled before the first fork.
+_TEMPLATES = ("replay", "comparing", "suggesting", "turns", "live")
+
+
+def main(descriptor: int) -> None:
+    """Fork a process for each connection that arrives, until the server is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the server ends this one
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a process that has ended
+    arriving, handler = socket.socket(fileno=descriptor), _loaded()
+    while descriptors := socket.recv_fds(arriving, 1, 1)[1]:
+        with socket.socket(fileno=descriptors[0]) as connection:
+            if os.fork() == 0:
+                arriving.close()
+                _serve(handler, connection)
+
+
+def _loaded() -> Any:
+    """Django with everything that a replay needs, on plain connections; nothing may run in another thread yet."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+    from django.conf import settings
+
+    settings.DATABASES["default"]["OPTIONS"].pop("pool", None)
+    import django
+
+    django.setup()
+    from django.core.handlers.base import BaseHandler
+    from django.template.loader import get_template
+    from django.urls import get_resolver
+
+    handler = BaseHandler()
+    handler.load_middleware()
+    assert get_resolver().url_patterns, "there are addresses"
+    for folder in _TEMPLATES:
+        for file in sorted((settings.BASE_DIR / "templates" / folder).glob("*.html")):
+            get_template(f"{folder}/{file.name}")
+    gc.collect()
+    gc.freeze()
+    return handler
+
+
+def _serve(handler: Any, connection: socket.socket) -> None:
+    """In a forked process, which ends here."""
+    from dashboard.runtime.process_limits import limit_process
+
+    code = 1
+    try:
+        os.nice(_POLITE)
+        limit_process(memory=MOST_MEMORY, seconds=MOST_SECONDS)
+        with connection.makefile("rwb") as stream:
+            scope = json.loads(stream.readline())
+            body = stream.read(scope.pop("length"))
+            threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+            _answer(handler, scope, body, stream)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _end_with(connection: socket.socket) -> None:
+    """Nobody waits for the answer any more: the client has gone, or the server."""
+    connection.recv(1)
+    os._exit(1)
+
+
+def _answer(handler: Any, told: dict[str, Any], body: bytes, stream: BufferedIOBase) -> None:
+    from django.core.handlers.asgi import ASGIRequest
+    from django.core.signals import got_request_exception, request_started
+
+    from dashboard.accounts.access import LET_IN
+    from dashboard.runtime.statement_timeout import working_as
+
+    working_as("page")
+    got_request_exception.connect(_end_without_memory)
+    scope = {**told, **_scope_of(told), LET_IN: lambda who: _say(stream, {"let_in": who})}
+    request_started.send(sender=_answer, scope=scope)
+    response = handler.get_response(ASGIRequest(scope, BytesIO(body)))
+    content = b"".join(response)
+    _say(stream, {"status": response.status_code, "headers": [*_headers(response)], "length": len(content)})
+    stream.write(content)
+    stream.flush()
+    response.close()
+
+
+def _end_without_memory(**_: object) -> None:
+    if isinstance(sys.exc_info()[1], MemoryError):
+        os._exit(1)
+
+
+def _scope_of(told: dict[str, Any]) -> dict[str, Any]:
+    """What JSON has no type for."""
+    return {
+        "query_string": told["query_string"].encode("latin-1"),
+        "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in told["headers"]],
+    }
+
+
+def _headers(response: Any) -> Iterator[tuple[str, str]]:
+    yield from response.items()
+    for cookie in response.cookies.values():
+        yield "Set-Cookie", cookie.output(header="").strip()
+
+
+def _say(stream: BufferedIOBase, said: dict[str, Any]) -> None:
+    stream.write(json.dumps(said).encode() + b"\n")
+    stream.flush()

@@ -1,0 +1,220 @@
+"""Replays and comparisons, each in a process of its own: they compute for seconds, and in this one they would keep the
+interpreter from the loop that serves the gateway.
+
+A process is forked from one that has everything loaded (`replay_process`), which is started with the first replay. It
+stands back for what serves callers, has limits of memory and time, and ends when its client hangs up. Where nobody has
+begun this, an application answers all requests itself.
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from os import environ
+from typing import Any
+
+from django.db import connection
+
+from dashboard.accounts.access import LET_IN
+from dashboard.runtime.database import address_of
+from dashboard.runtime.environment import CHECKOUT
+from dashboard.runtime.replay_process import MOST_MEMORY, MOST_SECONDS
+from dashboard.runtime.request_guard.refusals import refusal
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+STOPS = "whystop.stops"  #: in an ASGI scope: whether the work on the request ends when its client hangs up
+MOST_WALL_SECONDS = 2.0 * MOST_SECONDS  #: a busy machine gives the process a part of its time
+TOO_MUCH = (
+    f"This took more than {MOST_SECONDS} s or {MOST_MEMORY // 2**20:,} MiB of memory and was stopped. Ask for less: "
+    "fewer values, or a shorter turn."
+)
+_REPLAY = re.compile(r"/(?:replay(?:/[a-z-]+)?|limit)/?$|^/compare/?$")
+_VERIFY = re.compile(r"/replay/verify/?$")
+_RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand for any letter
+_API = "/api/"
+_SCOPE = ("type", "http_version", "method", "scheme", "path", "root_path", "client", "server")
+_LONGEST_LINE = 1_000_000  #: bytes
+_RUN = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.runtime.replay_process import main; "
+    "main(int(sys.argv[2]))"
+)
+
+
+class EndedError(Exception):
+    """A process ended before it had answered."""
+
+
+class ReplayProcesses:
+    """Those of this server."""
+
+    def __init__(self) -> None:
+        self.serving = False
+        self._lock = threading.Lock()
+        self._loaded: subprocess.Popen[bytes] | None = None
+        self._handing: socket.socket | None = None
+
+    def begin(self) -> None:
+        """From here on replays are answered in processes of their own."""
+        self.serving = True
+
+    def end(self) -> None:
+        """Replays under way end with their connections to this process."""
+        with self._lock:
+            self.serving = False
+            self._end()
+
+    def open(self) -> socket.socket:
+        """A connection to a new process, which ends with it. Raises OSError."""
+        ours, theirs = socket.socketpair()
+        with theirs, self._lock:
+            if self._handing is None or not self._handed(theirs):
+                self._start()
+                if not self._handed(theirs):
+                    raise BrokenPipeError
+        ours.setblocking(False)
+        return ours
+
+    def _handed(self, theirs: socket.socket) -> bool:
+        assert self._handing is not None, "it was started"
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            return socket.send_fds(self._handing, [b"."], [theirs.fileno()]) == 1
+        return False
+
+    def _start(self) -> None:
+        self._end()
+        self._handing, theirs = socket.socketpair()
+        # One arena: the address space of more would count as memory.
+        address = address_of(connection.get_connection_params())
+        variables = {**environ, "DATABASE_URL": address, "MALLOC_ARENA_MAX": "1"}
+        command = [sys.executable, "-c", _RUN, str(CHECKOUT), str(theirs.fileno())]
+        with theirs:
+            self._loaded = subprocess.Popen(command, env=variables, pass_fds=[theirs.fileno()])  # noqa: S603 - ours
+
+    def _end(self) -> None:
+        if self._handing is not None:
+            self._handing.close()
+        if self._loaded is not None:
+            self._loaded.kill()
+            self._loaded.wait()
+        self._handing = self._loaded = None
+
+
+processes = ReplayProcesses()
+
+
+def is_replay(path: str) -> bool:
+    """Whether requests of this address follow a whole history step by step, or many times over."""
+    return _REPLAY.search(path) is not None
+
+
+def apart(application: Application) -> Application:
+    """The application, but for replays once they are answered in processes of their own."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if processes.serving and scope["type"] == "http" and is_replay(scope["path"]):
+            await _Replay(scope, receive, send).run()
+        else:
+            await application(scope, receive, send)
+
+    return app
+
+
+class _Replay:
+    """One request."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._begun = False
+
+    async def run(self) -> None:
+        """Answer it, unless its client hangs up."""
+        body = await self._body()
+        if body is None:
+            return
+        self._scope[STOPS] = _only_reads(self._scope, body)
+        reader, writer = await asyncio.open_connection(
+            sock=await asyncio.to_thread(processes.open), limit=_LONGEST_LINE
+        )
+        answered, gone = asyncio.create_task(self._answer(reader, writer, body)), asyncio.create_task(self._gone())
+        try:
+            await asyncio.wait({answered, gone}, timeout=MOST_WALL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if not gone.done() or answered.done():
+                await self._finish(answered)
+        finally:
+            for task in (answered, gone):
+                task.cancel()
+            writer.close()
+            await asyncio.gather(answered, gone, return_exceptions=True)
+
+    async def _body(self) -> bytes | None:
+        """All of it; None: the client has gone."""
+        pieces: list[bytes] = []
+        while (message := await self._receive())["type"] == "http.request":
+            pieces.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                return b"".join(pieces)
+        return None
+
+    async def _gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> None:
+        writer.write(_head(self._scope, len(body)) + body)
+        await writer.drain()
+        while line := await reader.readline():
+            told = json.loads(line)
+            if "let_in" in told:
+                self._let_in(told["let_in"])
+                continue
+            content = await reader.readexactly(told["length"])
+            headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in told["headers"]]
+            await self._tell(told["status"], headers, content)
+            return
+        raise EndedError
+
+    async def _tell(self, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
+        self._begun = True
+        await self._send({"type": "http.response.start", "status": status, "headers": [*headers]})
+        await self._send({"type": "http.response.body", "body": body})
+
+    def _let_in(self, who: str) -> None:
+        tell = self._scope.get(LET_IN)
+        if tell is not None:
+            tell(who)
+
+    async def _finish(self, answered: "asyncio.Task[None]") -> None:
+        """Say what was wrong, if anything was; a process that has not answered by now is out of time."""
+        with contextlib.suppress(EndedError, OSError, asyncio.IncompleteReadError):
+            if answered.done():
+                await answered
+        if not self._begun:
+            refused = refusal(self._scope["path"], 503, TOO_MUCH)
+            await self._tell(refused.status, refused.headers, refused.body)
+
+
+def _only_reads(scope: Scope, body: bytes) -> bool:
+    """Whether nothing is lost with a request that is stopped; one with a key would be taken for one under way."""
+    if any(name == b"idempotency-key" for name, _ in scope["headers"]):
+        return False
+    path: str = scope["path"]
+    reads = _RERUN.search(body) is None if path.startswith(_API) else _VERIFY.search(path) is not None
+    return reads or scope["method"] in {"GET", "HEAD"}
+
+
+def _head(scope: Scope, length: int) -> bytes:
+    """As `replay_process` reads it."""
+    told = {name: scope[name] for name in _SCOPE if name in scope}
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+    told |= {"query_string": scope.get("query_string", b"").decode("latin-1"), "headers": headers, "length": length}
+    return json.dumps(told).encode() + b"\n"

@@ -1,0 +1,170 @@
+"""Replays run in processes of their own, which end with their clients and within limits, and the next one begins."""
+
+import http.client
+import json
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from os import kill
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.db import connection, transaction
+
+from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.idempotency.models import KeptAnswer
+from dashboard.runtime import replay_processes
+from dashboard.runtime.replay_processes import is_replay, processes
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
+from tests.dashboard.website import TOKEN, until, website
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SWEEP = {"mode": "sweep", "limit": "max_tokens", "begin": 100, "end": 300, "step": 50}
+RERUN = {"mode": "rerun"}
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[str]:
+    """Where the application is, which answers replays in processes of their own."""
+    processes.begin()
+    with website() as address:
+        yield address
+    processes.end()
+
+
+@pytest.fixture(autouse=True)
+def token(db: None) -> None:
+    bootstrap_token_ensure(TOKEN)
+
+
+@pytest.fixture
+def turn(play: Play) -> Turn:
+    return play("sim-essay", overrides={"max_tokens": 150})
+
+
+class Asked:
+    """A request under way. `key`: its Idempotency-Key."""
+
+    def __init__(self, address: str, path: str, body: object = None, key: str = "") -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=90)
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        sent = None if body is None else json.dumps(body)
+        headers |= {"Idempotency-Key": f'"{key}"'} if key else {}
+        self._connection.request("GET" if body is None else "POST", path, sent, headers)
+
+    def answer(self) -> tuple[int, str]:
+        with closing(self._connection):
+            got = self._connection.getresponse()
+            return got.status, got.read().decode()
+
+    def hang_up(self) -> None:
+        self._connection.sock.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
+
+
+def replay_of(turn: Turn) -> str:
+    return f"/api/v1/turns/{turn.id}/replay"
+
+
+def at_work() -> list[int]:
+    """The processes of the replays under way."""
+    loaded = processes._loaded
+    if loaded is None:
+        return []
+    return [int(pid) for pid in Path(f"/proc/{loaded.pid}/task/{loaded.pid}/children").read_text().split()]
+
+
+@contextmanager
+def held_up() -> Iterator[None]:
+    """While it lasts, whoever reads a turn waits."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE turns_turn IN ACCESS EXCLUSIVE MODE")
+        yield
+
+
+def test_a_replay_is_answered_as_it_would_be_in_this_process(served: str, turn: Turn):
+    asked = [(replay_of(turn), SWEEP), (replay_of(turn), {"mode": "verify"}), (f"/turns/{turn.id}/replay/", None)]
+    apart = [Asked(served, path, body).answer() for path, body in asked]
+    processes.serving = False
+    here = [Asked(served, path, body).answer() for path, body in asked]
+    processes.serving = True
+    assert [status for status, _ in apart] == [200, 200, 200]
+    assert apart[:2] == here[:2]
+    assert len(apart[2][1]) == len(here[2][1])  # nonces differ
+    until(lambda: not at_work())
+
+
+def test_a_replay_of_nobody_and_of_nothing_is_refused_as_elsewhere(served: str):
+    assert Asked(served, "/api/v1/turns/x/replay", SWEEP).answer()[0] == 404
+    assert Asked(served, "/compare/").answer()[0] == 200
+    bare = http.client.HTTPConnection(urlsplit(served).netloc, timeout=90)
+    bare.request("GET", "/compare/")
+    assert bare.getresponse().getheader("Location", "").startswith("/sign-in/")
+    bare.close()
+
+
+def test_whoever_hangs_up_ends_the_process(served: str, turn: Turn):
+    with held_up():
+        asked = Asked(served, replay_of(turn), SWEEP)
+        until(lambda: len(at_work()) == 1)
+        asked.hang_up()
+        until(lambda: not at_work())
+    assert Asked(served, replay_of(turn), SWEEP).answer()[0] == 200
+
+
+def test_a_write_is_done_to_its_end_though_its_client_hung_up(served: str, turn: Turn):
+    with held_up():
+        asked = Asked(served, replay_of(turn), RERUN, key="once")
+        until(lambda: len(at_work()) == 1)
+        asked.hang_up()
+    until(lambda: KeptAnswer.objects.filter(status=201).exists())
+    assert Turn.objects.filter(parent=turn).count() == 1
+
+
+def test_what_takes_too_long_is_stopped_and_told(served: str, turn: Turn, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(replay_processes, "MOST_WALL_SECONDS", 0.5)
+    with held_up():
+        status, told = Asked(served, replay_of(turn), SWEEP).answer()
+        assert (status, "was stopped" in told) == (503, True)
+        until(lambda: not at_work())
+
+
+def test_a_process_that_dies_is_told_and_the_one_that_forks_is_started_again(served: str, turn: Turn):
+    with held_up():
+        asked = Asked(served, replay_of(turn), SWEEP)
+        until(lambda: len(at_work()) == 1)
+        kill(at_work()[0], signal.SIGKILL)
+        assert asked.answer()[0] == 503
+    first = processes._loaded
+    first.kill()
+    first.wait()
+    assert Asked(served, replay_of(turn), SWEEP).answer()[0] == 200
+    assert processes._loaded is not first
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "body", "key", "stops"),
+    [
+        ("/turns/x/replay/sweep/", "GET", b"", False, True),
+        ("/turns/x/replay/verify/", "POST", b"csrf=1", False, True),
+        ("/turns/x/replay/rerun/", "POST", b"csrf=1", False, False),
+        ("/api/v1/turns/x/replay", "POST", b'{"mode": "sweep"}', False, True),
+        ("/api/v1/turns/x/replay", "POST", b'{"mode": "sweep"}', True, False),
+        ("/api/v1/turns/x/replay", "POST", b'{"mode": "rerun"}', False, False),
+        ("/api/v1/turns/x/replay", "POST", b'{"mode": "r\\u0065run"}', False, False),
+    ],
+)
+def test_only_what_changes_nothing_is_stopped(path: str, method: str, body: bytes, key: bool, stops: bool):
+    headers = [(b"idempotency-key", b'"1"')] if key else []
+    assert replay_processes._only_reads({"path": path, "method": method, "headers": headers}, body) is stops
+
+
+def test_replays_are_told_by_their_addresses():
+    there = ["/turns/x/replay/", "/turns/x/replay/sweep/", "/turns/x/limit/", "/compare/", "/api/v1/turns/x/replay"]
+    assert [
+        path for path in [*there, "/turns/x/", "/v1/chat/completions", "/api/v1/turns/x"] if is_replay(path)
+    ] == there
