@@ -8,7 +8,7 @@ from dashboard.backtests import runner, views
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.services import backtest_create
 from dashboard.turns.models import Turn
-from tests.dashboard.backtests.layered import play_layered
+from tests.dashboard.backtests.two_policies import play_layered
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
 
