@@ -5,7 +5,7 @@ The tests of a type are found out once: whole histories are asked about, and nea
 """
 
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -51,7 +51,7 @@ def _any_test(tests: list[_Test]) -> _Test:
     return lambda value: any([test(value) for test in tests])
 
 
-def _items_test(cls: type, test: _Test) -> _Test:
+def _items_test(cls: type[Collection[object]], test: _Test) -> _Test:
     return lambda value: isinstance(value, cls) and all([test(item) for item in value])
 
 
