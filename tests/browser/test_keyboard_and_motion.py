@@ -79,7 +79,7 @@ def test_nothing_moves_for_who_wants_no_motion_and_every_stop_of_tab_is_seen(
 
 #: What is focused, the key pressed there, and the dialog that opens.
 DIALOGS = [
-    ("the timeline", "#rows .c-prompt a", "?", "Keys"),
+    ("the timeline", "#rows a[href='{turn}']", "?", "Keys"),
     ("a turn", "[data-go=back]", "?", "Keys"),
     ("a turn", "[data-go=back]", "b", "Breakpoint"),
 ]
@@ -90,12 +90,13 @@ def test_a_dialog_that_closes_gives_the_focus_back(
     page: Page, cut_turn: str, other_turn: str, name: str, place: str, key: str, dialog: str
 ):
     page.goto(addressed(name, cut_turn, other_turn))
-    page.locator(place).first.focus()
+    focused = page.locator(place.format(turn=cut_turn)).first
+    focused.focus()
     page.keyboard.press(key)
     expect(page.get_by_role("dialog", name=dialog)).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.locator(place).first).to_be_focused()
+    expect(focused).to_be_focused()
 
 
 def test_single_keys_are_switched_off_for_all_pages_by_the_box_of_any(page: Page, cut_turn: str):

@@ -40,11 +40,16 @@ document.addEventListener("keydown", (event) => {
   PRESSED[event.key](event);
 });
 document.addEventListener("focusin", (event) => {
-  place = event.target.closest("#rows tr")?.id ?? "";
+  if (!event.target.closest("dialog")) place = event.target.closest("#rows tr")?.id ?? "";
 });
-document.addEventListener("htmx:wsAfterMessage", () => {
+
+/* A row that was replaced, also while a dialog stood over it, has the focus again. */
+function back() {
   if (document.activeElement === document.body && place) link(document.getElementById(place))?.focus({ preventScroll: true });
-});
+}
+
+document.addEventListener("htmx:wsAfterMessage", back);
+document.addEventListener("close", back, true);
 document.addEventListener("click", (event) => {
   const opener = event.target.closest("[data-open]");
   if (opener) list(document.getElementById(opener.dataset.open));

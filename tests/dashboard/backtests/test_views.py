@@ -120,7 +120,9 @@ def test_totals_say_that_they_are_differences_and_whether_a_price_is_known(brows
 
 def test_the_table_of_models_counts_each_turn_once_under_the_model_that_it_asked(browser: Client, play: Play):
     cut = play("sim-essay", overrides={"max_tokens": 150})
-    Turn.objects.filter(pk=play("sim-essay", max_tokens=2_000).pk).update(provider="openai", model="gpt-4o")
+    Turn.objects.filter(pk=play("sim-essay", name="long", max_tokens=2_000).pk).update(
+        provider="openai", model="gpt-4o"
+    )
     stored = backtest_create(project=project_default(), policy={"limits": {"max_continuations": 0}}, filter={})
     runner.run(stored.pk)
     rows = read_table(page(browser, f"/backtests/{stored.pk}"), "groups")
