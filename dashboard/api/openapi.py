@@ -55,7 +55,7 @@ MEANINGS: Mapping[str, str] = {
 
 
 FORMATS: Mapping[str, dict[str, Any]] = {
-    "run": {"format": "uuid"},
+    "run": {"anyOf": [{"format": "uuid"}, {"maxLength": 0}]},  # a filter that is empty is none
     **{name: {"enum": list(known)} for name, known in CHOICES.items()},
 }
 

@@ -7,6 +7,8 @@ from dashboard.board import measures
 from dashboard.board.measures import quantile
 
 DOLLARS = "dollars"  #: no stored measure: tokens at list prices, added by `selectors`
+#: No stored measures either: sums of models that have no list price, and of the simulator's.
+UNPRICED, FREE = "unpriced", "free"
 Sums = Mapping[str, float]
 
 
@@ -97,9 +99,10 @@ def written(metric: Metric, value: float | None) -> str:
 
 
 def shown(metric: Metric, sums: Sums) -> str:
-    """The metric of a time as the board writes it: tokens of which none has a list price do not cost nothing."""
-    unpriced = metric.key == DOLLARS and DOLLARS not in sums and any(sums.get(name) for name in TOKENS)
-    return "no list price" if unpriced else written(metric, metric.of(sums))
+    """The metric of a time as the board writes it: what has no list price does not cost nothing."""
+    if metric.key != DOLLARS or DOLLARS in sums:
+        return written(metric, metric.of(sums))
+    return "no list price" if sums.get(UNPRICED) else "free" if sums.get(FREE) else "–"
 
 
 def _number(value: float) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 from django.db import connection
 
 from dashboard.agents.models import Project
+from dashboard.agents.samples import is_simulated
 from dashboard.board.measures import OTHER
-from dashboard.board.metrics import DOLLARS
+from dashboard.board.metrics import DOLLARS, FREE, UNPRICED
 from dashboard.board.models import Sum
 from dashboard.board.prices import PriceList
 from dashboard.timeline.models import ChangedMinute
@@ -81,6 +82,7 @@ class _Adding:
             if self.prices.is_known(*names):
                 sums[DOLLARS] = self.prices.dollars(*names, sums)
             else:
+                sums[FREE if is_simulated(names[2]) else UNPRICED] = 1
                 self.unpriced.add(names[2])
         for totals in (self.buckets[bucket], self.groups[group]):
             add(totals, sums)

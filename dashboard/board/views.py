@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from dashboard.agents.samples import is_simulated
 from dashboard.agents.selectors import project_default
 from dashboard.board.charts import STACKS, charts_of, turns_address
 from dashboard.board.measures import OTHER
@@ -40,6 +41,7 @@ def board(request: HttpRequest) -> HttpResponse:
         "charts": charts_of(found, scope, stack=stack),
         "rows": _rows(found, scope, by),
         "columns": [metric.title for metric in METRICS.values()],
+        "unpriced": [name for name in found.unpriced if not is_simulated(name)],
         "by": by,
         "by_label": LABELS[by],
         "choices": _choices(scope, values_of(project=project)),

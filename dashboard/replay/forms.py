@@ -15,6 +15,7 @@ from dashboard.agents.policy_validation import HANDLING_KEYS, error_policy_warni
 from dashboard.replay.limit_controls import FIRST, LimitControl, Number
 
 HANDLING = ("preset", "max_retries", *HANDLING_KEYS)
+PLACEHOLDER = 8  #: characters that a number's field has room for
 TRUNCATION = "tool_calls_on_truncation"
 NONE = "no_"  #: before a limit's name: it is taken away
 NAMES = ("max_tokens", *LIMIT_FIELDS, *(NONE + name for name in LIMIT_FIELDS), *HANDLING, TRUNCATION)
@@ -178,6 +179,7 @@ def _preset_of(policy: ErrorPolicy) -> str:
 
 
 def _placeholder(dial: LimitControl) -> str:
-    return (
-        dial.unset or "" if dial.recorded is None else f"{dial.recorded:g}" if not dial.whole else f"{dial.recorded:,}"
-    )
+    """The recorded value; what no value means stands beside the field, where it is too long for it."""
+    if dial.recorded is None:
+        return dial.unset if len(dial.unset) <= PLACEHOLDER else ""
+    return f"{dial.recorded:,}" if dial.whole else f"{dial.recorded:g}"

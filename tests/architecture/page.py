@@ -8,7 +8,7 @@ from pathlib import Path
 from django.apps import apps
 
 from dashboard.querying.model_comments import table_comments
-from tests.architecture.ways import LIMIT, NUMBERS, TURN, Way
+from tests.architecture.code_paths import LIMIT, NUMBERS, TURN, Way
 
 ROOT = Path(__file__).parents[2]
 _HEAD = """# Architecture

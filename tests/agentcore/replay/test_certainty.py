@@ -41,8 +41,8 @@ from tests.agentcore.playbook import (
     woke_up,
 )
 from tests.agentcore.replay.examining import begun, run
+from tests.agentcore.replay.fixed_text_model import Says, play, text_of
 from tests.agentcore.replay.model_server import Model
-from tests.agentcore.replay.obedient import Says, play, text_of
 from tests.agentcore.replay.texts import prose
 
 ESSAY = text_of(300)

@@ -12,7 +12,7 @@ from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Record, Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.api.test_turns import RECORD, TURN
-from tests.dashboard.backtests.layered import play_layered
+from tests.dashboard.backtests.two_policies import play_layered
 from tests.dashboard.driving import Play, drive
 
 pytestmark = pytest.mark.django_db(transaction=True)

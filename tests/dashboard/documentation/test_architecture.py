@@ -7,8 +7,8 @@ from django.test import Client
 
 from dashboard.agents.models import Policy
 from dashboard.agents.selectors import project_default
+from tests.architecture.code_paths import LIMIT, NUMBERS, TURN, Way
 from tests.architecture.page import ROOT, page
-from tests.architecture.ways import LIMIT, NUMBERS, TURN, Way
 from tests.dashboard.agents.test_admin import POLICY
 from tests.dashboard.documentation.traced import calls_of
 from tests.dashboard.driving import Play

@@ -14,9 +14,9 @@ from dashboard.live.scenes import Scene
 from dashboard.live.services import turn_start
 from dashboard.timeline.consumers import watch_timeline
 from dashboard.turns.models import Turn
-from tests.dashboard.dialling import Dialled, dialled, everything
 from tests.dashboard.driving import AgentOf, driven
-from tests.dashboard.showing import Shown
+from tests.dashboard.live_sockets import Dialled, dialled, everything
+from tests.dashboard.pushed_page import Shown
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -146,7 +146,8 @@ def test_arguments_that_langchain_closed_where_they_were_cut_are_no_whole_call(i
     message = {"kwargs": {"content": "", "tool_calls": [{**about, "args": {"q": "wh"}}], **chunks}}
     attributes = {
         "openinference.span.kind": "LLM", "llm.provider": "openai", "llm.model_name": "m",
-        "llm.finish_reason": "length", f"{call}.id": "call_1", f"{call}.function.name": "search", f"{call}.function.arguments": '{"q": "wh"}',
+        "llm.finish_reason": "length",
+        f"{call}.id": "call_1", f"{call}.function.name": "search", f"{call}.function.arguments": '{"q": "wh"}',
         "output.value": json.dumps({"generations": [[{"text": "", "message": message}]]}),
     }  # fmt: skip
     scope = "openinference.instrumentation.langchain"
