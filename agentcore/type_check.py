@@ -5,7 +5,7 @@ The tests of a type are found out once: whole histories are asked about, and nea
 """
 
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -37,7 +37,7 @@ def _test(hint: Any) -> _Test:
     if is_dataclass(hint):
         return _fields_test(hint)
     if hint is Any:
-        return lambda value: True
+        return lambda _: True
     if origin is not None:  # Mapping[str, Any] and its like
         return lambda value: isinstance(value, Mapping)
     if hint is float:
@@ -48,11 +48,11 @@ def _test(hint: Any) -> _Test:
 
 
 def _any_test(tests: list[_Test]) -> _Test:
-    return lambda value: any([test(value) for test in tests])
+    return lambda value: any(test(value) for test in tests)
 
 
-def _items_test(cls: type[Collection[object]], test: _Test) -> _Test:
-    return lambda value: isinstance(value, cls) and all([test(item) for item in value])
+def _items_test(cls: type[tuple[Any, ...] | frozenset[Any]], test: _Test) -> _Test:
+    return lambda value: isinstance(value, cls) and all(map(test, value))
 
 
 def _fields_test(cls: Any) -> _Test:
@@ -63,7 +63,7 @@ def _fields_test(cls: Any) -> _Test:
             return False
         if not tests:  # not before, for a value may hold values of its own class
             tests.extend((name, _test(hint)) for name, hint in _hints(cls))
-        return all([test(getattr(value, name)) for name, test in tests])
+        return all(test(getattr(value, name)) for name, test in tests)
 
     return test
 

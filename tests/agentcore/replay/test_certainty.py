@@ -21,8 +21,7 @@ from agentcore import (
 from agentcore.events import ModelFailed, ModelResponded, ToolResult
 from agentcore.messages import ChatResponse
 from agentcore.replay import Assumed, Observed, Why
-from agentcore.replay.certainty import LEAST_CALLS, weakest
-from agentcore.replay.certainty import UNTOLD
+from agentcore.replay.certainty import LEAST_CALLS, UNTOLD, weakest
 from agentcore.replay.pending_call import ENDED
 from agentcore.replay.recorded_run import Past
 from tests.agentcore.playbook import (
