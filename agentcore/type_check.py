@@ -5,7 +5,7 @@ The tests of a type are found out once: whole histories are asked about, and nea
 """
 
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
