@@ -203,6 +203,10 @@ def instrumented(name: str) -> Any:
     provider = TracerProvider()
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
+    if name.endswith("-agents"):
+        from agents import set_trace_processors
+
+        set_trace_processors([])  # its own exporter sends to the provider
     module, class_ = INSTRUMENTORS[name]
     getattr(importlib.import_module(module), class_)().instrument(tracer_provider=provider)
     return provider

@@ -118,7 +118,7 @@ EVENTS_PARAMETERS: list[dict[str, Any]] = [
         "name": "Last-Event-ID",
         "in": "header",
         "required": False,
-        "schema": {"type": "integer", "minimum": 0},
+        "schema": {"type": "string", "pattern": "^[0-9]{1,9}$"},
         "description": "The same, as clients of server-sent events send it when they come back; it wins.",
     },
 ]

@@ -41,6 +41,7 @@ VERCEL = Convention(
         "ai.streamtext": Kind.AGENT,
         "ai.generateobject": Kind.AGENT,
         "ai.streamobject": Kind.AGENT,
+        "ai.workflowagent.stream": Kind.AGENT,
         "ai.toolcall": Kind.TOOL,
     },
     {
@@ -200,7 +201,9 @@ OLDER_CALL: Names = (
 )
 OLDER_MODEL: Names = ("gen_ai.request.model", "llm.request.model")
 #: Operations on a model that are no turns: what is not here and not above has no operation's name.
-NOT_TURNS = frozenset({"embeddings", "embedding", "rerank", "create_agent", "execute_task", "task", "retrieval"})
+NOT_TURNS = frozenset({
+    "agent_step", "create_agent", "decide", "embedding", "embeddings", "execute_task", "rerank", "retrieval", "task",
+})  # fmt: skip
 
 #: What the trace calls a provider, by words in its name, and the dialect it speaks. The first that fits counts.
 DIALECTS: tuple[tuple[str, str], ...] = (

@@ -130,8 +130,9 @@ def test_a_rerun_may_say_other_words_at_another_connection_and_hold(api: Program
     assert (status, child.input_text, child.status) == (201, "And people?", "held")
     body = {"mode": "rerun", "connection": "far"}
     assert set(api.problem(f"/turns/{turn.id}/replay", body, 400)) == {"connection"}
-    body = {"mode": "rerun", "tool_results": [{"call_id": "x", "result": {"a": 1}}]}
-    assert set(api.problem(f"/turns/{turn.id}/replay", body, 400)) == {"results"}
+    for result in ({"a": 1}, None):
+        body = {"mode": "rerun", "tool_results": [{"call_id": "x", "result": result}]}
+        assert set(api.problem(f"/turns/{turn.id}/replay", body, 400)) == {"results"}
 
 
 def test_a_sweep_names_the_smallest_value_that_completes(api: Program, turn: Turn):

@@ -113,11 +113,13 @@ def test_loops_and_tools_are_told_apart_and_other_operations_are_nothing() -> No
         ("gen_ai.operation.name", "invoke_agent"): Loop, ("traceloop.span.kind", "workflow"): Loop,
         ("openinference.span.kind", "AGENT"): Loop, ("openinference.span.kind", "TOOL"): ToolRun,
         ("gen_ai.operation.name", "execute_tool"): ToolRun, ("ai.operationId", "ai.streamText"): Loop,
+        ("ai.operationId", "ai.workflowAgent.stream"): Loop,
     }  # fmt: skip
     for (name, value), kind in kinds.items():
         assert isinstance(seen(span(**{name: value})), kind)
-    embedding = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": "m", "gen_ai.usage.output_tokens": 1}
-    assert seen(span(**embedding)) is None
+    for operation in ("embeddings", "agent_step", "decide"):
+        other = {"gen_ai.operation.name": operation, "gen_ai.request.model": "m", "gen_ai.usage.output_tokens": 1}
+        assert seen(span(**other)) is None
     assert seen(span(**{"http.request.method": "POST"})) is None
     assert seen(span(**{"openinference.span.kind": "RETRIEVER"})) is None
 
