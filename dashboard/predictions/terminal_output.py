@@ -38,7 +38,7 @@ def plan_lines(calibration: Calibration, *, resumed: bool, used: Used, budget: B
     yield f"Budget: {budget_words(budget)}. No re-run starts that could exceed it."
 
 
-def _most(trials: Sequence[Trial], begun: Container[int]) -> str:
+def _most(trials: Sequence[Trial], begun: Container[int | None]) -> str:
     bounds = [trial.bound for place, trial in enumerate(trials) if place not in begun]
     known = [bound.dollars for bound in bounds if bound.dollars is not None]
     priced = dollars_in_words(sum(known, Decimal(0))) + " at list prices" if len(known) == len(bounds) else UNPRICED
