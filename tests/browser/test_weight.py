@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, ViewportSize, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.paint import PLACES, painted
@@ -32,6 +32,20 @@ def test_a_page_is_light_without_the_shared_files(new_page: NewPage, cut_turn: s
     assert 0 < sum(weight for name, weight in weights.items() if "/static/" not in name) < most
 
 
+@pytest.mark.parametrize(("place", "most"), [("timeline", 31), ("turn", 36)])
+def test_a_page_asks_for_few_things_and_for_each_once(new_page: NewPage, cut_turn: str, place: str, most: int):
+    """The limits of the rows in sight are asked for besides; a list that is up to date is not pushed again."""
+    page, asked, pushed = new_page(), list[str](), list[str | bytes]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: pushed.append(frame)))
+    page.goto(PLACES[place].format(turn=cut_turn))
+    page.wait_for_load_state("networkidle")
+    page.wait_for_function("document.getElementById('inbox-badge').dataset.count !== undefined")
+    assert len([url for url in asked if not url.endswith("/limit/cell")]) <= most
+    assert len(asked) == len(set(asked))
+    assert not any('id="rows"' in str(frame) for frame in pushed)
+
+
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_nothing_moves_while_a_page_loads(new_page: NewPage, cut_turn: str, place: str):
     paint = painted(new_page(), place.format(turn=cut_turn))
@@ -41,15 +55,13 @@ def test_nothing_moves_while_a_page_loads(new_page: NewPage, cut_turn: str, plac
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_a_row_has_room_for_the_limit_that_comes_later(new_page: NewPage, cut_turn: str, size: ViewportSize):
-    page, held = new_page(viewport=size), list[Route]()
-    page.route("**/limit/cell", lambda route: held.append(route))
+    page = new_page(viewport=size)
+    page.route("**/limit/cell", lambda _: None)
     page.goto("/")
     row = page.locator(f"#row-{cut_turn.rsplit('/', 1)[-1]}")
     expect(row.locator(".c-limit .scripted")).to_be_visible()
     before = row.bounding_box()
-    page.unroute("**/limit/cell")
-    for route in held:
-        route.continue_()
+    page.unroute("**/limit/cell")  # what was held goes on
     expect(row.locator(".c-limit .word")).to_be_visible()
     assert row.bounding_box() == before
 
