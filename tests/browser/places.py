@@ -51,7 +51,7 @@ PAGES: Mapping[str, str] = {
     "an agent to talk to": "/agents/sim-essay/live",
     "an agent and its turn": "/agents/sim-essay/live?turn={id}",
     "the account": "/account/",
-    "the audit log": "/audit",
+    "the audit log": "/audit/",
     "what is not there": "/nowhere",
     "the admin": "/admin/",
     "policies": "/policies/",
