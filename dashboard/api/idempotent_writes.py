@@ -27,6 +27,10 @@ OTHER = (
     "This Idempotency-Key was used for another request, or with another token, in the last 24 hours; send another key, "
     "or the same request."
 )
+TOO_LARGE = (
+    "The first request with this Idempotency-Key succeeded and was not repeated. Its response of {size:,} bytes is too "
+    "large to be kept: read what it created at its own address."
+)
 UNDER_WAY = "A request with this Idempotency-Key is still under way; send it again when that is done."
 
 
@@ -61,10 +65,17 @@ def _kept(asked: KeyedRequest, do: Callable[[], HttpResponseBase], *, reads: boo
     try:
         answer = do()
         if isinstance(answer, HttpResponse) and answer.status_code in (range(201, 300) if reads else range(200, 300)):
-            services.keep(asked, Answer(answer.status_code, answer["Content-Type"], answer.content))
+            services.keep(asked, _kept_form(answer))
         return answer
     finally:
         services.let_go(asked)  # which leaves an answer that was kept
+
+
+def _kept_form(answer: HttpResponse) -> Answer:
+    """What is given to who sends the same again: the answer, or why it is not given again."""
+    size = len(answer.content)
+    given = problem(409, TOO_LARGE.format(size=size)) if size > services.MOST_BYTES else answer
+    return Answer(given.status_code, given["Content-Type"], given.content)
 
 
 def _digest_of(request: HttpRequest) -> str:

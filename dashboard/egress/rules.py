@@ -134,6 +134,7 @@ class Rules:
         return self.allows_name(host, port) or (bool(public) and not any(entry.denies for entry in public))
 
 
-APART = Rules.read("public")  #: where processes run apart, and nobody said anything
+BY_DEFAULT_APART = "public"
+APART = Rules.read(BY_DEFAULT_APART)  #: where processes run apart, and nobody said anything
 BY_DEFAULT = "public,loopback"
 ON_ONE_MACHINE = Rules.read(BY_DEFAULT)  #: where all runs in one process: local models and the simulator

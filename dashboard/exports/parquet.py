@@ -8,6 +8,7 @@ from dashboard.exports.columns import ATTEMPT, NO_REASONING, TOKENS, TURN, Colum
 from dashboard.exports.jsonl import json_text
 from dashboard.exports.turn_rows import Row
 
+MOST_WHOLE = 2**63  #: of what Parquet holds as a whole number
 GROUP_TURNS = 5_000  #: of a row group, at most
 GROUP_CHARACTERS = 8_000_000  #: of the texts of one, about
 
@@ -73,12 +74,22 @@ def _value(kind: str, value: Any) -> Any:
             return str(value)
         case "json":
             return json_text(value)
+        case "texts":
+            return [str(text) for text in value] if isinstance(value, list | tuple) else None
         case "usage":
-            return {name: value.get(name) for name in (*TOKENS, NO_REASONING)}
+            return _usage(value) if isinstance(value, dict) else None
         case "attempts":
             return [_flat(attempt, ATTEMPT) for attempt in value]
         case _:
             return value
+
+
+def _usage(value: Row) -> Row:
+    """The row may have been changed or damaged since: what is no number of tokens is left out."""
+    tokens = {name: value.get(name) for name in TOKENS}
+    whole = {name: held if type(held) is int and abs(held) < MOST_WHOLE else None for name, held in tokens.items()}
+    said = value.get(NO_REASONING)
+    return {**whole, NO_REASONING: said if isinstance(said, bool) else None}
 
 
 def _size(row: Row) -> int:

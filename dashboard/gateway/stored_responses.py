@@ -6,7 +6,7 @@ others it is not there. To forget it takes its name from it; the turn stays.
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection
 
@@ -26,9 +26,14 @@ from dashboard.gateway.wire.responses.output import output_of
 from dashboard.gateway.wire.responses.request_parser import PREVIOUS, gone_on, read_request
 from dashboard.gateway.wire.responses.serializers import ended_response
 from dashboard.live.db_threads import AWAY, in_database
+from dashboard.turns.damage import DAMAGED
+from dashboard.turns.damaged_pages import damage_words_of
 from dashboard.turns.history import client_body_of, position_of, raw_response_of, recording_of
 from dashboard.turns.models import Attempt, Turn
 
+T = TypeVar("T")
+
+RESPONSES_PATH = "/v1/responses"
 _LONGEST_ID = 200
 _FORGET = """
 WITH stray AS (UPDATE gateway_gatewaycall SET answer_id = NULL WHERE turn_id = %(turn)s)
@@ -52,25 +57,37 @@ async def forget(caller: Caller, answer_id: str) -> bytes | Fault:
 async def with_conversation(asked: ParsedRequest, caller: Caller) -> ParsedRequest | Fault:
     """The request with the conversation of the answer that it goes on from."""
     try:
-        return await in_database(_with_conversation, asked, caller)
+        return await in_database(_or_damage, _with_conversation, asked, caller)
     except AWAY:
         return AWAY_FAULT
 
 
-async def _asked(work: Callable[[Caller, str], bytes | Fault], caller: Caller, answer_id: str) -> bytes | Fault:
+def _or_damage(work: Callable[[Any, Caller], T], asked: Any, caller: Caller) -> T | Fault:
+    """What the work comes to, or what is damaged of the turn that it read."""
     try:
-        return await in_database(work, caller, answer_id)
+        return work(asked, caller)
+    except DAMAGED as error:
+        found = _found(caller, asked.goes_on_from if isinstance(asked, ParsedRequest) else asked)
+        words = damage_words_of(found[1].id, error, path=RESPONSES_PATH) if found else ""
+        if not words:
+            raise
+        return Fault(409, words, code="turn_damaged")
+
+
+async def _asked(work: Callable[[str, Caller], bytes | Fault], caller: Caller, answer_id: str) -> bytes | Fault:
+    try:
+        return await in_database(_or_damage, work, answer_id, caller)
     except AWAY:
         return AWAY_FAULT
 
 
-def _read_again(caller: Caller, answer_id: str) -> bytes | Fault:
+def _read_again(answer_id: str, caller: Caller) -> bytes | Fault:
     found = _found(caller, answer_id)
     told = None if found is None else _response(*found)
     return _unknown(answer_id) if told is None else json.dumps(told).encode()
 
 
-def _forget(caller: Caller, answer_id: str) -> bytes | Fault:
+def _forget(answer_id: str, caller: Caller) -> bytes | Fault:
     found = _found(caller, answer_id)
     if found is None:
         return _unknown(answer_id)

@@ -93,9 +93,7 @@ def _taken_over(row: KeptAnswer, now: datetime) -> Claim:
 
 
 def keep(asked: KeyedRequest, answer: Answer) -> None:
-    """Give this answer to whoever sends the same again; one of more than `MOST_BYTES` is made again."""
-    if len(answer.body) > MOST_BYTES:
-        return
+    """Give this answer, of at most `MOST_BYTES`, to whoever sends the same again."""
     rows = KeptAnswer.objects.filter(user_id=asked.user_id, key_digest=asked.key_digest)
     sealed = asked.seal.encrypt(answer.body)
     rows.update(status=answer.status, content_type=answer.content_type, sealed_body=sealed)

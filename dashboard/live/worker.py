@@ -66,13 +66,15 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
         keeper = JobKeeper(worker)
         await keeper.take_back()
         await in_database(lambda: environment_sync(project_default()))
+        alone = _in_one_place()
         side = [
             asyncio.create_task(engine.inbox.run()),
             asyncio.create_task(worker.listen()),
             asyncio.create_task(Sender(engine.transport).run()),
             asyncio.create_task(Exporter(engine.transport).run()),
             asyncio.create_task(_regularly(HEARTBEAT_SECONDS, keeper.take_back)),
-            *(asyncio.create_task(_regularly(seconds, partial(in_database, *chore))) for seconds, *chore in _chores()),
+            *(asyncio.create_task(_regularly(seconds, partial(in_database, *chore))) for seconds, *chore in _timely()),
+            *(asyncio.create_task(_regularly(seconds, partial(alone, *chore))) for seconds, *chore in _upkeep()),
         ]
         working = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]
         stopping = asyncio.create_task(stop.wait())
@@ -84,17 +86,35 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             raise error
 
 
-def _chores() -> tuple[tuple[Any, ...], ...]:
-    """What a worker does beside turns: seconds between two times, and the function, with what it is given."""
+def _in_one_place() -> Callable[..., Awaitable[object]]:
+    """`in_database`, one call at a time. Each thread that computes has every call of the gateway that is served in this
+    process wait for the interpreter more often: a dozen at once kept one waiting for half a second."""
+    place = asyncio.Lock()
+
+    async def alone(*chore: Any) -> object:
+        async with place:
+            return await in_database(*chore)
+
+    return alone
+
+
+def _timely() -> tuple[tuple[Any, ...], ...]:
+    """What somebody waits for: seconds between two times, and the function, with what it is given."""
     return (
         (APPROVAL_SECONDS, approvals_expire),
         (LOST_SECONDS, lost_turns_end),
         (PARTITION_SECONDS, partitions.ensure),
+        (judging.JUDGE_SECONDS, judging.alerts_judge),
+        (mails.SEND_SECONDS, mails.mails_send),
+    )
+
+
+def _upkeep() -> tuple[tuple[Any, ...], ...]:
+    """What may wait for the rest of it."""
+    return (
         (PARTITION_SECONDS, partitions.drop_empty),
         (rollups.FOLD_SECONDS, rollups.fold_all),
         (summing.SUM_SECONDS, summing.sum_in_time),
-        (judging.JUDGE_SECONDS, judging.alerts_judge),
-        (mails.SEND_SECONDS, mails.mails_send),
         (PARTITION_SECONDS, mails.mails_sweep),
         (shadow_evaluation.SWEEP_SECONDS, shadow_evaluation.sweep),
         (outcome_comparison.SWEEP_SECONDS, outcome_comparison.sweep),

@@ -64,6 +64,7 @@ def _serve(handler: Any, connection: socket.socket) -> None:
 
     code = 1
     try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.nice(_POLITE)
         limit_process(memory=MOST_MEMORY, seconds=MOST_SECONDS)
         with connection.makefile("rwb") as stream:

@@ -18,9 +18,11 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from os import environ
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 
 from dashboard.accounts.access import LET_IN
+from dashboard.egress.rules import APART, BY_DEFAULT_APART
 from dashboard.runtime.database import address_of
 from dashboard.runtime.environment import CHECKOUT
 from dashboard.runtime.replay_process import MOST_MEMORY, MOST_SECONDS
@@ -93,12 +95,9 @@ class ReplayProcesses:
     def _start(self) -> None:
         self._end()
         self._handing, theirs = socket.socketpair()
-        # One arena: the address space of more would count as memory.
-        address = address_of(connection.get_connection_params())
-        variables = {**environ, "DATABASE_URL": address, "MALLOC_ARENA_MAX": "1"}
         command = [sys.executable, "-c", _RUN, str(CHECKOUT), str(theirs.fileno())]
         with theirs:
-            self._loaded = subprocess.Popen(command, env=variables, pass_fds=[theirs.fileno()])  # noqa: S603 - ours
+            self._loaded = subprocess.Popen(command, env=_variables(), pass_fds=[theirs.fileno()])  # noqa: S603 - ours
 
     def _end(self) -> None:
         if self._handing is not None:
@@ -107,6 +106,15 @@ class ReplayProcesses:
             self._loaded.kill()
             self._loaded.wait()
         self._handing = self._loaded = None
+
+
+def _variables() -> dict[str, str]:
+    """The environment that makes its settings the same as those of this process."""
+    # One arena: the address space of more would count as memory. What it counts would be a file for each process.
+    address = address_of(connection.get_connection_params())
+    variables = {**environ, "DATABASE_URL": address, "MALLOC_ARENA_MAX": "1"}
+    variables.pop("PROMETHEUS_MULTIPROC_DIR", None)
+    return {**variables, "WHYSTOP_EGRESS": BY_DEFAULT_APART} if settings.EGRESS == APART else variables
 
 
 processes = ReplayProcesses()

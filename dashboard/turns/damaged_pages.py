@@ -47,10 +47,14 @@ class DamagedTurnMiddleware(MiddlewareMixin):
 
 def damage_words(request: HttpRequest, error: Exception) -> str:
     """Which turn is damaged and how, where a request about one ended with this error; empty: it is another fault."""
-    turn_id = _turn_of(request)
+    return damage_words_of(_turn_of(request), error, path=request.path)
+
+
+def damage_words_of(turn_id: UUID | None, error: Exception, *, path: str) -> str:
+    """As `damage_words`, of what was asked about this turn at `path`."""
     faults = damage_of(turn_id) if turn_id is not None and isinstance(error, DAMAGED) else []
     if faults:
-        log.warning("turn_not_shown", turn=str(turn_id), path=request.path, exc_info=error)
+        log.warning("turn_not_shown", turn=str(turn_id), path=path, exc_info=error)
     return WORDS.format(turn=turn_id, faults=" ".join(faults)) if faults else ""
 
 

@@ -32,15 +32,16 @@ LINES = {b"": b"a: b\r\n", b"X-One: ": PIECE}  #: how a head goes on, and what i
 
 def half_sent(target: Target) -> None:
     """Many connections, each with the beginning of a head, held open."""
-    _held(target, [HALF])
+    held(target, [HALF])
 
 
 def half_bodies(target: Target) -> None:
     """Many connections, each with half a body, held open: of a stranger's form, and of calls with a key."""
-    _held(target, [HALF_FORM, *(HALF_CALL % (target.key.encode(), length) for length in (20_000, 2_000_000))])
+    held(target, [HALF_FORM, *(HALF_CALL % (target.key.encode(), length) for length in (20_000, 2_000_000))])
 
 
-def _held(target: Target, halves: list[bytes]) -> None:
+def held(target: Target, halves: list[bytes]) -> None:
+    """Many connections, each with the beginning of something, held open."""
     with contextlib.ExitStack() as stack:
         for half in islice(cycle(halves), HALVES):
             with contextlib.suppress(OSError):

@@ -39,6 +39,7 @@ ATTACKS: Mapping[str, Callable[[Target], None]] = {
     "1,681 health checks": connections.checks,
     "pipelined sign-in pages": connections.pipelined,
     "websocket handshakes": websockets.handshakes,
+    "1,100 half-sent handshakes": websockets.unfinished,
     "websockets, all different": websockets.subjects,
     "websocket frames": websockets.frames,
     "half-sent websocket frames": websockets.halves,

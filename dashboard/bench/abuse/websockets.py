@@ -4,16 +4,24 @@ import contextlib
 import select
 import socket
 from collections.abc import Callable, Iterator
-from itertools import chain, cycle, repeat
+from itertools import chain, cycle, product, repeat
 
 from dashboard.bench.abuse.attack_requests import NOTHING, PIECE, Target
+from dashboard.bench.abuse.connections import held
 
 MANY = 400  #: sockets
 FLOODING = 60  #: of them, that send without end
 CLAIMED = 3_900_000  #: bytes of a frame that never comes whole
 _HANDSHAKE = (
     b"GET %b HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
+_ENDS = b"\r\n"
+#: What else a handshake may hold: nothing, another site's page with a session, more fields than are taken.
+_MORE = (
+    b"",
+    b"Origin: http://elsewhere.example\r\nCookie: sessionid=stolen\r\n",
+    b"X-Long: " + b"x" * 20_000 + b"\r\n",
 )
 _MASK = bytes(4)
 _TAILS = (b'{"tail":"pause"}', b'{"tail":"resume"}')
@@ -34,13 +42,18 @@ def subjects(target: Target) -> None:
 
 
 def handshakes(target: Target) -> None:
-    """Sockets that are opened and closed, with a token and without."""
-    for token in cycle((target.token, "wrong", "")):
+    """Sockets that are opened and closed, with a token and without, from other sites, and with much in their heads."""
+    for token, more in cycle(product((target.token, "wrong", ""), _MORE)):
         if target.is_over:
             return
         with contextlib.suppress(OSError), target.dial() as one:
-            one.sendall(_HANDSHAKE % (b"/ws/inbox/", token.encode()))
+            one.sendall(_HANDSHAKE % (b"/ws/inbox/", token.encode()) + more + _ENDS)
             target.answers[_status(one)] += 1
+
+
+def unfinished(target: Target) -> None:
+    """Many handshakes that never end, held open."""
+    held(target, [_HANDSHAKE % (b"/ws/inbox/", token.encode()) for token in (target.token, "")])
 
 
 def frames(target: Target) -> None:
@@ -60,7 +73,7 @@ def _opened(target: Target, path: Callable[[int], str], many: int, sent: Callabl
         for number in range(many):
             with contextlib.suppress(OSError):
                 one = stack.enter_context(target.dial())
-                one.sendall(_HANDSHAKE % (path(number).encode(), target.token.encode()))
+                one.sendall(_HANDSHAKE % (path(number).encode(), target.token.encode()) + _ENDS)
                 opened.append(_Socket(one, sent(number)))
         while not target.is_over:
             live = [one for one in opened if one.is_open]

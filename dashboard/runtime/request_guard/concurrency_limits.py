@@ -37,8 +37,9 @@ DOWNLOADS = QueueSize(places=3, of_one=1, waiting=64, waiting_of_one=16, seconds
 #: What follows a whole history step by step, many times over. One alone may take seconds of an interpreter.
 REPLAYS = QueueSize(places=2, of_one=1, waiting=128, waiting_of_one=32, seconds=30.0)
 KNOWN = QueueSize(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=30.0)
-#: Of websockets. After a restart all pages open theirs again at once; those that find no place try again.
-HANDSHAKES = QueueSize(places=3, of_one=2, waiting=4_096, waiting_of_one=1_024, seconds=30.0)
+#: Of websockets. After a restart all pages open theirs again at once; those that find no place try again. Of one user
+#: one, for each thread that computes has every call of the gateway wait for the interpreter.
+HANDSHAKES = QueueSize(places=3, of_one=1, waiting=4_096, waiting_of_one=1_024, seconds=30.0)
 A_SECOND, AT_FIRST = 20.0, 200.0  #: requests of one address without credentials; this machine's are not counted
 KEPT = 10_000  #: credentials that worked, and addresses; beyond it the longest unused are forgotten
 _FILE = re.compile(r"/export/?$|^/audit/file/?$|/attempts/\d+/(?:raw|request|curl)/?$")

@@ -143,3 +143,13 @@ def test_of_many_at_once_one_is_done():
     assert PolicyVersion.objects.count() == 1
     assert not Agent.objects.exists()
     assert not Connection.objects.exists()
+
+
+def test_a_write_whose_answer_is_too_large_to_be_kept_is_done_once_all_the_same(
+    api: Program, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(services, "MOST_BYTES", 10)
+    first, again = sent(api, "/policies", POLICY), sent(api, "/policies", POLICY)
+    assert (first.status_code, again.status_code) == (201, 409)
+    assert "succeeded" in again.json()["detail"]
+    assert PolicyVersion.objects.count() == 1

@@ -14,12 +14,13 @@ from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.audit.models import Entry
 from dashboard.exports import parquet as writing
-from dashboard.exports.columns import ATTEMPT, TURN
+from dashboard.exports.columns import ATTEMPT, NO_REASONING, TOKENS, TURN
 from dashboard.exports.formats import file_of
 from dashboard.live.services import turn_start
 from dashboard.turns.filters import TimelineFilters
 from tests.dashboard.api.test_timeline import make_turns
 from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.test_damaged_turns import damaged
 from tests.dashboard.website import website
 from tests.nightly import nightly
 
@@ -69,6 +70,19 @@ def test_parquet_has_its_columns_also_where_no_turn_is_found():
     assert (table.num_rows, table.column_names) == (0, NAMES)
     inside = table.schema.field("attempt_list").type.value_type
     assert [field.name for field in inside] == [column.name for column in ATTEMPT]
+
+
+@pytest.mark.parametrize("kind", ["usage", "envelope", "policy", "answers", "nodes"])
+def test_a_damaged_turn_breaks_no_file_of_others(play: Play, kind: str):
+    turn = play("sim-essay", max_tokens=60)
+    play("sim-echo")
+    with damaged(turn, kind):
+        assert len(rows(file("parquet"))) == len(lines()) == 2
+
+
+def test_a_number_that_fits_no_column_is_left_out():
+    usage = writing._value("usage", {"input_tokens": 10**30, "output_tokens": "7", "cached_tokens": 3})
+    assert usage == dict.fromkeys([*TOKENS, NO_REASONING]) | {"cached_tokens": 3}
 
 
 def test_a_file_has_every_turn_once_beyond_a_page_and_beyond_a_row_group(monkeypatch: pytest.MonkeyPatch):

@@ -1,6 +1,7 @@
 """The keeper of a worker: its own jobs are its own however late its heart beats, unless it does not do them."""
 
 import asyncio
+import time
 
 import pytest
 from procrastinate import App
@@ -9,7 +10,7 @@ from procrastinate.testing import InMemoryConnector
 from dashboard.agents.selectors import project_default
 from dashboard.backtests.models import Backtest
 from dashboard.live.resilient_worker import ResilientWorker
-from dashboard.live.worker import GONE_SECONDS, JobKeeper
+from dashboard.live.worker import GONE_SECONDS, JobKeeper, _in_one_place
 from tests.dashboard.live.test_jobs import sql, taken, worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("empty_queue")]
@@ -58,3 +59,21 @@ def test_a_backtest_that_nobody_works_at_is_queued_again_at_the_first_look():
     assert sql("SELECT args->>'backtest_id' FROM procrastinate_jobs WHERE task_name = 'run_backtest'") == [
         (str(backtest.pk),)
     ]
+
+
+def test_upkeep_is_done_one_at_a_time_so_that_it_takes_one_thread_of_the_interpreter():
+    inside, most = 0, 0
+
+    def chore() -> None:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        time.sleep(0.01)
+        inside -= 1
+
+    async def all_at_once() -> None:
+        alone = _in_one_place()
+        await asyncio.gather(*(alone(chore) for _ in range(4)))
+
+    asyncio.run(all_at_once())
+    assert most == 1

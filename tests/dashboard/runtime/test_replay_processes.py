@@ -4,16 +4,19 @@ import http.client
 import json
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from os import kill
+from os import environ, kill
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from django.conf import LazySettings
 from django.db import connection, transaction
 
 from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.egress.rules import APART, ON_ONE_MACHINE
 from dashboard.idempotency.models import KeptAnswer
 from dashboard.runtime import replay_processes
 from dashboard.runtime.replay_processes import is_replay, processes
@@ -96,6 +99,23 @@ def test_a_replay_is_answered_as_it_would_be_in_this_process(served: str, turn: 
     assert apart[:2] == here[:2]
     assert len(apart[2][1]) == len(here[2][1])  # nonces differ
     until(lambda: not at_work())
+
+
+def test_a_sweep_takes_next_to_nothing_of_the_servers_own_time(served: str, turn: Turn):
+    taken = []
+    for processes.serving in (True, False):
+        began = time.process_time()
+        assert Asked(served, replay_of(turn), {**SWEEP, "begin": 60, "end": 297, "step": 2}).answer()[0] == 200
+        taken.append(time.process_time() - began)
+    processes.serving = True
+    assert taken[0] < taken[1] / 2
+
+
+def test_a_process_may_call_no_more_than_the_server(settings: LazySettings):
+    settings.EGRESS = APART
+    assert replay_processes._variables()["WHYSTOP_EGRESS"] == "public"
+    settings.EGRESS = ON_ONE_MACHINE
+    assert replay_processes._variables().get("WHYSTOP_EGRESS") == environ.get("WHYSTOP_EGRESS")
 
 
 def test_a_replay_of_nobody_and_of_nothing_is_refused_as_elsewhere(served: str):

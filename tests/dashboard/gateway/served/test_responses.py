@@ -16,6 +16,7 @@ from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.gate import Answer
 from tests.dashboard.gateway.served.upstream import Reply
 from tests.dashboard.gateway.served.upstream import whole as chat_whole
+from tests.dashboard.test_damaged_turns import damage
 
 QUESTION = "Why do agents stop?"
 LOOK = {"type": "function", "name": "look", "parameters": {"type": "object"}}
@@ -293,6 +294,15 @@ def test_what_is_not_to_be_stored_and_what_was_forgotten_is_not_there(ask, named
     assert (refused.status, refused.json["error"]["code"]) == (400, "previous_response_not_found")
     assert named(kept, "PUT").status == 405
     assert named(kept, query="?stream=true").json["error"]["param"] == "stream"
+
+
+@pytest.mark.parametrize("kind", ["null", "policy"])
+def test_what_is_damaged_of_an_earlier_answer_is_said(ask, named, agent_at, kind):
+    agent = agent_at("sim-essay")
+    first = ask(model=agent.name).json["id"]
+    damage(GatewayCall.objects.get(answer_id=first).turn_id, kind)
+    for refused in (named(first), ask(model=agent.name, previous_response_id=first)):
+        assert (refused.status, "was changed or damaged" in refused.json["error"]["message"]) == (409, True)
 
 
 def test_another_key_does_not_find_it(ask, named, agent_at):
