@@ -70,6 +70,7 @@ class Why(StrEnum):
 
 #: What an estimate takes for granted of its provider where neither the recording nor a stored call shows it.
 UNTOLD = "no call of this iteration was cut at its limit, so tokens that count towards it may be unreported"
+#: The same of the words in which the provider tells a cut.
 CUT_AS_TOLD = "no truncation was recorded, so it is not known whether this provider reports one as such"
 #: Of all estimates for providers that do otherwise, the share that came true in our examination
 #: (docs/explanation/certainty.md).

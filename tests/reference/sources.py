@@ -18,6 +18,7 @@ MODULES = (
     "agentcore.argument_validation",
     "agentcore.policy",
     "agentcore.error_policy",
+    "agentcore.criteria.evaluation",
     "agentcore.criteria.outcome",
     "agentcore.criteria.builtin",
     "agentcore.criteria.incomplete_answers",
