@@ -62,7 +62,16 @@ EXPECTED = {
 }
 UNKNOWN = Became("completed", "unknown")
 #: What an instrumentation does not send cannot be known.
-OTHERWISE: dict[tuple[str, str], list[Became]] = {}
+OTHERWISE: dict[tuple[str, str], list[Became]] = {
+    # A streamed response's span holds neither the answer nor a reason.
+    ("openinference-responses", "trunc-stream"): [UNKNOWN],
+    ("openinference-responses", "cuttool-stream"): [UNKNOWN],
+    # No span of the agents' SDK holds a reason; it runs the cut call, and asks again.
+    ("openinference-agents", "ok"): [UNKNOWN],
+    ("openinference-agents", "trunc"): [UNKNOWN],
+    ("openinference-agents", "refusal"): [Became("partial", "unknown")],
+    ("openinference-agents", "cuttool"): [Became("partial", "unknown"), UNKNOWN],
+}
 TRACED = "traced "  #: how `traced.py` begins a line that names a case and its trace
 SECONDS = 240  #: for all cases of one instrumentation
 
