@@ -220,7 +220,7 @@ def main(name: str) -> None:
     for case in (*CASES, *(f"{case}-stream" for case in STREAMED if name not in UNSTREAMED)):
         model, options = CASES[case.removesuffix("-stream")]
         with trace.get_tracer("whystop").start_as_current_span("work") as work:
-            sys.stdout.write(f"{case} {work.get_span_context().trace_id:032x}\n")
+            sys.stdout.write(f"traced {case} {work.get_span_context().trace_id:032x}\n")
             try:
                 ask(model, {**options}, case.endswith("-stream"))
             except Exception as error:  # which some cases are for
