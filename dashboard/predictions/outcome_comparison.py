@@ -73,7 +73,7 @@ def _why_not(prediction: Prediction, child: Turn, events: list[Event]) -> str:
         return NotCompared.OPERATOR
     if not prediction.endings:
         return NotCompared.NOTHING_PREDICTED
-    answered = all(ending["failures"] < ending["attempts"] for ending in prediction.endings)
+    answered = all(ending.failures < ending.attempts for ending in map(Ending.read, prediction.endings))
     return NotCompared.UNANSWERED if answered and was_unanswered(events) else ""
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 from uuid import uuid4
 
 from playwright.sync_api import Page, expect
@@ -15,11 +16,17 @@ MANY = {"max_continuations": 60, "max_total_completion_tokens": 9999}
 
 def really(page: Page, turn: str, **overrides: object) -> str:
     """What becomes of a turn that is run again under other numbers: its status."""
-    again = api(page, f"turns/{turn.rsplit('/', 1)[-1]}/replay", {"mode": "rerun", "overrides": overrides})
+    return str(run_again(page, turn, overrides)["status"])
+
+
+def run_again(page: Page, turn: str, overrides: dict[str, object], **more: object) -> dict[str, Any]:
+    """The turn that was really run again, once it has ended."""
+    body = {"mode": "rerun", "overrides": overrides, **more}
+    again = api(page, f"turns/{turn.rsplit('/', 1)[-1]}/replay", body)
     address = f"/api/v1/turns/{again['id']}"
     until(page, lambda: page.request.get(address).json()["status"] not in ("queued", "running"), "it does not end")
-    told: dict[str, str] = page.request.get(address).json()
-    return told["status"]
+    told: dict[str, Any] = page.request.get(address).json()
+    return told
 
 
 def test_a_fork_that_one_call_would_have_ended_has_the_text_that_it_began_with(page: Page):
@@ -31,6 +38,15 @@ def test_a_fork_that_one_call_would_have_ended_has_the_text_that_it_began_with(p
     expect(column).to_contain_text("Completed after 1 continuation.")
     expect(column.locator("[data-certainty=estimated]").first).to_be_visible()
     assert words(page, "#what-if") == texts.ESSAY
+    for max_tokens in (5, 100, 150, 400):
+        page.goto(f"/turns/{fork['id']}/replay?max_tokens={max_tokens}")
+        told, endings = column.inner_text(), column.locator(".endings > div").all_inner_texts()
+        ended_so = run_again(page, turn, {"max_tokens": max_tokens}, from_record=2)
+        if endings:
+            assert any(ended_so["status"] in ending.lower() for ending in endings), (max_tokens, ended_so, endings)
+        else:
+            how = re.split("[:.]", ended_so["verdict"])[0]
+            assert how in told or "Undecidable" in told, (max_tokens, how, told)
 
 
 def test_a_failure_is_not_forgotten_where_the_policy_stops_on_any_error(page: Page):
