@@ -5,19 +5,26 @@
 One event moves the machine to its next waiting or terminal state; every move is a transition with its evaluations, and
 exactly one command results. Nothing here reads a clock, a socket, an environment or chance.
 
-reasons, errors, messages     the values everything is said in
-events, commands              what goes into the machine, what comes out of it
-policy, error_policy          the numbers of a turn and what is done about its errors
-criteria                      named questions about going on, and what their answers add up to
-machine                       the transition table, the snapshot, one judge per deciding state, the reducer
-providers                     codecs: a `ChatRequest` to a vendor's wire, its bytes back to a `ChatResponse`
-replay                        verify, what-if, fork: what can be done with a recording
-merging, envelope             joining the parts of a cut answer, reading a structured one
-lint, verdict, resource       signs that a stop reason misleads, the sentence that says why a turn ended, what ran out
-why                           the same as a tree, back to the provider's own word; and at each step the roads not taken
-serial, values, wording       values to JSON and back, copies of frozen values, numbers in sentences
-schema                        a JSON Schema validator for who has `jsonschema-rs`
-fitting                       whether a value is what its annotations say
+reasons, errors, messages       the values everything is said in
+events, commands                what goes into the machine, what comes out of it
+policy, error_policy            the numbers of a turn and what is done about its errors
+criteria                        named questions about going on, and what their answers add up to
+machine                         the transition table, the snapshot, one judge per deciding state, the reducer
+providers                       codecs: a `ChatRequest` to a vendor's wire, its bytes back to a `ChatResponse`
+replay                          verify, what-if, fork: what can be done with a recording
+continuation_merge, overlaps    joining the parts of a cut answer, without what was said twice
+envelope                        reading a structured answer
+lint                            signs that a stop reason misleads
+resource                        the limit that ran out
+verdict                         the sentence that says why a turn ended; `truncation_text` and `error_text` have its
+                                phrases
+remedies                        the limits that had to be raised
+sufficient_max_tokens           when a verdict may name a number for `max_tokens`
+why                             the same as a tree, back to the provider's own word; and at each step the moves that
+                                were not taken
+serial, values, number_format   values to JSON and back, copies of frozen values, numbers in sentences
+schema                          a JSON Schema validator for who has `jsonschema-rs`
+type_check                      whether a value is what its annotations say
 """
 
 from agentcore.commands import CallModel, Command, Finish, Hold, Observation, RunTools, Wait

@@ -44,7 +44,7 @@ class ErrorType(StrEnum):
 class ProviderError:
     """A call of the model that failed, in words of ours and of the provider.
 
-    `kind` is finer than `type` (rate_limit, quota, auth, not_found, context_length, content_filter, overloaded, server,
+    `kind` is finer than `type` (rate_limit, quota, auth, not_found, context_length, content_policy, overloaded, server,
     connection, timeout, invalid_request, incomplete_stream, not_dialect, no_answer …). `retry_after` is in seconds.
     `stop_reason` is set where the error really is a stop reason (a context-length 400, for one).
     """

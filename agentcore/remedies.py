@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from agentcore.criteria.outcome import ContinuationDecision
-from agentcore.criteria.retries import TruncationCriterion
+from agentcore.criteria.evaluation import ContinuationDecision
+from agentcore.criteria.incomplete_answers import TruncationCriterion
 from agentcore.machine.snapshot import Snapshot
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, characters_spent
 

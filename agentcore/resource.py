@@ -6,7 +6,7 @@ Told by the last judgement: by the criterion that settled it, and the numbers it
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentcore.criteria.retries import APART, MAX_TOKENS, NO_RETRY, names_bounds, rounds_used
+from agentcore.criteria.incomplete_answers import APART, MAX_TOKENS, NO_RETRY, names_bounds, rounds_used
 from agentcore.errors import ErrorType
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import NormalizedStopReason, StopReason

@@ -15,7 +15,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from agentcore.argument_validation import unchecked
 from agentcore.commands import CallModel, Command, Observation
-from agentcore.criteria.outcome import ContinuationEvaluation, ContinuationOutcome
+from agentcore.criteria.evaluation import ContinuationEvaluation
+from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.errors import RecordingError
 from agentcore.events import Event, Setup
 from agentcore.machine.advance import Transition

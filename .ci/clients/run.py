@@ -20,7 +20,6 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
-HOMES = CHECKOUT / ".venv" / "clients"
 CLIENTS = ("openai", "responses", "agents", "anthropic", "gemini", "langchain", "litellm")
 SHARED = {"responses": "openai"}  #: checks of a client that has an environment already
 TOKEN = "a-token-of-sixteen-or-more"
@@ -30,9 +29,9 @@ sys.path[:0] = [str(CHECKOUT)]
 import asked  # noqa: E402
 
 
-def environment_of(name: str) -> Path:
-    """The python of a client's own environment, made if it is not there as its requirements want it."""
-    home, wanted = HOMES / name, HERE / f"requirements-{name}.txt"
+def environment_of(name: str, folder: Path = HERE) -> Path:
+    """The python of a client's own environment, made if it is not there as the folder's requirements want it."""
+    home, wanted = CHECKOUT / ".venv" / folder.name / name, folder / f"requirements-{name}.txt"
     installed = home / "installed.txt"
     if not installed.exists() or installed.read_bytes() != wanted.read_bytes():
         shutil.rmtree(home, ignore_errors=True)

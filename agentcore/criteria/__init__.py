@@ -5,19 +5,16 @@
 A criterion is a plain class with `explain(state)` (a decision, its reason, the numbers behind it) or at least
 `decide(state)` (the decision alone). All are asked, in any order; one that raises forbids.
 
-outcome    the answers, and how they are resolved
-builtin    the criteria of every turn: steps, tokens, time, finish reasons, the error policy, tool calls
-retries    those about asking again: a cut answer, a broken tool call, an envelope
-content    what a text must have to be enough, for `ResponseContentCheck`
+evaluation          one criterion's answer, with its reason
+outcome             all answers, and how they are resolved
+builtin             the criteria of every turn: steps, tokens, time, finish reasons, the error policy, tool calls; and
+                    `ResponseContentCheck`, which a policy may name
+incomplete_answers  those about asking again: a cut answer, a broken tool call, an envelope
+content             what a text must have to be enough, for `ResponseContentCheck`
 """
 
-from agentcore.criteria.outcome import (
-    ContinuationCriteria,
-    ContinuationDecision,
-    ContinuationEvaluation,
-    ContinuationOutcome,
-    Criterion,
-)
+from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
+from agentcore.criteria.outcome import ContinuationCriteria, ContinuationOutcome, Criterion
 
 __all__ = [
     "ContinuationCriteria",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from agentcore.criteria.outcome import ContinuationDecision, ContinuationEvaluation
-from agentcore.criteria.retries import NO_RETRY, EnvelopeCriterion, TruncationCriterion, names_bounds
+from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
+from agentcore.criteria.incomplete_answers import NO_RETRY, EnvelopeCriterion, TruncationCriterion, names_bounds
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State

@@ -1,92 +1,15 @@
-"""Questions about continuing, their answers, and what the answers add up to (spec: continuation-and-error-policy)."""
+"""Questions about continuing, and what the answers add up to (spec: continuation-and-error-policy)."""
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentcore.argument_validation import WrongInput, asks, required, shown
+from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.reasons import StopReason
-from agentcore.values import draft, quickly_made, replace
-
-
-class ContinuationDecision(StrEnum):
-    """One criterion's answer to whether the agent goes on."""
-
-    FORBID = "forbid"  #: must not go on; outweighs all others
-    ALLOW = "allow"  #: may go on, if somebody wants to
-    REQUEST = "request"  #: wants to go on
-    STOP = "stop"  #: AllowStop: nothing left to do, as far as this criterion knows
-
+from agentcore.values import draft, replace
 
 _GOES_ON, _STOPS, _COMPLETED = ContinuationDecision.REQUEST, ContinuationDecision.STOP, StopReason.COMPLETED
-_DEFAULT_REASON = {
-    ContinuationDecision.FORBID: "{} forbade continuation",
-    ContinuationDecision.REQUEST: "{} requested continuation",
-    ContinuationDecision.ALLOW: "{} permits continuation",
-    ContinuationDecision.STOP: "{} allows stop",
-}
-
-#: What a forbidding criterion means for the agent, where its evaluation does not say (spec: `inferStopReason`).
-_INFERRED = (
-    ("StepsLimit", StopReason.STEPS_LIMIT),
-    ("TokenUsageLimit", StopReason.TOKEN_LIMIT),
-    ("ExecutionTimeLimit", StopReason.TIME_LIMIT),
-    ("ErrorPolicy", StopReason.ERROR),
-    ("FinishReason", StopReason.FINISH_REASON),
-)
-
-
-@quickly_made
-@dataclass(frozen=True, slots=True)
-class ContinuationEvaluation:
-    """One criterion's answer, with its reason in words.
-
-    `stop_reason` is what a Forbid means for the agent (None: inferred from the criterion's name); `message` is what a
-    Request wants said to the model.
-    """
-
-    criterion: str
-    decision: ContinuationDecision  #: the answer
-    reason: str = ""
-    context: Mapping[str, Any] = field(default_factory=dict)  #: the numbers it was judged by, as JSON types
-    stop_reason: StopReason | None = None
-    message: str | None = None
-
-    @classmethod
-    def from_decision(cls, criterion: str, decision: ContinuationDecision) -> "ContinuationEvaluation":
-        """An evaluation of a criterion that gives no reason of its own."""
-        required(criterion, str, "criterion")
-        if decision not in list(_DEFAULT_REASON):
-            raise WrongInput(f"decision must be one of {', '.join(_DEFAULT_REASON)}, not {shown(decision)}.")
-        return cls(criterion, decision, _DEFAULT_REASON[decision].format(criterion))
-
-    @classmethod
-    def by(
-        cls,
-        criterion: object,
-        decision: ContinuationDecision,
-        reason: str,
-        stop: StopReason | None = None,
-        /,
-        **context: Any,
-    ) -> "ContinuationEvaluation":
-        """What this criterion says; `stop` is what its Forbid means, `context` the numbers it was judged by."""
-        return cls(type(criterion).__name__, decision, reason, context, stop)
-
-    def inferred_stop_reason(self) -> StopReason:
-        """What a Forbid of this criterion means for the agent; `guard` where nothing says."""
-        named = (reason for part, reason in _INFERRED if part in self.criterion)
-        return self.stop_reason or next(named, StopReason.GUARD)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON types: criterion, decision, reason, context."""
-        return {
-            "criterion": self.criterion,
-            "decision": self.decision.value,
-            "reason": self.reason,
-            "context": dict(self.context),
-        }
 
 
 class _ToldLater:

@@ -5,7 +5,7 @@ knows the time, the network or chance; so a replay is a loop, a fork is a kept v
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from agentcore.argument_validation import WrongInput, door, required, shown
@@ -81,6 +81,8 @@ class Step:
     transitions: tuple[Transition, ...]  #: at least one, in order
     command: Command  #: to be performed by a driver
     observed: tuple[Observation, ...] = ()  #: for operators and metrics, in order
+    #: what `advance` made it of; None where something else made it
+    origin: tuple[Snapshot, Event, Policy] | None = field(default=None, compare=False, repr=False)
 
 
 #: One move: where it leads, out of which state, why, in words, what the criteria said, what operators should see.
@@ -107,7 +109,7 @@ def advance(snapshot: Snapshot, event: Event, policy: Policy) -> Step:
         before = after
     if after.state in TERMINAL and after.end is not None:
         observed += finish.termination_observed(after, after.end.terminal_reason)
-    return Step(after, tuple(transitions), command_of(after), tuple(observed))
+    return Step(after, tuple(transitions), command_of(after), tuple(observed), (snapshot, event, policy))
 
 
 def _refuse(snapshot: object, event: object, policy: object) -> None:

@@ -6,16 +6,8 @@ from typing import Any, NamedTuple
 
 from agentcore.commands import Observation
 from agentcore.criteria.builtin import built_in
-from agentcore.criteria.outcome import (
-    ContinuationCriteria,
-    ContinuationDecision,
-    ContinuationEvaluation,
-    ContinuationOutcome,
-    Decided,
-    goes_on,
-    resolve,
-    unforbidden,
-)
+from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
+from agentcore.criteria.outcome import ContinuationCriteria, ContinuationOutcome, Decided, goes_on, resolve, unforbidden
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.policy import Policy

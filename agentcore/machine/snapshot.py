@@ -40,7 +40,7 @@ class Answer:
     """The merged text of one iteration, and which attempt said what of it."""
 
     text: str = ""
-    segments: tuple[Segment, ...] = ()  #: in order; they cover the text
+    segments: tuple[Segment, ...] = ()  #: in order; they cover the text. An attempt without text has none
 
     @property
     def without_repeats(self) -> str:

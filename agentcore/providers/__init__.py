@@ -3,13 +3,13 @@
 get_provider("openai").encode_request(request)   our request as that vendor's body
 get_provider("openai").stream_decoder()          wire bytes in any chunking back into a ChatResponse
 
-base       what a codec promises
-window     whether the context window cut an answer, by its tokens
-openai …   one package per dialect; they do not know each other (`llama` is spoken over `openai`)
-wire       what dialects share
+base            what a codec promises
+context_window  whether the context window cut an answer, by its tokens
+openai …        one package per dialect; they do not know each other (`llama` is spoken over `openai`)
+wire            what dialects share
 
-A dialect's package has its codec at its door, `request` (ours to theirs), `answer` (theirs to ours, gathered piece by
-piece, so that a stream and a whole body are read by the same rules), and `words`, its table of stop reasons, where it
+A dialect's package has its codec in `__init__`, `request` (ours to theirs), `answer` (theirs to ours, gathered piece by
+piece, so that a stream and a whole body are read by the same rules), and `stop_reasons`, its table of them, where it
 does not share the common one.
 """
 

@@ -1,17 +1,18 @@
 """What can be done with a recording: prove it, ask it, start from the middle of it.
 
-recording  a history as a value; `recording_json` is its JSON, `external_judges` what no JSON holds
-verify     the same events must give the same transitions, evaluations and commands; where two runs part
-certainty  how sure a what-if is, and what it assumes
-what_if    the recording answers the commands of a machine under another policy
-past       the recorded run once more, for what records do not hold; kept for the next what-if
-heard      its calls and tool results, by occurrence
-tape       its text, iteration by iteration, and what each stretch of it cost
-answering  what it answers to one call: a failure, the same request, or (tape_reading) what can be read off the tape
-assuming   the assumptions of a run, at the low or at the high end of their ranges
-folding    what the turn knew before and after each record
-recall     criteria and a resolver from outside, answering again what was recorded of them
-fork       the snapshot after record n, under another policy
+recording           a history as a value; `recording_json` is its JSON, `external_judges` what no JSON holds
+verify              the same events must give the same transitions, evaluations and commands; where two runs part
+certainty           how sure a what-if is, and what it assumes
+what_if             the recording answers the commands of a machine under another policy; `work_budget` bounds it
+recorded_run        the recorded run once more, for what records do not hold; kept for the next what-if
+recorded_calls      its calls and tool results, by occurrence
+answer_tape         its text, iteration by iteration, and what each stretch of it cost
+recorded_answers    what it answers to one call (`pending_call`): a failure, the same request, or what `tape_reader`
+                    reads off the tape, as `tape_answers` puts it
+assumptions         the assumptions of a run, at the low or at the high end of their ranges
+record_spans        what the turn knew before and after each record
+recorded_judgement  criteria and a resolver from outside, answering again what was recorded of them
+fork                the snapshot after record n, under another policy
 
 A re-run is a driver's work; what it starts from is a fork.
 """

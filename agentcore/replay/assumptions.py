@@ -86,5 +86,7 @@ class Assuming:
 
 def _widened(found: Assumption, before: Assumption) -> Assumption:
     """The same, with a range that holds the one before too, and the source of the wider one."""
-    wider = max(found, before, key=lambda one: one.high - one.low)
+    wider, other = (found, before) if found.high - found.low >= before.high - before.low else (before, found)
+    if wider.low <= other.low and other.high <= wider.high:
+        return wider
     return replace(wider, low=min(found.low, before.low), high=max(found.high, before.high))

@@ -9,17 +9,15 @@ from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.assumptions import NEARLY, Assuming
-from agentcore.replay.certainty import LEAST_CALLS, Assumed, Certainty, Why
+from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Why
 from agentcore.replay.recorded_calls import Asks, Heard, alike
 from agentcore.replay.recorded_run import Past
 from agentcore.sufficient_max_tokens import END_MARK
 
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 #: Why an answer may have spent more tokens than it reported.
-UNTOLD = "no call of this iteration was cut at its limit, so tokens that count towards it may be unreported"
 OTHERWISE = "an answer was cut at its limit and reported another number of tokens, so this provider counts otherwise"
 AT_ITS_END = "the end of an answer may be counted and not reported, or the other way round"
-CUT_AS_TOLD = "no truncation was recorded, so it is not known whether this provider reports one as such"
 CUT_AS_ENDED = "stored calls that used all their tokens were reported as ended"
 ENDED = "an answer that used all its tokens had ended, as its provider says, which calls other cuts by their name"
 #: Tokens that may have counted towards a cap without being reported, where nothing shows that there are none: so many

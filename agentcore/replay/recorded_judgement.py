@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.criteria.builtin import ErrorPolicyCriterion
-from agentcore.criteria.outcome import ContinuationDecision, ContinuationEvaluation
+from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.error_policy import ErrorContext
 from agentcore.errors import CoreError, ErrorType, RecordingError
 from agentcore.machine.error_context import UNRESOLVED, Unresolved

@@ -10,11 +10,12 @@ from agentcore.machine.accounting import joining
 from agentcore.machine.advance import settle
 from agentcore.machine.snapshot import Segment, Snapshot
 from agentcore.messages import TokenUsage, ToolCall
+from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.answer_tape import Tape, spoken_tokens, tape_of
 from agentcore.replay.recorded_calls import Heard, Listener, told_apart
 from agentcore.replay.recorded_judgement import as_judged
-from agentcore.replay.recording import Recording
+from agentcore.replay.recording import Record, Recording
 from agentcore.sufficient_max_tokens import writes_on
 from agentcore.usage import likely_output, unneeded
 from agentcore.values import replace
@@ -140,14 +141,11 @@ class Past:
 
 def _read(recording: Recording) -> Past:
     base, after, listener = recording.base_snapshot, [], Listener()
-    snapshot, policy = base, recording.policy
-    recalls = bool(policy.criteria) or policy.resolver is not None
+    snapshot = _begun(recording)
     for record in recording.records:
-        event = record.event
-        listener.hear(snapshot, event)
-        judging = as_judged(policy, record.transitions) if recalls else policy
-        snapshot = settle(snapshot, event, judging, signs=False)
-        after.append((event, snapshot))
+        listener.hear(snapshot, record.event)
+        snapshot = record.after(snapshot, recording.policy) or _judged(snapshot, record, recording.policy)
+        after.append((record.event, snapshot))
     heard = told_apart(listener.calls, hides=bool(base.veiled))
     calls, attempts, counted, otherwise = dict[int, list[Heard]](), dict[int, Heard](), True, False
     for one in heard:
@@ -172,6 +170,18 @@ def _read(recording: Recording) -> Past:
         max([_reasoned(one, rate) for one in heard], default=0),
         otherwise,
     )
+
+
+def _begun(recording: Recording) -> Snapshot:
+    """The snapshot that the first record was made from, where that is equal to the base, as idle ones are."""
+    step = recording.records[0].step if recording.records else None
+    made_from = step.origin[0] if step is not None and step.origin is not None else None
+    return made_from if made_from is not None and made_from == recording.base_snapshot else recording.base_snapshot
+
+
+def _judged(snapshot: Snapshot, record: Record, policy: Policy) -> Snapshot:
+    """The snapshot after a record that was read; what judges from outside says again what it said then."""
+    return settle(snapshot, record.event, as_judged(policy, record.transitions), signs=False)
 
 
 def _cut_as_told(heard: Heard) -> bool:

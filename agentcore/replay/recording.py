@@ -36,6 +36,8 @@ class Record:
     provenance: Provenance = Provenance.RECORDED  #: whether it is fact, derived from the recording, or live
     certainty: Certainty = Certainty.RECORDED  #: of a what-if's step
     assumes: tuple[Assumption, ...] = ()  #: what a what-if's step takes for granted
+    #: the step it was made from, where the machine made it here; None of one that was read
+    step: Step | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, seq: int, event: Event, step: Step, provenance: Provenance = Provenance.RECORDED) -> "Record":
@@ -47,7 +49,16 @@ class Record:
             serial.command_to_json(step.command),
             tuple([serial.observation_to_json(observation) for observation in step.observed]),
             provenance,
+            step=step,
         )
+
+    def after(self, before: Snapshot, policy: Policy) -> Snapshot | None:
+        """The snapshot after it, where the machine made it here of these very values; None where it did not."""
+        step = self.step
+        if step is None or step.origin is None:
+            return None
+        made_from, event, judged_by = step.origin
+        return step.snapshot if made_from is before and event is self.event and judged_by is policy else None
 
 
 @strict()

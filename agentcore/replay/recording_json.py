@@ -87,9 +87,10 @@ def _record_from_json(data: Mapping[str, Any]) -> Record:
         Certainty(data.get("certainty", Certainty.RECORDED)),
         tuple(serial.from_json(Assumption, assumed) for assumed in data.get("assumes", ())),
     )
-    _typed(record.event)  # which says where; a record would name the event alone
-    checked: Record = _typed(record)
-    return checked
+    if next(misfits(Record, record), None) is not None:
+        _typed(record.event)  # which says where; a record would name the event alone
+        _typed(record)
+    return record
 
 
 def _typed(value: Any) -> Any:

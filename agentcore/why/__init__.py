@@ -1,12 +1,15 @@
 """Why a turn stopped, as data: what led to its end, and at each step what else could have happened.
 
-case         one move as it is looked at: what was judged, by which numbers
-counted      the numbers of a judgement: what of each limit was used, and what more would have let it go on
-guards       the condition of every move the table allows, in words, and how near it was
-roads        the moves that were not taken
-claim        the number that a verdict names, and what it rests on
-derivation   from the end back to the provider's own word
-tree         the node the derivation is made of, and a tree as lines
+transition_case          one move as it is looked at: what was judged, by which numbers
+limit_usage              the numbers of a judgement: what of each limit was used, and what more would have let it go on
+guards                   the condition of every move the table allows, in words, and how near it was; by deciding state:
+evaluate_stop_guards     after an answer
+evaluate_error_guards    after an error
+pending_guards           where another call was judged
+alternative_transitions  the moves that were not taken
+max_tokens_claim         the number that a verdict names, and what it rests on
+derivation               from the end back to the provider's own word; `evidence` makes its nodes
+tree                     the node the derivation is made of, and a tree as lines
 
 Nothing here judges anew: it reads what was recorded, and says nothing where that does not tell.
 """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import floor
 from typing import Any
 
-from agentcore.criteria.retries import APART, CUT_BELOW_CAP, MAX_TOKENS, names_bounds
+from agentcore.criteria.incomplete_answers import APART, CUT_BELOW_CAP, MAX_TOKENS, names_bounds
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.states import State
 from agentcore.number_format import count, number

@@ -4,10 +4,10 @@ models             connections, policies and their versions, agents; `selectors`
 validation         what a connection and an agent may say, in words; `policy_validation` the same of a policy
 policies           from a stored policy and overrides to the core's `Policy`, with what the core does not have:
                    `schemas` (JSON Schema), `json_repairer` (JSON repair), `criteria` (classes of one's own)
-resolving          which policy's word counts, field by field; pure. `policy_layers` asks it for an agent's next turn
-watching           what a call runs under that is only watched; pure
-standing           which version counts since when, and where policies are attached; `policy_versions` writes it
-auditing           who changed what, kept by the database
+policy_resolution  which policy's word counts, field by field; pure. `policy_layers` asks it for an agent's next turn
+observe_policy     what a call runs under that is only watched; pure
+activation_models  which version counts since when, and where policies are attached; `policy_versions` writes it
+change_tracking    who changed what, kept by the database
 limit_fields       unit, range and meaning of each limit
 forms, admin       what a person fills in; `policy_forms` is the form of a policy, of `policy_fields`
 """

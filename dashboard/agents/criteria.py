@@ -1,7 +1,7 @@
 """A policy's own criteria: plain classes, found by dotted path in modules that `WHYSTOP_CRITERIA` lists (design §3.5).
 
-A stored criterion is `{path, kwargs?}`: a name of `BUILT_IN`, or `module.Class`, and what it is built with. It is given
-the `Snapshot` and answers by `decide(state)` or `explain(state)`, in words and numbers that JSON can hold.
+A stored criterion is `{path, kwargs?}`: a name of `POLICY_CRITERIA`, or `module.Class`, and what it is built with. It
+is given the `Snapshot` and answers by `decide(state)` or `explain(state)`, in words and numbers that JSON can hold.
 """
 
 import importlib
@@ -41,7 +41,8 @@ def response_content_check(*, message: str, min_chars: int = 0, must_contain: tu
     return ResponseContentCheck(WantsMore(min_chars, tuple(words)), message)
 
 
-BUILT_IN: Mapping[str, Callable[..., Criterion]] = {"ResponseContentCheck": response_content_check}
+#: The built-in criteria that a policy may name, by path. Those of every turn are `agentcore.criteria.builtin.built_in`.
+POLICY_CRITERIA: Mapping[str, Callable[..., Criterion]] = {"ResponseContentCheck": response_content_check}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def criterion_of(spec: CriterionSpec) -> Criterion:
         built = criterion_built(spec.path, spec.kwargs)
     except ValidationError as error:
         return FailedCriterion(name, " ".join(error.messages))
-    return built if spec.path in BUILT_IN else ExternalCriterion(name, built)
+    return built if spec.path in POLICY_CRITERIA else ExternalCriterion(name, built)
 
 
 def criteria_faults(policy: Policy) -> list[str]:
@@ -105,7 +106,7 @@ def criteria_faults(policy: Policy) -> list[str]:
 
 def criterion_built(path: str, kwargs: Mapping[str, Any]) -> Criterion:
     """Builds a criterion. Raises `ValidationError` with a sentence that names the problem."""
-    make = BUILT_IN.get(path) or _class_at(path)
+    make = POLICY_CRITERIA.get(path) or _class_at(path)
     try:
         criterion = make(**kwargs)
     except Exception as error:
@@ -119,8 +120,8 @@ def _class_at(path: str) -> Callable[..., Criterion]:
     if module not in allowed:
         modules = f"WHYSTOP_CRITERIA lists {listed(allowed)}" if allowed else "WHYSTOP_CRITERIA lists no module"
         raise ValidationError(
-            f"There is no criterion “{path}”: it is not built in ({listed(BUILT_IN)}), and {modules}; a criterion is "
-            "given as module.Class of a listed module."
+            f"There is no criterion “{path}”: it is not built in ({listed(POLICY_CRITERIA)}), and {modules}; a "
+            "criterion is given as module.Class of a listed module."
         )
     try:
         found = getattr(importlib.import_module(module), name, None)

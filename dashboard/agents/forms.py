@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from agentcore.events import Otherwise
+from agentcore.policy import LIMIT_NAMES
 from dashboard.agents import selectors
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.continuation_settings import WAYS
@@ -123,6 +124,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
 
 class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
     tools = forms.MultipleChoiceField(
+        label="Tools the agent may call",
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
@@ -158,6 +160,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
             "gateway_mode",
             "breakpoints",
         )
+        labels: ClassVar = {"max_tokens": LIMIT_NAMES["max_tokens"]}
         field_classes: ClassVar = {"envelope_schema": JsonText, "breakpoints": JsonText}
         widgets: ClassVar = {"system_prompt": forms.Textarea(attrs={"rows": 6, "class": "vLargeTextField"})}
 

@@ -1,7 +1,7 @@
 """Writes to projects' connections, policies and agents. Each raises `ValidationError` with sentences by field."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
@@ -108,39 +108,47 @@ def agent_create(
     return agent
 
 
+class PolicyFields(TypedDict, total=False):
+    """What a version of a policy says; what is left out, or None, overrides nothing."""
+
+    limits: Mapping[str, Any] | None
+    error_policy: Mapping[str, Any] | None
+    envelope: Mapping[str, Any] | None  #: `{recovery: [path]}`
+    tool_calls_on_truncation: str
+    finish_reasons: Sequence[str]  #: normalized stop reasons
+    criteria: Sequence[Mapping[str, Any]]  #: `{path, kwargs?}` each
+    retention: Mapping[str, Any] | None  #: `{keep_raw_days?}`
+
+
+_NO_OVERRIDES = PolicyFields(
+    limits={},
+    error_policy={},
+    envelope=None,
+    tool_calls_on_truncation="",
+    finish_reasons=[],
+    criteria=[],
+    retention={},
+)
+
+
 @transaction.atomic
 def policy_create(
     *,
     project: Project,
     name: str,
-    limits: Mapping[str, Any] | None = None,
-    error_policy: Mapping[str, Any] | None = None,
-    envelope: Mapping[str, Any] | None = None,
-    tool_calls_on_truncation: str = "",
-    finish_reasons: Sequence[str] = (),
-    criteria: Sequence[Mapping[str, Any]] = (),
-    retention: Mapping[str, Any] | None = None,
     created_by: "User | None" = None,
     why: str = "",
     activate: bool = True,
     backtest: "Backtest | None" = None,
+    **fields: Unpack[PolicyFields],
 ) -> PolicyVersion:
     """The first version of a new policy, or the next version of one that has this name already.
 
-    `envelope`: `{recovery: [path]}`; `finish_reasons`: normalized stop reasons; `criteria`: `{path, kwargs?}` each;
-    `retention`: `{keep_raw_days?}`.
-    It counts at once, unless `activate` is false: then it is a draft. `backtest`: one that speaks for it
+    The version counts at once, unless `activate` is false: then it is a draft. `backtest`: one that speaks for it
     (`backtest_gate`).
     """
-    said = policy_said(
-        limits={} if limits is None else limits,
-        error_policy={} if error_policy is None else error_policy,
-        envelope=envelope,
-        tool_calls_on_truncation=tool_calls_on_truncation,
-        finish_reasons=_as_list(finish_reasons),
-        criteria=_as_list(criteria),
-        retention={} if retention is None else retention,
-    )
+    given = {name: _as_list(value) for name, value in fields.items() if value is not None}
+    said = policy_said(**{**_NO_OVERRIDES, **given})
     policy, latest = _policy_locked(project, name)
     if backtest is not None and (fault := evidence_fault(backtest, said, policy)):
         more = "wait for it" if evidence_waits(backtest, said, policy) else "run it again"

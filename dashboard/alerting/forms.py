@@ -45,7 +45,8 @@ class AlertForm(forms.ModelForm):  # type: ignore[type-arg]
             "least_turns": forms.NumberInput(attrs={"min": 0}),
         }
         help_texts: ClassVar = {
-            "number": "In percent for rates, rises and falls.",
+            "number": "Percent for rates, rises and falls; seconds for latency; US dollars for the price; "
+            "otherwise a count.",
             "window_minutes": "A turn counts from its start. Choose a window longer than a turn takes.",
             "least_turns": "With fewer ended turns in the window, a rate or a change is not evaluated.",
         }

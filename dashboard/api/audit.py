@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from dashboard.api.list_pages import Page, page_of
 from dashboard.api.problems import aware
-from dashboard.api.request_base import Text
+from dashboard.api.request_base import Moment, Text
 from dashboard.audit import selectors
 
 router = Router(tags=["audit"])
@@ -56,8 +56,8 @@ class Asked(Page):
     by: Text = Field(default="", description="The user's name.", max_length=150)
     action: Text = Field(default="", description="A part of the action.", max_length=100)
     target: Text = Field(default="", description="A part of the address.", max_length=200)
-    since: datetime | None = Field(default=None, description="Done at this time or later.")
-    until: datetime | None = Field(default=None, description="Done before this time.")
+    since: Moment | None = Field(default=None, description="Done at this time or later.")
+    until: Moment | None = Field(default=None, description="Done before this time.")
 
 
 @router.get("/audit", response=EntryPage, summary="Read the audit log")

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
-from pydantic import BaseModel, Field, Strict
+from pydantic import BaseModel, Field
 
 from dashboard.accounts.selectors import token_by
 from dashboard.agents.selectors import connection_list, project_default
@@ -15,7 +15,7 @@ from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, rows_array
 from dashboard.api.name_lookup import asked_for
 from dashboard.api.problems import aware
-from dashboard.api.request_base import Body, Text
+from dashboard.api.request_base import Body, Moment, Text
 from dashboard.gateway import services
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.presenters import key_views
@@ -56,7 +56,7 @@ class NewKey(Body):
     default_connection: Text | None = Field(
         default=None, description="The connection that files and batches go to, which name no model."
     )
-    expires_at: Annotated[datetime, Strict(False)] | None = Field(default=None, description="Left out: never.")
+    expires_at: Moment | None = Field(default=None, description="Left out: never.")
     limits: KeyLimits | None = Field(default=None, description="Left out: none.")
 
 

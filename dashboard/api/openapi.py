@@ -55,7 +55,7 @@ MEANINGS: Mapping[str, str] = {
 
 
 FORMATS: Mapping[str, dict[str, Any]] = {
-    "run": {"format": "uuid"},
+    "run": {"anyOf": [{"format": "uuid"}, {"maxLength": 0}]},  # a filter that is empty is none
     **{name: {"enum": list(known)} for name, known in CHOICES.items()},
 }
 
@@ -118,11 +118,11 @@ EVENTS_PARAMETERS: list[dict[str, Any]] = [
         "name": "Last-Event-ID",
         "in": "header",
         "required": False,
-        "schema": {"type": "integer", "minimum": 0},
+        "schema": {"type": "string", "pattern": "^[0-9]{1,9}$"},
         "description": "The same, as clients of server-sent events send it when they come back; it wins.",
     },
 ]
-#: OpenAPI has no words for the events of a stream, so they stand beside the schema of the whole.
+#: The schema is that of one event. OpenAPI has no words for what the data of each kind holds, so that stands beside it.
 EVENTS_ANSWER: dict[str, Any] = {
     "description": (
         "Events: `record` with its `seq` as `id`; `draft`, the text that was added to the answer that streams, from "
@@ -130,7 +130,15 @@ EVENTS_ANSWER: dict[str, Any] = {
     ),
     "content": {
         "text/event-stream": {
-            "schema": {"type": "string"},
+            "schema": {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string", "description": "The `seq` of a record; no other event has one."},
+                    "event": {"enum": ["record", "draft", "end"]},
+                    "data": {"type": "string", "contentMediaType": "application/json"},
+                },
+                "required": ["event", "data"],
+            },
             "x-events": {
                 "record": {"$ref": "#/components/schemas/Record"},
                 "draft": {"$ref": "#/components/schemas/Draft"},

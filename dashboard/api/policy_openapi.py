@@ -4,7 +4,7 @@ from typing import Any
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.policy import SPEC_KEYS
-from dashboard.agents.criteria import BUILT_IN
+from dashboard.agents.criteria import POLICY_CRITERIA
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, LimitField, default_in_words
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, RECOVERIES, listed
 
@@ -87,7 +87,7 @@ def criterion_schema() -> dict[str, Any]:
             "path": {
                 "type": "string",
                 "description": "`module.Class` of a module that WHYSTOP_CRITERIA lists, or built in: "
-                f"{listed(BUILT_IN)}.",
+                f"{listed(POLICY_CRITERIA)}.",
             },
             "kwargs": {"type": "object", "description": "What the class is built with, by name."},
         },

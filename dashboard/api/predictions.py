@@ -86,7 +86,7 @@ class PredictionCounts(BaseModel):
     failed: int
     waiting: int = Field(description="Their turn has not ended yet.")
     nothing_predicted: int = Field(description="Undecidable, and without endings to compare with.")
-    not_compared: int = Field(description="Cancelled, interrupted, or changed by an operator.")
+    not_compared: int = Field(description="Cancelled, interrupted, changed by an operator, or answered by no provider.")
 
 
 class PredictionSummary(BaseModel):

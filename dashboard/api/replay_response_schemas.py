@@ -72,6 +72,10 @@ class Assumption(BaseModel):
     low: float
     high: float
     source: str = Field(description="Where the range comes from, in words.")
+    came_true: float | None = Field(
+        description="In our examination of providers for which this does not hold: the share of estimates that came "
+        "true, 0 to 1. Null where nine in ten or more did."
+    )
 
 
 class Step(BaseModel):

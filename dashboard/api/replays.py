@@ -65,7 +65,7 @@ def _rerun(turn: Turn, asked: replay_request_schemas.AskRerun, by: User) -> dict
     given = asked.given()
     words = RerunChanges(
         messages={message["place"]: message["text"] for message in given.get("messages", ())},
-        results={said["call_id"]: result_text(said["result"]) for said in given.get("tool_results", ())},
+        results={said.call_id: result_text(said.result) for said in asked.tool_results or ()},
         connection=given.get("connection"),
         breakpoints=given.get("breakpoints"),
     )

@@ -1,10 +1,21 @@
 """The base class of request schemas: strict types, known fields only, and text that Postgres can store."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from dashboard.api import policy_openapi
@@ -17,6 +28,13 @@ def _storable(value: Any) -> Any:
     return value
 
 
+def _written(value: Any) -> Any:
+    """A moment as text; a number could be seconds or milliseconds."""
+    if not isinstance(value, str) or value.strip().lstrip("+-").replace(".", "", 1).isdigit():
+        raise PydanticCustomError("moment", "It must be a date and time as text, such as 2030-01-31T12:00:00Z.")
+    return value
+
+
 def _text_of(value: Any) -> str:
     """All the text in a value, keys included."""
     if isinstance(value, Mapping):
@@ -26,6 +44,7 @@ def _text_of(value: Any) -> str:
 
 Text = Annotated[str, AfterValidator(_storable)]
 Id = Annotated[UUID, Field(strict=False)]  #: JSON has no UUIDs but their text
+Moment = Annotated[datetime, BeforeValidator(_written), Strict(False)]
 Object = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema({"type": "object"})]
 Limits = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_openapi.limits_schema())]
 ErrorPolicy = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_openapi.error_policy_schema())]

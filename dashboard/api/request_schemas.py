@@ -1,14 +1,24 @@
 """Request schemas. Types are strict, and an unknown field is refused with the names of the known ones."""
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AliasChoices, Field, Strict
+from pydantic import AliasChoices, Field
 
 from agentcore.policy import OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.policy_validation import listed
-from dashboard.api.request_base import Body, Criterion, Envelope, ErrorPolicy, Id, Limits, Object, Retention, Text
+from dashboard.api.request_base import (
+    Body,
+    Criterion,
+    Envelope,
+    ErrorPolicy,
+    Id,
+    Limits,
+    Moment,
+    Object,
+    Retention,
+    Text,
+)
 from dashboard.turns.breakpoints import ENTERING, KNOWN
 
 
@@ -94,7 +104,7 @@ class Activate(Body):
 
     version: int = Field(ge=1, le=2_000_000_000, examples=[2])
     why: Text | None = Field(default=None, max_length=500)
-    starts_at: Annotated[datetime, Strict(False)] | None = Field(
+    starts_at: Moment | None = Field(
         default=None, description="The start time, with its time zone. Default: now.", examples=["2030-01-31T12:00:00Z"]
     )
 

@@ -16,7 +16,7 @@ from dashboard.accounts.scopes import ALL, MEANINGS, Scope
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, rows_array
 from dashboard.api.problems import aware
-from dashboard.api.request_base import Body, Text
+from dashboard.api.request_base import Body, Moment, Text
 
 router = Router(tags=["tokens"])
 
@@ -35,7 +35,7 @@ class NewToken(Body):
         max_length=20,
         examples=[["read", "run"]],
     )
-    expires_at: Annotated[datetime, Strict(False)] | None = Field(default=None, description="Left out: never.")
+    expires_at: Moment | None = Field(default=None, description="Left out: never.")
 
 
 class Token(BaseModel):

@@ -81,7 +81,7 @@ def _as_json(one: Entry, changes: Sequence[Changed]) -> dict[str, Any]:
 
 @cache
 def _tables() -> tuple[type[Model], ...]:
-    """The models of changes that django-pghistory keeps (`agents.auditing`)."""
+    """The models of changes that django-pghistory keeps (`agents.change_tracking`)."""
     return tuple(model for model in apps.get_models() if hasattr(model, "pgh_tracked_model"))
 
 

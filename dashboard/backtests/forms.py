@@ -22,7 +22,7 @@ from dashboard.turns.models import UNFINISHED
 
 DEFAULTS, ANY, ITS_OWN = "", "", ":own"
 DAYS = (1, 7, 30, 90)
-DRAFTS_ONLY = " (its newest draft: nothing of it counts yet)"
+DRAFTS_ONLY = " (newest draft, inactive)"
 #: Limits that stand on the page; a policy says the others.
 OFFERED = ("max_continuations", "max_total_completion_tokens")
 

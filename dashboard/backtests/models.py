@@ -24,7 +24,7 @@ class Backtest(models.Model):
     policy = models.JSONField(default=dict)
     filter = models.JSONField(default=dict)  #: as the timeline's
     max_tokens = models.PositiveIntegerField(null=True)  #: of the first call; null: as each turn had it
-    #: Whose place among a turn's words the draft takes (see `layering.tried`); null: it stands alone, for all of them.
+    #: Whose place among a turn's policies the draft takes (`policy_layers.tried`); null: it stands alone, for all.
     stands_for = models.ForeignKey("agents.Policy", null=True, blank=True, on_delete=models.CASCADE, related_name="+")
     status = models.TextField(choices=Status, default=Status.QUEUED)
     total = models.PositiveIntegerField(default=0)

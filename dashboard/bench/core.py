@@ -43,10 +43,13 @@ def rows() -> Iterator[str]:
 def _all_what_ifs(repeating: Recording, lookups: Rate) -> Iterator[str]:
     """Where one end of what is assumed suffices, in look-ups too, for those depend less on the machine; and beside it
     what two ends cost: three calls, or four."""
-    yield f"The aim of {AIM:,} turns/s is about “what-if, asked first”: totals only, of a recording in memory."
+    yield f"The aim of {AIM:,} turns/s is about “what-if, asked first”: totals only, of a recording in memory, whose"
+    yield "records have the steps they were made from. One that was read is judged once more, which is told beside it."
     one, two = Policy(max_tokens=400), Policy(max_tokens=40)
     freely = list(_what_ifs("what-if", _recording(), one))
     yield from (rate.line(lookups) for rate in freely)
+    read = recording_from_json(recording_to_json(_recording()))
+    yield rate("what-if, read, asked first", "turns/s", partial(_what_if_first, read, one, trace=False)).line(lookups)
     bound = list(_what_ifs("what-if, limits bind", _recording(prefill=True), two))
     yield from (rate.line(lookups) for rate in bound)
     for what, policy, beside in (("what-if, two ends", one, freely), ("what-if, two ends, limits bind", two, bound)):

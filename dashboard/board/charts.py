@@ -12,7 +12,7 @@ from agentcore.lint import CODES
 from agentcore.reasons import NormalizedStopReason, StopReason
 from dashboard.board import measures
 from dashboard.board.measures import AGENT_STOP, LINT, MODEL_STOP, quantile
-from dashboard.board.metrics import CUT, METRICS, Metric, Sums, written
+from dashboard.board.metrics import CUT, METRICS, Metric, Sums, shown, written
 from dashboard.board.selectors import Board, Scope
 from dashboard.timeline.chart import GAP, HEIGHT, PATTERNS, TICKS, WIDTH
 
@@ -177,7 +177,7 @@ def _chart(plan: Plan, board: Board, scope: Scope) -> Chart:
         key=plan.metric.key,
         title=plan.title or plan.metric.title,
         note=plan.note,
-        whole=written(plan.metric, plan.metric.of(board.total)),
+        whole=shown(plan.metric, board.total),
         parts=tuple(_with_total(part, plan.metric, board.total) for part in plan.parts),
         bars=bars,
         tallest=written(plan.metric, tallest),

@@ -7,6 +7,8 @@ from dashboard.board import measures
 from dashboard.board.measures import quantile
 
 DOLLARS = "dollars"  #: no stored measure: tokens at list prices, added by `selectors`
+#: No stored measures either: sums of models that have no list price, and of the simulator's.
+UNPRICED, FREE = "unpriced", "free"
 Sums = Mapping[str, float]
 
 
@@ -94,6 +96,13 @@ METRICS: Mapping[str, Metric] = {
 def written(metric: Metric, value: float | None) -> str:
     """A value of the metric as pages and messages write it; a dash for none."""
     return "–" if value is None else _WRITTEN[metric.unit](value)
+
+
+def shown(metric: Metric, sums: Sums) -> str:
+    """The metric of a time as the board writes it: what has no list price does not cost nothing."""
+    if metric.key != DOLLARS or DOLLARS in sums:
+        return written(metric, metric.of(sums))
+    return "no list price" if sums.get(UNPRICED) else "free" if sums.get(FREE) else "–"
 
 
 def _number(value: float) -> str:

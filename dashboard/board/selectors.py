@@ -10,8 +10,9 @@ from typing import Any
 from django.db import connection
 
 from dashboard.agents.models import Project
+from dashboard.agents.samples import is_simulated
 from dashboard.board.measures import OTHER
-from dashboard.board.metrics import DOLLARS
+from dashboard.board.metrics import DOLLARS, FREE, UNPRICED
 from dashboard.board.models import Sum
 from dashboard.board.prices import PriceList
 from dashboard.timeline.models import ChangedMinute
@@ -78,8 +79,10 @@ class _Adding:
 
     def add(self, bucket: int, names: tuple[str, str, str], group: str, sums: dict[str, float]) -> None:
         if sums.get("input_tokens") or sums.get("output_tokens"):
-            sums[DOLLARS] = self.prices.dollars(*names, sums)
-            if not self.prices.is_known(*names):
+            if self.prices.is_known(*names):
+                sums[DOLLARS] = self.prices.dollars(*names, sums)
+            else:
+                sums[FREE if is_simulated(names[2]) else UNPRICED] = 1
                 self.unpriced.add(names[2])
         for totals in (self.buckets[bucket], self.groups[group]):
             add(totals, sums)

@@ -9,10 +9,11 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from dashboard.agents.samples import is_simulated
 from dashboard.agents.selectors import project_default
 from dashboard.board.charts import STACKS, charts_of, turns_address
 from dashboard.board.measures import OTHER
-from dashboard.board.metrics import METRICS, written
+from dashboard.board.metrics import METRICS, shown
 from dashboard.board.periods import PERIODS, USUAL, Period, named, period_of
 from dashboard.board.selectors import DIMENSIONS, Board, Scope, board_of, values_of
 from dashboard.timeline.chips import span_words
@@ -40,6 +41,7 @@ def board(request: HttpRequest) -> HttpResponse:
         "charts": charts_of(found, scope, stack=stack),
         "rows": _rows(found, scope, by),
         "columns": [metric.title for metric in METRICS.values()],
+        "unpriced": [name for name in found.unpriced if not is_simulated(name)],
         "by": by,
         "by_label": LABELS[by],
         "choices": _choices(scope, values_of(project=project)),
@@ -74,7 +76,7 @@ def _rows(found: Board, scope: Scope, by: str) -> list[dict[str, Any]]:
             "name": name,
             # The turns of `other` have names of their own, which the timeline cannot ask for all at once.
             "address": "" if name == OTHER else turns_address(_narrowed(scope, by, name), found.since, found.until),
-            "cells": [written(metric, metric.of(sums)) for metric in METRICS.values()],
+            "cells": [shown(metric, sums) for metric in METRICS.values()],
         }
         for name, sums in found.groups
     ]

@@ -13,12 +13,14 @@ from .values import Json, Overrides, read_as
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A range that an estimate takes for granted, and where it comes from. The unit is that of its name."""
+    """A range that an estimate takes for granted, and where it comes from. The unit is that of its name. `came_true`:
+    the share of estimates that came true where it does not hold, 0 to 1; None where nine in ten or more did."""
 
     name: str
     low: float
     high: float
     source: str
+    came_true: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

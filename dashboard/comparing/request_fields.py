@@ -52,7 +52,7 @@ def _asked(turn: Turn, shown: RecordingView) -> dict[str, str]:
         "agent": turn.agent_name,
         "provider": turn.provider,
         "model": turn.model,
-        "max_tokens": str(turn.max_tokens),
+        "max_tokens": _written(turn.max_tokens),
         "system_prompt": setup.system_prompt if setup else "",
         "tools": _names(setup.tools) if setup else "",
         "envelope_schema": _written(setup.envelope_schema) if setup and setup.envelope_schema else UNSET,
@@ -75,4 +75,6 @@ def _flat(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str
 def _written(value: Any) -> str:
     if value is None or value == []:
         return UNSET
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,10 +1,10 @@
 """Conversations: turns with one agent, one after another, each told what was said in the turns before it.
 
-models      a conversation, and its own token budget
-line        whose turn it is: the database decides, under the conversation's lock
-history     what a turn is told of those before it (docs/how-to/conversations.md)
-selectors   conversations and their turns; services make them and set their budgets
-showing     a conversation as its page shows it, part by part
-consumers   the page's socket: sends the parts that changed
-views       `/agents/<name>/live`
+models              a conversation, and its own token budget
+conversation_queue  whose turn it is: the database decides, under the conversation's lock
+history             what a turn is told of those before it (docs/how-to/conversations.md)
+selectors           conversations and their turns; services make them and set their budgets
+page_context        a conversation as its page shows it, part by part
+consumers           the page's socket: sends the parts that changed
+views               `/agents/<name>/live`
 """

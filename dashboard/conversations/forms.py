@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.models import Agent
 from dashboard.agents.validation import max_tokens_within
 from dashboard.conversations.models import Conversation
@@ -21,7 +22,7 @@ class PromptForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 2, "placeholder": "What should it do?", "enterkeyhint": "send"}),
     )
     max_tokens = forms.IntegerField(
-        label="max_tokens",
+        label=LIMIT_NAMES["max_tokens"],
         required=False,
         error_messages={"invalid": "max_tokens must be a whole number of tokens."},
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),

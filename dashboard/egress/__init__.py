@@ -1,11 +1,11 @@
 """Where Whystop may call, and which keys it may send there.
 
-rules       `WHYSTOP_EGRESS`: which addresses may be connected to
-addresses   what kind of address one is, also where it is written inside another
-proxies     the proxy of the environment for an address
-checking    an address that was resolved, or a name that a proxy will resolve, judged by the rules
-keys        `WHYSTOP_KEY_NAMES`: which variables hold keys, and to which hosts each may go
-vendors     the hosts of well-known vendors, to which their keys go where the list says nothing else
+rules          `WHYSTOP_EGRESS`: which addresses may be connected to
+addresses      what kind of address one is, also where it is written inside another
+proxies        the proxy of the environment for an address
+address_check  an address that was resolved, or a name that a proxy will resolve, judged by the rules
+keys           `WHYSTOP_KEY_NAMES`: which variables hold keys, and to which hosts each may go
+vendor_keys    the hosts of well-known vendors, to which their keys go where the list says nothing else
 
 Every client of ours asks here: the transport of model calls (`dashboard.live.transport`) and that of MCP servers
 (`dashboard.tools.mcp`). Both judge the very address that they then connect to.

@@ -1,9 +1,9 @@
 """Turns of any filter as one file, written while it is sent.
 
-columns    what a turn and an attempt have in a file, with Parquet's types
-reading    the turns of a filter with their attempts, a few at a time
-jsonl      one line of JSON a turn
-parquet    one row a turn, its attempts as a list of it
-formats    the formats by name
-streaming  a file sent piece by piece, by pages and the API
+columns             what a turn and an attempt have in a file, with Parquet's types
+turn_rows           the turns of a filter with their attempts, a few at a time
+jsonl               one line of JSON a turn
+parquet             one row a turn, its attempts as a list of it
+formats             the formats by name
+streaming_response  a file sent piece by piece, by pages and the API
 """

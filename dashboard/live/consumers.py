@@ -13,12 +13,12 @@ from dashboard.live.notifications import turn_group
 from dashboard.live.scenes import PACE, Scene
 from dashboard.live.selectors import refused_of, waiting_words
 from dashboard.turns import history, selectors
+from dashboard.turns.draft_answer import DraftAnswer, draft_shown
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.turn_view import DraftAnswer, draft_shown
 from dashboard.turns.views import turn_context
 
 #: The parts of a turn's page that change while it runs.
-TURN_PARTS = ("_head", "_machine", "_answer", "_moments", "_attempts", "_deck", "_operate", "_break")
+TURN_PARTS = ("_head", "_machine", "_answer", "_moments", "_attempts", "_deck", "_operate", "_breakpoint_dialog")
 SLOW_DRAFT = 60_000  #: characters of a draft that are pushed in one `PACE`; longer ones are pushed less often
 
 
@@ -140,7 +140,7 @@ def _refused_fragment(signals: Sequence[Signal]) -> str:
 def _draft_fragment(turn: Turn, draft: DraftAnswer) -> str:
     """Its text, and how many tokens the turn has so far."""
     context = {"draft": draft, "turn": turn, "tokens_out": turn.output_tokens + draft.tokens, "oob_draft": True}
-    return "".join(render_to_string(f"turns/{part}.html", context) for part in ("_draft", "_out"))
+    return "".join(render_to_string(f"turns/{part}.html", context) for part in ("_draft", "_tokens_out"))
 
 
 def seq_of(given: QueryDict) -> int:

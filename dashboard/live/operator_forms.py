@@ -12,6 +12,7 @@ from agentcore.error_policy import PRESETS
 from agentcore.machine.pending_tool_calls import pending_calls
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Role, ToolCall
+from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words
 from dashboard.agents.policy_validation import limit_clean
 from dashboard.agents.strict_json import read_strictly
@@ -53,7 +54,7 @@ class OperateForm(forms.Form):
         choices=[AS_IT_IS, *((name, name.replace("_", " ")) for name in PRESETS)],
     )
     max_tokens = forms.IntegerField(
-        label="max_tokens",
+        label=LIMIT_NAMES["max_tokens"],
         required=False,
         help_text="The most output tokens of one call.",
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),

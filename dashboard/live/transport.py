@@ -16,10 +16,10 @@ from yarl import URL
 from dashboard.egress.address_check import refusal_by_proxy
 from dashboard.egress.proxies import proxy_for
 from dashboard.live.connection_pool import ConnectionPool, Refused, asked_again
+from dashboard.live.framing_watch import FramingWatch
 
 CONNECT_TIMEOUT = 10.0  #: seconds
 AFTER_ITS_END = 2.0  #: seconds that a server is listened to which does not close behind the end of its answer
-LOOK_SECONDS = 0.5  #: between two looks whether a body that is waited for can still come
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 #: Of an answer that is sent compressed although nobody asked for that, which costs its sender next to nothing;
 MAX_UNPACKED_BYTES = 512 * 1024
@@ -137,7 +137,7 @@ class Transport:
                 async with await self._answer(method, url, headers, body) as answer:
                     yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
                     received = 0
-                    with _FramingWatch(answer):
+                    with FramingWatch(answer):
                         while chunk := await _read(answer, CHUNK_BYTES if received else FIRST_BYTES, ended):
                             received += len(chunk)
                             _check_size(received, answer)
@@ -236,41 +236,6 @@ def _failed(url: str, error: Exception) -> TransportError:
 
 def _refused(url: str, why: str) -> TransportError:
     return TransportError(f"{_host(url)} may not be called: {why}.", refused=True)
-
-
-class _FramingWatch:
-    """Ends the wait for a body whose framing broke; for one answer, while its body is read.
-
-    aiohttp (3.14) closes the connection when a chunk's length in the middle of a body is no number, and tells the
-    connection but not its body: who reads that waits for ever, for the timeout on silence ends with the connection. So
-    somebody looks whether the connection is gone while the body still waits.
-    """
-
-    def __init__(self, answer: aiohttp.ClientResponse) -> None:
-        self._content = answer.content
-        connection = answer.connection  # gone already where the whole answer came at once
-        self._protocol = connection.protocol if connection is not None else None
-        self._timer: asyncio.TimerHandle | None = None
-
-    def __enter__(self) -> None:
-        if self._protocol is not None:
-            self._look_later()
-
-    def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _look_later(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
-
-    def _look(self) -> None:
-        content, protocol = self._content, self._protocol
-        if content.is_eof() or content.exception() is not None or protocol is None:
-            return
-        if protocol.transport is None:
-            content.set_exception(aiohttp.ClientPayloadError("the connection is gone, and its body has no end"))
-        else:
-            self._look_later()
 
 
 def _verdict(error: Exception) -> str:

@@ -1,13 +1,17 @@
 """Where every number of a turn comes from, who set it, what it cost, and trying another beside the real one.
 
-sources            each field of a policy with its value and whose word that is, for a turn that ran and one to come
-stops, stopped     which field of a policy ended a turn; `stop_fields` is pure
-settings           who set a field to what it is, when and why
-ledger             the same of all that stopped turns, with what it cost
-overview, diff     policies and versions as their pages show them
-trail              who did what
-filing             policies as one file, out and in
-shadowing          a draft judged over live turns; `models`, `services` and `selectors` are shadows and verdicts
-words              fields and values in English
-views, acting      pages to look at, and what may be done on them
+field_sources                 each field of a policy with its value and whose word that is, for a turn that ran and one
+                              to come
+stop_fields, stop_setting     which field of a policy ended a turn, and who had set it so; `stop_fields` is pure
+stop_explanation              the derivation of a turn, with whose word each part of it was
+field_settings                who set a field to what it is, when and why; `operator_overrides` what operators set in
+                              turns that ran
+ledger, ledger_lines          the same of all that stopped turns, with what it cost
+overview, diff                policies and versions as their pages show them
+audit_log, configuration_log  who did what: to policies, to agents and connections
+policy_file, policy_import    policies as one file, out and in
+shadow_evaluation             a draft judged over live turns; `models`, `services` and `selectors` are shadows and
+                              verdicts
+field_text                    fields and values in English
+views, policy_actions         pages to look at, and what may be done on them
 """

@@ -19,7 +19,7 @@ class OperatorChange:
     by: str
 
 
-#: By turn and the field's name (of `resolving.FIELDS`).
+#: By turn and the field's name (of `policy_resolution.FIELDS`).
 Changes = Mapping[tuple[UUID, str], OperatorChange]
 
 

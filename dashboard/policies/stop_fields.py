@@ -52,7 +52,7 @@ def clause_of(
     resolved_by: str = "",
     resource: str | None = None,
 ) -> str | None:
-    """The field (of `resolving.FIELDS`) whose word ended the turn; None where none did.
+    """The field (of `policy_resolution.FIELDS`) whose word ended the turn; None where none did.
 
     `resolved_by`: the criterion that settled the last judgement, needed where the terminal reason is one of `ASKED`.
     `resource`: the limit that ran out, where that is known; it decides.

@@ -9,11 +9,15 @@ drops with their holder, a server that outlived its users is adopted, a server t
 files, and a cluster that was only half made is made again. It listens on a unix socket in a folder closed to others,
 on no network address, and lets in the user that started it, the folder's owner and root.
 
-errors.py     what can go wrong, as sentences        account.py     which user runs it
-binaries.py   where its programs are                 places.py      which folders it lives in
-locks.py      locks between processes                cluster.py     making a cluster
-processes.py  whose pid is it                        postmaster.py  starting and stopping the server
-access.py     who may connect
+errors      what can go wrong, as sentences
+os_account  which user runs it
+binaries    where its programs are
+paths       which folders it lives in
+locks       locks between processes
+cluster     making a cluster
+processes   whose pid is it
+postmaster  starting and stopping the server
+access      who may connect
 """
 
 import os

@@ -25,6 +25,7 @@ from dashboard.predictions.trials import Trial
 from dashboard.turns.models import UNFINISHED, Turn
 
 LOOK_SECONDS = 0.1
+UNANSWERED = 3  #: turns in a row whose calls all failed; then it stops, for the others would fail too
 
 
 class ProgressSink(Protocol):
@@ -44,6 +45,7 @@ class CalibrationLoop:
     telling: ProgressSink
     stop: asyncio.Event
     over: str = ""
+    failing: list[Prediction] = field(default_factory=list)  #: the last ones in a row that got no answer
     unchecked: list[UUID] = field(default_factory=list)  #: predictions whose check did not fit into the budget
 
     async def run(self) -> None:
@@ -82,9 +84,15 @@ class CalibrationLoop:
         found = await in_database(self._checkable, prediction)
         if found is not None and not await self._ended(found.id):
             return "stopped"
+        if prediction.compared_at is not None and found is None:
+            return ""  # told by an earlier run
         now, used = await in_database(self._found, prediction)
         self.telling.compared(place, trial, now, used)
-        return ""
+        self.failing = [*self.failing, now] if now.not_compared == Prediction.NotCompared.UNANSWERED else []
+        if len(self.failing) < UNANSWERED:
+            return ""
+        await in_database(calibration_state.trials_forget, self.failing)
+        return "unanswered"
 
     def _begun(self, place: int, trial: Trial) -> Prediction | None:
         """The trial's prediction, begun now or before; None where it does not fit into the budget."""
@@ -111,7 +119,8 @@ class CalibrationLoop:
         return calibration_state.check_begin(calibration=self.calibration, prediction=now)
 
     def _found(self, prediction: Prediction) -> tuple[Prediction, Used]:
-        return Prediction.objects.get(id=prediction.id), calibration_state.used_by(self.calibration)
+        now = Prediction.objects.select_related("child").get(id=prediction.id)
+        return now, calibration_state.used_by(self.calibration)
 
     async def _ended(self, turn_id: UUID) -> bool:
         """Wait until a turn has ended and its prediction is compared; False where this process is told to stop."""

@@ -6,7 +6,7 @@ where it was. A turn is begun only if the most that it may use is left of the bu
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -129,6 +129,17 @@ def trial_begin(
         # Another process that goes on with the same calibration was first.
         pass
     return calibration.predictions.get(place=place)
+
+
+def trials_forget(predictions: Iterable[Prediction]) -> None:
+    """Detach these from their calibration, which runs them again when it is continued."""
+    Prediction.objects.filter(id__in=[prediction.id for prediction in predictions]).update(calibration=None)
+
+
+def calibration_withdraw(*, calibration: Calibration) -> None:
+    """Drop the plan of one that has begun no turn, so that the same words make a new plan."""
+    if not calibration.predictions.exists():
+        calibration.delete()
 
 
 def check_bound(prediction: Prediction) -> UsageBound:

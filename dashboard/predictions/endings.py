@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agentcore.events import Event, Interrupted, ModelFailed, OperatorActed, OperatorAction
+from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded, OperatorActed, OperatorAction
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, Recording
 from dashboard.turns.fields import storable_text
@@ -88,6 +88,17 @@ def claims_text(certainty: Certainty) -> bool:
 
 def failures_of(events: Iterable[Event]) -> int:
     return sum(isinstance(event, ModelFailed) for event in events)
+
+
+def was_unanswered(events: Iterable[Event]) -> bool:
+    """Whether every call failed, and none because the provider refused the request: such a turn tests no limits."""
+    came = [event for event in events if isinstance(event, ModelResponded | ModelFailed)]
+    return bool(came) and all(isinstance(event, ModelFailed) and _outage(event) for event in came)
+
+
+def _outage(failed: ModelFailed) -> bool:
+    error = failed.error
+    return failed.partial is None and error.stop_reason is None and error.kind != "invalid_request"
 
 
 def was_taken_over(events: Iterable[Event]) -> bool:

@@ -62,6 +62,7 @@ class Prediction(models.Model):
         CANCELLED = "cancelled"
         INTERRUPTED = "interrupted"  #: it could not go on, or a call was given again after its worker was gone
         OPERATOR = "operator"  #: an operator changed something while it ran
+        UNANSWERED = "unanswered"  #: the provider answered none of its calls, but would have by the prediction
         NOTHING_PREDICTED = "nothing_predicted"  #: undecidable, and no ending was reached from either end
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

@@ -13,7 +13,7 @@ from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from dashboard.inbox.models import Notice
 from dashboard.inbox.services import notice_put
-from dashboard.predictions.endings import Ending, was_changed, was_taken_over
+from dashboard.predictions.endings import Ending, was_changed, was_taken_over, was_unanswered
 from dashboard.predictions.failure_check import CLAIMING
 from dashboard.predictions.models import Prediction
 from dashboard.turns.models import UNFINISHED, Turn
@@ -71,7 +71,10 @@ def _why_not(prediction: Prediction, child: Turn, events: list[Event]) -> str:
         return NotCompared.INTERRUPTED
     if was_changed(events):
         return NotCompared.OPERATOR
-    return "" if prediction.endings else NotCompared.NOTHING_PREDICTED
+    if not prediction.endings:
+        return NotCompared.NOTHING_PREDICTED
+    answered = all(ending["failures"] < ending["attempts"] for ending in prediction.endings)
+    return NotCompared.UNANSWERED if answered and was_unanswered(events) else ""
 
 
 def _judge(prediction: Prediction, actual: Ending) -> None:

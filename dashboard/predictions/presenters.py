@@ -14,7 +14,7 @@ from dashboard.predictions.failure_check import CLAIMING, may_be_checked
 from dashboard.predictions.models import Prediction
 from dashboard.predictions.selectors import ModelRecord, Tally, predictions_of, record_by_model, with_turns
 from dashboard.replay.lineage import changes
-from dashboard.turns.certainty_text import assumption_in_words
+from dashboard.turns.certainty_text import assumption_and_share
 
 LISTED = 50  #: failed predictions of each kind
 
@@ -133,7 +133,7 @@ def _failed(project: Project, *certainties: str) -> tuple[FailedPrediction, ...]
 
 def _in_words(assumption: Mapping[str, Any]) -> str:
     name, low, high = Assumed(assumption["name"]), assumption["low"], assumption["high"]
-    return assumption_in_words(Assumption(name, low, high, assumption["source"]))
+    return assumption_and_share(Assumption(name, low, high, assumption["source"]))
 
 
 def told(prediction: Prediction) -> dict[str, Any]:

@@ -31,6 +31,7 @@ NOT_COMPARED: Mapping[str, str] = {
     Prediction.NotCompared.CANCELLED: "cancelled",
     Prediction.NotCompared.INTERRUPTED: "interrupted",
     Prediction.NotCompared.OPERATOR: "changed by an operator",
+    Prediction.NotCompared.UNANSWERED: "the provider answered no call",
     Prediction.NotCompared.NOTHING_PREDICTED: "no ending was predicted",
 }
 #: The predictions of a certainty, as the subject of a sentence.

@@ -36,7 +36,7 @@ class Tally:
     failed: int = 0
     waiting: int = 0  #: for their turn to end
     nothing: int = 0  #: undecidable, with no ending predicted
-    apart: int = 0  #: not compared: cancelled, interrupted, or changed by an operator
+    apart: int = 0  #: not compared: cancelled, interrupted, changed by an operator, or not answered
 
     @property
     def compared(self) -> int:

@@ -1,6 +1,6 @@
 """Output of `manage.py calibrate`: the plan, each turn as it ends, and the summary."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, TextIO
 
@@ -13,16 +13,19 @@ from dashboard.predictions.trials import Trial
 from dashboard.prices.templatetags.prices import dollars_in_words
 
 UNPRICED = "price not known"
+AGAIN = "To continue, run the command again with the same options"
 OVER = {
-    "budget": "Stopped: the next turn could exceed the budget. Started again with a larger one, it goes on from here.",
-    "stopped": "Stopped. Started again by the same words, it goes on from here.",
+    "budget": f"Stopped: the next re-run could exceed the budget. {AGAIN} and a larger budget.",
+    "stopped": f"Stopped. {AGAIN}.",
+    "unanswered": f"Stopped: the provider answered no call of the last re-runs. {AGAIN} once it answers.",
 }
 
 
 def plan_lines(calibration: Calibration, *, resumed: bool, used: Used, budget: Budget) -> Iterable[str]:
     """Before the first call: what is asked, what that may cost at most, and within which budget."""
     trials = trials_of(calibration)
-    begun = calibration.predictions.filter(place__isnull=False).count()
+    places = set(calibration.predictions.filter(place__isnull=False).values_list("place", flat=True))
+    begun = len(places)
     turns = len({trial.turn for trial in trials})
     yield f"{_counted(len(trials), 're-run')} of {_counted(turns, 'stored turn')} under other limits."
     certainties = [f"{word} {sum(trial.certainty == word for trial in trials)}" for word in Certainty]
@@ -30,13 +33,13 @@ def plan_lines(calibration: Calibration, *, resumed: bool, used: Used, budget: B
     for why, count in calibration.skipped.items():
         yield f"Left out {count:,}: {why}."
     if resumed:
-        yield f"Goes on with an earlier run: {begun} of {len(trials)} were begun, {used_words(used)}."
-    yield f"At most {_most(trials[begun:])}, if every call is made that the limits allow and is as long as it may be."
-    yield f"Budget: {budget_words(budget)}. No turn is begun that could exceed it."
+        yield f"Continues an earlier run: {begun} of {len(trials)} re-runs were started, {used_words(used)}."
+    yield f"Maximum: {_most(trials, places)}, if every call that the limits allow is made and reaches its cap."
+    yield f"Budget: {budget_words(budget)}. No re-run starts that could exceed it."
 
 
-def _most(trials: Sequence[Trial]) -> str:
-    bounds = [trial.bound for trial in trials]
+def _most(trials: Sequence[Trial], begun: Container[int | None]) -> str:
+    bounds = [trial.bound for place, trial in enumerate(trials) if place not in begun]
     known = [bound.dollars for bound in bounds if bound.dollars is not None]
     priced = dollars_in_words(sum(known, Decimal(0))) + " at list prices" if len(known) == len(bounds) else UNPRICED
     return f"{sum(bound.tokens for bound in bounds):,} tokens ({priced})"
@@ -81,10 +84,16 @@ def limits_words(overrides: dict[str, Any]) -> str:
 
 def _came(prediction: Prediction) -> str:
     if prediction.not_compared:
-        return f"not compared ({record_text.NOT_COMPARED[prediction.not_compared]})"
+        return f"not compared ({_why_not(prediction)})"
     if prediction.came_true:
         return "came true" if len(prediction.endings) == 1 else "ended in one of the two predicted ways"
     return f"failed ({'; '.join(map(record_text.difference_words, prediction.differences))})"
+
+
+def _why_not(prediction: Prediction) -> str:
+    why = record_text.NOT_COMPARED[prediction.not_compared]
+    said = prediction.child.error_message if prediction.not_compared == Prediction.NotCompared.UNANSWERED else ""
+    return f"{why}: {said.rstrip('.')}" if said else why
 
 
 def table_lines(calibration: Calibration) -> Iterable[str]:

@@ -125,7 +125,9 @@ def _trials(turn: Turn, values: Values, left_out: Counter[str]) -> Iterator[Tria
         found = ask(overrides)
         if _is_its_own(turn, overrides):
             left_out[SAME] += 1
-        elif found is None or (found.certainty is Certainty.UNDECIDABLE and not found.endings and not values.by_hand):
+        elif isinstance(found, str):
+            left_out[f"values that cannot be tried ({found.rstrip('.')})"] += 1
+        elif found.certainty is Certainty.UNDECIDABLE and not found.endings and not values.by_hand:
             left_out[UNDECIDABLE] += 1
         else:
             bound = asdict(usage_bound(turn, overrides))
@@ -140,18 +142,17 @@ def _is_its_own(turn: Turn, overrides: Overrides) -> bool:
     return own_tokens and all(getattr(limits, name) == value for name, value in said.items())
 
 
-Ask = Callable[[Overrides], WhatIf | None]
+Ask = Callable[[Overrides], WhatIf | str]
 
 
 def _asking(recording: Recording, turn: Turn) -> Ask:
-    """What the recording says under some overrides; None where they cannot be, or it cannot be judged."""
+    """What the recording says under some overrides; a sentence where they cannot be, or it cannot be judged."""
 
-    def ask(overrides: Overrides) -> WhatIf | None:
+    def ask(overrides: Overrides) -> WhatIf | str:
         try:
-            found = what_if_under(recording, turn, overrides).recording
-        except ValidationError:
-            return None
-        return found if isinstance(found, WhatIf) else None
+            return what_if_under(recording, turn, overrides).recording
+        except ValidationError as error:
+            return " ".join(error.messages)
 
     return ask
 
@@ -167,7 +168,7 @@ def _chosen(turn: Turn, ask: Ask, most: int) -> list[Overrides]:
 def _boundaries(turn: Turn, ask: Ask) -> Iterator[int]:
     def answer(value: int) -> tuple[Any, ...]:
         found = ask({"max_tokens": value})
-        if found is None or found.final is None:
+        if isinstance(found, str) or found.final is None:
             return (None,)
         end = found.final.end
         return found.certainty, None if end is None else (end.status, end.terminal_reason)

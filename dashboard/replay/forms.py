@@ -8,13 +8,14 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
-from agentcore.policy import OnTruncation, Policy
+from agentcore.policy import LIMIT_NAMES, OnTruncation, Policy
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.policies import error_policy_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, error_policy_warning
 from dashboard.replay.limit_controls import FIRST, LimitControl, Number
 
 HANDLING = ("preset", "max_retries", *HANDLING_KEYS)
+PLACEHOLDER = 8  #: characters that a number's field has room for
 TRUNCATION = "tool_calls_on_truncation"
 NONE = "no_"  #: before a limit's name: it is taken away
 NAMES = ("max_tokens", *LIMIT_FIELDS, *(NONE + name for name in LIMIT_FIELDS), *HANDLING, TRUNCATION)
@@ -147,7 +148,7 @@ def _number_field(dial: LimitControl) -> forms.Field:
 
 def _retries(policy: ErrorPolicy) -> forms.Field:
     return forms.IntegerField(
-        label="max retries",
+        label=LIMIT_NAMES["max_retries"],
         required=False,
         min_value=0,
         error_messages={
@@ -178,6 +179,7 @@ def _preset_of(policy: ErrorPolicy) -> str:
 
 
 def _placeholder(dial: LimitControl) -> str:
-    return (
-        dial.unset or "" if dial.recorded is None else f"{dial.recorded:g}" if not dial.whole else f"{dial.recorded:,}"
-    )
+    """The recorded value; what no value means stands beside the field, where it is too long for it."""
+    if dial.recorded is None:
+        return dial.unset if len(dial.unset) <= PLACEHOLDER else ""
+    return f"{dial.recorded:,}" if dial.whole else f"{dial.recorded:g}"

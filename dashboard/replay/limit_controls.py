@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agentcore.policy import Policy
+from agentcore.policy import LIMIT_NAMES, Policy
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.turns.models import Turn
 
@@ -37,7 +37,7 @@ class LimitControl:
 def limit_controls_of(turn: Turn, policy: Policy) -> tuple[LimitControl, ...]:
     """max_tokens and every limit; sliders reach well beyond what was recorded, and numbers typed in may go further."""
     used = max(int(turn.output_tokens), turn.max_tokens)
-    first = LimitControl("max_tokens", "max_tokens", "tokens per call", turn.max_tokens, 1, 4 * used)
+    first = LimitControl("max_tokens", LIMIT_NAMES["max_tokens"], "tokens per call", turn.max_tokens, 1, 4 * used)
     return (first, *(_limit_dial(name, policy, turn, used) for name in LIMIT_FIELDS))
 
 
@@ -58,4 +58,4 @@ def _limit_dial(name: str, policy: Policy, turn: Turn, used: int) -> LimitContro
     unset = "" if recorded is not None and known.unset is None else (known.unset or "").replace("the first ", "")
     slides_to = min(known.maximum, max(reaches[name], 2 * (recorded or 0) if recorded and recorded < 1_000 else 0))
     unit = known.unit if name == "truncation_budget_multiplier" else f"{known.unit} per turn"
-    return LimitControl(name, known.label.lower(), unit, recorded, least, slides_to, unset, known.whole)
+    return LimitControl(name, known.label, unit, recorded, least, slides_to, unset, known.whole)

@@ -16,10 +16,11 @@ from dashboard.prices.selectors import recording_price, turn_rate
 from dashboard.replay.divergence_text import parting_words, reach_words
 from dashboard.replay.services import WhatIf, turn_what_if
 from dashboard.turns.certainty_text import why_in_words
+from dashboard.turns.draft_answer import DraftAnswer, draft_shown
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.status_text import status_text
-from dashboard.turns.turn_view import DraftAnswer, RecordingView, draft_shown, recording_view
+from dashboard.turns.turn_view import RecordingView, recording_view
 from dashboard.turns.verdict_lead import VerdictLead, verdict_lead
 from dashboard.turns.verdicts import verdict_now
 from dashboard.turns.waterfall import LENGTH, Bar

@@ -1,7 +1,7 @@
 """Runs: calls that go on from one another's answers, known from what they say (`dashboard.turns.run_keys`).
 
-linking    finds the run of turns that were stored before there were runs, or out of order
-selectors  runs as they are listed and told
-path       the calls of a run as one path with branches, and what each added
-showing    what the page of a run is rendered from
+run_links     finds the run of turns that were stored before there were runs, or out of order
+selectors     runs as they are listed and told
+run_path      the calls of a run as one path with branches; `call_additions` is what each added
+page_context  what the page of a run is rendered from
 """

@@ -143,7 +143,7 @@ def config_of(application: Application, census: ConnectionCensus | None = None) 
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # `guarding.arriving` reads them; uvicorn would believe any program on this machine
+        proxy_headers=False,  # `request_guard.client_identity` does; uvicorn would believe any program on this machine
         timeout_graceful_shutdown=_GRACE,
         # Compressing again for each viewer takes more than everything else of a push (docs/explanation/performance.md).
         ws_per_message_deflate=False,

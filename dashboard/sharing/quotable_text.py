@@ -20,12 +20,12 @@ from agentcore.events import (
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Message
 from agentcore.replay import Recording
-from dashboard.agents.criteria import BUILT_IN, RESERVED
+from dashboard.agents.criteria import POLICY_CRITERIA, RESERVED
 from dashboard.tools.selectors import tools_offered
 from dashboard.turns.fields import storable_text
 from dashboard.turns.models import Turn
 
-TOLD_BY_US = frozenset({*RESERVED, *(name.rpartition(".")[2] for name in BUILT_IN)})
+TOLD_BY_US = frozenset({*RESERVED, *(name.rpartition(".")[2] for name in POLICY_CRITERIA)})
 WORD = re.compile(r"[\w.:/-]{1,64}")
 MIN_QUOTED = 3  #: characters; what is shorter says nothing, and would be found inside any word
 

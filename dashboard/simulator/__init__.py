@@ -1,18 +1,15 @@
 """The simulator: an HTTP provider that speaks every vendor's dialect, whose models behave by their names.
 
 Theory of operation. Nothing is kept between requests: a module of `dialects` reads a request into what is
-`request_values`, and
-what the conversation already holds tells how far the model has come. A model is a row of the table in `behaviours`,
-which knows no dialect and gives a script: a text of `texts` or `endless_text`, calls, and an ending. `script_player`
-turns the
-script into pieces of one token each, goes on where the last answer was cut, and stops when the budget is spent. The
-dialect's table has its word for each ending, its wire renders the pieces as one body or as a stream; an ending that it
-has no word for becomes the error its vendor would send. `delivery` keeps the model's pace, `http_exchange` is the HTTP
-side,
-`app` brings them together. `cut_calls` has the forms of a cut tool call. `servers` has the models that do what real
-servers do beside answering: echo a prefill or refuse it, close a connection they promised to keep, begin a JSON grammar
-anew, leave out the token counts. `scripts` is the exception: models whose answers somebody writes down call by call,
-and who remember their calls (docs/reference/conformance-seam.md).
+`request_values`, and what the conversation already holds tells how far the model has come. A model is a row of the
+table in `behaviours`, which knows no dialect and gives a script: a text of `texts` or `endless_text`, calls, and an
+ending. `script_player` turns the script into pieces of one token each, goes on where the last answer was cut, and stops
+when the budget is spent. The dialect's table has its word for each ending, its wire renders the pieces as one body or
+as a stream; an ending that it has no word for becomes the error its vendor would send. `delivery` keeps the model's
+pace, `http_exchange` is the HTTP side, `app` brings them together. `cut_calls` has the forms of a cut tool call.
+`servers` has the models that do what real servers do beside answering: echo a prefill or refuse it, close a connection
+they promised to keep, begin a JSON grammar anew, leave out the token counts. `scripts` is the exception: models whose
+answers somebody writes down call by call, and who remember their calls (docs/reference/conformance-seam.md).
 
 | dialect            | address                                                      |
 |--------------------|--------------------------------------------------------------|

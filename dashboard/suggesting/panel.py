@@ -76,12 +76,12 @@ class Panel:
 
     @property
     def now(self) -> str:
-        """`max_tokens 60`: the setting that stood, and stopped the turn."""
+        """`Max tokens per call (max_tokens 60)`: the setting that stood, and stopped the turn."""
         forbade = (self.suggestion.together or {}).get("error_policy")
         if forbade:
             return ", ".join(f"{key} stop" for key in forbade)
         stood = self.suggestion.recorded
-        return f"{self.suggestion.limit} {'not set' if stood is None else number(stood)}"
+        return f"{self.name} ({self.suggestion.limit} {'not set' if stood is None else number(stood)})"
 
     @property
     def may_be_used(self) -> bool:

@@ -103,7 +103,7 @@ def because(said: Suggestion) -> str:
         case Basis.NONE if said.limit == "max_retries":
             return "How often the provider would go on to refuse is not in the recording."
         case Basis.NONE:
-            return "The recording ends before the answer does, and too few recorded answers tell."
+            return "The recording ends before the answer does, and there are too few other answers to estimate it."
 
 
 def rerun_named(said: Suggestion) -> str:

@@ -81,8 +81,10 @@ class TimelineScene(Scene):
 
     def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
         now = self.listed
-        known = shows if isinstance(shows, DisplayedRows) else None
         rows = now.rows or {}
+        known = shows if isinstance(shows, DisplayedRows) else None
+        if shows == timeline_page.rows_digest(rows.values()):
+            known = replace(now, waiting=0)
         if known is None or known.rows is None or self._resorted(known.rows, rows):
             texts = [_all(rows)]
         else:
@@ -103,10 +105,12 @@ class TimelineScene(Scene):
 
 
 def watch_timeline(given: QueryDict, /, **_: Any) -> tuple[Scene, Hashable]:
-    """The first push is the whole list."""
+    """The first push is the whole list, unless it is what the page says with `shown`. One that comes again may have
+    been pushed other rows since."""
     filters, _errors = TimelineFilters.parse(given)
     cursor = given.get("cursor", "")
-    return TimelineScene(Subject(filters, cursor, _id(given.get("newest", "")) if cursor else None)), OPENED
+    shown = OPENED if "again" in given else given.get("shown", OPENED)
+    return TimelineScene(Subject(filters, cursor, _id(given.get("newest", "")) if cursor else None)), shown
 
 
 def _all(rows: Mapping[UUID, Turn]) -> str:
@@ -139,9 +143,5 @@ def _row(turn: Turn, attribute: str, value: str = "true") -> str:
 
 
 def _differs(known: Turn | None, turn: Turn) -> bool:
-    """Whether a row that is shown says something else now. Its age does not count: the page counts that itself."""
-    return known is not None and _state(known) != _state(turn)
-
-
-def _state(turn: Turn) -> tuple[object, ...]:
-    return turn.last_seq, turn.status, turn.tags, turn.run_id, turn.run_sums
+    """Whether a row that is shown says something else now."""
+    return known is not None and timeline_page.row_state(known) != timeline_page.row_state(turn)

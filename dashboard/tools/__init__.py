@@ -1,13 +1,13 @@
 """The tools an agent may be given, and how one is run.
 
-tool        what a tool is: a specification for the model, and something to await
-functions   a typed Python callable as a tool: its schema and the check of arguments come from its annotations
-registry    the tools of this program, by name; `builtin` fills it
-mcp         tools of other programs, by the Model Context Protocol
-running     one call, with its timeout, its output limit and its errors as results; `outputs` makes text of it
-threads     where synchronous tools run
-selectors   which tools there are for whom, and what a turn gives them to look into
-services    writes: MCP servers and what they offer, the documents of turns
+tool       what a tool is: a specification for the model, and something to await
+functions  a typed Python callable as a tool: its schema and the check of arguments come from its annotations
+registry   the tools of this program, by name; `builtin` fills it
+mcp        tools of other programs, by the Model Context Protocol
+runner     one call, with its timeout, its output limit and its errors as results; `outputs` makes text of it
+threads    where synchronous tools run
+selectors  which tools there are for whom, and what a turn gives them to look into
+services   writes: MCP servers and what they offer, the documents of turns
 
 Whatever goes wrong with a tool becomes an error result that the model can read. An asynchronous tool that is late is
 ended; the thread of a synchronous one cannot be: it is left behind, and no more than `threads.MOST` of them exist.

@@ -1,31 +1,13 @@
 """The lessons of the tour in their order, by what they are about. Each is one turn of a built-in agent."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from dashboard.tour.lesson import Lesson
+
 RETRY: Mapping[str, Any] = {"on_rate_limit_error": "retry", "max_retries": 3}
 ESSAY = "Explain why a model stops before its answer is whole."
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """`says`: the sentence that tells what to look at. `overrides`: as `turn_start` takes them.
-
-    `after`: the lesson whose turn this one runs again, once that has ended; from the state after the record
-    `from_record`, or from the start.
-    """
-
-    key: str
-    title: str
-    says: str
-    agent: str
-    prompt: str = ""
-    overrides: Mapping[str, Any] = field(default_factory=dict)
-    after: str = ""
-    from_record: int | None = None
-
 
 GROUPS: Mapping[str, tuple[Lesson, ...]] = {
     "Cut and continued": (

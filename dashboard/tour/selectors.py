@@ -10,7 +10,8 @@ from django.utils import timezone
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.samples import SIMULATOR, is_simulator
 from dashboard.agents.selectors import agent_list, connection_list
-from dashboard.tour.lessons import BY_KEY, GROUPS, LESSONS, Lesson
+from dashboard.tour.lesson import Lesson
+from dashboard.tour.lessons import BY_KEY, GROUPS, LESSONS
 from dashboard.tour.models import Stop
 from dashboard.turns.models import UNFINISHED, Turn
 

@@ -20,7 +20,8 @@ from dashboard.agents.models import Agent, Connection, Project
 from dashboard.live.services import TurnConflict, turn_cancel, turn_start
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.timeline.services import turns_erase
-from dashboard.tour.lessons import LESSONS, Lesson
+from dashboard.tour.lesson import Lesson
+from dashboard.tour.lessons import LESSONS
 from dashboard.tour.models import Stop
 from dashboard.tour.selectors import agents_on_simulator, simulator_of, turns_of_tour
 from dashboard.turns.models import UNFINISHED, Turn

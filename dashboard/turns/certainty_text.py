@@ -95,6 +95,7 @@ def assumption_shown(assumption: Assumption) -> dict[str, Any]:
         "low": assumption.low,
         "high": assumption.high,
         "source": assumption.source,
+        "came_true": assumption.came_true,
     }
 
 
@@ -103,6 +104,14 @@ def assumption_in_words(assumption: Assumption) -> str:
     source = f" ({assumption.source})" if assumption.source else ""
     words = ASSUMED if assumption.high else {**ASSUMED, **ASSUMED_NOTHING}
     return f"{words[assumption.name].format(_range(assumption))}{source}"
+
+
+def assumption_and_share(assumption: Assumption) -> str:
+    """The same, and where it often fails how often estimates came true all the same."""
+    words, share = assumption_in_words(assumption), assumption.came_true
+    if share is None:
+        return words
+    return f"{words}. In our examination of providers that do otherwise, {share:.0%} of the estimates came true"
 
 
 def _range(assumption: Assumption) -> str:

@@ -35,6 +35,7 @@ _IN_WORDS = {"setup": "beginning", "lint": "signs of a cut", "policy_sources": "
 #: What is asked of the row of a turn and of one of its attempts, beyond the shapes.
 _TURN: Mapping[str, Callable[[Turn], object]] = {
     "The policy": lambda turn: stored_policy(turn.policy),
+    "The beginning": lambda turn: turn.setup.get("setup", {}).items(),
     "The state it began in": history.base_snapshot_of,
     "The conversation": lambda turn: history.messages_of(turn.id),
     "The client's request": history.client_body_of,

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from agentcore.errors import ErrorType
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import NormalizedStopReason, TurnStatus
@@ -40,7 +39,7 @@ def _completed(turn: Turn) -> EndSummary:
 def _partial(turn: Turn) -> EndSummary:
     cause = LIMIT_NAMES.get(turn.resource or "", "")
     cause = f"{cause} reached" if cause else reason_label(turn.terminal_reason).capitalize()
-    if _out_of_time(turn):
+    if turn.out_of_time:
         return EndSummary("time_limit", "Stopped", cause)
     if turn.error_type and turn.terminal_reason == "provider_error":
         return EndSummary("error", "Failed, partial answer", _failure(turn))
@@ -56,14 +55,9 @@ def _aborted(turn: Turn) -> EndSummary:
 
 
 def _failed(turn: Turn) -> EndSummary:
-    if _out_of_time(turn):
+    if turn.out_of_time:
         return EndSummary("time_limit", "Stopped, no answer", f"{LIMIT_NAMES['max_seconds']} reached")
     return EndSummary("failed", "Failed", _failure(turn))
-
-
-def _out_of_time(turn: Turn) -> bool:
-    """Whether its own time limit ended a call of it: no provider failed."""
-    return turn.resource == "max_seconds" and turn.error_type == ErrorType.TIMEOUT
 
 
 def _failure(turn: Turn) -> str:

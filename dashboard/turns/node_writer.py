@@ -14,7 +14,7 @@ from dashboard.turns.history import compact_json
 from dashboard.turns.nodes import NewNode, NodeForm, grown
 from dashboard.turns.request_frames import MESSAGE_KEYS
 from dashboard.turns.row_mapping import CallRow, Columns
-from dashboard.turns.shared_values import SharedValues, exact_text
+from dashboard.turns.shared_values import SharedValues, alike, exact_text, referring
 
 
 @dataclass(slots=True)
@@ -29,7 +29,8 @@ class NodeWriter:
     frame: bytes | None = None  #: and what stands around them (`request_frames`)
     rules: Mapping[str, Any] = field(default_factory=dict)  #: by which it runs, until its first step
     of_client: Sequence[UUID] = ()  #: the nodes of those messages
-    ruled: Mapping[str, Any] = field(default_factory=dict)  #: the same as its row holds it
+    setup: Any = None  #: of its first step, as the turn's row holds it
+    ruled: Mapping[str, Any] = field(default_factory=dict)  #: those rules as its row holds them
     made: list[NewNode] = field(default_factory=list)
 
     def step(self, event: Event, call: CallRow | None) -> tuple[Any, str]:
@@ -37,17 +38,23 @@ class NodeWriter:
         told = serial.event_to_json(event)
         began = told["type"] == "started"
         if began:
-            told["setup"] = self.shared.told(self.project_id, told["setup"], self.made)
+            told["setup"] = self.setup = self.shared.told(self.project_id, told["setup"], self.made)
         request, new = ("", []) if call is None else self._request(call)
         self._grow(new, [exact_text(message) for message in told["messages"]] if began else ())
         if self.rules:
             self.ruled, self.rules = self.shared.rules(self.project_id, self.rules, self.made), {}
         if self.frame is not None:
-            self.made += (around := grown(self.project_id, self.shared.head, {NodeForm.FRAME: [self.frame]}))
-            self.shared.head, self.frame = around[0].id, None
+            self._frame(self.frame)
         if began and told["messages"]:
             told["messages"] = str(self.said)
         return told, request
+
+    def _frame(self, frame: bytes) -> None:
+        """The node of the client's request, and of the setup, which follows from it."""
+        forms = {NodeForm.FRAME: [frame], NodeForm.VALUE: [alike(self.setup)]}
+        (node,) = grown(self.project_id, self.shared.head, forms)
+        self.made.append(node)
+        self.shared.head, self.frame, self.setup = node.id, None, referring(self.setup, node.id)
 
     def columns(self) -> Columns:
         """What of the turn's row has to do with it."""

@@ -77,7 +77,7 @@ def record_step(entry: StepRows) -> None:
     if telling.made:
         columns |= telling.columns()
     if isinstance(entry.event, Started):
-        columns["setup"] = {"setup": event["setup"]}  # its record has the messages
+        columns["setup"] = {"setup": telling.setup}  # its record has the messages
     models.Turn.objects.filter(id=entry.turn_id).update(**columns)
 
 

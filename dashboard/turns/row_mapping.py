@@ -75,7 +75,7 @@ class StepRows:
 
 
 def record_columns(entry: StepRows, record: Record, event: Any) -> Columns:
-    """The step itself, whole; `event` is its event as `Telling` tells it."""
+    """The step itself, whole; `event` is its event with nodes in place of messages (`NodeWriter`)."""
     return {
         "turn_id": entry.turn_id,
         "seq": record.seq,
@@ -139,7 +139,7 @@ def judgement(seq: int, position: int, transition: Mapping[str, Any]) -> Columns
 
 
 def begun_columns(turn_id: UUID, call: CallRow, request: str, at: datetime) -> Columns:
-    """An attempt that begins; `request` is its body as `Telling` tells it."""
+    """An attempt that begins; `request` is its body with nodes in place of messages (`NodeWriter`)."""
     return {
         "turn_id": turn_id,
         "index": call.index,

@@ -1,6 +1,7 @@
 """Values that many turns share, stored once as nodes; rows hold references.
 
-`[node, rest]` is an object whose large values are in the node; in `rest` null stands in their places. Of the policy of
+`[node, rest]` is an object whose large values are in the node; in `rest` null stands in their places. The setup of a
+client's call is in the node of its request; `rest` has what is the turn's alone. Of the policy of
 a turn, and of who said what in it, all is in the node, and `rest` has what statements ask for. Of the messages that a
 turn began with, the node of the last one stands there. Nobody else can put a reference there: what may hold one
 is an object, or a list of messages, wherever it is read.
@@ -22,6 +23,7 @@ from dashboard.turns.fields import ExactJSONField
 from dashboard.turns.nodes import NewNode, NodeForm, grown, read_all, read_one, read_with_ids
 
 LARGE = 256  #: bytes of JSON, from which on a value is shared
+OWN = ("turn_id", "parent")  #: what of a setup is the turn's alone
 Json = Mapping[str, Any]
 #: What is raised where a row was changed, or damaged, and is read as what it no longer is.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
@@ -94,13 +96,25 @@ def exact_text(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
+def alike(told: Any) -> bytes:
+    """Of a setup as `SharedValues.told` made it, what turns that ask alike have alike: the content of a node."""
+    if isinstance(told, list):
+        return exact_text([told[0], {name: held for name, held in told[1].items() if name not in OWN}])
+    return exact_text({name: held for name, held in told.items() if name not in OWN})
+
+
+def referring(told: Any, node_id: UUID) -> Any:
+    """The same setup as a row holds it, where that node has what is `alike`."""
+    held = told[1] if isinstance(told, list) else told
+    return [str(node_id), {name: held[name] for name in OWN if name in held}]
+
+
 def whole(told: Any) -> Any:
-    """The value again, of what `SharedValues.told` made of it."""
+    """The value again, of what `SharedValues.told` or `referring` made of it."""
     if not isinstance(told, list):
         return told
     node, rest = told
-    large = json.loads(_content(UUID(node)))
-    return {name: large.get(name, held) for name, held in rest.items()}
+    return {**rest, **whole(json.loads(_content(UUID(node))))}
 
 
 @lru_cache(maxsize=64)

@@ -1,6 +1,7 @@
 """The timeline as a page lists it: its turns, and the addresses of its neighbours."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 from uuid import UUID
@@ -62,9 +63,20 @@ class TimelinePage:
 
     @property
     def socket(self) -> str:
-        """The address at which this very page is kept up to date."""
+        """The address at which this very page is kept up to date. It says which rows the page shows."""
         more = {"cursor": self.cursor, "newest": str(self.newest or "")} if self.cursor else {}
-        return address_of(self.query, "/ws/timeline/", **more)
+        return address_of(self.query, "/ws/timeline/", **more, shown=rows_digest(self.items))
+
+
+def row_state(turn: Turn) -> tuple[object, ...]:
+    """What a row is made of, as far as it can change. Its age does not count: the page counts that itself."""
+    return turn.last_seq, turn.status, turn.tags, turn.run_id, turn.run_sums
+
+
+def rows_digest(turns: Iterable[Turn]) -> str:
+    """Equal where two lists have the same rows, in the same order and state."""
+    states = repr([(turn.id, row_state(turn)) for turn in turns])
+    return hashlib.blake2s(states.encode(), digest_size=8).hexdigest()
 
 
 def _heading(filters: TimelineFilters, name: str) -> Heading:

@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentcore.continuation_merge import join
-from agentcore.machine.accounting import joining
 from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS, DECIDING, State, Trigger
-from agentcore.reasons import NormalizedStopReason, TurnStatus
+from agentcore.machine.states import CALLS, DECIDING, Trigger
+from agentcore.reasons import TurnStatus
 from agentcore.replay import Recording, fold
 from agentcore.why import Derivation, derive
 from dashboard.live.selectors import waiting_words
 from dashboard.turns import history
 from dashboard.turns.diagram import Diagram, diagram_of
+from dashboard.turns.draft_answer import DraftAnswer, draft_shown
 from dashboard.turns.lint_view import SignView, signs_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.moments import Moment, moments_of
@@ -27,34 +26,6 @@ from dashboard.turns.verdict_lead import VerdictLead, verdict_lead
 from dashboard.turns.verdicts import verdict_now
 from dashboard.turns.verification import cores, proof_of
 from dashboard.turns.waterfall import NO_WAITS, Rail, bars_of, dots_path, rail_of
-
-CHARACTERS = 4  #: of a token, about; as the core estimates where a provider tells no usage
-
-
-@dataclass(frozen=True, slots=True)
-class DraftAnswer:
-    """What the running attempt has said so far, or the answer that a turn is held on before it is judged. `dropped`
-    repeats what stands before it."""
-
-    attempt: int
-    dropped: str
-    text: str
-    iteration: int = 1
-    held: bool = False
-
-    @property
-    def tint(self) -> int:
-        return (self.attempt - 1) % TINTS + 1
-
-    @property
-    def length(self) -> int:
-        """Characters as streamed."""
-        return len(self.dropped) + len(self.text)
-
-    @property
-    def tokens(self) -> int:
-        """About how many tokens they are. What waits to be judged has been counted."""
-        return 0 if self.held else -(-self.length // CHARACTERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,24 +252,3 @@ def _standing(turn: Turn, snapshot: Snapshot) -> str:
 def _waits(turn: Turn) -> dict[int, float]:
     timed = attempts_of(turn.id).exclude(first_token_ms=None).values_list("index", "first_token_ms")
     return {index: wait / 1000 for index, wait in timed if wait is not None}
-
-
-def draft_shown(turn: Turn, snapshot: Snapshot) -> DraftAnswer | None:
-    """What streams just now, or waits to be judged, its overlap with the answer so far apart; None where nothing has
-    come."""
-    waiting = _unjudged(snapshot)
-    text = waiting or history.draft_of(turn)
-    if not text:
-        return None
-    continued = snapshot.call is not None and snapshot.call.hint is not None
-    overlap = join(snapshot.answer.text, text, joining(snapshot)).overlap if continued else 0
-    attempt, iteration = max(1, snapshot.spent.attempts), max(1, snapshot.iteration)
-    return DraftAnswer(attempt, text[:overlap], text[overlap:], iteration, held=bool(waiting))
-
-
-def _unjudged(snapshot: Snapshot) -> str:
-    """The text a turn is held on before it is judged, without which nobody could decide; what is blocked stays so."""
-    response = snapshot.response
-    if snapshot.held_state is not State.EVALUATE_STOP or response is None:
-        return ""
-    return "" if response.stop_reason is NormalizedStopReason.SAFETY_BLOCKED else response.text

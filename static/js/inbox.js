@@ -31,20 +31,24 @@ document.addEventListener("htmx:wsAfterMessage", ({ target }) => {
 /* A page that comes back out of htmx’s history has a new button, so that none is held. */
 const button = () => document.getElementById("inbox-notify");
 
+/* Why this browser cannot notify; empty where it can, or was not asked yet. */
+function barred() {
+  if (!isSecureContext) return "Notifications need HTTPS";
+  return Notification.permission === "denied" ? "Notifications are blocked in this browser’s settings" : "";
+}
+
 function show() {
   if (!button() || !("Notification" in window)) return;
   button().hidden = false;
   button().setAttribute("aria-pressed", `${notifies()}`);
-  button().textContent = notifies() ? "Notifications are on" : "Notify me in this browser";
+  button().setAttribute("aria-disabled", `${Boolean(barred())}`);
+  button().textContent = barred() || (notifies() ? "Notifications are on" : "Notify me in this browser");
 }
 
 async function turn() {
+  if (barred()) return;
   const wanted = !notifies();
-  if (wanted && (await Notification.requestPermission()) !== "granted") {
-    button().textContent = "Notifications are blocked in this browser’s settings";
-    return;
-  }
-  localStorage[KEY] = wanted ? "1" : "0";
+  if (!wanted || (await Notification.requestPermission()) === "granted") localStorage[KEY] = wanted ? "1" : "0";
   show();
 }
 

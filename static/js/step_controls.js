@@ -1,5 +1,6 @@
 /* By what one steps: buttons, the slider, states of the diagram, keys. */
 import { operate } from "./operator_controls.js";
+import { enabled, list } from "./single_keys.js";
 import * as stepper from "./stepper.js";
 
 const KEYS = {
@@ -29,7 +30,7 @@ const CLICKS = {
 };
 
 const plain = (event) => !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey);
-const open = (id) => document.getElementById(id)?.showModal();
+const open = (id) => document.getElementById(id) && list(document.getElementById(id));
 
 function openBreak(here) {
   if (document.body.classList.contains("watching")) return;
@@ -86,6 +87,7 @@ document.addEventListener("pointermove", (event) => {
   if (track?.hasPointerCapture(event.pointerId)) stepper.slideTo(track, event.clientX);
 });
 document.addEventListener("keydown", (event) => {
+  if (event.key.length === 1 && !enabled()) return;
   if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS) || !stepper.count() || taken(event)) return;
   event.preventDefault();
   KEYS[event.key]();

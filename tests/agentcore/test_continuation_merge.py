@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agentcore import continuation_merge, merge_continuation
 from agentcore.continuation_merge import MIN_OVERLAP, Joining, Merge, Rule, cut, join, splits_grapheme
 from agentcore.overlaps import is_ambiguous
-from tests.agentcore.growth import grows_linearly
+from tests.agentcore.time_growth import grows_linearly
 from tests.together import together
 
 FAMILY = "👩\u200d👩\u200d👧"

@@ -9,8 +9,8 @@ import pytest
 
 from agentcore import ChatResponse, NormalizedStopReason, TokenUsage, merge_continuation
 from agentcore.continuation_merge import Joining, Rule, join, join_broken_off
-from tests.agentcore.growth import grows_linearly
 from tests.agentcore.playbook import Playbook, ended, responded, started, truncated
+from tests.agentcore.time_growth import grows_linearly
 from tests.together import together
 
 TOKENS = re.compile(r" ?\w{1,5}|\s|[^\w\s]")

@@ -1,4 +1,4 @@
-"""docs/architecture.md, drawn from the code: packages, contracts, two ways through it, tables."""
+"""docs/architecture.md, drawn from the code: packages, contracts, ways through it, tables."""
 
 import ast
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ from pathlib import Path
 from django.apps import apps
 
 from dashboard.querying.model_comments import table_comments
-from tests.architecture.ways import LIMIT, TURN, Way
+from tests.architecture.code_paths import LIMIT, NUMBERS, TURN, Way
 
 ROOT = Path(__file__).parents[2]
 _HEAD = """# Architecture
 
 Drawn from the code by `python -m tests.architecture > docs/architecture.md`; a test fails while this page is not
-current, and another one traces the two ways below through a running turn.
+current, and another one traces the three ways below through a running turn.
 
 ```
 provider bytes → codec → event → advance(snapshot, event, policy) → transitions and one command
@@ -40,6 +40,13 @@ def page() -> str:
 _WAYS = (
     ("One turn, from bytes to page", "A turn of an agent, and then its page. Each function at its first call.", TURN),
     ("One limit, from form to verdict", "A limit is saved in the admin, and ends a turn.", LIMIT),
+    (
+        "Three numbers, from column to page",
+        "The sufficient limit, the cost and the duration in the head of a turn's page. A row of the timeline gets "
+        "them from `with_row_context` in `dashboard/timeline/row_context.py`, and the limit from `cell` in "
+        "`dashboard/suggesting/views.py` when it comes into sight.",
+        NUMBERS,
+    ),
 )
 
 

@@ -38,7 +38,7 @@ def ask(page: Page, agent: str, prompt: str, *, max_tokens: int | None = None) -
     page.goto(f"/agents/{agent}/live")
     page.get_by_label(f"Say something to {agent}").fill(prompt)
     if max_tokens is not None:
-        page.get_by_label("max_tokens").fill(str(max_tokens))
+        page.get_by_label("Max tokens per call").fill(str(max_tokens))
     page.get_by_role("button", name="Send").click()
     expect(page.locator("#turn-head")).to_contain_text(prompt)
 

@@ -1,6 +1,6 @@
 """How soon a page stands, cold: the largest contentful paint, and how far anything moves (cumulative layout shift).
 
-Beside a running `manage.py up` that was filled by `tests.browser.last_week`, on a machine that does nothing else:
+Beside a running `manage.py up` that was filled by `tests.browser.lowered_limit`, on a machine that does nothing else:
 
     manage.py shell -c "from tests.browser.paint import measure; measure('<sign-in link>')"
 

@@ -2,7 +2,7 @@
 
 Beside a running `manage.py up` with a data folder of its own, and with that folder's `WHYSTOP_DATA_DIR`:
 
-    manage.py shell -c "from tests.browser.last_week import fill; fill()"
+    manage.py shell -c "from tests.browser.lowered_limit import fill; fill()"
     manage.py shell -c "from tests.browser.pictures import take; take('<sign-in link>')"
 
 Each page is taken in light and dark, at 1280, 390 and 1920 pixels. With names, as in `take(link, "sweep", "replay")`,

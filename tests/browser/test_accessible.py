@@ -8,12 +8,14 @@ from zlib import crc32
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.urls import resolve
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import LONG, ask
+from tests.browser.journeys import LONG, api, ask
 from tests.browser.places import PAGES, addressed
 from tests.browser.test_operating import calling, drawer
+from tests.dashboard.accounts.walked_routes import SERVED
 
 #: Without `preload`: that copies style sheets into the page, which the page's policy refuses and reports.
 RULES: dict[str, object] = {
@@ -36,6 +38,23 @@ STILL = """() => {
 LOOKS: tuple[Look, ...] = ((DESK, "light", RULES), (PHONE, "dark", RULES))
 #: The colours of a scheme at the other size: a size has few colours of its own.
 OTHER_LOOKS: tuple[Look, ...] = ((DESK, "dark", OF_COLOURS), (PHONE, "light", OF_COLOURS))
+#: Routes of pages whose subject is made by a test below.
+MADE = {
+    "backtests/<uuid:backtest_id>", "metrics-board/alerts/<uuid:alert_id>", "policies/<uuid:policy_id>",
+    "policies/<uuid:policy_id>/change", "policies/<uuid:policy_id>/diff", "policies/ledger/turns",
+    "share/<str:token>", "sign-in", "webhooks/<uuid:webhook_id>",
+    "webhooks/deliveries/<uuid:delivery_id>",
+}  # fmt: skip
+#: Routes of files, of parts of pages, and of what programs read.
+NO_PAGES = {
+    ".well-known/openwop", r"^share(?:/[\s\S]*)?$", "audit/file", "healthz", "metrics", "policies/file",
+    "policies/versions/<uuid:version_id>",
+    "timeline/backtests/<uuid:backtest_id>", "timeline/chart", "timeline/drops", "timeline/export", "timeline/facets",
+    "turns/<uuid:turn_id>/attempts", "turns/<uuid:turn_id>/attempts/<int:index>/bytes",
+    "turns/<uuid:turn_id>/attempts/<int:index>/curl", "turns/<uuid:turn_id>/attempts/<int:index>/request",
+    "turns/<uuid:turn_id>/limit", "turns/<uuid:turn_id>/limit/cell", "turns/<uuid:turn_id>/operate",
+}  # fmt: skip
+ANY_TURN = "/turns/01890000-0000-7000-8000-000000000000"
 FEW = "/?q=Look+at+this"  #: the timeline with few rows, where they are not what is looked at
 
 
@@ -68,6 +87,13 @@ def check(page: Page, prepare: Callable[[Page], None] = lambda page: None, *, wi
         prepare(page)
         wrong += [f"{scheme}, {size['width']}: {sentence}" for sentence in violations(page, within, rules)]
     assert not wrong, "\n".join(wrong)
+
+
+def test_every_page_there_is_is_looked_at():
+    addresses = (addressed(name, ANY_TURN, ANY_TURN) for name in PAGES.keys() - {"what is not there"})
+    looked_at = {resolve(address.split("?")[0]).route.rstrip("/") for address in addresses}
+    served = {route.rstrip("/") for route, methods in SERVED.items() if "GET" in methods and "api/v1" not in route}
+    assert served - looked_at == MADE | NO_PAGES
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -206,6 +232,32 @@ def test_nor_of_the_turns_of_a_line_of_the_ledger_nor_of_those_of_a_pair_of_limi
     check(page)
     page.goto("/backtests/limits?q=Look+at+this")
     page.locator("#map a").filter(has_text="%").first.click(timeout=LONG)
+    check(page)
+
+
+def test_nor_of_an_alert_a_backtest_and_the_form_of_a_policy(page: Page, cut_turn: str):
+    alert = api(page, "alerts", {"name": "Cut too often", "metric": "truncation_rate", "number": 20})["id"]
+    backtest = api(page, "backtests", {"policy": {}, "filter": {"q": "Look at this"}})["id"]
+    policy = api(page, "policies", {"name": "looked-at", "limits": {"max_continuations": 2}})
+    page.goto("/policies/")
+    page.get_by_role("link", name=policy["name"], exact=True).click()
+    change = f"{page.url}/change"
+    for address in (change, f"/metrics-board/alerts/{alert}", f"/backtests/{backtest}"):
+        page.goto(address)
+        check(page)
+
+
+def test_nor_of_a_webhook_nor_of_its_deliveries(page: Page):
+    page.goto("/webhooks/")
+    page.locator("[name=name]").fill("looked-at")
+    page.locator("[name=url]").fill("http://127.0.0.1:9/hook")
+    page.locator("[name=events]").first.check()
+    page.get_by_role("button", name="Create webhook").click()
+    page.locator('main a[href*="/webhooks/"]').filter(has_text="looked-at").first.click()
+    expect(page).to_have_url(re.compile("/webhooks/[0-9a-f-]+$"))
+    check(page)
+    page.locator('form[action$="/test"] button').click()
+    expect(page).to_have_url(re.compile("/webhooks/deliveries/"))
     check(page)
 
 

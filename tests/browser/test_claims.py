@@ -49,7 +49,7 @@ def test_both_endings_of_an_undecidable_what_if_stand_side_by_side(page: Page, c
 
 def test_a_backtest_counts_four_certainties(page: Page, continued: str, cut_turn: str):
     page.goto("/backtests/new")
-    page.get_by_label("max_tokens").first.fill("100")
+    page.get_by_label("Max tokens per call").first.fill("100")
     page.get_by_role("button", name="Start").click()
     expect(page.locator("#backtest h2").first).to_contain_text("Done")
     for certainty in ("recorded", "certain", "estimated", "undecidable"):

@@ -19,6 +19,19 @@ TOLD = """() => {
 }"""
 
 
+#: A browser that answers with `answer`, once it is asked; how often it is asked is counted over all pages.
+ANSWERING = """answer => {
+  window.Notification = class {
+    static get permission() { return localStorage.answered ?? "default"; }
+    static async requestPermission() {
+      localStorage.asked = Number(localStorage.asked ?? 0) + 1;
+      if (answer !== "default") localStorage.answered = answer;
+      return answer;
+    }
+  };
+}"""
+
+
 def asking(page: Page, prompt: str, seconds: float = 900) -> str:
     """The address of a turn whose calls of the calculator wait for approval."""
     approvals = {"tools": ["calculator"], "seconds": seconds}
@@ -91,3 +104,22 @@ def test_a_hidden_page_tells_of_each_entry_once_if_the_browser_may(page: Page):
     assert [told.rsplit(": ", 1)[1] for told in page.evaluate("window.told")] == ["Tell me of this."]
     api(page, f"turns/{turn.rsplit('/', 1)[1]}/cancel", {})
     expect(page.locator("#inbox .entry", has_text="Tell me of this.")).to_have_count(0)
+
+
+def test_the_browser_is_asked_for_notifications_by_a_click_alone_and_not_again_once_they_are_blocked(page: Page):
+    button = page.locator("#inbox-notify")
+    page.add_init_script(f"({ANSWERING})('default')")
+    page.goto("/inbox")
+    expect(button).to_have_text("Notify me in this browser")
+    assert page.evaluate("localStorage.asked") is None
+    button.click()
+    expect(button).to_have_text("Notify me in this browser")  # the question was closed without an answer
+    page.add_init_script(f"({ANSWERING})('denied')")
+    page.goto("/inbox")
+    button.click()
+    expect(button).to_have_text("Notifications are blocked in this browser’s settings")
+    page.goto("/inbox")
+    expect(button).to_have_text("Notifications are blocked in this browser’s settings")
+    button.click(force=True)  # it says that it is disabled
+    expect(button).to_have_attribute("aria-pressed", "false")
+    assert page.evaluate("localStorage.asked") == "2"

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import CHECKOUT, DESK, cookies_of, installation, surroundings
 from tests.browser.journeys import LONG, drop, exported
 
-FILL = "from tests.browser.yesterday import fill; fill()"
+FILL = "from tests.browser.turns_of_yesterday import fill; fill()"
 PROMPT = "Why did the export stop at step seven?"
 
 

@@ -75,3 +75,41 @@ def test_nothing_moves_for_who_wants_no_motion_and_every_stop_of_tab_is_seen(
     assert max(map(len, visits)) <= PARTS, "Tab is trapped in a control"
     assert len(visits) == len(set(stops)), "Tab is trapped between some"
     assert len(visits) > 2, "Tab reaches nothing"
+
+
+#: What is focused, the key pressed there, and the dialog that opens.
+DIALOGS = [
+    ("the timeline", "#rows a[href='{turn}']", "?", "Keys"),
+    ("a turn", "[data-go=back]", "?", "Keys"),
+    ("a turn", "[data-go=back]", "b", "Breakpoint"),
+]
+
+
+@pytest.mark.parametrize(("name", "place", "key", "dialog"), DIALOGS)
+def test_a_dialog_that_closes_gives_the_focus_back(
+    page: Page, cut_turn: str, other_turn: str, name: str, place: str, key: str, dialog: str
+):
+    page.goto(addressed(name, cut_turn, other_turn))
+    focused = page.locator(place.format(turn=cut_turn)).first
+    focused.focus()
+    page.keyboard.press(key)
+    expect(page.get_by_role("dialog", name=dialog)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(focused).to_be_focused()
+
+
+def test_single_keys_are_switched_off_for_all_pages_by_the_box_of_any(page: Page, cut_turn: str):
+    keys = page.get_by_role("dialog", name="Keys")
+    page.goto("/")
+    page.keyboard.press("?")
+    keys.get_by_label("Enable single-key shortcuts").uncheck()
+    page.goto(cut_turn)
+    page.keyboard.press("?")
+    page.get_by_role("button", name="Keys", exact=False).first.click()
+    expect(keys.get_by_label("Enable single-key shortcuts")).not_to_be_checked()
+    keys.get_by_label("Enable single-key shortcuts").check()
+    page.keyboard.press("Escape")
+    expect(keys).to_be_hidden()
+    page.keyboard.press("b")
+    expect(page.get_by_role("dialog", name="Breakpoint")).to_be_visible()

@@ -42,12 +42,12 @@ def test_a_result_that_could_not_be_fetched_is_said_to_be_the_old_one(new_page: 
     page.goto(f"{cut_turn}/replay")
     failing: list[Route] = []
     page.route("**/replay?*", lambda route: (failing.append(route), route.fulfill(status=500, body="no")))
-    page.get_by_label("max_tokens", exact=True).fill("70")
+    page.get_by_label("Max tokens per call", exact=True).fill("70")
     note = page.locator("#dials .unanswered")
     expect(note).to_have_text("The server did not answer, so the result shown is not for these values. Try again.")
     expect(page.locator("#what-if[data-stale]")).to_be_visible()
     page.unroute("**/replay?*")
-    page.get_by_label("max_tokens", exact=True).fill("80")
+    page.get_by_label("Max tokens per call", exact=True).fill("80")
     expect(page.locator("#what-if:not([data-stale])")).to_contain_text("80")
     expect(note).to_have_count(0)
     assert failing

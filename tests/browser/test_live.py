@@ -29,11 +29,11 @@ def test_cancel_ends_the_turn_and_keeps_the_text(page: Page):
 
 def test_an_empty_prompt_is_refused_beside_its_field_and_the_focus_is_there(page: Page):
     page.goto("/agents/sim-essay/live")
-    page.get_by_label("max_tokens").fill("70")
+    page.get_by_label("Max tokens per call").fill("70")
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_role("alert")).to_have_text("Enter a prompt; it must not be empty.")
     expect(page.get_by_label("Say something to sim-essay")).to_be_focused()
-    expect(page.get_by_label("max_tokens")).to_have_value("70")
+    expect(page.get_by_label("Max tokens per call")).to_have_value("70")
 
 
 def test_the_keyboard_alone_sends(page: Page):

@@ -181,11 +181,11 @@ def test_the_drawer_sends_what_was_typed_and_after_a_refusal_that_once_more(page
     cut(page)
     drawer(page)
     page.get_by_label("Max continuations", exact=True).fill("9")
-    page.get_by_label("max_tokens", exact=True).fill("0")
+    page.get_by_label("Max tokens per call", exact=True).fill("0")
     page.get_by_label("Error policy").select_option("retry_all")
     beside = {"csrfmiddlewaretoken", "panel", "expected_seq", "action"}
     for max_tokens in ("0", "70"):
-        page.get_by_label("max_tokens", exact=True).fill(max_tokens)
+        page.get_by_label("Max tokens per call", exact=True).fill(max_tokens)
         with page.expect_request("**/control") as sent:
             page.get_by_role("button", name="Change only").click()
         fields = parse_qs(sent.value.post_data or "")

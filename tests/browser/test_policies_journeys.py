@@ -9,9 +9,9 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import CHECKOUT, DESK
 from tests.browser.journeys import LONG, played, until
-from tests.browser.last_week import AGENT, MODEL, POLICY
+from tests.browser.lowered_limit import AGENT, MODEL, POLICY
 
-FILL = "from tests.browser.last_week import fill; fill()"
+FILL = "from tests.browser.lowered_limit import fill; fill()"
 DIAL = "#dials input[name=max_continuations]"
 WATCHER = """
 from django.contrib.auth.models import Group

@@ -14,7 +14,7 @@ def test_the_newest_answer_stays_even_where_an_older_one_comes_later(page: Page,
     page.goto(f"{cut_turn}/replay")
     held: list[Route] = []
     page.route("**/replay?*max_tokens=30*", lambda route: held.append(route))
-    field = page.get_by_label("max_tokens", exact=True)
+    field = page.get_by_label("Max tokens per call", exact=True)
     field.fill("30")
     until(page, lambda: held, "nothing was asked")
     field.fill("45")
@@ -30,7 +30,7 @@ def test_a_number_typed_before_the_page_has_all_its_scripts_is_asked_for_too(pag
     held: list[Route] = []
     page.route("**/htmx-*.js", lambda route: held.append(route))
     page.goto(f"{cut_turn}/replay", wait_until="commit")
-    page.get_by_label("max_tokens", exact=True).fill("45")
+    page.get_by_label("Max tokens per call", exact=True).fill("45")
     until(page, lambda: held, "the script was not asked for")
     for route in held:
         route.continue_()
@@ -55,10 +55,10 @@ def test_dials_are_turned_by_keys_alone_and_say_where_they_stand(page: Page, cut
 
 def test_a_number_that_cannot_be_is_answered_beside_its_field_while_it_is_typed(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay?max_continuations=2")
-    page.get_by_label("max_tokens", exact=True).fill("0")
+    page.get_by_label("Max tokens per call", exact=True).fill("0")
     expect(page.locator("#budget_max_tokens_errors")).to_have_text("max_tokens must be at least 1.")
     expect(page.get_by_label("Max continuations", exact=True)).to_have_value("2")
-    page.get_by_label("max_tokens", exact=True).fill("50")
+    page.get_by_label("Max tokens per call", exact=True).fill("50")
     expect(page.locator("#budget_max_tokens_errors")).to_be_empty()
 
 

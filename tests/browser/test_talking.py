@@ -185,7 +185,7 @@ def test_a_page_whose_session_has_ended_asks_to_sign_in(new_page: NewPage, cut_o
 def test_a_budget_drains_is_refused_when_used_up_and_is_raised_on_the_page(page: Page):
     page.goto("/agents/sim-essay/live")
     page.get_by_label("Conversation budget").fill("200")
-    page.get_by_label("max_tokens").fill("60")
+    page.get_by_label("Max tokens per call").fill("60")
     page.get_by_label("Say something to sim-essay").fill("Spend it.")
     page.get_by_role("button", name="Send").click()
     ended(page)

@@ -123,6 +123,8 @@ def test_filters_are_taken_away_one_by_one_and_by_going_back(page: Page, yesterd
     expect(page).to_have_url(re.compile("q=nothingatall"))
     connected(page)
     page.get_by_role("link", name=re.compile("without Words")).click(timeout=LONG)
+    # The chart may still say what it said before the words: the address alone shows that the list was replaced.
+    expect(page).to_have_url(re.compile(r"\?status=partial&agent=made$"), timeout=LONG)
     counted(page, "16 turns")
     connected(page)
     page.go_back()
@@ -267,7 +269,7 @@ def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
     page.goto("/?agent=made")
     expect(page.locator("#rows .c-cap").first).to_be_hidden()
     page.get_by_text("Columns", exact=True).click()
-    page.get_by_label("max_tokens", exact=True).first.check()
+    page.get_by_label("Max tokens per call", exact=True).first.check()
     page.get_by_label("Took").first.uncheck()
     page.reload()
     expect(page.locator("#rows .c-cap").first).to_be_visible()

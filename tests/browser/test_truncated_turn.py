@@ -24,7 +24,7 @@ def cut_off_and_tried_again(page: Page, tmp_path: Path) -> None:
     page.screenshot(path=tmp_path / "turn.png")
 
     page.get_by_role("link", name="What if…").click()
-    page.get_by_label("max_tokens", exact=True).fill("400")
+    page.get_by_label("Max tokens per call", exact=True).fill("400")
     expect(page.locator("#what-if")).to_contain_text("the call asks for 400 tokens in place of 60")
     expect(page.locator("#what-if")).to_contain_text("Re-run live to find out")
     page.screenshot(path=tmp_path / "what-if.png")
@@ -39,7 +39,7 @@ def continued_and_found_to_need_one_call(page: Page, tmp_path: Path) -> None:
     page.goto(played(page, "sim-essay", "Say the whole of it.", max_tokens=150))
     expect(page.locator(".verdict")).to_contain_text("Completed after 2 continuations")
     page.get_by_role("link", name="What if…").click()
-    page.get_by_label("max_tokens", exact=True).fill("400")
+    page.get_by_label("Max tokens per call", exact=True).fill("400")
     expect(page.locator("#what-if h2 [data-certainty=estimated]")).to_be_visible()
     expect(page.locator("#what-if .assumes")).to_contain_text("What is said after a hint takes")
     expect(page.locator("#what-if .parting")).to_contain_text("First divergence")

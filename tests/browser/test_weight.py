@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.paint import PLACES, painted
 
 
@@ -32,11 +32,38 @@ def test_a_page_is_light_without_the_shared_files(new_page: NewPage, cut_turn: s
     assert 0 < sum(weight for name, weight in weights.items() if "/static/" not in name) < most
 
 
+@pytest.mark.parametrize(("place", "most"), [("timeline", 31), ("turn", 36)])
+def test_a_page_asks_for_few_things_and_for_each_once(new_page: NewPage, cut_turn: str, place: str, most: int):
+    """The limits of the rows in sight are asked for besides; a list that is up to date is not pushed again."""
+    page, asked, pushed = new_page(), list[str](), list[str | bytes]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: pushed.append(frame)))
+    page.goto(PLACES[place].format(turn=cut_turn))
+    page.wait_for_load_state("networkidle")
+    page.wait_for_function("document.getElementById('inbox-badge').dataset.count !== undefined")
+    assert len([url for url in asked if not url.endswith("/limit/cell")]) <= most
+    assert len(asked) == len(set(asked))
+    assert not any('id="rows"' in str(frame) for frame in pushed)
+
+
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_nothing_moves_while_a_page_loads(new_page: NewPage, cut_turn: str, place: str):
     paint = painted(new_page(), place.format(turn=cut_turn))
     assert paint.moved == ()
     assert paint.largest > 0
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_a_row_has_room_for_the_limit_that_comes_later(new_page: NewPage, cut_turn: str, size: ViewportSize):
+    page = new_page(viewport=size)
+    page.route("**/limit/cell", lambda _: None)
+    page.goto("/")
+    row = page.locator(f"#row-{cut_turn.rsplit('/', 1)[-1]}")
+    expect(row.locator(".c-limit .scripted")).to_be_visible()
+    before = row.bounding_box()
+    page.unroute("**/limit/cell")  # what was held goes on
+    expect(row.locator(".c-limit .word")).to_be_visible()
+    assert row.bounding_box() == before
 
 
 def test_a_second_visit_asks_for_no_static_file_again(new_page: NewPage, cut_turn: str):

@@ -20,7 +20,7 @@ MODULES = (
     "agentcore.error_policy",
     "agentcore.criteria.outcome",
     "agentcore.criteria.builtin",
-    "agentcore.criteria.retries",
+    "agentcore.criteria.incomplete_answers",
     "agentcore.events",
     "agentcore.commands",
     "agentcore.machine.states",

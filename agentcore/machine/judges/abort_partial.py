@@ -1,6 +1,7 @@
 """abort_partial: the turn completes with what it has and the notice that was decided on the way here."""
 
-from agentcore.criteria.outcome import ContinuationDecision, ContinuationOutcome
+from agentcore.criteria.evaluation import ContinuationDecision
+from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine.judgement import Judgement
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import Trigger

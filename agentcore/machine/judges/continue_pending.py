@@ -3,8 +3,8 @@
 from functools import lru_cache, partial
 
 from agentcore.criteria.builtin import TokenUsageLimit
+from agentcore.criteria.incomplete_answers import APART, TruncationCriterion
 from agentcore.criteria.outcome import ContinuationOutcome
-from agentcore.criteria.retries import APART, TruncationCriterion
 from agentcore.machine import finish
 from agentcore.machine.accounting import give_back
 from agentcore.machine.judgement import Judgement, evaluate_now

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.commands import Observation
+from agentcore.criteria.incomplete_answers import envelope_bound
 from agentcore.criteria.outcome import ContinuationOutcome
-from agentcore.criteria.retries import envelope_bound
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment
 from agentcore.machine import finish
 from agentcore.machine.classify import word_of

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from agentcore.criteria.incomplete_answers import TruncationCriterion, asks_within_total
 from agentcore.criteria.outcome import ContinuationOutcome
-from agentcore.criteria.retries import TruncationCriterion, asks_within_total
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.errors import ProviderError
 from agentcore.machine import finish

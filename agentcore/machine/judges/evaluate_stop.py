@@ -5,12 +5,8 @@ from functools import partial
 
 from agentcore.commands import Observation
 from agentcore.criteria.builtin import StepsLimit
-from agentcore.criteria.outcome import (
-    ContinuationDecision,
-    ContinuationEvaluation,
-    ContinuationOutcome,
-    resolve,
-)
+from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
+from agentcore.criteria.outcome import ContinuationOutcome, resolve
 from agentcore.events import ToolResult
 from agentcore.machine import classify, finish
 from agentcore.machine.accounting import add_text, count_failure, keep_partial, text_added

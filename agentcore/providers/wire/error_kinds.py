@@ -1,6 +1,7 @@
 """What kind of failure an HTTP status, an error code and a message stand for, the same for every provider.
 
-The kinds are the words of `ProviderError.kind`. Sources: the vendors' references, and messages as recorded.
+The kinds are the words of `ProviderError.kind`. What Anthropic and AWS call their errors is in `named_errors`.
+Sources: the vendors' references, and messages as recorded.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The benchmark of the ingest.
 
-run      exports sent over HTTP to a process that serves, and the same rows by bare COPY
-spans    what is sent: traces of single calls, and of agents
-copying  the rows that came of them, written by COPY into tables without indexes
+run            exports sent over HTTP to a process that serves, and the same rows by bare COPY
+spans          what is sent: traces of single calls, and of agents
+copy_baseline  the rows that came of them, written by COPY into tables without indexes
 """

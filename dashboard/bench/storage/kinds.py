@@ -8,7 +8,7 @@ from typing import Any
 
 from dashboard.bench.storage.prose import prose
 
-SINGLE_CALLS, SINGLE_CHARS = 200, 2_000
+FIRST_CALLS, SINGLE_CALLS, SINGLE_CHARS = 40, 200, 2_000
 SAID_CHARS, RESULT_CHARS = 400, 1_650
 TOOLS_BYTES = 30_000
 
@@ -55,25 +55,20 @@ def _streamed(said: str) -> str:
     return "".join(choice["delta"].get("content") or "" for choice in choices)
 
 
-def whole_calls(gateway: Gateway) -> Content:
-    """Single calls, answered whole."""
-    return _singles(gateway, stream=False)
+def singles(first: int, count: int, *, stream: bool = False) -> Callable[[Gateway], Content]:
+    """So many single calls, beginning with the number `first`, so that no question comes twice."""
 
+    def run(gateway: Gateway) -> Content:
+        content = Content()
+        for number in range(first, first + count):
+            asked = prose(f"question {number} {stream}", SINGLE_CHARS)
+            messages = [{"role": "user", "content": asked}]
+            body = {"model": f"bench/prose-{SINGLE_CHARS}", "messages": messages, "stream": stream}
+            content.add(asked, gateway.ask(body))
+            content.calls += 1
+        return content
 
-def streamed_calls(gateway: Gateway) -> Content:
-    """Single calls, streamed."""
-    return _singles(gateway, stream=True)
-
-
-def _singles(gateway: Gateway, *, stream: bool) -> Content:
-    content = Content()
-    for number in range(SINGLE_CALLS):
-        asked = prose(f"question {number} {stream}", SINGLE_CHARS)
-        messages = [{"role": "user", "content": asked}]
-        body = {"model": f"bench/prose-{SINGLE_CHARS}", "messages": messages, "stream": stream}
-        content.add(asked, gateway.ask(body))
-        content.calls += 1
-    return content
+    return run
 
 
 def agent(steps: int, tools: int = 0) -> Callable[[Gateway], Content]:
@@ -109,9 +104,12 @@ def _tools(size: int) -> Iterator[Mapping[str, Any]]:
         yield tool
 
 
+#: The first calls are told apart: with them each table, index and map gets its first pages, and the index of words
+#: meets most of its words, however many calls follow.
 KINDS: Mapping[str, Callable[[Gateway], Content]] = {
-    "single calls of 4 kB, whole": whole_calls,
-    "single calls of 4 kB, streamed": streamed_calls,
+    f"the first {FIRST_CALLS} calls": singles(0, FIRST_CALLS),
+    "single calls of 4 kB, whole": singles(FIRST_CALLS, SINGLE_CALLS),
+    "single calls of 4 kB, streamed": singles(0, SINGLE_CALLS, stream=True),
     "an agent of 40 steps": agent(40),
     "an agent of 200 steps, 30 kB of tools": agent(200, TOOLS_BYTES),
 }

@@ -1,4 +1,4 @@
-"""How comments are shown. A page that shows them has `remarks` in its context (`selectors.Remarks`)."""
+"""How comments are shown. A page that shows them has `remarks` in its context (`selectors.TurnComments`)."""
 
 import re
 

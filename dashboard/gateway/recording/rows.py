@@ -129,7 +129,7 @@ def add_part(rows: TableRows, turn_id: UUID, part: TurnUpdate, kept: StoredTurn)
     records = [_add_step(rows, entry, kept, calls) for entry in part.entries]
     _add_records(rows, records, calls)
     if part.new is not None and records:
-        turn |= new_columns(part.new, records[0]["event"].get("setup"))
+        turn |= new_columns(part.new, kept.telling.setup)
     if part.entries:
         turn |= turn_columns(part.entries[-1], [move for record in records for move in record["transitions"]])
         rows.found_by = HAS_RECORD.name, (part.entries[0].seq,)

@@ -2,17 +2,16 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
-from agentcore.messages import TokenUsage
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.pending_turn import NotStoredError, UnstorableError
 from dashboard.gateway.recording.recorder_messages import CallerResult
 from dashboard.gateway.serving.call_driver import CallDriver, GatewayContext, NoSlotError, ResponseSink
+from dashboard.gateway.serving.call_report import call_seen, used_tokens
 from dashboard.gateway.serving.failure_response import STOPPING, UNSTORABLE, UNSTORED, send_failure
 from dashboard.gateway.serving.keep_alive import KeepAlive
 from dashboard.gateway.serving.passthrough import (
@@ -26,12 +25,11 @@ from dashboard.gateway.serving.request_body import DisconnectWatch, Receive
 from dashboard.gateway.serving.response_writer import JSON, Headers, ResponseWriter, header_words
 from dashboard.gateway.serving.stream_translator import StreamTranslator, WholeAnswerSink
 from dashboard.gateway.serving.turn_setup import PreparedCall
-from dashboard.gateway.serving.usage_reader import CHARACTERS_PER_TOKEN
 from dashboard.gateway.wire import finish_reasons
 from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn, ItemStream, comment, total_of
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.finish_reasons import FinishedAnswer
-from dashboard.metrics.calls import CallSeen, count_call
+from dashboard.metrics.calls import count_call
 from dashboard.turns.fields import storable_text
 
 log = structlog.get_logger(__name__)
@@ -262,8 +260,8 @@ class GatewayCall:
         )
         self._told_of = told
         self.context.recorder.told(self.begun.id, told)
-        count_call(self._seen(told))
-        for used in self._used():
+        count_call(call_seen(self.begun, drive, told, caller=self.caller.name))
+        for used in used_tokens(drive, len(self.begun.asked.raw)):
             self.caller.charge(used, provider=route.provider.name, model=route.model, address=route.connection.base_url)
 
     def _answer_id(self, status: int) -> str | None:
@@ -275,31 +273,3 @@ class GatewayCall:
             response = self.drive.snapshot.response
             return storable_text(response.response_id) if response is not None and response.response_id else None
         return self._named.id
-
-    def _used(self) -> Iterator[TokenUsage]:
-        """What counts for the caller's limits: each attempt's usage; what its provider did not count, by our estimate,
-        or a stream that asks for no usage, or that nobody waits for, would cost nothing."""
-        counted = [usage for usage in self.drive.usages if usage is not None]
-        yield from counted
-        if uncounted := len(self.drive.usages) - len(counted):
-            asked = uncounted * (len(self.begun.asked.raw) // CHARACTERS_PER_TOKEN)
-            estimated = self.drive.snapshot.spent.output_tokens - sum(usage.output_tokens for usage in counted)
-            yield TokenUsage(asked, max(0, estimated))
-
-    def _seen(self, told: CallerResult) -> CallSeen:
-        begun, response = self.begun, self.drive.snapshot.response
-        return CallSeen(
-            turn_id=begun.id,
-            caller=self.caller.name,
-            mode=begun.mode,
-            provider=begun.route.provider.name,
-            model=begun.route.model,
-            status=told.status,
-            finish_reason=told.finish_reason,
-            source=told.source,
-            trail=response.reason_trail if response else (),
-            stream=begun.asked.stream,
-            continued=told.continued,
-            disconnected=told.disconnected,
-            overhead_us=told.overhead_us,
-        )

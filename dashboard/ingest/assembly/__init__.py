@@ -1,13 +1,14 @@
 """What is seen of a trace → its turns, each with a history. Pure: no Django, no clock, no chance.
 
-same_calls    a call that several spans tell of, as one
-turns         the calls of a trace, put into turns
-joining       whether a call goes on from the one before it, and how
-answers       a call as the answer that the machine is told
-notes         what is not known of a turn, or differs from what its provider said
-policies      the policy that the calls of a turn imply
-histories     the machine, told of the calls one after another
-trace         all of it, for one trace
+span_tree       the spans of a trace, as far as they have come
+call_dedup      a call that several spans tell of, as one
+turn_grouping   the calls of a trace, put into turns
+call_links      whether a call goes on from the one before it, and how
+model_answers   a call as the answer that the machine is told
+notes           what is not known of a turn, or differs from what its provider said
+implied_policy  the policy that the calls of a turn imply
+histories       the machine, told of the calls one after another
+trace           all of it, for one trace
 
 The same spans give the same turns, whatever order they came in.
 """

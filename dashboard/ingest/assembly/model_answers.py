@@ -96,8 +96,8 @@ def _calls(call: ModelCall, reason: AnswerReason) -> Iterator[ToolCall]:
 
 def _call(asked: AskedCall, *, is_cut: bool, is_last: bool) -> ToolCall:
     arguments, issue = read_arguments(asked.raw, cut=is_cut)
-    if is_cut and is_last and asked.is_object and not arguments:
-        issue = CallIssue.TRUNCATED  # an object that an instrumentation put in place of what was cut
+    if is_cut and is_last and asked.may_hide_a_cut and not arguments:
+        issue = CallIssue.TRUNCATED  # an empty object in place of what was cut
     shown = issue is None and not (asked.is_object and is_last)
     given = {} if issue is not None else arguments
     return ToolCall(asked.id, asked.name, given, asked.raw, issue, shown_whole=shown)

@@ -72,7 +72,7 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
             f"{used} output tokens are neither text nor a tool call in the trace: a cut tool call may be lost there.",
         )
     last = content.calls[-1] if content.calls else None
-    if is_cut and last is not None and (last.is_object or not last.raw.strip()):
+    if is_cut and last is not None and last.may_hide_a_cut:
         yield (
             "cut_arguments_lost",
             "The trace holds the cut tool call's arguments as a complete object: the text that was cut is not in it.",

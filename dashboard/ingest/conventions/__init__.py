@@ -1,12 +1,12 @@
 """What instrumentations say of calls of a model, in values of ours. Pure: no Django, no clock, no database.
 
-spans          a span and a log event, as any exporter sends them
-seen           what a span is: a call of a model, a loop around calls, a run of a tool
-tables         each convention's names of the same facts, and how its spans are told apart
-facts          one reader for all tables
-content        messages and answers in each convention's own form
-reading        a span with its log events → what it is, or nothing
-failures       an error's words as a `ProviderError`
+spans         a span and a log event, as any exporter sends them
+observations  what a span is: a call of a model, a loop around calls, a run of a tool
+tables        each convention's names of the same facts, and how its spans are told apart
+attributes    one reader for all tables
+content       messages and answers in each convention's own form
+span_reader   a span with its log events → what it is, or nothing
+failures      an error's words as a `ProviderError`
 
 A fact that no attribute tells is None, and stays so.
 """

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.messages import TokenUsage
@@ -11,6 +11,13 @@ from dashboard.ingest.conventions.spans import Attributes
 from dashboard.ingest.conventions.tables import Convention, Names
 
 _COUNTS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
+#: The names of the counts where they stand together in one attribute.
+_WHOLE_USAGE: Mapping[str, Names] = {
+    "input_tokens": ("input_tokens", "prompt_tokens", "input"),
+    "output_tokens": ("output_tokens", "completion_tokens", "output"),
+    "reasoning_tokens": ("output_reasoning_tokens", "output_reasoning", "reasoning_tokens"),
+    "cached_tokens": ("cache_read_input_tokens", "input_cached_tokens", "input_cache_read"),
+}
 MOST_SECONDS = 366 * 24 * 3_600  #: beyond which a number is no duration of a call
 MOST_TOKENS = 10**9  #: beyond which a number is no count of tokens
 
@@ -53,6 +60,9 @@ def seconds_of(convention: Convention, attributes: Attributes) -> float | None:
 def usage_of(convention: Convention, attributes: Attributes) -> TokenUsage | None:
     """None unless the output's tokens are told: the input's alone say nothing of what the answer cost."""
     counts = {name: count_of(convention, attributes, name) for name in _COUNTS}
+    whole = read_json(first(attributes, convention.facts.get("usage", ())))
+    if isinstance(whole, dict):
+        counts = {name: as_count(first(whole, names)) for name, names in _WHOLE_USAGE.items()}
     if counts["output_tokens"] is None:
         return None
     none = counts["reasoning_tokens"] == 0 or None

@@ -29,6 +29,12 @@ class AskedCall:
     raw: str
     is_object: bool = False
 
+    @property
+    def may_hide_a_cut(self) -> bool:
+        """Whether the arguments of a call that was cut may have stood there with other words: some instrumentations
+        write an empty object, as text, in their place."""
+        return self.is_object or self.raw.strip() in {"", "{}"}
+
 
 @dataclass(frozen=True, slots=True)
 class Content:

@@ -27,6 +27,7 @@ from dashboard.ingest.conventions.tables import (
     OLDER_CALL,
     OLDER_MODEL,
     OPENINFERENCE,
+    REBUILDING,
     VERCEL,
     Convention,
     Kind,
@@ -64,7 +65,7 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
         return None
     for convention in CONVENTIONS:
         for name in convention.told_by:
-            kind = convention.kinds.get(str(attributes.get(name) or "").casefold())
+            kind = convention.kinds.get(str(attributes.get(name) or "").strip('"').casefold())  # MLflow writes JSON
             if kind is not None:
                 return convention, kind
     operation = str(attributes.get("gen_ai.operation.name") or "").casefold()
@@ -123,7 +124,10 @@ def _content(convention: Convention, span: Span) -> Content:
     attributes = span.attributes
     accounts = {
         VERCEL.name: (vercel.read(attributes),),
-        OPENINFERENCE.name: (indexed_attributes.openinference(attributes), provider_json.read(attributes)),
+        OPENINFERENCE.name: (
+            indexed_attributes.openinference(attributes, are_objects=any(word in span.scope for word in REBUILDING)),
+            provider_json.read(attributes),
+        ),
     }.get(convention.name, ())
     older = (indexed_attributes.openllmetry(attributes), event_messages.read(span.events))
     also = () if convention is OPENINFERENCE else (provider_json.read(attributes),)

@@ -41,6 +41,7 @@ VERCEL = Convention(
         "ai.streamtext": Kind.AGENT,
         "ai.generateobject": Kind.AGENT,
         "ai.streamobject": Kind.AGENT,
+        "ai.workflowagent.stream": Kind.AGENT,
         "ai.toolcall": Kind.TOOL,
     },
     {
@@ -67,7 +68,7 @@ OPENINFERENCE = Convention(
     {"llm": Kind.CALL, "agent": Kind.AGENT, "chain": Kind.CHAIN, "tool": Kind.TOOL},
     {
         "provider": ("llm.provider", "llm.system", "gen_ai.provider.name", "gen_ai.system"),
-        "model": ("llm.model_name", "gen_ai.request.model"),
+        "model": ("llm.model_name", "llm.response.model_name", "llm.request.model_name", "gen_ai.request.model"),
         "max_tokens": ("gen_ai.request.max_tokens",),
         "parameters": ("llm.invocation_parameters",),
         "response_id": ("gen_ai.response.id",),
@@ -76,7 +77,10 @@ OPENINFERENCE = Convention(
         "input_tokens": ("llm.token_count.prompt", "gen_ai.usage.input_tokens"),
         "output_tokens": ("llm.token_count.completion", "gen_ai.usage.output_tokens"),
         "reasoning_tokens": ("llm.token_count.completion_details.reasoning",),
-        "cached_tokens": ("llm.token_count.prompt_details.cache_read",),
+        "cached_tokens": (
+            "llm.token_count.prompt_details.cache_read",
+            "llm.token_count.prompt_details.cache_input",
+        ),
         "tool": ("tool.name",),
         "call_id": ("tool_call.id", "tool.id"),
         "result": ("output.value",),
@@ -102,7 +106,7 @@ GENAI = Convention(
     {
         "provider": ("gen_ai.provider.name", "gen_ai.system"),
         "model": ("gen_ai.request.model", "gen_ai.response.model", "llm.request.model"),
-        "max_tokens": ("gen_ai.request.max_tokens", "llm.request.max_tokens"),
+        "max_tokens": ("gen_ai.request.max_tokens", "gen_ai.request.max_completion_tokens", "llm.request.max_tokens"),
         "response_id": ("gen_ai.response.id",),
         "agent": ("gen_ai.agent.name", "agent_name", "traceloop.entity.name"),
         "words": (
@@ -123,24 +127,68 @@ GENAI = Convention(
             "gen_ai.usage.reasoning.output_tokens",
             "gen_ai.usage.reasoning_tokens",
             "gen_ai.usage.details.reasoning_tokens",
+            "gen_ai.usage.completion_tokens_details.reasoning_tokens",
             "llm.usage.reasoning_tokens",
         ),
         "cached_tokens": (
             "gen_ai.usage.cache_read.input_tokens",
             "gen_ai.usage.cache_read_input_tokens",
             "gen_ai.usage.details.cache_read_tokens",
+            "gen_ai.usage.prompt_tokens_details.cached_tokens",
             "llm.usage.cache_read_input_tokens",
         ),
-        "stream": ("gen_ai.request.stream", "gen_ai.is_streaming", "llm.is_streaming"),
+        "stream": (
+            "gen_ai.request.stream",
+            "gen_ai.is_streaming",
+            "llm.is_streaming",
+            "langsmith.request.streaming",
+        ),
         "first_token": ("gen_ai.response.time_to_first_chunk",),
         "tool": ("gen_ai.tool.name", "traceloop.entity.name"),
         "call_id": ("gen_ai.tool.call.id",),
-        "result": ("gen_ai.tool.call.result", "gen_ai.tool.message", "tool_response"),
+        "result": (
+            "gen_ai.tool.call.result",
+            "gen_ai.tool.message",
+            "gen_ai.tool.output",
+            "gcp.vertex.agent.tool_response",
+            "tool_response",
+        ),
+    },
+)
+
+LANGFUSE = Convention(
+    "Langfuse",
+    ("langfuse.observation.type",),
+    {"generation": Kind.CALL, "agent": Kind.AGENT, "chain": Kind.CHAIN, "tool": Kind.TOOL},
+    {
+        "model": ("langfuse.observation.model.name",),
+        "parameters": ("langfuse.observation.model.parameters",),
+        "words": (),
+        "usage": ("langfuse.observation.usage_details",),
+        "result": ("langfuse.observation.output",),
+    },
+)
+
+MLFLOW = Convention(
+    "MLflow",
+    ("mlflow.spanType",),
+    {"chat_model": Kind.CALL, "llm": Kind.CALL, "agent": Kind.AGENT, "chain": Kind.CHAIN, "tool": Kind.TOOL},
+    {
+        "provider": ("mlflow.llm.provider", "mlflow.message.format"),
+        "model": ("mlflow.llm.model",),
+        "parameters": ("mlflow.spanInputs",),
+        "words": (),
+        "usage": ("mlflow.chat.tokenUsage",),
+        "result": ("mlflow.spanOutputs",),
     },
 )
 
 #: A span may carry names of several; the first convention that can tell what it is reads it.
-CONVENTIONS = (VERCEL, OPENINFERENCE, GENAI)
+CONVENTIONS = (VERCEL, OPENINFERENCE, GENAI, LANGFUSE, MLFLOW)
+
+#: In the names of OpenInference's instrumentations that write a call's arguments anew of an object, which may have been
+#: closed where the answer was cut. The others write the provider's own text.
+REBUILDING: Names = ("langchain", "llama_index", "anthropic", "google", "vertexai", "bedrock", "smolagents")
 
 #: Without an operation's name, as older instrumentations write it: a span with one of these is a call.
 OLDER_CALL: Names = (
@@ -153,7 +201,9 @@ OLDER_CALL: Names = (
 )
 OLDER_MODEL: Names = ("gen_ai.request.model", "llm.request.model")
 #: Operations on a model that are no turns: what is not here and not above has no operation's name.
-NOT_TURNS = frozenset({"embeddings", "embedding", "rerank", "create_agent", "execute_task", "task", "retrieval"})
+NOT_TURNS = frozenset({
+    "agent_step", "create_agent", "decide", "embedding", "embeddings", "execute_task", "rerank", "retrieval", "task",
+})  # fmt: skip
 
 #: What the trace calls a provider, by words in its name, and the dialect it speaks. The first that fits counts.
 DIALECTS: tuple[tuple[str, str], ...] = (

@@ -1,8 +1,8 @@
 """OTLP/HTTP's bodies, in protobuf and JSON, to spans and log events and back. Pure.
 
-bodies      a body → its spans or log events, and what of it is refused
-protobuf    the same from protobuf's messages
-json_body   the same from JSON, whose ids are hexadecimal
-values      attribute values, within bounds of depth and number
-answers     success, partial success and errors, in the form of the request
+bodies            a body → its spans or log events, and what of it is refused
+protobuf          the same from protobuf's messages
+json_body         the same from JSON, whose ids are hexadecimal
+values            attribute values, within bounds of depth and number
+export_responses  success, partial success and errors, in the form of the request
 """

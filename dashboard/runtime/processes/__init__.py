@@ -4,10 +4,15 @@ One supervisor prepares the database, listens, and hands each connection it acce
 It starts processes that die again, and ends all of them with itself. What must hold for all of them together is asked
 of it, over a socket that each process has to it alone; when that socket ends, the process ends.
 
-place.py        which process this one is         supervising.py  starts, restarts and stops them
-messages.py     what is said over the socket      spreading.py    accepts connections and hands them on
-link.py         the socket, in a process          hub.py          what the supervisor is told and asked
-arriving.py     connections, in a process         members.py      a process, as the supervisor knows it
-layer.py        live updates between processes    running.py      what runs in such a process
-counting.py     limits of keys, in a process
+supervisor          starts, restarts and stops the processes
+load_balancer       accepts connections and hands them on
+hub                 what the supervisor is told and asked
+members             a process, as the supervisor knows it
+messages            what is said over the socket
+link                the socket, in a process
+process_identity    which process this one is
+process_main        what runs in such a process
+handed_connections  connections, in a process
+channel_layer       live updates between processes
+key_counter         limits of keys, in a process
 """

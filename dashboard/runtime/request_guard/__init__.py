@@ -1,12 +1,21 @@
 """What stands before everything else that the web server runs.
 
 On a connection, before there is a request:
-  bounds.py    the numbers                          protocol.py  HTTP: heads, bodies and readers are timed and bounded
-  census.py    who is connected, who makes room     sockets.py   websockets
-  pace.py      who is too slow                      closing.py   how a connection ends, whatever its client does
+
+resource_limits    the numbers
+connection_census  who is connected, who makes room
+transfer_rate      who is too slow
+protocol           HTTP: heads, bodies and readers are timed and bounded
+websocket_guard    websockets; `frame_budget` is what all of them may take
+connection_close   how a connection ends, whatever its client does
 
 On a request, before anything of it is kept:
-  guard.py     the ASGI application before all      sizes.py     how large a body each address takes
-  callers.py   who may send a large one             refusing.py  an answer in the form its address speaks
-  rooms.py     how many are worked on at once
+
+client_identity     whose request it is, behind trusted proxies (`proxies`)
+guard               the ASGI application before all others
+callers             who may send a large body; `guess_limits` is who may not even ask
+body_limits         how large a body each address takes
+concurrency_limits  how many are worked on at once
+cross_origin        pages of other origins
+refusals            an answer in the form its address speaks
 """

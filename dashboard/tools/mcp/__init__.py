@@ -1,11 +1,11 @@
 """Tools of other programs, by the Model Context Protocol.
 
-servers    a server as a visit needs it
-names      how a server's tool is called by agents and by providers
-visiting   one visit to a server: connect, ask one thing, leave; on an event loop of its own
-dialing    the two transports: streamable HTTP, and a command's standard input and output
-answers    what a server says, as our values
-faults     what went wrong on a visit, in a sentence
+servers     a server as a visit needs it
+names       how a server's tool is called by agents and by providers
+session     one visit to a server: connect, ask one thing, leave; on an event loop of its own
+transports  the two ways to a server: streamable HTTP (`guarded_transport`), and a command's standard input and output
+responses   what a server says, as our values
+problems    what went wrong on a visit, in a sentence
 
 Every call is a visit of its own. That costs a handshake, and nothing is ever in the way of the next call: no session
 that has died, no reader that is stuck, no state of one turn that another could see.

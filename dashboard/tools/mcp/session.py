@@ -1,4 +1,4 @@
-"""One session with an MCP server: connect, send one request, close.
+"""One session with an MCP server, here called a visit: connect, send one request, close.
 
 Visits have a thread and an event loop of their own: a server that sends megabytes keeps no turn waiting. The answer is
 handed over as soon as it is there; leaving (an unwilling program gets a few seconds, then a signal) goes on behind it.

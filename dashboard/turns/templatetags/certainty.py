@@ -3,7 +3,7 @@
 from django import template
 
 from agentcore.replay import Assumption, Certainty
-from dashboard.turns.certainty_text import MEANINGS, assumption_in_words
+from dashboard.turns.certainty_text import MEANINGS, assumption_and_share, assumption_in_words
 
 register = template.Library()
 
@@ -18,6 +18,12 @@ def meaning(certainty: str) -> str:
 def assumed(assumption: Assumption) -> str:
     """An assumption in words."""
     return assumption_in_words(assumption)
+
+
+@register.filter
+def assumed_and_examined(assumption: Assumption) -> str:
+    """The same, with how often such estimates came true where it often fails."""
+    return assumption_and_share(assumption)
 
 
 @register.simple_tag

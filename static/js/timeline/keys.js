@@ -1,16 +1,9 @@
-/* Single keys, which one can switch off, and the dialogs. */
+/* Single keys, and the dialogs. */
+import { enabled, list } from "../single_keys.js";
 import { toggle } from "./tail.js";
 
-const KEY = "whystop-keys";
 const dialog = document.getElementById("dialog");
 const keys = document.getElementById("keys");
-const on = document.getElementById("keys-on");
-
-try {
-  on.checked = localStorage.getItem(KEY) !== "off";
-} catch {
-  // storage is switched off: the keys are on
-}
 
 let place = ""; // the row one is at, by id: rows are replaced while one walks them
 
@@ -36,32 +29,30 @@ const PRESSED = {
   k: () => go(-1),
   x: pick,
   p: () => toggle(),
-  "?": () => keys.showModal(),
+  "?": () => list(keys),
 };
 PRESSED.X = PRESSED.x;
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input:not([type='checkbox'], [type='radio']), textarea, select, dialog, .brush");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || !on.checked || !(event.key in PRESSED)) return;
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || !enabled() || !(event.key in PRESSED)) return;
   event.preventDefault();
   PRESSED[event.key](event);
 });
 document.addEventListener("focusin", (event) => {
-  place = event.target.closest("#rows tr")?.id ?? "";
+  if (!event.target.closest("dialog")) place = event.target.closest("#rows tr")?.id ?? "";
 });
-document.addEventListener("htmx:wsAfterMessage", () => {
+
+/* A row that was replaced, also while a dialog stood over it, has the focus again. */
+function back() {
   if (document.activeElement === document.body && place) link(document.getElementById(place))?.focus({ preventScroll: true });
-});
-on.addEventListener("change", () => {
-  try {
-    localStorage.setItem(KEY, on.checked ? "on" : "off");
-  } catch {
-    // The choice holds for this page only.
-  }
-});
+}
+
+document.addEventListener("htmx:wsAfterMessage", back);
+document.addEventListener("close", back, true);
 document.addEventListener("click", (event) => {
   const opener = event.target.closest("[data-open]");
-  if (opener) document.getElementById(opener.dataset.open).showModal();
+  if (opener) list(document.getElementById(opener.dataset.open));
   if (event.target.closest("dialog [data-close]")) {
     event.preventDefault();
     dialog.close();

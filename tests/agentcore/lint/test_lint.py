@@ -5,8 +5,8 @@ import pytest
 from agentcore.lint import CODES, asks_for_stops, lint, seam_sign, signs
 from agentcore.messages import ChatResponse
 from agentcore.reasons import NormalizedStopReason
-from tests.agentcore.lint.honest import HONEST
-from tests.agentcore.lint.lies import LIES
+from tests.agentcore.lint.misleading_stop_reasons import LIES
+from tests.agentcore.lint.true_stop_reasons import HONEST
 from tests.agentcore.lint.turns import Told
 from tests.agentcore.playbook import Playbook, ended, started
 from tests.together import together

@@ -8,7 +8,6 @@ from agentcore.errors import DecodeError, ErrorType
 from agentcore.messages import CallIssue, ChatResponse, TokenUsage, ToolCall
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
-from tests.agentcore.growth import grows_linearly
 from tests.agentcore.providers.wires import (
     called,
     chunks,
@@ -24,6 +23,7 @@ from tests.agentcore.providers.wires import (
     start,
     thought,
 )
+from tests.agentcore.time_growth import grows_linearly
 from tests.together import together
 
 ANTHROPIC = get_provider("anthropic")

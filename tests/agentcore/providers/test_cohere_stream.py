@@ -11,14 +11,14 @@ from agentcore.errors import DecodeError
 from agentcore.messages import CallIssue, ChatResponse, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
-from tests.agentcore.growth import grows_linearly
-from tests.agentcore.providers.anything import (
+from tests.agentcore.providers.codec_laws import (
     FOREIGN,
     is_refused_in_any_chunking,
     never_ends_naturally,
     reader,
     reads_the_same_in_any_chunking,
 )
+from tests.agentcore.time_growth import grows_linearly
 from tests.together import together
 
 COHERE = get_provider("cohere")

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from agentcore.errors import DecodeError
 from agentcore.providers.wire.event_stream import EventStreamMessage, EventStreamReader, payload_of
-from tests.agentcore.growth import grows_linearly
 from tests.agentcore.providers.wires import framed
+from tests.agentcore.time_growth import grows_linearly
 from tests.together import together
 
 TWO = framed({"a": 1}, event_type="first") + framed(b"", event_type="second", message_type="event")

@@ -11,7 +11,7 @@ from agentcore.providers.wire.framing import (
     leading,
     sniff,
 )
-from tests.agentcore.growth import grows_linearly
+from tests.agentcore.time_growth import grows_linearly
 from tests.together import together
 
 

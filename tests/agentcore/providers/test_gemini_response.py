@@ -9,7 +9,7 @@ from agentcore.errors import DecodeError, ErrorType
 from agentcore.messages import CallIssue, ChatResponse, Delta, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
-from tests.agentcore.growth import grows_linearly
+from tests.agentcore.time_growth import grows_linearly
 from tests.together import together
 
 GEMINI = get_provider("gemini")

@@ -22,7 +22,7 @@ from agentcore.messages import (
 from agentcore.providers import get_provider
 from agentcore.providers.llama.text import ResponseText
 from agentcore.reasons import NormalizedStopReason as Reason
-from tests.agentcore.growth import grows_linearly
+from tests.agentcore.time_growth import grows_linearly
 from tests.together import together
 
 LLAMA = get_provider("llama")

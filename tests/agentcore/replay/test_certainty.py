@@ -21,8 +21,8 @@ from agentcore import (
 from agentcore.events import ModelFailed, ModelResponded, ToolResult
 from agentcore.messages import ChatResponse
 from agentcore.replay import Assumed, Observed, Why
-from agentcore.replay.certainty import LEAST_CALLS, weakest
-from agentcore.replay.pending_call import ENDED, UNTOLD
+from agentcore.replay.certainty import LEAST_CALLS, UNTOLD, weakest
+from agentcore.replay.pending_call import ENDED
 from agentcore.replay.recorded_run import Past
 from tests.agentcore.playbook import (
     Playbook,
@@ -40,8 +40,8 @@ from tests.agentcore.playbook import (
     woke_up,
 )
 from tests.agentcore.replay.examining import begun, run
+from tests.agentcore.replay.fixed_text_model import Says, play, text_of
 from tests.agentcore.replay.model_server import Model
-from tests.agentcore.replay.obedient import Says, play, text_of
 from tests.agentcore.replay.texts import prose
 
 ESSAY = text_of(300)

@@ -7,14 +7,17 @@ does as the estimate says that it assumes. More cases of each class: `WHYSTOP_EX
 
 import os
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from itertools import product
+from pathlib import Path
 
 from agentcore import Certainty, WhatIf, what_if
 from agentcore.replay import Assumed, Why
+from agentcore.replay.certainty import EXAMINED
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
 from tests.agentcore.playbook import Playbook
@@ -33,6 +36,7 @@ from tests.agentcore.replay.examining import (
 from tests.agentcore.replay.model_server import Model
 from tests.agentcore.replay.texts import prose
 
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "certainty.md"
 CASES = int(os.environ.get("WHYSTOP_EXAMINE", "60"))  #: of each class
 
 TIMES = (None, None, None, 4.0)  #: limits of seconds
@@ -104,6 +108,13 @@ def test_no_class_of_models_makes_a_sure_claim_wrong_and_estimates_come_true_nin
     assert everything.whys.total() <= 0.4 * total
     assert everything.needless.total() <= 0.12 * everything.whys.total(), "undecidable no more often than is needed"
     assert set(Why) - set(everything.whys) <= {Why.NOT_BEGUN, Why.WORK, Why.BLOCKED, Why.REFUSAL}, "each occurs"
+
+
+def test_the_shares_told_beside_an_estimate_are_those_of_the_classes_below_nine_in_ten_in_the_published_table():
+    row = re.compile(r"^\| (.+?) (?:\| \d+% ){4}\| (\d+)% \| \d+% \| `", re.MULTILINE)
+    shares = {name: int(share) / 100 for name, share in row.findall(PAGE.read_text(encoding="utf-8"))}
+    assert set(CLASSES) < set(shares)
+    assert sorted(share for share in shares.values() if share < 0.9) == sorted(EXAMINED.values())
 
 
 def test_one_estimate_of_a_few_may_be_wrong_and_not_two_of_three():

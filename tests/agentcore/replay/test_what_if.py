@@ -42,7 +42,7 @@ from tests.agentcore.playbook import (
     truncated,
     woke_up,
 )
-from tests.agentcore.replay.obedient import Says, play, text_of
+from tests.agentcore.replay.fixed_text_model import Says, play, text_of
 from tests.examples import examples
 
 ESSAY = text_of(300)

@@ -16,7 +16,7 @@ from dashboard.live.services import turn_start
 from dashboard.runtime.websocket_routes import router
 from dashboard.turns.models import Turn
 from tests.dashboard.accounts.walking import MEMBERS, STRANGERS, Caller, World, made_world, member, stranger
-from tests.dashboard.dialling import Dialled
+from tests.dashboard.live_sockets import Dialled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,7 +9,7 @@ from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.selectors import SESSION_TOKEN
 from dashboard.accounts.session_watch import visitors
 from dashboard.accounts.websocket import AccessStack
-from tests.dashboard.dialling import Dialled
+from tests.dashboard.live_sockets import Dialled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

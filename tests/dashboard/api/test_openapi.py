@@ -171,7 +171,9 @@ def defined(module: ModuleType) -> list[type[BaseModel]]:
 
 def test_the_events_of_a_stream_are_described_and_where_to_find_them_as_a_socket(schema: dict):
     answers = operations(schema)[("get", "/turns/{turn_id}/events")]["responses"]
-    described = answers["200"]["content"]["text/event-stream"]["x-events"]
+    stream = answers["200"]["content"]["text/event-stream"]
+    described = stream["x-events"]
+    assert stream["schema"]["properties"]["event"]["enum"] == [*described]
     assert {kind: event["$ref"].rpartition("/")[2] for kind, event in described.items()} == {
         "record": "Record",
         "draft": "Draft",

@@ -12,7 +12,7 @@ from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Record, Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.api.test_turns import RECORD, TURN
-from tests.dashboard.backtests.layered import play_layered
+from tests.dashboard.backtests.two_policies import play_layered
 from tests.dashboard.driving import Play, drive
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -130,8 +130,9 @@ def test_a_rerun_may_say_other_words_at_another_connection_and_hold(api: Program
     assert (status, child.input_text, child.status) == (201, "And people?", "held")
     body = {"mode": "rerun", "connection": "far"}
     assert set(api.problem(f"/turns/{turn.id}/replay", body, 400)) == {"connection"}
-    body = {"mode": "rerun", "tool_results": [{"call_id": "x", "result": {"a": 1}}]}
-    assert set(api.problem(f"/turns/{turn.id}/replay", body, 400)) == {"results"}
+    for result in ({"a": 1}, None):
+        body = {"mode": "rerun", "tool_results": [{"call_id": "x", "result": result}]}
+        assert set(api.problem(f"/turns/{turn.id}/replay", body, 400)) == {"results"}
 
 
 def test_a_sweep_names_the_smallest_value_that_completes(api: Program, turn: Turn):

@@ -26,9 +26,9 @@ from dashboard.live.turn_events import Follower
 from dashboard.runtime.websocket_routes import router
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program
-from tests.dashboard.dialling import Dialled
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.live.test_turn_events import everything
+from tests.dashboard.live_sockets import Dialled
 from tests.dashboard.website import TOKEN, website
 from tests.examples import examples
 

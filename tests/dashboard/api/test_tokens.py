@@ -28,6 +28,11 @@ def test_a_token_is_made_with_the_scopes_it_is_to_have(admin: Program):
     assert "“admin”" in child.post("/tokens", {"name": "more"}).json()["detail"]
 
 
+def test_a_tokens_end_is_a_date_and_a_time_and_no_number(admin: Program):
+    for moment in (0, 0.5, "0.5", "1893456000"):
+        assert "as text" in admin.problem("/tokens", {"name": "ci", "expires_at": moment}, 422)["expires_at"]
+
+
 def test_a_token_without_a_word_of_scopes_has_those_of_the_one_that_made_it(admin: Program):
     assert admin.post("/tokens", {"name": "ci"}).json()["scopes"] == ["read", "admin"]
 

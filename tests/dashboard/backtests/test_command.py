@@ -96,7 +96,7 @@ def test_it_begins_from_what_a_policy_says_with_the_numbers_given_in_place_of_it
     [
         (["--policy", "nobody"], "There is no policy “nobody”; there are "),
         (["--stands-for", "nobody"], "There is no policy “nobody”; there are "),
-        (["--filter", "agent"], "“agent” is no filter; say it as agent=sim-essay."),
+        (["--filter", "agent"], "--filter agent: write NAME=VALUE, such as agent=sim-essay."),
         (["--filter", "colour=red"], "There is no filter “colour”; there are stop_reason, "),
         (["--filter", "status=blue"], "blue"),
         (["--max-continuations", "-1"], "max_continuations is -1; it must be "),

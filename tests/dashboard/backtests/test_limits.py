@@ -19,7 +19,7 @@ from dashboard.backtests.sweep_map import cell_of, map_of, sample_of
 from dashboard.bench.recorded_turns import copy_turns
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
-from tests.dashboard.backtests.damaging import base_unknown, event_unknown, policy_unknown
+from tests.dashboard.backtests.damaged_turns import base_unknown, event_unknown, policy_unknown
 from tests.dashboard.driving import Play
 from tests.dashboard.own_criteria import NAME
 from tests.dashboard.pages import HTMX, page

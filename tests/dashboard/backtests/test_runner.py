@@ -27,7 +27,7 @@ from dashboard.bench.turn_mix import Mix
 from dashboard.live.db_threads import in_database
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import Turn
-from tests.dashboard.backtests.damaging import DAMAGES
+from tests.dashboard.backtests.damaged_turns import DAMAGES
 from tests.dashboard.backtests.test_process_pool import waits_for_a_row
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,3 +1,6 @@
+import re
+from html import unescape
+
 import pytest
 from django.test import Client
 
@@ -8,9 +11,9 @@ from dashboard.backtests import runner, views
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.services import backtest_create
 from dashboard.turns.models import Turn
-from tests.dashboard.backtests.layered import play_layered
+from tests.dashboard.backtests.two_policies import play_layered
 from tests.dashboard.driving import Play
-from tests.dashboard.pages import page
+from tests.dashboard.pages import page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,7 +44,7 @@ def test_what_is_tried_of_a_policy_is_what_counts(browser: Client):
     policy_create(project=project, name="new", limits={"max_continuations": 2}, activate=False)
     html = page(browser, "/backtests/new")
     assert ">wide</option>" in html
-    assert ">new (its newest draft: nothing of it counts yet)</option>" in html
+    assert ">new (newest draft, inactive)</option>" in html
     browser.post("/backtests/new", {"policy": "new", "query": ""})
     assert [backtest.policy["limits"] for backtest in Backtest.objects.order_by("id")] == [
         {"max_continuations": 1},
@@ -113,3 +116,31 @@ def test_totals_say_that_they_are_differences_and_whether_a_price_is_known(brows
     assert all(f">±&nbsp;{head}</th>" in shown for head in ("Attempts", "Tokens out", "Price", "Time"))
     assert ("≈ $0.00" in shown) is priced
     assert ("simulator, free" in shown) is not priced, "a simulated model has no price to know"
+
+
+def test_the_table_of_models_counts_each_turn_once_under_the_model_that_it_asked(browser: Client, play: Play):
+    cut = play("sim-essay", overrides={"max_tokens": 150})
+    Turn.objects.filter(pk=play("sim-essay", name="long", max_tokens=2_000).pk).update(
+        provider="openai", model="gpt-4o"
+    )
+    stored = backtest_create(project=project_default(), policy={"limits": {"max_continuations": 0}}, filter={})
+    runner.run(stored.pk)
+    rows = read_table(page(browser, f"/backtests/{stored.pk}"), "groups")
+    told = {row["Model"]: [row[head] for head in ("Turns", "Same", "Would have stopped sooner")] for row in rows}
+    assert told == {f"{cut.model} simulator": ["1", "0", "1"], "gpt-4o openai": ["1", "1", "0"]}
+    assert {row["Model"]: row["±\xa0Price"] for row in rows} == {
+        f"{cut.model} simulator": "free",
+        "gpt-4o openai": "≈ $0.00",
+    }
+
+
+def read_table(html: str, place: str) -> list[dict[str, str]]:
+    """The rows of a table in the section of this id, by the heads of their columns."""
+    part = html.split(f'id="{place}"')[1].split("</table>", maxsplit=1)[0]
+
+    def words(tag: str, of: str) -> list[str]:
+        cells = re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", of, re.DOTALL)
+        return [" ".join(text_of(unescape(cell).replace("<br>", " ")).split(" ")).strip() for cell in cells]
+
+    heads = words("th", part)
+    return [dict(zip(heads, words("td", row), strict=False)) for row in part.split("<tr>")[2:]]

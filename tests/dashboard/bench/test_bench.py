@@ -31,6 +31,7 @@ def test_the_core_is_measured_beside_its_bounds(monkeypatch: pytest.MonkeyPatch)
     lines = {line.split("  ")[0]: line for line in told.splitlines()}
     for what in ("what-if", "what-if, limits bind", "what-if, two ends", "what-if, two ends, limits bind"):
         assert all("turns/s" in lines[f"{what}, {asked}"] for asked in ("traced", "asked first", "asked again"))
+    assert "turns/s" in lines["what-if, read, asked first"]
     assert "× slower than what-if, asked first" in lines["what-if, two ends, asked first"]
     assert "ms more than interpreter start" in lines["import agentcore"]
 

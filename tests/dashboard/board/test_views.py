@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.board.metrics import METRICS, shown
 from dashboard.board.periods import MOST_BARS, PERIODS, named, period_of
 from dashboard.board.selectors import MOST_GROUPS
 from dashboard.timeline.rollups import LEVELS
@@ -71,9 +72,23 @@ def test_the_board_shows_each_metric_of_the_period(browser: Client):
     assert "4.9 s</span>" in chart(html, "continued_p95_seconds")
     assert "Nothing in this period." in chart(html, "failed_predictions")
     assert "No list price is known for m;" in html
+    assert re.search(r'<th scope="row"><a [^>]*>m</a>.*<td class="num">no list price</td>', html)
     found = read(html)
     assert found.inline == []
     assert len(found.ids) == len(set(found.ids))
+
+
+@pytest.mark.parametrize(
+    ("sums", "words"),
+    [
+        ({"dollars": 0.5, "unpriced": 1}, "$0.5000"),
+        ({"turns": 2, "unpriced": 1, "free": 1}, "no list price"),
+        ({"turns": 2, "free": 2}, "free"),
+        ({"turns": 2}, "–"),
+    ],
+)
+def test_what_has_no_list_price_is_not_said_to_cost_nothing(sums: dict[str, float], words: str):
+    assert shown(METRICS["dollars"], sums) == words
 
 
 @pytest.mark.django_db

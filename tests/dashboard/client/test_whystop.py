@@ -104,7 +104,7 @@ def test_what_if_tells_how_certain_it_is_and_what_it_assumes(whystop: Whystop, e
     same, more = turn.what_if(), turn.what_if(max_tokens=400)
     assert (same.certainty, same.assumes, same.endings) == ("recorded", (), ())
     assert (more.status, more.attempts, more.certainty) == ("completed", 1, "estimated")
-    assert {each.name for each in more.assumes} == {"wording"}
+    assert {(each.name, each.came_true) for each in more.assumes} == {("wording", None)}
     two = turn.what_if(max_tokens=100)
     assert (two.certainty, two.why, len(two.endings)) == ("undecidable", "assumptions", 2)
     assert same.why is None

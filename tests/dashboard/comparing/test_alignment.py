@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.comparing.alignment import Stretch, align
-from tests.agentcore.growth import grows_linearly
+from tests.agentcore.time_growth import grows_linearly
 from tests.together import together
 
 LISTS = st.lists(st.integers(0, 4), max_size=40)

@@ -24,8 +24,8 @@ from dashboard.live.services import turn_cancel, turn_start
 from dashboard.live.subscriber import UNKNOWN
 from dashboard.turns.models import Turn
 from tests.dashboard.conversations.conftest import Say
-from tests.dashboard.dialling import PATIENCE, Dialled, dialled
 from tests.dashboard.driving import AgentOf, drive, driven
+from tests.dashboard.live_sockets import PATIENCE, Dialled, dialled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 #: An element that replaces another, as the pages and the sockets have it.

@@ -1,4 +1,4 @@
-"""docs/architecture.md is current, and a turn takes the two ways that it draws."""
+"""docs/architecture.md is current, and a turn takes the ways that it draws."""
 
 from collections.abc import Collection
 
@@ -7,8 +7,8 @@ from django.test import Client
 
 from dashboard.agents.models import Policy
 from dashboard.agents.selectors import project_default
+from tests.architecture.code_paths import LIMIT, NUMBERS, TURN, Way
 from tests.architecture.page import ROOT, page
-from tests.architecture.ways import LIMIT, TURN, Way
 from tests.dashboard.agents.test_admin import POLICY
 from tests.dashboard.documentation.traced import calls_of
 from tests.dashboard.driving import Play
@@ -42,3 +42,11 @@ def test_a_limit_takes_the_way_from_the_form_to_the_verdict(play: Play, admin_cl
         verdict = shown(admin_client, f"/turns/{turn.id}")
     assert "Max continuations" in verdict
     assert missed(LIMIT, called) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_numbers_of_a_turns_page_take_the_way_from_their_columns(play: Play, browser: Client):
+    with calls_of(NUMBERS) as called:
+        verdict = shown(browser, f"/turns/{play('sim-essay', max_tokens=40).id}")
+    assert "max_tokens" in verdict
+    assert missed(NUMBERS, called) == []

@@ -17,8 +17,8 @@ from dashboard.inbox.selectors import Inbox, inbox_of
 from dashboard.live.services import approvals_expire, turn_control, turn_start
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
-from tests.dashboard.dialling import dialled, everything
 from tests.dashboard.driving import AgentOf, drive, driven
+from tests.dashboard.live_sockets import dialled, everything
 from tests.dashboard.pages import page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -25,7 +25,7 @@ from dashboard.live.broadcast_hub import TRY_AGAIN
 from dashboard.runtime.environment import CHECKOUT
 from dashboard.turns.models import UNFINISHED, Turn
 from tests.dashboard.driving import AgentOf
-from tests.dashboard.showing import Shown, by_id, fresh
+from tests.dashboard.pushed_page import Shown, by_id, fresh
 from tests.redis_server import Redis
 
 pytestmark = pytest.mark.django_db(transaction=True)

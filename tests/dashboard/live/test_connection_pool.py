@@ -16,8 +16,8 @@ OK = b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Moody:
-    """A server that promises to keep its connections. `moods`: after which answer of a connection it closes, and how
-    long it waits before that; `fresh`: it closes every connection once it has the request."""
+    """A server that promises to keep its connections, and closes them by chance after an answer. `fresh`: it closes
+    every connection once it has the request."""
 
     def __init__(self, *, fresh: bool = False) -> None:
         self.chance, self.fresh = random.Random(7), fresh

@@ -19,10 +19,10 @@ from dashboard.live.services import turn_cancel, turn_give_up, turn_start
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import turn_get
-from tests.dashboard.dialling import Dialled, dialled, everything
 from tests.dashboard.driving import AgentOf, Play, drive, driven
+from tests.dashboard.live_sockets import Dialled, dialled, everything
 from tests.dashboard.pages import page
-from tests.dashboard.showing import by_id, fresh
+from tests.dashboard.pushed_page import by_id, fresh
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -18,9 +18,9 @@ from dashboard.live.services import turn_start
 from dashboard.runtime.websocket_routes import router
 from dashboard.settings import _channel_layers as channel_layers_of
 from dashboard.turns.models import Turn
-from tests.dashboard.dialling import Dialled, dialled, everything
 from tests.dashboard.driving import AgentOf, Play, driven
-from tests.dashboard.showing import by_id, fresh
+from tests.dashboard.live_sockets import Dialled, dialled, everything
+from tests.dashboard.pushed_page import by_id, fresh
 from tests.dashboard.website import TOKEN
 from tests.redis_server import Redis
 

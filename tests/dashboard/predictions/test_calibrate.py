@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 
 from dashboard.agents.models import Connection
 from dashboard.agents.services import connection_update
+from dashboard.inbox.models import Notice
 from dashboard.live.services import turn_start
 from dashboard.predictions import calibration_state
 from dashboard.predictions.calibration_state import Budget, Used
@@ -55,7 +56,7 @@ def test_it_says_what_it_may_cost_runs_each_turn_and_tells_what_came_true(cut: T
     said = told("--max-continuations", "0,1").splitlines()
     assert said[0] == "2 re-runs of 1 stored turn under other limits."
     assert "price not known" in "".join(said)
-    assert "Budget: 200,000 tokens. No turn is begun that could exceed it." in said
+    assert "Budget: 200,000 tokens. No re-run starts that could exceed it." in said
     assert any(line.startswith("[2/2] sim-essay, max_continuations 1: ") and "came true. " in line for line in said)
     assert any(
         line.split() == ["certainty", "predictions", "came", "true", "failed", "not", "compared", "share"]
@@ -114,9 +115,10 @@ def test_a_budget_of_money_is_kept_to_and_refused_where_no_price_is_known(cut: T
     assert calibration_state.is_left(Budget(None, Decimal(1)), Used(0, Decimal("0.90")), priced)
     assert not calibration_state.is_left(Budget(None, Decimal(1)), Used(0, Decimal("0.91")), priced)
     assert not calibration_state.is_left(Budget(None, Decimal(1)), Used(), bound), "it has no price"
-    with pytest.raises(CommandError, match="price of some of these models is not known"):
+    with pytest.raises(CommandError, match="there is none for sim-essay"):
         told("--money", "1.00", "--max-continuations", "0")
     assert not Prediction.objects.exists()
+    assert not Calibration.objects.exists(), "a plan that was refused is made anew the next time"
 
 
 def test_where_the_price_is_known_it_is_said_beforehand_and_may_be_bounded(play: Play):
@@ -155,8 +157,8 @@ def test_a_certain_one_that_fails_is_asked_again_once_under_the_recorded_policy(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--filter", "model"), "is no filter"),
-        (("--filter", "model=none"), "There is no turn to run again"),
+        (("--filter", "model"), "write NAME=VALUE"),
+        (("--filter", "model=none"), "No stored turn can be run again under other limits. None was found"),
         (("00000000-0000-0000-0000-000000000000",), "There is no turn 00000000"),
         (("--money", "much"), "must be an amount in dollars"),
         (("--max-tokens", "ten"), "write whole numbers"),
@@ -173,6 +175,51 @@ def test_nothing_starts_without_a_yes(cut: Turn, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(CommandError, match="Add --yes"):
         call_command("calibrate", stdout=io.StringIO())
     assert Turn.objects.count() == 1
+    assert not Calibration.objects.exists()
+
+
+@pytest.mark.parametrize("answer", ["n", "", None])
+def test_who_does_not_agree_starts_nothing(cut: Turn, answer: str | None, monkeypatch: pytest.MonkeyPatch):
+    def asked(_: str) -> str:
+        if answer is None:
+            raise KeyboardInterrupt
+        return answer
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", asked)
+    with pytest.raises(CommandError, match="Not started"):
+        call_command("calibrate", stdout=io.StringIO())
+    assert not Calibration.objects.exists()
+
+
+def test_a_value_that_cannot_be_tried_is_left_out_with_the_reason(cut: Turn):
+    with pytest.raises(CommandError, match="max_tokens is 0; it must be at least 1 token"):
+        told("--max-tokens", "0")
+    assert "(max_continuations is 99999; it must be" in told("--max-continuations", "1,99999")
+
+
+def test_where_the_provider_answers_no_call_it_stops_after_three_and_counts_none(cut: Turn, connection: Connection):
+    values, at = ("--max-continuations", "0,1,2,3,4"), Connection.objects.filter(id=connection.id)
+    at.update(base_url=f"{connection.base_url}/nowhere")
+    said = told(*values)
+    at.update(base_url=connection.base_url)
+    assert said.count("not compared (the provider answered no call: ") == 3
+    assert "Stopped: the provider answered no call of the last re-runs." in said
+    assert said.endswith("exit 1\n")
+    assert not Prediction.objects.exclude(came_true=None).exists()
+    assert not Notice.objects.exists()
+    # Once it answers, the same words run them all.
+    found = as_json(*values)
+    assert (found["finished"], found["begun"]) == (True, found["trials"])
+    assert sum(counts["came_true"] for counts in found["by_certainty"].values()) == found["trials"]
+
+
+def test_what_was_told_by_an_earlier_run_is_not_told_again(cut: Turn):
+    bound = usage_bound(cut, {"limits": {"max_continuations": 0}}).tokens
+    assert "[1/2]" in told("--max-continuations", "0,1", "--tokens", str(bound))
+    said = told("--max-continuations", "0,1")
+    assert "[1/2]" not in said
+    assert "[2/2]" in said
 
 
 def test_turns_that_cannot_be_asked_the_same_are_left_out_and_it_says_why(

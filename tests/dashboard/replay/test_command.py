@@ -31,11 +31,19 @@ def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):
     assert any(line.startswith("- What is said after a hint takes ") for line in lines)
 
 
+def test_an_assumption_that_often_fails_says_so(play: Play):
+    turn = play("sim-essay", max_tokens=1000)
+    asked = (str(turn.id), "--max-tokens", "100", "--max-continuations", "0")
+    assert "In our examination of providers that do otherwise, 52% of the estimates came true." in told(*asked)
+    (assumed,) = [one for one in json.loads(told(*asked, "--json"))["assumes"] if one["name"] == "truncation"]
+    assert assumed["came_true"] == 0.52
+
+
 def test_as_json_it_is_what_the_api_tells(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     imagined = json.loads(told(str(turn.id), "--max-tokens", "400", "--json"))
     assert (imagined["status"], imagined["certainty"], imagined["endings"]) == ("completed", "estimated", [])
-    assert imagined["assumes"][0].keys() == {"name", "low", "high", "source"}
+    assert imagined["assumes"][0].keys() == {"name", "low", "high", "source", "came_true"}
     swept = json.loads(told(str(turn.id), "--sweep", "max_continuations=0:5", "--json"))
     assert swept["certain"] == {"since": turn.continuations, "first": turn.continuations}
     assert json.loads(told(str(turn.id), "--json")) == {

@@ -53,6 +53,15 @@ def test_a_budget_that_the_recording_covers_completes_with_the_same_words(browse
     assert "the call asks for 400 tokens in place of 150" in html
 
 
+def test_an_assumption_that_often_fails_is_listed_with_the_share_of_estimates_that_came_true(
+    browser: Client, play: Play
+):
+    whole = play("sim-essay", max_tokens=1000)
+    html = column(page(browser, f"/turns/{whole.id}/replay?max_tokens=100&max_continuations=0"), "what-if")
+    listed = html[html.index("<h3>Assumptions</h3>") : html.index("</ul>")]
+    assert "In our examination of providers that do otherwise, 52% of the estimates came true" in listed
+
+
 def test_every_step_says_where_it_comes_from(browser: Client, continued: Turn):
     html = page(browser, f"/turns/{continued.id}/replay?max_continuations=1")
     assert 'data-certainty="recorded"' in html

@@ -42,8 +42,8 @@ def test_killed_in_the_middle_it_goes_on_where_it_was_and_repeats_nothing(enviro
         os.killpg(process.pid, signal.SIGKILL)
     again = run(environment, *WORDS)
     assert again.returncode == 0, again.stderr
-    assert "Goes on with an earlier run: " in again.stderr
-    assert "6 of 6 were begun" not in again.stderr
+    assert "Continues an earlier run: " in again.stderr
+    assert "6 of 6 re-runs were started" not in again.stderr
     found = json.loads(again.stdout)
     assert (found["finished"], found["trials"], found["begun"], found["failed"]) == (True, 6, 6, [])
     counts = found["by_certainty"].values()

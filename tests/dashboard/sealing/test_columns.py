@@ -31,7 +31,7 @@ from dashboard.turns.models import (
 )
 from dashboard.turns.request_frames import split
 from tests.dashboard.driving import Play
-from tests.dashboard.turns.before import judged_as_before
+from tests.dashboard.turns.earlier_releases import judged_as_before
 
 from .test_seal_check import as_superuser, data_dir, faults, seal  # noqa: F401 - the first is a fixture
 

@@ -13,7 +13,7 @@ from dashboard.simulator.tokens import count_tokens
 from .client import CALCULATOR, HINT, Client, assistant, user
 
 USAGE = {"include_usage": True}
-#: Models that turn a caller away, and how in this dialect. `sim-timeout` never answers: see test_leaving;
+#: Models that turn a caller away, and how in this dialect. `sim-timeout` never answers: see test_disconnects;
 #: `sim-silent` stops in the middle and `sim-no-choices` has no answer: see test_servers.
 SILENT = {
     "sim-429": 429,

@@ -13,7 +13,7 @@ from dashboard.suggesting.suggestion_text import sentence
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import page
-from tests.dashboard.suggesting.test_one_number import text_of
+from tests.dashboard.suggesting.test_same_number_everywhere import text_of
 from tests.dashboard.suggesting.test_selectors import lengths
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.live.transport import Transport
 from dashboard.telemetry.models import Destination
 from dashboard.telemetry.sending import Exporter
-from tests.dashboard.receiving import Receiver, receiving
+from tests.dashboard.recording_server import Receiver, receiving
 
 DestinationOf = Callable[..., Destination]
 

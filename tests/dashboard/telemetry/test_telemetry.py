@@ -27,7 +27,7 @@ from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.api.test_timeline import make_turns
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.gateway.served.gate import gateway_served
-from tests.dashboard.receiving import Receiver
+from tests.dashboard.recording_server import Receiver
 from tests.dashboard.telemetry.conftest import DestinationOf, attributes, metrics_in, send, spans_in
 
 pytestmark = pytest.mark.django_db(transaction=True)

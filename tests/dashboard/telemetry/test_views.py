@@ -9,7 +9,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.telemetry.models import Destination
 from tests.dashboard.api.test_timeline import make_turns
-from tests.dashboard.receiving import Receiver
+from tests.dashboard.recording_server import Receiver
 from tests.dashboard.telemetry.conftest import DestinationOf
 
 pytestmark = pytest.mark.django_db(transaction=True)

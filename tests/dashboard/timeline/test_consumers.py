@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from urllib.parse import urlsplit
 
 import pytest
 from channels.db import database_sync_to_async
@@ -14,9 +15,10 @@ from dashboard.live.scenes import Scene
 from dashboard.live.services import turn_start
 from dashboard.timeline.consumers import watch_timeline
 from dashboard.turns.models import Turn
-from tests.dashboard.dialling import Dialled, dialled, everything
+from dashboard.turns.timeline_page import timeline_page
 from tests.dashboard.driving import AgentOf, driven
-from tests.dashboard.showing import Shown
+from tests.dashboard.live_sockets import Dialled, dialled, everything
+from tests.dashboard.pushed_page import Shown
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -163,6 +165,30 @@ async def test_rows_that_change_and_rows_that_come_are_messages_of_their_own(que
     (changed, added), _ = await news_of(scene, shown)
     assert changed.startswith(f'<tr hx-swap-oob="true" id="row-{queued.id}">')
     assert added.startswith(f'<tbody hx-swap-oob="afterbegin:#rows"><tr class="fresh" id="row-{other.id}">')
+
+
+@database_sync_to_async
+def address_shown() -> QueryDict:
+    address = timeline_page(QueryDict("")).socket
+    return QueryDict(urlsplit(address).query, mutable=True)
+
+
+async def test_a_page_that_shows_the_rows_already_is_not_sent_them(queued: Turn):
+    given = await address_shown()
+    told, shown = await news_of(*watch_timeline(given))
+    assert "".join(told) == ""
+    await driven(queued)
+    scene, opened = watch_timeline(given)
+    told, _ = await news_of(scene, shown)
+    assert f'<tr hx-swap-oob="true" id="row-{queued.id}">' in "".join(told)
+    assert (await news_of(scene, opened))[0][0].startswith('<tbody id="rows"')
+
+
+async def test_a_page_that_comes_again_is_sent_the_whole_list(queued: Turn):
+    given = await address_shown()
+    given["again"] = "1"
+    told, _ = await news_of(*watch_timeline(given))
+    assert str(queued.id) in told[0]
 
 
 async def test_the_timeline_respects_its_filters(queued: Turn):

@@ -3,7 +3,8 @@ from itertools import product
 import pytest
 
 from agentcore.replay import Assumed, Assumption, Why
-from dashboard.turns.certainty_text import WHYS, assumption_in_words, if_high, if_low
+from agentcore.replay.certainty import CUT_AS_TOLD
+from dashboard.turns.certainty_text import WHYS, assumption_and_share, assumption_in_words, if_high, if_low
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,15 @@ def test_every_assumption_and_each_of_its_ends_can_be_said(name, high):
     for words in (assumption_in_words(assumption), if_low([assumption]), if_high([assumption])):
         assert words
         assert "{}" not in words
+
+
+def test_an_assumption_that_often_fails_is_told_with_the_share_of_estimates_that_came_true():
+    often, seldom = (Assumption(Assumed.TRUNCATION, 0, 0, source) for source in (CUT_AS_TOLD, "stored calls"))
+    assert assumption_and_share(often) == (
+        f"The provider reports a truncated answer as truncated ({CUT_AS_TOLD}). "
+        "In our examination of providers that do otherwise, 52% of the estimates came true"
+    )
+    assert assumption_and_share(seldom) == assumption_in_words(seldom)
 
 
 def test_every_reason_of_an_undecidable_one_can_be_said():

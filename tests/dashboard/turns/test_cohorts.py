@@ -15,7 +15,7 @@ from dashboard.turns.history import rebuilt_columns
 from dashboard.turns.models import Cohort, Turn
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.timeline.populations import make_turn
-from tests.dashboard.turns.before import judged_as_before
+from tests.dashboard.turns.earlier_releases import judged_as_before
 
 MIGRATION = import_module("dashboard.turns.migrations.0007_resource")
 

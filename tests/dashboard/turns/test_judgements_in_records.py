@@ -9,7 +9,7 @@ from django.db import IntegrityError, connection, transaction
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Outcome, Record, StrayOutcome
 from tests.dashboard.driving import Play
-from tests.dashboard.turns.before import judged_as_before
+from tests.dashboard.turns.earlier_releases import judged_as_before
 
 MIGRATION = import_module("dashboard.turns.migrations.0026_judgements_in_records")
 ranges = MIGRATION.ranges

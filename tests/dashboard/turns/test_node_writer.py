@@ -17,7 +17,8 @@ from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.timeline.services import turns_erase
 from dashboard.turns import nodes
-from dashboard.turns.history import messages_of, recording_of, request_body_of, sha256_of
+from dashboard.turns.damage import damage_of
+from dashboard.turns.history import client_body_of, messages_of, recording_of, request_body_of, sha256_of
 from dashboard.turns.models import Attempt, Node, Record, Turn
 from dashboard.turns.node_writer import NodeWriter
 from dashboard.turns.recorder import record_step
@@ -85,6 +86,12 @@ def stored_rules(turn_id: UUID) -> Any:
         return cursor.fetchone()
 
 
+def stored_setup(turn_id: UUID) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT setup::text FROM turns_turn WHERE id = %s", [turn_id])
+        return str(cursor.fetchone()[0])
+
+
 def stored_event(turn_id: UUID) -> Any:
     with connection.cursor() as cursor:
         cursor.execute("SELECT event::text FROM turns_record WHERE turn_id = %s AND seq = 1", [turn_id])
@@ -121,7 +128,8 @@ def test_turns_of_one_agent_share_their_tools_and_each_message(write):
     write(agent("One."), agent("One.", "Two.", "Three."))
     assert Node.objects.count() == before + 3, "the two that are new, and the user's after them"
     assert Turn.objects.values("shared_id").distinct().count() == 1
-    values = [node for node in nodes.read(first.turn().shared_id) if nodes.NodeForm.VALUE in node]
+    read = nodes.read(first.turn().shared_id)
+    values = [node for node in read if nodes.NodeForm.VALUE in node and nodes.NodeForm.FRAME not in node]
     assert len(values) == 3, "the setup's tools, the calls', and the policy"
 
 
@@ -140,6 +148,33 @@ def test_turns_of_one_policy_share_it_and_who_said_what_in_it(write):
         assert verify(recording_of(turn)).verified
     named = Turn.objects.filter(policy_sources__contains=[{"layers": [{"policy": "site"}]}])
     assert set(named.values_list("id", flat=True)) == {first.id, second.id}
+
+
+def test_the_setup_of_a_clients_call_is_in_the_node_of_its_request():
+    first, second = Story([ended("Yes.")]), agent("One.")
+    for story in (first, second):
+        by_the_gateway(story)
+        began, turn = serial.event_to_json(story.started()), story.turn()
+        assert turn.setup == {"setup": began["setup"]}
+        assert len(stored_setup(turn.pk)) < 130, "a reference, and the turn's id"
+        assert client_body_of(turn) == story.new_turn().body
+        assert verify(recording_of(turn)).verified
+
+
+def test_calls_that_ask_alike_share_the_node_of_their_request():
+    stories = [Story([ended("Yes.")]) for _ in range(3)]
+    by_the_gateway(stories[0])
+    before = Node.objects.count()
+    by_the_gateway(*stories[1:])
+    assert Node.objects.count() == before
+
+
+@pytest.mark.parametrize("lost", [[str(UUID(int=1)), {}], [1], [], ["no id"]])
+def test_a_setup_that_cannot_be_followed_reads_as_what_its_row_holds_and_is_named(lost):
+    by_the_gateway(story := agent())
+    Turn.objects.filter(id=story.id).update(setup={"setup": lost})
+    assert story.turn().setup == {"setup": lost}
+    assert damage_of(story.id) == ["The beginning cannot be read."]
 
 
 def test_drivers_and_the_gateway_share_a_policy():

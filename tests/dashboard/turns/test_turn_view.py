@@ -4,9 +4,10 @@ import pytest
 from django.test import Client
 
 from dashboard.live.services import turn_control, turn_start
+from dashboard.turns.draft_answer import draft_shown
 from dashboard.turns.history import position_of
 from dashboard.turns.models import Turn
-from dashboard.turns.turn_view import draft_shown, turn_view
+from dashboard.turns.turn_view import turn_view
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.pages import page
 

@@ -43,6 +43,16 @@ def test_a_turn_that_was_asked_nothing_in_words_has_a_name_all_the_same(browser:
     assert '<h1 class="prompt">“Why?”</h1>' in page(browser, f"/turns/{cut.id}")
 
 
+def test_the_page_of_a_turn_that_its_own_time_limit_ended_blames_no_provider(browser: Client, cut: Turn):
+    ended = {"error_type": "timeout", "error_message": "The provider at example.test did not answer in time."}
+    Turn.objects.filter(pk=cut.pk).update(resource="max_retries", **ended)
+    assert "<h3>Error</h3><p>The provider at example.test" in page(browser, f"/turns/{cut.id}")
+    Turn.objects.filter(pk=cut.pk).update(resource="max_seconds", **ended)
+    html = page(browser, f"/turns/{cut.id}")
+    assert "<h3>Time limit reached</h3><p>The turn’s own time limit ended its last call.</p>" in html
+    assert "example.test" not in html
+
+
 def test_without_turns_the_timeline_says_where_they_come_from(browser: Client):
     assert "Talk to an agent" in page(browser, "/")
 

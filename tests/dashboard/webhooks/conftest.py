@@ -11,7 +11,7 @@ from dashboard.live.transport import Transport
 from dashboard.webhooks.models import Webhook
 from dashboard.webhooks.sender import Sender
 from dashboard.webhooks.services import webhook_create
-from tests.dashboard.receiving import Receiver, receiving
+from tests.dashboard.recording_server import Receiver, receiving
 
 WebhookOf = Callable[..., tuple[Webhook, str]]
 

@@ -9,7 +9,7 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import api_token_create
 from dashboard.webhooks.models import Delivery, Webhook
 from dashboard.webhooks.services import webhook_test
-from tests.dashboard.receiving import Receiver
+from tests.dashboard.recording_server import Receiver
 from tests.dashboard.webhooks.conftest import WebhookOf, send
 
 pytestmark = pytest.mark.django_db(transaction=True)

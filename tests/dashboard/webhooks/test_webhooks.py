@@ -36,7 +36,7 @@ from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.keeping.test_services import brought, erase, exported
 from tests.dashboard.predictions.conftest import again_of
 from tests.dashboard.raw_server import raw_server
-from tests.dashboard.receiving import Receiver
+from tests.dashboard.recording_server import Receiver
 from tests.dashboard.webhooks.conftest import WebhookOf, send
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -107,7 +107,7 @@ def filter_of(said: list[str]) -> dict[str, Any]:
     for words in said:
         name, equals, value = words.partition("=")
         if not equals:
-            raise CommandError(f"“{words}” is no filter; say it as agent=sim-essay.")
+            raise CommandError(f"--filter {words}: write NAME=VALUE, such as agent=sim-essay.")
         given.setdefault(name, []).append(value)
     filters, errors = TimelineFilters.parse(given)
     errors |= unknown_filters(given)

@@ -8,7 +8,7 @@ from dashboard.ingest.conventions.observations import AskedCall, Content, StopRe
 
 
 def merged(accounts: Iterable[Content]) -> Content:
-    """Each fact from the first account that tells it; of the calls, the account whose arguments are longest."""
+    """Each fact from the first account that tells it; of the calls, the account that tells most."""
     told = list(accounts)
     texts = [account.text for account in told if account.text is not None]
     return Content(
@@ -41,4 +41,11 @@ def _first_input(values: Iterable[tuple[Message, ...] | None]) -> tuple[Message,
 def _calls(accounts: list[tuple[AskedCall, ...]]) -> tuple[AskedCall, ...] | None:
     if not accounts:
         return None
-    return max(accounts, key=lambda calls: (len(calls), sum(len(call.raw) for call in calls)))
+    return max(accounts, key=_told)
+
+
+def _told(calls: tuple[AskedCall, ...]) -> tuple[int, bool, bool, int]:
+    """How much is told of calls: the text as it came, also where it was cut, is more than an object made of it."""
+    texts = [call.raw for call in calls]
+    is_own = not any(call.is_object for call in calls)
+    return len(calls), any(text not in {"", "{}"} for text in texts), is_own, sum(map(len, texts))

@@ -50,7 +50,8 @@ def _told(event: SpanEvent) -> dict[str, Any]:
 
 
 def _choice(told: Mapping[str, Any]) -> Content:
-    message = mapping(read_json(told.get("message"))) or told
+    message = read_json(told.get("message"))
+    message = {"parts": message} if isinstance(message, list) else mapping(message) or told
     answer = parts.read({"gen_ai.output.messages": [dict(message)]})
     reason = told.get("finish_reason")
     found = (StopReasonSighting(CHOICE, reason),) if isinstance(reason, str) and reason else ()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import Message, Role
@@ -15,15 +16,16 @@ from dashboard.ingest.conventions.content.shapes import (
     whole_calls,
     words,
 )
-from dashboard.ingest.conventions.observations import Content, StopReasonSighting
+from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import Attributes
 
 MOST_NUMBERED = 10_000  #: beyond which a number is no place in a list
+_TEXT, _THOUGHT = "text", "reasoning"
 _NUMBER = re.compile(r"[0-9]{1,5}")
 
 
-def openinference(attributes: Attributes) -> Content:
-    """OpenInference's messages, tools and answer."""
+def openinference(attributes: Attributes, *, are_objects: bool = False) -> Content:
+    """OpenInference's messages, tools and answer. `are_objects`: the calls' arguments were written anew of objects."""
     sent = list(_openinference_messages(_tree(attributes, "llm.input_messages")))
     system, messages = system_apart(sent) if sent else (None, None)
     tools = tools_of(
@@ -38,7 +40,8 @@ def openinference(attributes: Attributes) -> Content:
         input=messages,
         tools=tools,
         text=_said(answer),
-        calls=tuple(_openinference_calls(answer)),
+        calls=tuple(replace(call, is_object=call.is_object or are_objects) for call in _openinference_calls(answer)),
+        reasoning=_said(answer, _THOUGHT),
     )
 
 
@@ -52,18 +55,19 @@ def _openinference_messages(entries: list[Any]) -> Iterator[Message]:
             yield Message(role, _said(told), whole_calls(_openinference_calls(told)))
 
 
-def _openinference_calls(message: Mapping[str, Any]) -> Iterator[Any]:
+def _openinference_calls(message: Mapping[str, Any]) -> Iterator[AskedCall]:
     for entry in _list(message.get("tool_calls")):
         call = mapping(mapping(entry).get("tool_call"))
         function = mapping(call.get("function"))
         yield asked_call(call.get("id"), function.get("name"), function.get("arguments"))
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _said(message: Mapping[str, Any], kind: str = _TEXT) -> str:
+    """What a message says, or its thoughts, where it has parts of several kinds."""
     if message.get("content") is not None:
-        return words(message["content"])
+        return words(message["content"]) if kind == _TEXT else ""
     parts = (mapping(mapping(entry).get("message_content")) for entry in _list(message.get("contents")))
-    return "".join(words(part.get("text")) for part in parts)
+    return "".join(words(part.get("text")) for part in parts if part.get("type", _TEXT) == kind)
 
 
 def openllmetry(attributes: Attributes) -> Content:

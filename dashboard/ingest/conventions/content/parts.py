@@ -19,11 +19,12 @@ from dashboard.ingest.conventions.content.shapes import (
 from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import Attributes
 
-INPUT = ("gen_ai.input.messages", "gen_ai.prompt")
+INPUT = ("gen_ai.input.messages", "gen_ai.prompt", "langfuse.observation.input", "mlflow.spanInputs")
 OUTPUT = ("gen_ai.output.messages",)
 SYSTEM = "gen_ai.system_instructions"
 TOOLS = ("gen_ai.tool.definitions", "gen_ai.request.tools")
 _THOUGHTS = frozenset({"reasoning", "thinking"})
+_BLOCKS = frozenset({"text", "toolUse", "toolResult", "reasoningContent"})  #: Bedrock's form
 _RESULTS = ("response", "result", "content")
 
 
@@ -54,6 +55,9 @@ def read(attributes: Attributes) -> Content:
 
 def _input(attributes: Attributes) -> list[Message] | None:
     told = next((read_json(attributes[name]) for name in INPUT if name in attributes), None)
+    told = told.get("messages") if isinstance(told, dict) else told
+    if isinstance(told, list) and told and isinstance(told[0], list):  # LangChain's: one list for each prompt
+        told = [mapping(entry.get("kwargs")) or entry for entry in mappings(told[0])]
     return list(messages_of(told)) if isinstance(told, list) else None
 
 
@@ -71,7 +75,7 @@ def messages_of(told: Any) -> Iterator[Message]:
             yield Message(Role.TOOL, result, tool_call_id=call_id)
         text = "".join(parts.texts)
         if text or parts.calls or not parts.results:
-            role = role_of(entry.get("role"))
+            role = role_of(entry.get("role") or entry.get("type"))
             if role is Role.TOOL:
                 yield Message(role, text, tool_call_id=words(entry.get("tool_call_id") or entry.get("id")))
             else:
@@ -99,6 +103,8 @@ def _answered(content: Content, output: list[Any]) -> Content:
 def _parts(entry: Mapping[str, Any]) -> _Parts:
     parts = _Parts()
     listed = entry.get("parts", entry.get("content"))
+    if isinstance(listed, str) and listed.startswith("[{"):
+        listed = _blocks(listed)
     if isinstance(listed, str):
         parts.texts.append(listed)
     for part in mappings(listed):
@@ -109,7 +115,15 @@ def _parts(entry: Mapping[str, Any]) -> _Parts:
     return parts
 
 
+def _blocks(text: str) -> Any:
+    """The blocks that a text holds in Bedrock's form, as Strands writes them; any other text as it is."""
+    read = read_json(text)
+    is_blocks = isinstance(read, list) and all(isinstance(one, dict) and set(one) <= _BLOCKS for one in read)
+    return read if is_blocks else text
+
+
 def _take(parts: _Parts, part: Mapping[str, Any]) -> None:
+    part = _of_block(part)
     kind = part.get("type")
     said = part.get("content", part.get("text", part.get("thinking")))
     if kind in {"tool_call", "tool_use"}:
@@ -124,3 +138,14 @@ def _take(parts: _Parts, part: Mapping[str, Any]) -> None:
         parts.thoughts.append(words(said))
     elif kind in {"text", None}:
         parts.texts.append(words(said))
+
+
+def _of_block(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A block in Bedrock's form as the part that it is; any other part as it is."""
+    if used := mapping(part.get("toolUse")):
+        return {"type": "tool_use", "id": used.get("toolUseId"), "name": used.get("name"), "input": used.get("input")}
+    if result := mapping(part.get("toolResult")):
+        return {"type": "tool_result", "tool_use_id": result.get("toolUseId"), "content": result.get("content")}
+    if thought := mapping(mapping(part.get("reasoningContent")).get("reasoningText")):
+        return {"type": "thinking", "thinking": thought.get("text")}
+    return part

@@ -11,7 +11,15 @@ from dashboard.ingest.conventions.content.shapes import asked_call, mapping, map
 from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import Attributes
 
-NAMES = ("output.value", "response_data")
+NAMES = (
+    "output.value",
+    "response_data",
+    "gen_ai.completion",
+    "mlflow.spanOutputs",
+    "langfuse.observation.output",
+    "gcp.vertex.agent.llm_response",
+)
+_CAMEL = {"function_call": "functionCall", "thought_signature": "thoughtSignature"}
 #: By the value of `object` or `type`, which each of these answers has.
 _DIALECTS = {"response": "openai_responses", "chat.completion": "openai", "message": "anthropic"}
 
@@ -20,8 +28,6 @@ def read(attributes: Attributes) -> Content:
     """The answer, where there is one that can be read."""
     for name in NAMES:
         told = mapping(read_json(attributes.get(name)))
-        if not told:
-            continue
         dialect = _DIALECTS.get(str(told.get("object") or told.get("type")))
         content = _decoded(dialect, told, name) if dialect else _otherwise(told, name)
         if content.answered or content.words:
@@ -51,6 +57,10 @@ def _otherwise(told: Mapping[str, Any], source: str) -> Content:
     choice = next(mappings(told.get("choices")), None)
     if choice is not None:
         return _decoded("openai", {**told, "object": "chat.completion", "choices": [choice]}, source)
+    if isinstance(told.get("content"), dict):
+        return _decoded("gemini", _candidate(told), source)
+    if told.get("role") == "assistant":
+        return _openai_message(told, None, source)
     if isinstance(told.get("message"), dict):
         return _openai_message(told["message"], told.get("finish_reason"), source)
     if isinstance(told.get("combined_chunk_content"), str):
@@ -58,6 +68,16 @@ def _otherwise(told: Mapping[str, Any], source: str) -> Content:
     rows = told.get("generations")
     generation = next(mappings(rows[0] if isinstance(rows, list) and rows else None), None)
     return _langchain(generation, source) if generation is not None else Content()
+
+
+def _candidate(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Gemini's answer as Google's agent kit writes it: one candidate, its names in Python's style."""
+    parts = [
+        {_CAMEL.get(name, name): value for name, value in part.items()}
+        for part in mappings(mapping(told["content"]).get("parts"))
+    ]
+    reason = told.get("finish_reason")
+    return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": reason}]}
 
 
 def _openai_message(message: Mapping[str, Any], reason: Any, source: str) -> Content:
@@ -70,9 +90,11 @@ def _openai_message(message: Mapping[str, Any], reason: Any, source: str) -> Con
 
 
 def _langchain(generation: Mapping[str, Any], source: str) -> Content:
-    """A call that LangChain could not read stands among `invalid_tool_calls`, with the text it came as."""
+    """A call that LangChain could not read stands among `invalid_tool_calls`, with the text it came as; the calls of a
+    stream among `tool_call_chunks`, also where it was cut."""
     message = mapping(mapping(generation.get("message")).get("kwargs"))
-    asked = [*mappings(message.get("tool_calls")), *mappings(message.get("invalid_tool_calls"))]
+    asked = [*mappings(message.get("tool_call_chunks"))]
+    asked = asked or [*mappings(message.get("tool_calls")), *mappings(message.get("invalid_tool_calls"))]
     calls = tuple(asked_call(call.get("id"), call.get("name"), call.get("args")) for call in asked)
     about = mapping(generation.get("generation_info")) or mapping(message.get("response_metadata"))
     reason = about.get("finish_reason") or about.get("stop_reason")

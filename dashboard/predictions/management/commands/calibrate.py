@@ -31,6 +31,7 @@ from dashboard.turns.models import Turn
 from dashboard.turns.selectors import timeline
 
 TURNS, TOKENS = 10, 200_000  #: what is asked and may be used unless something else is said
+NONE_FOUND = " None was found: run one first, or choose another --filter."
 LOOKED_AT = 2_000  #: turns, to find so many that can be asked again
 #: What tells one calibration from another; budgets do not.
 WORDS = ("ids", "filter", "turns", "max_tokens", "max_continuations", "values")
@@ -38,55 +39,73 @@ WORDS = ("ids", "filter", "turns", "max_tokens", "max_continuations", "values")
 
 class Command(BaseCommand):
     help = (
-        "Run stored turns again under other limits, within a budget, and compare each with what its what-if predicted. "
-        "One that was stopped or killed goes on where it was when it is started again by the same words."
+        "Run stored turns again under other limits, within a budget, and compare each result with what its what-if "
+        "predicted. If the command was stopped or killed, run it again with the same options: it continues where it "
+        "stopped."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("ids", nargs="*", type=UUID, metavar="TURN", help="these turns, by id")
+        parser.add_argument("ids", nargs="*", type=UUID, metavar="TURN", help="ids of the turns to run again")
         parser.add_argument(
             "--filter",
             metavar="NAME=VALUE",
             action="append",
             default=[],
-            help="the newest turns that the timeline finds by this, such as model=NAME or agent=sim-essay; repeatable",
+            help="run the newest turns that match this filter of the timeline, such as model=NAME or agent=sim-essay; "
+            "repeatable",
         )
-        parser.add_argument("--turns", type=_count, default=TURNS, help=f"how many turns (default: {TURNS})")
-        parser.add_argument("--max-tokens", type=_numbers, default=(), metavar="N,N,…", help="try these values")
-        parser.add_argument("--max-continuations", type=_numbers, default=(), metavar="N,N,…", help="try these values")
+        parser.add_argument(
+            "--turns", type=_count, default=TURNS, metavar="N", help=f"number of turns (default: {TURNS})"
+        )
+        parser.add_argument(
+            "--max-tokens", type=_numbers, default=(), metavar="N,N,…", help="values of max_tokens to try"
+        )
+        parser.add_argument(
+            "--max-continuations",
+            type=_numbers,
+            default=(),
+            metavar="N,N,…",
+            help="values of max_continuations to try; with --max-tokens, every pair",
+        )
         parser.add_argument(
             "--values",
             type=_count,
             default=4,
-            help="values of max_tokens for each turn, where none are given; they are chosen on both sides of where its "
-            "what-if changes (default: 4)",
+            metavar="N",
+            help="without values of your own: how many values of max_tokens to choose for each turn, on both sides of "
+            "where its what-if changes (default: 4)",
         )
         parser.add_argument(
             "--tokens",
             type=_count,
             default=TOKENS,
-            help=f"use at most so many tokens, in and out (default: {TOKENS:,})",
+            metavar="N",
+            help=f"budget: the most input and output tokens of all re-runs together (default: {TOKENS:,})",
         )
-        parser.add_argument("--money", type=_dollars, metavar="DOLLARS", help="and at most so much, at list prices")
-        parser.add_argument("--anew", action="store_true", help="begin anew, though an earlier run has not finished")
+        parser.add_argument(
+            "--money", type=_dollars, metavar="DOLLARS", help="budget: the most they may cost, at list prices"
+        )
+        parser.add_argument("--anew", action="store_true", help="start again instead of continuing an unfinished run")
         parser.add_argument("--yes", action="store_true", help="start without asking")
-        parser.add_argument("--json", action="store_true", help="one JSON object at the end; progress goes to stderr")
+        parser.add_argument(
+            "--json", action="store_true", help="print one JSON object at the end; progress goes to stderr"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         port = settings.ENVIRONMENT.simulator_port
         prepare(settings.ENVIRONMENT, simulator_url=simulator_at(port) if port else None)
         calibration, resumed = _calibration(project_default(), options)
         budget = Budget(options["tokens"], options["money"])
-        if budget.dollars is not None and any(
-            t.bound.dollars is None for t in calibration_state.trials_of(calibration)
-        ):
-            raise CommandError("The price of some of these models is not known, so --money cannot be kept to. Leave "
-                               "it out; --tokens bounds them.")  # fmt: skip
         out = self.stderr if options["json"] else self.stdout
-        used = calibration_state.used_by(calibration)
-        for line in terminal_output.plan_lines(calibration, resumed=resumed, used=used, budget=budget):
-            out.write(line, lambda text: text)
-        _agreed(yes=options["yes"])
+        try:
+            _priced(calibration, budget)
+            used = calibration_state.used_by(calibration)
+            for line in terminal_output.plan_lines(calibration, resumed=resumed, used=used, budget=budget):
+                out.write(line, lambda text: text)
+            _agreed(yes=options["yes"])
+        except CommandError:
+            calibration_state.calibration_withdraw(calibration=calibration)
+            raise
         command_record("calibrate", str(calibration.pk))
         run = asyncio.run(_run(calibration, budget, terminal_output.Progress(_stream(out), len(calibration.trials))))
         self._tell(run, as_json=options["json"])
@@ -101,7 +120,7 @@ class Command(BaseCommand):
         if run.over:
             self.stdout.write(terminal_output.OVER[run.over])
         if run.unchecked:
-            self.stdout.write("Why some failed was not asked, for that could exceed the budget.")
+            self.stdout.write("Some failures were not checked: a second run could have exceeded the budget.")
         self.stdout.write(f"{terminal_output.used_words(used)}.".capitalize())
         self.stdout.write("\n".join(terminal_output.table_lines(run.calibration)))
 
@@ -136,7 +155,7 @@ def _calibration(project: Project, options: dict[str, Any]) -> tuple[Calibration
     plan = plan_of(turns, values, most=len(options["ids"]) or options["turns"])
     if not plan.trials:
         left_out = "".join(f" Left out {count:,}: {why}." for why, count in plan.left_out.items())
-        raise CommandError(f"There is no turn to run again.{left_out}")
+        raise CommandError(f"No stored turn can be run again under other limits.{left_out or NONE_FOUND}")
     return calibration_state.calibration_begin(project=project, key=key, plan=plan), False
 
 
@@ -164,13 +183,27 @@ def _newest(project: Project, said: list[str]) -> Iterator[Turn]:
             return
 
 
+def _priced(calibration: Calibration, budget: Budget) -> None:
+    """Refuse a budget of money where it could not be kept to."""
+    trials = calibration_state.trials_of(calibration)
+    unknown = {UUID(trial.turn) for trial in trials if trial.bound.dollars is None}
+    if budget.dollars is not None and unknown:
+        models = sorted(set(Turn.objects.filter(id__in=unknown).values_list("model", flat=True)))
+        raise CommandError(f"--money needs a price for every model, and there is none for {', '.join(models)}. Use "
+                           "--tokens alone, or leave these turns out by --filter.")  # fmt: skip
+
+
 def _agreed(*, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise CommandError("Nobody is here to be asked. Add --yes to start it.")
-    if input("Start? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise CommandError("Nothing was asked. Started again by the same words, it begins here.")
+        raise CommandError("There is no terminal to confirm this at. Add --yes to start without asking.")
+    try:
+        answer = input("Start? [y/N] ")
+    except (EOFError, KeyboardInterrupt):
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
+        raise CommandError("Not started. No turn was run.")
 
 
 def _count(text: str) -> int:

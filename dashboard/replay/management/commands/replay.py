@@ -24,7 +24,7 @@ from dashboard.suggesting.selectors import suggestion_for
 from dashboard.suggesting.suggestion_text import because, sentence
 from dashboard.suggesting.sweep_suggestions import suggested_sweep
 from dashboard.turns import api_serializers, selectors
-from dashboard.turns.certainty_text import MEANINGS, assumption_in_words
+from dashboard.turns.certainty_text import MEANINGS, assumption_and_share
 from dashboard.turns.models import Turn
 
 NUMBERS = (
@@ -134,7 +134,7 @@ class Command(BaseCommand):
         certainty = imagined.recording.certainty
         self.stdout.write(f"{certainty.value.capitalize()}. {MEANINGS[certainty]}")
         for assumption in imagined.recording.assumes:
-            self.stdout.write(f"- {assumption_in_words(assumption)}.")
+            self.stdout.write(f"- {assumption_and_share(assumption)}.")
 
 
 def _json(shown: Any) -> str:

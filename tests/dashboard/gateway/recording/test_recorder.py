@@ -89,7 +89,9 @@ def all_rows() -> dict[str, list[dict[str, object]]]:
     for turn in rows["turns_turn"]:
         turn["node_id"] = messages_of(turn["id"])
         del turn["answered_key"], turn["history_keys"]  # of what a client sends, and may send back
-        turn["shared_id"] = [node for node in read(turn["shared_id"]) if NodeForm.VALUE in node]
+        turn["setup"] = Turn.objects.get(id=turn["id"]).setup  # of a client's call it is in the node of its request
+        shared = read(turn["shared_id"])
+        turn["shared_id"] = [node for node in shared if NodeForm.VALUE in node and NodeForm.FRAME not in node]
     told = records_of({row["turn_id"] for row in rows["turns_record"]})
     unlike = {"_state": None, "packed": None, "judged": None}  # the rows may hold several; judgements have a view
     rows["turns_record"] = [vars(record) | unlike for record in told]

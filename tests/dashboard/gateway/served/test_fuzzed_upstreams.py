@@ -10,8 +10,8 @@ from agentcore.errors import DecodeError
 from agentcore.messages import ChatResponse
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.dashboard.gateway.served.client_results import heard
 from tests.dashboard.gateway.served.gate import Gate
-from tests.dashboard.gateway.served.hearing import heard
 from tests.dashboard.gateway.served.odd_answers import SSE
 from tests.dashboard.gateway.served.raw_provider import CUT, DONE, RawProvider, data, event
 from tests.examples import examples

@@ -16,9 +16,9 @@ from agentcore.reasons import NormalizedStopReason as Reason
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import agent_create, policy_create
 from dashboard.turns.history import recording_of
+from tests.dashboard.gateway.served.client_results import heard
 from tests.dashboard.gateway.served.conftest import BASES, ConnectionTo, turn_of
 from tests.dashboard.gateway.served.gate import Answer, Gate
-from tests.dashboard.gateway.served.hearing import heard
 from tests.dashboard.gateway.served.raw_provider import CUT, RawProvider, head
 from tests.dashboard.gateway.served.real_answers import RealAnswer, in_pieces, mangled, recorded, simulated
 from tests.nightly import nightly

@@ -12,9 +12,9 @@ from agentcore import verify
 from agentcore.providers import PROVIDERS
 from dashboard.live import transport
 from dashboard.turns.history import recording_of
+from tests.dashboard.gateway.served.client_results import heard
 from tests.dashboard.gateway.served.conftest import BASES, ConnectionTo, turn_of
 from tests.dashboard.gateway.served.gate import Answer, Gate
-from tests.dashboard.gateway.served.hearing import heard
 from tests.dashboard.gateway.served.odd_answers import BROKEN, MEANT, NONE, SSE, STOP, WELL, WELL_WHOLE
 from tests.dashboard.gateway.served.raw_provider import DONE, OPEN, RawProvider, Steps, event, head
 from tests.dashboard.gateway.served.real_answers import simulated

@@ -10,7 +10,7 @@ from dashboard.ingest.assembly.trace import TraceTurn, turns_of
 from dashboard.ingest.conventions.span_reader import seen
 from dashboard.ingest.services import base_policy
 from tests.dashboard.ingest import exports
-from tests.dashboard.ingest.becoming import BECOMES, Becomes
+from tests.dashboard.ingest.export_outcomes import BECOMES, Becomes
 
 #: Said of every export of an instrumentation, and so not each time.
 ALWAYS = {"told_twice", "loop_reason"}

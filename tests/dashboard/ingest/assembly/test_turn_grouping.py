@@ -5,6 +5,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from agentcore.events import ModelFailed, ModelResponded, ToolsReturned, WokeUp
 from dashboard.ingest.assembly.call_dedup import MOST_TELLING
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
@@ -122,3 +124,37 @@ def test_calls_within_one_another_without_end_are_each_compared_with_few() -> No
     assert sum(map(len, told)) == len(spans)
     assert max(map(len, told)) == MOST_TELLING
     assert parents.asked < 3 * sum(range(len(spans)))
+
+
+def test_an_empty_object_in_a_cut_answer_is_a_call_whose_arguments_are_lost() -> None:
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call"
+    about = {
+        "openinference.span.kind": "LLM", "llm.provider": "anthropic", "llm.model_name": "m",
+        "llm.finish_reason": "max_tokens", f"{call}.id": "call_1", f"{call}.function.name": "search",
+        f"{call}.function.arguments": "{}",
+    }  # fmt: skip
+    (turn,) = made(Span("1" * 32, "b" * 16, "", "messages.create", START, START + SECOND, attributes=about))
+    answer = turn.history.turn.steps[0].answer
+    assert ([call.name for call in answer.broken_tool_calls], answer.tool_calls) == (["search"], ())
+    assert "cut_arguments_lost" in {note.code for note in turn.notes}
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_arguments_that_langchain_closed_where_they_were_cut_are_no_whole_call(is_streamed: bool) -> None:
+    call, about = "llm.output_messages.0.message.tool_calls.0.tool_call", {"id": "call_1", "name": "search"}
+    chunks = {"tool_call_chunks": [{**about, "args": '{"q": "wh'}]} if is_streamed else {}
+    message = {"kwargs": {"content": "", "tool_calls": [{**about, "args": {"q": "wh"}}], **chunks}}
+    attributes = {
+        "openinference.span.kind": "LLM", "llm.provider": "openai", "llm.model_name": "m",
+        "llm.finish_reason": "length",
+        f"{call}.id": "call_1", f"{call}.function.name": "search", f"{call}.function.arguments": '{"q": "wh"}',
+        "output.value": json.dumps({"generations": [[{"text": "", "message": message}]]}),
+    }  # fmt: skip
+    scope = "openinference.instrumentation.langchain"
+    span = Span("1" * 32, "b" * 16, "", "ChatOpenAI", START, START + SECOND, scope=scope, attributes=attributes)
+    (turn,) = made(span)
+    snapshot, answer = turn.history.snapshot, turn.history.turn.steps[0].answer
+    assert snapshot.end is not None
+    assert snapshot.end.status.value == "partial"
+    assert [call.name for call in answer.broken_tool_calls] == (["search"] if is_streamed else [])
+    assert ("cut_arguments_lost" in {note.code for note in turn.notes}) is not is_streamed

@@ -113,11 +113,13 @@ def test_loops_and_tools_are_told_apart_and_other_operations_are_nothing() -> No
         ("gen_ai.operation.name", "invoke_agent"): Loop, ("traceloop.span.kind", "workflow"): Loop,
         ("openinference.span.kind", "AGENT"): Loop, ("openinference.span.kind", "TOOL"): ToolRun,
         ("gen_ai.operation.name", "execute_tool"): ToolRun, ("ai.operationId", "ai.streamText"): Loop,
+        ("ai.operationId", "ai.workflowAgent.stream"): Loop,
     }  # fmt: skip
     for (name, value), kind in kinds.items():
         assert isinstance(seen(span(**{name: value})), kind)
-    embedding = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": "m", "gen_ai.usage.output_tokens": 1}
-    assert seen(span(**embedding)) is None
+    for operation in ("embeddings", "agent_step", "decide"):
+        other = {"gen_ai.operation.name": operation, "gen_ai.request.model": "m", "gen_ai.usage.output_tokens": 1}
+        assert seen(span(**other)) is None
     assert seen(span(**{"http.request.method": "POST"})) is None
     assert seen(span(**{"openinference.span.kind": "RETRIEVER"})) is None
 
@@ -132,3 +134,125 @@ def test_a_failure_is_what_its_status_its_class_and_its_words_say() -> None:
         error = call(gen_ai__operation__name="chat", **attributes).error
         assert error is not None
         assert (error.kind, error.status) == (kind, status)
+
+
+def test_content_blocks_in_bedrocks_form_are_read_from_events() -> None:
+    answer = [
+        {"reasoningContent": {"reasoningText": {"text": "Look it up."}}},
+        {"text": "I look. "},
+        {"toolUse": {"toolUseId": "call_1", "name": "search", "input": {"q": "why"}}},
+    ]
+    result = [{"toolResult": {"toolUseId": "call_0", "content": [{"text": "found"}]}}]
+    told = call(
+        SpanEvent("gen_ai.user.message", {"content": json.dumps([{"text": "Why?"}])}),
+        SpanEvent("gen_ai.tool.message", {"content": json.dumps(result)}),
+        SpanEvent("gen_ai.choice", {"message": json.dumps(answer), "finish_reason": "tool_use"}),
+        gen_ai__operation__name="chat",
+    )
+    assert [(message.role, message.text) for message in told.content.input or ()] == [
+        (Role.USER, "Why?"),
+        (Role.TOOL, '[{"text":"found"}]'),
+    ]
+    assert (told.content.text, told.content.reasoning) == ("I look. ", "Look it up.")
+    assert [(asked.id, asked.name, asked.raw) for asked in told.content.calls or ()] == [
+        ("call_1", "search", '{"q":"why"}')
+    ]
+
+
+def test_thoughts_beside_openinferences_text_are_no_part_of_it() -> None:
+    start = "llm.output_messages.0.message.contents"
+    told = call(
+        **{
+            "openinference.span.kind": "LLM", "llm.request.model_name": "o4",
+            f"{start}.0.message_content.type": "reasoning", f"{start}.0.message_content.text": "Hm.",
+            f"{start}.1.message_content.type": "text", f"{start}.1.message_content.text": "Because.",
+        }
+    )  # fmt: skip
+    assert (told.content.text, told.content.reasoning, told.model) == ("Because.", "Hm.", "o4")
+
+
+def test_counts_and_limits_under_names_that_follow_openais_own() -> None:
+    told = call(
+        **{
+            "gen_ai.operation.name": "chat", "gen_ai.request.max_completion_tokens": 400,
+            "gen_ai.usage.input_tokens": 9, "gen_ai.usage.output_tokens": 30,
+            "gen_ai.usage.completion_tokens_details.reasoning_tokens": 20,
+            "gen_ai.usage.prompt_tokens_details.cached_tokens": 4, "langsmith.request.streaming": True,
+        }
+    )  # fmt: skip
+    assert told.usage is not None
+    assert (told.max_tokens, told.usage.reasoning_tokens, told.usage.cached_tokens) == (400, 20, 4)
+    assert told.stream
+
+
+def test_a_generation_of_langfuse_is_a_call() -> None:
+    answer = {"role": "assistant", "content": "Because.", "tool_calls": None}
+    told = call(
+        **{
+            "langfuse.observation.type": "generation", "langfuse.observation.model.name": "gpt-4o",
+            "langfuse.observation.model.parameters": json.dumps({"max_tokens": 60, "temperature": 1}),
+            "langfuse.observation.input": json.dumps([{"role": "user", "content": "Why?"}]),
+            "langfuse.observation.output": json.dumps(answer),
+            "langfuse.observation.usage_details": json.dumps({"input": 9, "output": 60, "total": 69}),
+        }
+    )  # fmt: skip
+    assert (told.model, told.max_tokens, told.content.text) == ("gpt-4o", 60, "Because.")
+    assert told.usage is not None
+    assert (told.usage.input_tokens, told.usage.output_tokens) == (9, 60)
+    assert [message.text for message in told.content.input or ()] == ["Why?"]
+    assert told.words == ()
+    assert isinstance(seen(span(langfuse__observation__type="agent")), Loop)
+
+
+def test_a_chat_model_of_mlflow_is_a_call_whose_reason_is_the_providers_own() -> None:
+    message = {"role": "assistant", "content": "Beca"}
+    answer = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "choices": [{"finish_reason": "length", "message": message}],
+    }
+    told = call(
+        **{
+            "mlflow.spanType": '"CHAT_MODEL"', "mlflow.llm.model": "gpt-4o", "mlflow.llm.provider": "openai",
+            "mlflow.spanInputs": json.dumps({"messages": [{"role": "user", "content": "Why?"}], "max_tokens": 60}),
+            "mlflow.spanOutputs": json.dumps(answer),
+            "mlflow.chat.tokenUsage": json.dumps({"input_tokens": 9, "output_tokens": 60, "total_tokens": 69}),
+        }
+    )  # fmt: skip
+    assert (told.model, told.max_tokens, told.content.text) == ("gpt-4o", 60, "Beca")
+    assert [word.raw for word in told.words] == ["length"]
+    assert told.usage is not None
+    assert (told.usage.input_tokens, told.usage.output_tokens) == (9, 60)
+    assert [message.text for message in told.content.input or ()] == ["Why?"]
+    assert isinstance(seen(span(mlflow__spanType='"TOOL"', mlflow__spanOutputs='"found"')), ToolRun)
+
+
+def test_prompts_and_completions_that_langsmith_writes_whole() -> None:
+    lc = {"kwargs": {"content": "Beca", "tool_calls": []}}
+    generations = {"generations": [[{"text": "Beca", "message": lc, "generation_info": {"finish_reason": "length"}}]]}
+    for messages in ([{"role": "user", "content": "Why?"}], [[{"kwargs": {"type": "human", "content": "Why?"}}]]):
+        told = call(
+            **{
+                "gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o",
+                "gen_ai.prompt": json.dumps({"messages": messages}), "gen_ai.completion": json.dumps(generations),
+            }
+        )  # fmt: skip
+        assert [message.text for message in told.content.input or ()] == ["Why?"]
+        assert (told.content.text, [word.raw for word in told.words]) == ("Beca", ["length"])
+
+
+def test_an_answer_that_googles_agent_kit_writes_whole() -> None:
+    parts = [
+        {"text": "Hm.", "thought": True},
+        {"text": "Beca"},
+        {"function_call": {"name": "search", "args": {"q": 1}}},
+    ]
+    told = call(
+        **{
+            "gen_ai.system": "gcp.vertex.agent", "gen_ai.request.model": "gemini-3",
+            "gen_ai.response.finish_reasons": ["max_tokens"],
+            "gcp.vertex.agent.llm_response": json.dumps({"content": {"parts": parts, "role": "model"}}),
+        }
+    )  # fmt: skip
+    assert (told.content.text, told.content.reasoning) == ("Beca", "Hm.")
+    assert [asked.name for asked in told.content.calls or ()] == ["search"]

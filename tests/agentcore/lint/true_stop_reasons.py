@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tests.agentcore.lint.lies import CODE, FORM, PROSE, THOUGHT
+from tests.agentcore.lint.misleading_stop_reasons import CODE, FORM, PROSE, THOUGHT
 from tests.agentcore.lint.payloads import CUT, ENDED, Answer
 from tests.agentcore.lint.turns import TEXTS, Told, tokens_of
 

@@ -1,6 +1,6 @@
 """What an installation had to do yesterday: turns of several models with their whole histories, some of them cut off.
 
-`manage.py shell -c "from tests.browser.yesterday import fill; fill()"` stores them, all or nothing.
+`manage.py shell -c "from tests.browser.turns_of_yesterday import fill; fill()"` stores them, all or nothing.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Two ways through the code, as functions in the order in which they call or follow each other; a test traces both."""
+"""Ways through the code, as functions in the order in which they call or follow each other; a test traces each."""
 
 from collections.abc import Mapping
 
@@ -39,4 +39,21 @@ LIMIT: Way = {
     "agentcore.resource:resource_of": "Names the limit that ended the turn, by its key.",
     "agentcore.verdict:verdict_of": "Says what happened, and which value would have sufficed.",
     "dashboard.policies.stop_setting:stop_setting_of": "Finds who set that limit, where and when.",
+}
+
+NUMBERS: Way = {
+    "dashboard.turns.projection:project": "Took: makes `turns_turn.duration_ms`, the time until the last event.",
+    "dashboard.turns.history:recording_of": "Sufficient limit: decodes the events in `turns_record`; it is no column.",
+    "agentcore.replay.record_spans:fold": "Judges them again; the last snapshot says what was used of each limit.",
+    "dashboard.suggesting.templatetags.suggesting:limit_of_turn": "Called by the template, `turns/_head.html`.",
+    "dashboard.suggesting.panel:panel_of": "Collects what the panel shows, `suggesting/_limit.html`.",
+    "dashboard.suggesting.exhausted_limits:exhausted_limit_of": "Says which limit the turn ran out of.",
+    "dashboard.suggesting.selectors:suggestion_of": "Finds a value, by the recording, re-runs or turns like it.",
+    "dashboard.replay.sweep_service:run_of": "Tries values of that limit on the recording.",
+    "dashboard.suggesting.suggestion_text:sentence": "Puts the limit and its value in words.",
+    "dashboard.prices.templatetags.prices:turn_price": "Cost: called by the template, shown by `prices/_price.html`.",
+    "dashboard.prices.selectors:prices_of": "Reads `usage`, `model` and `request_url` of each row of `turns_attempt`.",
+    "dashboard.prices.rates:rate_of": "Finds the list price of that model at that address, by which tokens are priced.",
+    "dashboard.prices.templatetags.prices:money": "Writes the dollars, with ≈ where tokens are estimated.",
+    "dashboard.turns.turn_view:TurnView.took_ms": "Took: the duration without the time that the turn was held.",
 }

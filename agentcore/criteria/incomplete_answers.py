@@ -6,7 +6,7 @@ They are built in, as those of `agentcore.criteria.builtin`, and decide and expl
 from dataclasses import dataclass
 from typing import Any
 
-from agentcore.criteria.outcome import ContinuationDecision, ContinuationEvaluation
+from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.envelope import EnvelopeFault
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.snapshot import Snapshot

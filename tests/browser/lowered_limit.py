@@ -1,6 +1,6 @@
 """A month of an agent whose limit somebody lowered last week: turns that ended before, and turns that were cut since.
 
-`manage.py shell -c "from tests.browser.last_week import fill; fill()"` stores them, all or nothing.
+`manage.py shell -c "from tests.browser.lowered_limit import fill; fill()"` stores them, all or nothing.
 """
 
 from collections.abc import Iterator
