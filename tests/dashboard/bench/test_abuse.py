@@ -10,7 +10,7 @@ from dashboard.bench.abuse import connections, files, run
 from dashboard.bench.abuse.bystander import Heard
 from dashboard.bench.abuse.run import ATTACKS, Outcome
 
-FEW = ("schemas of agents", "half-sent", "invented")
+FEW = ("schemas of agents", "half-sent requests", "half-sent bodies", "invented")
 
 
 @pytest.mark.nightly
