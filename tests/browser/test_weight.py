@@ -62,7 +62,7 @@ def test_a_row_has_room_for_the_limit_that_comes_later(new_page: NewPage, cut_tu
     expect(row.locator(".c-limit .scripted")).to_be_visible()
     before = row.bounding_box()
     page.unroute("**/limit/cell")  # what was held goes on
-    expect(row.locator(".c-limit .word")).to_be_visible()
+    expect(row.locator(".c-limit small")).to_be_visible()
     assert row.bounding_box() == before
 
 
