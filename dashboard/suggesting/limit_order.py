@@ -1,20 +1,11 @@
 """Turns in the order of the limit that would have sufficed: by its key, then by its value."""
 
-import time
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from agentcore.errors import CoreError
 from agentcore.reasons import NormalizedStopReason, TurnStatus
-from dashboard.suggesting.limit_usage import usage_lately
-from dashboard.suggesting.selectors import suggestion_for
+from dashboard.suggesting.remembered_suggestions import suggestion_lately
 from dashboard.turns.models import Turn
-from dashboard.turns.shared_values import UNREADABLE
-
-REMEMBERED = 60.0  #: seconds: a list that is kept up to date asks for the same turns again and again
-MOST_REMEMBERED = 5_000
-
-_remembered: dict[tuple[UUID, int], tuple[float, str | None]] = {}
 
 
 def may_need_a_limit(turn: Turn) -> bool:
@@ -31,18 +22,5 @@ def limit_orders(turns: Iterable[Turn]) -> Mapping[UUID, str | None]:
 
 
 def _order(turn: Turn) -> str | None:
-    key, now = (turn.id, turn.last_seq), time.monotonic()
-    known = _remembered.get(key)
-    if known is None or now - known[0] > REMEMBERED:
-        if len(_remembered) >= MOST_REMEMBERED:
-            _remembered.clear()
-        known = _remembered[key] = (now, _found(turn))
-    return known[1]
-
-
-def _found(turn: Turn) -> str | None:
-    try:
-        said = suggestion_for(turn, usage=usage_lately)
-    except (CoreError, *UNREADABLE):  # its history was changed, or another version of the core wrote it
-        return None
+    said = suggestion_lately(turn)
     return f"{said.limit} {said.value:020.3f}" if said and said.known else None

@@ -13,12 +13,11 @@ from django.views.decorators.http import require_POST, require_safe
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from dashboard.accounts.models import User
-from dashboard.suggesting.limit_usage import usage_lately
 from dashboard.suggesting.panel import Panel, panel_of
-from dashboard.suggesting.selectors import suggestion_for
+from dashboard.suggesting.remembered_suggestions import suggestion_now
 from dashboard.suggesting.services import agent_cap_use, backtest_of_value, limit_find, policy_draft
 from dashboard.suggesting.suggestion import Basis, Suggestion
-from dashboard.suggesting.suggestion_text import because, sentence
+from dashboard.suggesting.suggestion_text import because
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 
@@ -36,9 +35,7 @@ def cell(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     turn = turn_or_404(turn_id)
     if not request.headers.get("HX-Request"):
         return redirect("turns:detail", turn.id)
-    said = suggestion_for(turn, usage=usage_lately)
-    words = {"sentence": sentence(said), "because": because(said)} if said else {}
-    return render(request, "suggesting/_cell.html", {"turn": turn, "said": said, **words})
+    return render(request, "suggesting/_cell.html", {"said": suggestion_now(turn)})
 
 
 @require_POST

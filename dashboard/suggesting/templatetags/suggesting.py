@@ -1,6 +1,7 @@
 """`{% limit_of_turn turn snapshot %}`: the limit that would have let a turn finish, in the head of its page;
 `{% suggested turn snapshot as said %}` and `{{ said|suggestion_words }}`: the same as a sentence on other pages;
-`{{ turn|may_need_a_limit }}`: whether a list should ask which limit that is."""
+`{{ turn|may_need_a_limit }}`: whether a list should ask which limit that is; `{{ turn|last_suggestion }}`: what it was
+told last."""
 
 from typing import Any
 
@@ -11,6 +12,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.verdict import verdict_of
 from dashboard.suggesting.limit_order import may_need_a_limit
 from dashboard.suggesting.panel import panel_of
+from dashboard.suggesting.remembered_suggestions import last_suggestion
 from dashboard.suggesting.selectors import suggestion_of
 from dashboard.suggesting.suggestion import Suggestion
 from dashboard.suggesting.suggestion_text import because, sentence
@@ -18,6 +20,7 @@ from dashboard.turns.models import UNFINISHED, Turn
 
 register = template.Library()
 register.filter(may_need_a_limit)
+register.filter(last_suggestion)
 
 
 @register.inclusion_tag("suggesting/_limit.html", takes_context=True)

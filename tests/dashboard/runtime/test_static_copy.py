@@ -32,6 +32,14 @@ def test_each_file_that_shrinks_has_a_compressed_copy_beside_it(data_dir: Path):
     assert {path.name for path in (data_dir / "static").iterdir()} == {static_copy.digest()}
 
 
+def test_a_style_sheet_has_those_that_it_imports_in_itself(data_dir: Path):
+    copy = static_copy.copies()[static_copy.digest()]
+    folder = Path(settings.BASE_DIR / "static" / "css")
+    page = (copy / "css" / "page.css").read_text()
+    assert all((folder / f"{name}.css").read_text() in page for name in ("tokens", "layout", "components"))
+    assert "@import" not in page
+
+
 def test_a_copy_is_made_once_and_others_are_kept_for_thirty_days(data_dir: Path):
     copy = static_copy.copies()[static_copy.digest()]
     (copy / "mark").touch()

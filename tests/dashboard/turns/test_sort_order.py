@@ -5,7 +5,7 @@ from django.db import connection
 from django.utils import timezone
 
 from dashboard.agents.selectors import project_default
-from dashboard.suggesting import limit_order
+from dashboard.suggesting import remembered_suggestions
 from dashboard.turns import selectors
 from dashboard.turns.filters import SORTS, TimelineFilters
 from dashboard.turns.models import Attempt, Turn
@@ -94,7 +94,7 @@ def test_the_limit_that_would_have_sufficed_sorts_among_fewer_turns(play: Play, 
         cursor.execute("SET session_replication_role = 'replica'")
         cursor.execute("UPDATE turns_record SET packed = NULL WHERE turn_id = %s", [cut.id])
         cursor.execute("SET session_replication_role = 'origin'")
-    limit_order._remembered.clear()
+    remembered_suggestions._remembered.clear()
     assert {turn.id for turn in page("limit", limit=9).items} == {cut.id, whole.id}
     monkeypatch.setitem(WINDOWS, "limit", 1)
     assert (page("limit").sorted_among, page("limit").items) == (1, [whole])
