@@ -164,9 +164,8 @@ SESSION_COOKIE_SECURE = ENVIRONMENT.https
 CSRF_COOKIE_SECURE = ENVIRONMENT.https
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ENVIRONMENT.allowed_hosts if ENVIRONMENT.https and host != "*"]
 TRUSTED_PROXIES = ENVIRONMENT.trusted_proxies
-# dashboard.runtime.request_guard.client_identity settles who asks and by which scheme, and redirects to https: unlike
-# Django's
-# middleware it stands before the gateway too, and leaves a browser on this machine alone.
+# dashboard.runtime.request_guard.client_identity settles who asks and by which scheme, and redirects to https. Unlike
+# Django's middleware it stands before the gateway too, and leaves a browser on this machine alone.
 SECURE_SSL_REDIRECT = ENVIRONMENT.https and bool(TRUSTED_PROXIES)
 SECURE_REDIRECT_EXEMPT = [r""]
 SECURE_HSTS_SECONDS = 31_536_000 if ENVIRONMENT.https else 0

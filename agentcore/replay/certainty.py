@@ -89,8 +89,8 @@ class Assumption:
 
     @property
     def came_true(self) -> float | None:
-        """The share of estimates that came true in our examination where this does not hold; None where that class of
-        providers is not below nine in ten."""
+        """The share of estimates that came true in our examination where this does not hold; None where at least
+        nine in ten did."""
         return EXAMINED.get(self.source)
 
 

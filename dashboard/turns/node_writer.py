@@ -66,10 +66,10 @@ class NodeWriter:
         if key is None:
             return self._body(call.body, None), []
         history = [compact_json(message) for message in call.history]
-        alike = _shared_prefix(self.wires, history)
-        new = history[alike:] if alike == len(self.wires) else []
-        alike += len(new)
-        told = {"history": alike, "tail": call.body[key][alike:]}
+        shared = _shared_prefix(self.wires, history)
+        new = history[shared:] if shared == len(self.wires) else []
+        shared += len(new)
+        told = {"history": shared, "tail": call.body[key][shared:]}
         return self._body({name: told if name == key else value for name, value in call.body.items()}, key), new
 
     def _body(self, body: Mapping[str, Any], messages: str | None) -> str:

@@ -49,7 +49,7 @@ class NodeForm(StrEnum):
     WIRE = "w"  #: a message as the provider was sent it, as JSON text
     MESSAGE = "m"  #: a message as the core has it, as JSON text
     FRAME = "f"  #: a client's request without its messages (`request_frames`)
-    VALUE = "v"  #: the large values of an object, as JSON text (`shared_values`)
+    VALUE = "v"  #: the large values of an object, or a turn's setup, as JSON text (`shared_values`)
 
 
 Forms = Mapping[NodeForm, Sequence[bytes]]

@@ -1,10 +1,10 @@
 """Values that many turns share, stored once as nodes; rows hold references.
 
 `[node, rest]` is an object whose large values are in the node; in `rest` null stands in their places. The setup of a
-client's call is in the node of its request; `rest` has what is the turn's alone. Of the policy of
-a turn, and of who said what in it, all is in the node, and `rest` has what statements ask for. Of the messages that a
-turn began with, the node of the last one stands there. Nobody else can put a reference there: what may hold one
-is an object, or a list of messages, wherever it is read.
+client's call is in the node of its request; `rest` has what is the turn's alone. Of the policy of a turn, and of who
+said what in it, all is in the node, and `rest` has what statements ask for. Of the messages that a turn began with, the
+node of the last one stands there. Nobody else can put a reference there: what may hold one is an object, or a list of
+messages, wherever it is read.
 """
 
 import json

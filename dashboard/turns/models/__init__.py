@@ -9,7 +9,7 @@ Piece           the answer's raw bytes, as they came; read out of both by the da
                 (`Turn.keep_raw_days`)
 Node            a message after those before it, in each form in which it was said; turns share them (`nodes`)
 TurnMessage     the conversation in the provider's form, of turns from before there were nodes
-ClientRequest   what a client of the gateway sent, of turns from before that was a node (`nodes.Form.FRAME`)
+ClientRequest   what a client of the gateway sent, of turns from before that was a node (`nodes.NodeForm.FRAME`)
 Checkpoint      a snapshot every so many records, so that a long history folds quickly
 ToolClaim       a tool that was started, whether or not it came back
 Cohort          what turns that are alike in every facet have in common; kept by the database (migration 0007)
