@@ -56,16 +56,11 @@ def _items_test(cls: type[tuple[Any, ...] | frozenset[Any]], test: _Test) -> _Te
 
 
 def _fields_test(cls: Any) -> _Test:
-    tests: list[tuple[str, _Test]] = []
+    @cache  # found when first wanted, for a value may hold values of its own class
+    def tests() -> tuple[tuple[str, _Test], ...]:
+        return tuple((name, _test(hint)) for name, hint in _hints(cls))
 
-    def test(value: Any) -> bool:
-        if value.__class__ is not cls:
-            return False
-        if not tests:  # not before, for a value may hold values of its own class
-            tests.extend((name, _test(hint)) for name, hint in _hints(cls))
-        return all(test(getattr(value, name)) for name, test in tests)
-
-    return test
+    return lambda value: value.__class__ is cls and all(test(getattr(value, name)) for name, test in tests())
 
 
 def _hints(cls: Any) -> tuple[tuple[str, Any], ...]:

@@ -83,7 +83,7 @@ class TimelineScene(Scene):
         now = self.listed
         rows = now.rows or {}
         known = shows if isinstance(shows, DisplayedRows) else None
-        if shows == timeline_page.rows_digest(rows.values()):
+        if isinstance(shows, str) and shows == timeline_page.rows_digest(rows.values()):
             known = replace(now, waiting=0)
         if known is None or known.rows is None or self._resorted(known.rows, rows):
             texts = [_all(rows)]

@@ -1,7 +1,7 @@
 """Values are held to their annotations, all the way down."""
 
-from dataclasses import fields
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, cast
 
 import pytest
 
@@ -56,3 +56,29 @@ def test_every_field_of_an_answer_is_looked_at():
         if field.name != "echo":  # anything a dialect wants back
             value: Any = object()
             assert wrong(ChatResponse, replace(ChatResponse(), **{field.name: value})) == [field.name], field.name
+
+
+class _LookedUp(type):
+    """A type that asks about a value when its own test is first looked up, as another thread may at that moment."""
+
+    told: list[str] | None = None
+
+    def __hash__(cls) -> int:
+        if cls.told is None:
+            cls.told = []
+            cls.told += wrong(Pair, Pair(1, cast("Second", None)))
+        return super().__hash__()
+
+
+class Second(metaclass=_LookedUp): ...
+
+
+@dataclass
+class Pair:
+    first: int
+    second: Second
+
+
+def test_a_value_is_tested_whole_while_the_tests_of_its_type_are_still_being_found():
+    assert wrong(Pair, Pair(1, Second())) == []
+    assert Second.told == ["second"]

@@ -18,6 +18,11 @@ _WHOLE_USAGE: Mapping[str, Names] = {
     "reasoning_tokens": ("output_reasoning_tokens", "output_reasoning", "reasoning_tokens"),
     "cached_tokens": ("cache_read_input_tokens", "input_cached_tokens", "input_cache_read"),
 }
+#: How the names of the details begin that Langfuse subtracts from these counts.
+_BESIDE: Mapping[str, Names] = {
+    "input": ("input_", "cache_read_input_tokens", "cache_creation_input_tokens", "cached_modality_"),
+    "output": ("output_",),
+}
 MOST_SECONDS = 366 * 24 * 3_600  #: beyond which a number is no duration of a call
 MOST_TOKENS = 10**9  #: beyond which a number is no count of tokens
 
@@ -62,11 +67,29 @@ def usage_of(convention: Convention, attributes: Attributes) -> TokenUsage | Non
     counts = {name: count_of(convention, attributes, name) for name in _COUNTS}
     whole = read_json(first(attributes, convention.facts.get("usage", ())))
     if isinstance(whole, dict):
+        whole = with_details(whole)
         counts = {name: as_count(first(whole, names)) for name, names in _WHOLE_USAGE.items()}
     if counts["output_tokens"] is None:
         return None
     none = counts["reasoning_tokens"] == 0 or None
     return TokenUsage(**{name: count or 0 for name, count in counts.items()}, no_reasoning=none)
+
+
+def with_details(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Langfuse's counts with their details included. Most of its integrations subtract the details from `input` and
+    `output`; where the total shows that they did not, or the counts have a provider's names, nothing is added."""
+    plain = {side: count for side in _BESIDE if (count := as_count(told.get(side))) is not None}
+    total = as_count(told.get("total"))
+    if total is not None and sum(plain.values()) >= total:
+        return told
+    return {**told, **{side: count + sum(_details(told, side)) for side, count in plain.items()}}
+
+
+def _details(told: Mapping[str, Any], side: str) -> Iterator[int]:
+    """The counts beside `input` or `output`, without those of a service tier, which are not subtracted."""
+    for name, value in told.items():
+        if name.startswith(_BESIDE[side]) and not name.startswith(f"{side}_priority"):
+            yield as_count(value) or 0
 
 
 def words_of(convention: Convention, attributes: Attributes) -> Iterator[StopReasonSighting]:

@@ -129,9 +129,18 @@ def _content(convention: Convention, span: Span) -> Content:
             provider_json.read(attributes),
         ),
     }.get(convention.name, ())
-    older = (indexed_attributes.openllmetry(attributes), event_messages.read(span.events))
+    older = (
+        indexed_attributes.openllmetry(attributes),
+        event_messages.read(span.events, in_blocks=_is_of_strands(span)),
+    )
     also = () if convention is OPENINFERENCE else (provider_json.read(attributes),)
     return merged((*accounts, parts.read(attributes), *older, *also))
+
+
+def _is_of_strands(span: Span) -> bool:
+    """For JavaScript, Strands names its scope and the model's system after the service alike."""
+    system = text_of(GENAI, span.attributes, "provider")
+    return "strands" in f"{span.scope} {system}".casefold() or system == span.scope != ""
 
 
 def _loop(convention: Convention, span: Span, *, is_agent: bool) -> Loop:

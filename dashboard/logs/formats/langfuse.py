@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.ingest.conventions.attributes import as_count, first
+from dashboard.ingest.conventions.attributes import as_count, first, with_details
 from dashboard.ingest.conventions.content.shapes import mapping, words
 from dashboard.logs.dialects import dialect_of_answer
 from dashboard.logs.exchanges import LoggedCall
@@ -72,7 +72,7 @@ def _composed(told: Json, output: Any) -> Json:
 
 
 def _usage(told: Json) -> Mapping[str, Any]:
-    counts = mapping(body_of(first(told, ("usageDetails", "usage_details", "usage"))))
+    counts = with_details(mapping(body_of(first(told, ("usageDetails", "usage_details", "usage")))))
     output = as_count(first(counts, ("output", "completionTokens", "output_tokens")))
     if output is None:
         return {}

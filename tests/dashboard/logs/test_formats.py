@@ -196,6 +196,12 @@ def test_langfuses_generations_are_calls_whose_reason_is_unknown() -> None:
     assert (call.exchange.answer.stop_reason, call.words, call.exchange.raw) == ("unknown", (), b"")
 
 
+def test_details_that_langfuse_subtracts_are_added_again() -> None:
+    counts = {"input": 3, "output": 6, "total": 25, "output_reasoning": 10, "input_cache_read": 6}
+    (call,) = calls_in(lines({**LANGFUSE, "usageDetails": counts}))
+    assert (call.usage.input_tokens, call.usage.output_tokens) == (9, 16)
+
+
 def test_langfuses_generation_that_holds_a_whole_answer_is_read_by_its_codec() -> None:
     (call,) = calls_in(lines({**LANGFUSE, "output": json.dumps(chat_answer())}))
     assert call.exchange.answer.stop_reason == "max_tokens"

@@ -184,6 +184,13 @@ async def test_a_page_that_shows_the_rows_already_is_not_sent_them(queued: Turn)
     assert (await news_of(scene, opened))[0][0].startswith('<tbody id="rows"')
 
 
+async def test_rows_are_digested_only_for_a_page_that_was_just_opened(queued: Turn, monkeypatch: pytest.MonkeyPatch):
+    _, shown = await news_of(*watch_timeline(await address_shown()))
+    scene, _ = watch_timeline(QueryDict(""))
+    monkeypatch.delattr("dashboard.turns.timeline_page.rows_digest")
+    assert "".join((await news_of(scene, shown))[0]) == ""
+
+
 async def test_a_page_that_comes_again_is_sent_the_whole_list(queued: Turn):
     given = await address_shown()
     given["again"] = "1"

@@ -21,12 +21,13 @@ _ROLES = {
 }
 
 
-def read(events: Iterable[SpanEvent]) -> Content:
-    """What these events tell; one that has come twice is told once."""
+def read(events: Iterable[SpanEvent], *, in_blocks: bool) -> Content:
+    """What these events tell; one that has come twice is told once. `in_blocks`: each text is a list of blocks in
+    Bedrock's form, written as JSON."""
     sent: list[Message] = []
     answer = Content()
     for event in events:
-        told = _told(event)
+        told = _with_blocks(_told(event)) if in_blocks else _told(event)
         if event.name in _ROLES:
             entry = {"role": _ROLES[event.name].value, **told}
             sent += [message for message in parts.messages_of([entry]) if message not in sent]
@@ -47,6 +48,11 @@ def _told(event: SpanEvent) -> dict[str, Any]:
     """Its attributes, over those of its body."""
     body = read_json(event.attributes.get("body"))
     return {**mapping(body), **{name: value for name, value in event.attributes.items() if name != "body"}}
+
+
+def _with_blocks(told: dict[str, Any]) -> dict[str, Any]:
+    blocks = read_json(told.get("content"))
+    return {**told, "content": blocks} if isinstance(blocks, list) else told
 
 
 def _choice(told: Mapping[str, Any]) -> Content:

@@ -24,7 +24,6 @@ OUTPUT = ("gen_ai.output.messages",)
 SYSTEM = "gen_ai.system_instructions"
 TOOLS = ("gen_ai.tool.definitions", "gen_ai.request.tools")
 _THOUGHTS = frozenset({"reasoning", "thinking"})
-_BLOCKS = frozenset({"text", "toolUse", "toolResult", "reasoningContent"})  #: Bedrock's form
 _RESULTS = ("response", "result", "content")
 
 
@@ -103,8 +102,6 @@ def _answered(content: Content, output: list[Any]) -> Content:
 def _parts(entry: Mapping[str, Any]) -> _Parts:
     parts = _Parts()
     listed = entry.get("parts", entry.get("content"))
-    if isinstance(listed, str) and listed.startswith("[{"):
-        listed = _blocks(listed)
     if isinstance(listed, str):
         parts.texts.append(listed)
     for part in mappings(listed):
@@ -113,13 +110,6 @@ def _parts(entry: Mapping[str, Any]) -> _Parts:
         about = mapping(call.get("function")) or call
         parts.calls.append(asked_call(call.get("id"), about.get("name"), about.get("arguments")))
     return parts
-
-
-def _blocks(text: str) -> Any:
-    """The blocks that a text holds in Bedrock's form, as Strands writes them; any other text as it is."""
-    read = read_json(text)
-    is_blocks = isinstance(read, list) and all(isinstance(one, dict) and set(one) <= _BLOCKS for one in read)
-    return read if is_blocks else text
 
 
 def _take(parts: _Parts, part: Mapping[str, Any]) -> None:

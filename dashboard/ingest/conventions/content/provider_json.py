@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.errors import CoreError
-from agentcore.messages import ChatResponse
+from agentcore.messages import ChatResponse, ToolCall
 from agentcore.providers import get_provider
+from agentcore.providers.wire.tool_arguments import read_arguments
 from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content.shapes import asked_call, mapping, mappings, words
 from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
@@ -44,12 +45,17 @@ def _decoded(dialect: str, told: Mapping[str, Any], source: str) -> Content:
     asked = (*answer.tool_calls, *answer.broken_tool_calls)
     return Content(
         text=answer.text,
-        calls=tuple(AskedCall(call.id, call.name, call.raw) for call in asked),
+        calls=tuple(AskedCall(call.id, call.name, call.raw, is_object=_is_object(call)) for call in asked),
         reasoning=answer.reasoning_content,
         refusal=answer.refusal,
         words=() if raw is None else (StopReasonSighting(source, raw),),
         response_id=answer.response_id or "",
     )
+
+
+def _is_object(call: ToolCall) -> bool:
+    """Whether a call not shown to be whole reads as whole all the same: an object that was closed where it was cut."""
+    return not call.shown_whole and read_arguments(call.raw, cut=False)[1] is None
 
 
 def _otherwise(told: Mapping[str, Any], source: str) -> Content:

@@ -158,3 +158,20 @@ def test_arguments_that_langchain_closed_where_they_were_cut_are_no_whole_call(i
     assert snapshot.end.status.value == "partial"
     assert [call.name for call in answer.broken_tool_calls] == (["search"] if is_streamed else [])
     assert ("cut_arguments_lost" in {note.code for note in turn.notes}) is not is_streamed
+
+
+def test_arguments_that_anthropics_client_closed_are_no_whole_call_where_its_answer_stands_beside_them() -> None:
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call"
+    used = {"type": "tool_use", "id": "call_1", "name": "search", "input": {"q": "wh"}}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [used],
+               "stop_reason": "max_tokens", "usage": {"input_tokens": 9, "output_tokens": 30}}  # fmt: skip
+    attributes = {
+        "openinference.span.kind": "LLM", "llm.provider": "anthropic", "llm.model_name": "m",
+        f"{call}.id": "call_1", f"{call}.function.name": "search", f"{call}.function.arguments": '{"q": "wh"}',
+        "output.value": json.dumps(message),
+    }  # fmt: skip
+    scope = "openinference.instrumentation.anthropic"
+    (turn,) = made(Span("1" * 32, "b" * 16, "", "Messages", START, START + SECOND, scope=scope, attributes=attributes))
+    answer = turn.history.turn.steps[0].answer
+    assert [one.shown_whole for one in (*answer.tool_calls, *answer.broken_tool_calls)] == [False]
+    assert "cut_arguments_lost" in {note.code for note in turn.notes}

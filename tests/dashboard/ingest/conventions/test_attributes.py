@@ -1,11 +1,13 @@
 """What attributes tell is believed within what a call can be."""
 
+import json
 from typing import Any
 
 import pytest
 
+from agentcore.messages import TokenUsage
 from dashboard.ingest.conventions import tables
-from dashboard.ingest.conventions.attributes import seconds_of
+from dashboard.ingest.conventions.attributes import seconds_of, usage_of
 
 TOLD = [
     table for table in vars(tables).values() if isinstance(table, tables.Convention) and "first_token" in table.facts
@@ -24,3 +26,36 @@ def test_the_time_to_the_first_token_is_one_that_a_call_can_take(
 
 def test_there_are_such_conventions() -> None:
     assert TOLD
+
+
+@pytest.mark.parametrize(
+    ("told", "usage"),
+    [
+        (
+            {"input": 20, "output": 10, "total": 500, "output_reasoning": 390,
+             "input_cache_read": 60, "input_cache_creation": 20},
+            TokenUsage(100, 400, 390, 60),
+        ),
+        (
+            {"input": 40, "output": 10, "total": 500, "output_reasoning_tokens": 390, "input_cached_tokens": 60},
+            TokenUsage(100, 400, 390, 60),
+        ),
+        (
+            {"input": 100, "output": 400, "total": 500, "output_reasoning": 390, "input_cached_tokens": 60},
+            TokenUsage(100, 400, 390, 60),
+        ),
+        (
+            {"input": 20, "output": 10, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 20},
+            TokenUsage(100, 10, 0, 60),
+        ),
+        ({"input": 9, "output": 16, "output_priority_reasoning": 8}, TokenUsage(9, 16)),
+        (
+            {"prompt_tokens": 100, "completion_tokens": 400, "total_tokens": 500,
+             "completion_tokens_details": {"reasoning_tokens": 390}, "prompt_tokens_details": {"cached_tokens": 60}},
+            TokenUsage(100, 400),
+        ),
+    ],
+    ids=["langchain", "javascript", "not subtracted", "anthropic", "priority", "openai"],
+)  # fmt: skip
+def test_details_that_langfuse_subtracts_are_added_again(told: dict[str, Any], usage: TokenUsage) -> None:
+    assert usage_of(tables.LANGFUSE, {"langfuse.observation.usage_details": json.dumps(told)}) == usage

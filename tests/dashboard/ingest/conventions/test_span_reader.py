@@ -1,7 +1,10 @@
 """A span in each convention's words: the forms that no recorded export shows."""
 
 import json
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from agentcore.messages import Role
 from dashboard.ingest.conventions.observations import Loop, ModelCall, ToolRun
@@ -136,19 +139,23 @@ def test_a_failure_is_what_its_status_its_class_and_its_words_say() -> None:
         assert (error.kind, error.status) == (kind, status)
 
 
-def test_content_blocks_in_bedrocks_form_are_read_from_events() -> None:
+@pytest.mark.parametrize(
+    ("scope", "system"), [("strands.telemetry.tracer", ""), ("", "strands-agents"), ("my-service", "my-service")]
+)
+def test_content_blocks_in_bedrocks_form_are_read_from_events_of_strands(scope: str, system: str) -> None:
     answer = [
         {"reasoningContent": {"reasoningText": {"text": "Look it up."}}},
         {"text": "I look. "},
         {"toolUse": {"toolUseId": "call_1", "name": "search", "input": {"q": "why"}}},
     ]
     result = [{"toolResult": {"toolUseId": "call_0", "content": [{"text": "found"}]}}]
-    told = call(
+    events = (
         SpanEvent("gen_ai.user.message", {"content": json.dumps([{"text": "Why?"}])}),
         SpanEvent("gen_ai.tool.message", {"content": json.dumps(result)}),
         SpanEvent("gen_ai.choice", {"message": json.dumps(answer), "finish_reason": "tool_use"}),
-        gen_ai__operation__name="chat",
     )
+    told = seen(replace(span(*events, gen_ai__operation__name="chat", gen_ai__system=system), scope=scope))
+    assert isinstance(told, ModelCall)
     assert [(message.role, message.text) for message in told.content.input or ()] == [
         (Role.USER, "Why?"),
         (Role.TOOL, '[{"text":"found"}]'),
@@ -157,6 +164,23 @@ def test_content_blocks_in_bedrocks_form_are_read_from_events() -> None:
     assert [(asked.id, asked.name, asked.raw) for asked in told.content.calls or ()] == [
         ("call_1", "search", '{"q":"why"}')
     ]
+
+
+def test_text_that_is_json_is_text() -> None:
+    for text in ('[{"text":"a"},{"text":"b"}]', "[{}]"):
+        message = {"role": "assistant", "content": text}
+        in_attributes = call(
+            gen_ai__operation__name="chat",
+            gen_ai__input__messages=json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}]),
+            gen_ai__output__messages=json.dumps([message]),
+        )
+        in_events = call(
+            SpanEvent("gen_ai.user.message", {"content": text}), SpanEvent("gen_ai.choice", {"message": message}),
+            gen_ai__operation__name="chat", gen_ai__system="openai",
+        )  # fmt: skip
+        for told in (in_attributes, in_events):
+            assert [one.text for one in told.content.input or ()] == [text]
+            assert told.content.text == text
 
 
 def test_thoughts_beside_openinferences_text_are_no_part_of_it() -> None:
