@@ -8,7 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from agentcore.policy import Limits
+from agentcore.policy import LIMIT_NAMES, Limits
 from agentcore.reasons import TurnStatus
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Policy, Project
@@ -31,7 +31,7 @@ class DraftForm(forms.Form):
     """`policy`: a name, or empty for the default limits; the numbers are in place of the policy's own."""
 
     policy = forms.ChoiceField(required=False)
-    max_tokens = forms.IntegerField(label="max_tokens", required=False, min_value=1, max_value=MOST_TOKENS)
+    max_tokens = forms.IntegerField(label=LIMIT_NAMES["max_tokens"], required=False, min_value=1, max_value=MOST_TOKENS)
 
     def __init__(self, project: Project, data: Mapping[str, Any] | None) -> None:
         super().__init__(data, auto_id="draft_%s")
@@ -53,7 +53,7 @@ class DraftForm(forms.Form):
     def numbers(self) -> list[tuple[forms.BoundField, str, str]]:
         """The fields that are numbers, with their unit, and what stands where they are left empty."""
         limits = [(self[name], LIMIT_FIELDS[name].unit, "as the policy says") for name in OFFERED]
-        return [(self["max_tokens"], "tokens per call", "as each turn had it"), *limits]
+        return [(self["max_tokens"], "tokens", "as each turn had it"), *limits]
 
     @property
     def stands_for(self) -> Policy | None:

@@ -54,7 +54,7 @@ def test_the_page_leads_nowhere_and_asks_nothing(browser: Client, cut: Turn, for
     html = Client().get(made(browser, cut, **form)).content.decode()
     links = set(re.findall(r'(?:href|src|action)="([^"]*)"', html))
     assert all(link.startswith(("/static/", "#t", "#shape-", "?step=")) for link in links), links
-    assert not re.search(r"hx-|ws-connect|csrf|/turns/|<input type=\"(?!range)", html)
+    assert not re.search(r"hx-|ws-connect|csrf|/turns/|<input type=\"(?!range|checkbox\" id=\"keys-on\")", html)
     assert {re.sub(' (class|aria-label)="[^"]*"', "", form) for form in re.findall("<form[^>]*>", html)} == {
         '<form method="get">',
         '<form method="dialog">',
