@@ -18,14 +18,16 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from os import environ
 from typing import Any
 
+from channels.db import database_sync_to_async
 from django.conf import settings
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 
 from dashboard.accounts.access import LET_IN
 from dashboard.egress.rules import APART, BY_DEFAULT_APART
 from dashboard.runtime.database import address_of
 from dashboard.runtime.environment import CHECKOUT
 from dashboard.runtime.replay_process import MOST_MEMORY, MOST_SECONDS
+from dashboard.runtime.request_guard.callers import is_known
 from dashboard.runtime.request_guard.refusals import refusal
 
 Scope = MutableMapping[str, Any]
@@ -40,7 +42,7 @@ TOO_MUCH = (
     f"This took more than {MOST_SECONDS} s or {MOST_MEMORY // 2**20:,} MiB of memory and was stopped. Ask for less: "
     "fewer values, or a shorter turn."
 )
-_REPLAY = re.compile(r"/(?:replay(?:/[a-z-]+)?|limit)/?$|^/compare/?$")
+_REPLAY = re.compile(r"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|/api/v1/turns/[^/]+/replay|/compare/?")
 _VERIFY = re.compile(r"/replay/verify/?$")
 _RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand for any letter
 _API = "/api/"
@@ -122,7 +124,7 @@ processes = ReplayProcesses()
 
 def is_replay(path: str) -> bool:
     """Whether requests of this address follow a whole history step by step, or many times over."""
-    return _REPLAY.search(path) is not None
+    return _REPLAY.fullmatch(path) is not None
 
 
 def apart(application: Application) -> Application:
@@ -130,7 +132,7 @@ def apart(application: Application) -> Application:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if processes.serving and scope["type"] == "http" and is_replay(scope["path"]):
-            await _Replay(scope, receive, send).run()
+            await _Replay(application, scope, receive, send).run()
         else:
             await application(scope, receive, send)
 
@@ -140,7 +142,8 @@ def apart(application: Application) -> Application:
 class _Replay:
     """One request."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, application: Application, scope: Scope, receive: Receive, send: Send) -> None:
+        self._application = application  #: answers strangers
         self._scope, self._receive, self._send = scope, receive, send
         self._begun = False
 
@@ -149,6 +152,29 @@ class _Replay:
         body = await self._body()
         if body is None:
             return
+        if await self._may_compute():
+            await self._compute(body)
+        else:
+            await self._application(self._scope, self._again(body), self._send)
+
+    async def _may_compute(self) -> bool:
+        """Whether its credentials let somebody in."""
+        try:
+            return await database_sync_to_async(is_known)(self._scope["headers"])
+        except (OperationalError, InterfaceError):  # which the application finds too, and tells
+            return False
+
+    def _again(self, body: bytes) -> Receive:
+        """What has the body that was read, and then what follows it."""
+        read: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> Message:
+            return read.pop() if read else await self._receive()
+
+        return receive
+
+    async def _compute(self, body: bytes) -> None:
+        """Have a new process answer."""
         self._scope[STOPS] = _only_reads(self._scope, body)
         reader, writer = await asyncio.open_connection(
             sock=await asyncio.to_thread(processes.open), limit=_LONGEST_LINE

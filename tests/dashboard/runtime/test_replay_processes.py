@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from os import environ, kill
 from pathlib import Path
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
@@ -119,12 +120,18 @@ def test_a_process_may_call_no_more_than_the_server(settings: LazySettings):
 
 
 def test_a_replay_of_nobody_and_of_nothing_is_refused_as_elsewhere(served: str):
-    assert Asked(served, "/api/v1/turns/x/replay", SWEEP).answer()[0] == 404
+    assert Asked(served, f"/api/v1/turns/{uuid4()}/replay", SWEEP).answer()[0] == 404
     assert Asked(served, "/compare/").answer()[0] == 200
-    bare = http.client.HTTPConnection(urlsplit(served).netloc, timeout=90)
-    bare.request("GET", "/compare/")
-    assert bare.getresponse().getheader("Location", "").startswith("/sign-in/")
-    bare.close()
+
+
+@pytest.mark.parametrize(("path", "status"), [("/compare/", 302), ("/api/v1/turns/x/replay", 401)])
+@pytest.mark.parametrize("token", ["", "Bearer none-of-ours"])
+def test_a_stranger_gets_no_process(served: str, path: str, status: int, token: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(processes, "open", lambda: pytest.fail("a process was forked"))
+    method = "POST" if status == 401 else "GET"
+    with closing(http.client.HTTPConnection(urlsplit(served).netloc, timeout=90)) as bare:
+        bare.request(method, path, b"{}" if method == "POST" else None, {"Authorization": token} if token else {})
+        assert bare.getresponse().status == (401 if token else status)
 
 
 def test_whoever_hangs_up_ends_the_process(served: str, turn: Turn):
@@ -183,8 +190,32 @@ def test_only_what_changes_nothing_is_stopped(path: str, method: str, body: byte
     assert replay_processes._only_reads({"path": path, "method": method, "headers": headers}, body) is stops
 
 
-def test_replays_are_told_by_their_addresses():
-    there = ["/turns/x/replay/", "/turns/x/replay/sweep/", "/turns/x/limit/", "/compare/", "/api/v1/turns/x/replay"]
-    assert [
-        path for path in [*there, "/turns/x/", "/v1/chat/completions", "/api/v1/turns/x"] if is_replay(path)
-    ] == there
+@pytest.mark.parametrize(
+    ("path", "forks"),
+    [
+        ("/turns/x/replay/", True),
+        ("/turns/x/replay", True),
+        ("/turns/x/replay/sweep/", True),
+        ("/turns/x/limit/", True),
+        ("/turns/x/limit/find", True),
+        ("/compare/", True),
+        ("/api/v1/turns/x/replay", True),
+        ("/turns/x/", False),
+        ("/turns/x/limit/use/", False),
+        ("/turns/x/limit/cell", False),
+        ("/compare/\n", False),
+        ("/api/v1/turns/x", False),
+        ("/api/v1/agents/limit", False),
+        ("/agents/limit/", False),
+        ("/turns/x/y/replay/", False),
+        ("/static/replay", False),
+        ("/static/turns/x/replay", False),
+        ("/v1/files/limit", False),
+        ("/v1/turns/x/replay", False),
+        ("/v1/models/replay", False),
+        ("/v1beta/models/replay", False),
+        ("/v1/chat/completions", False),
+    ],
+)
+def test_only_what_computes_replays_has_a_process(path: str, forks: bool):
+    assert is_replay(path) is forks
