@@ -88,11 +88,18 @@ def _answer(handler: Any, told: dict[str, Any], body: bytes, stream: BufferedIOB
     from django.core.signals import got_request_exception, request_started
 
     from dashboard.accounts.access import LET_IN
+    from dashboard.api.rate_limits import QUOTA, Quota
     from dashboard.runtime.statement_timeout import working_as
 
     working_as("page")
     got_request_exception.connect(_end_without_memory)
-    scope = {**told, **_scope_of(told), LET_IN: lambda who: _say(stream, {"let_in": who})}
+    quota = told.pop("quota")
+    scope = {
+        **told,
+        **_scope_of(told),
+        QUOTA: Quota(**quota) if quota else None,
+        LET_IN: lambda who: _say(stream, {"let_in": who}),
+    }
     request_started.send(sender=_answer, scope=scope)
     response = handler.get_response(ASGIRequest(scope, BytesIO(body)))
     content = b"".join(response)

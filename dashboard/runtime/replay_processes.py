@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import asdict
 from os import environ
 from typing import Any
 
@@ -23,11 +24,13 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
 from dashboard.accounts.access import LET_IN
+from dashboard.api.middleware import API, counted
+from dashboard.api.rate_limits import QUOTA
 from dashboard.egress.rules import APART, BY_DEFAULT_APART
 from dashboard.runtime.database import address_of
 from dashboard.runtime.environment import CHECKOUT
 from dashboard.runtime.replay_process import MOST_MEMORY, MOST_SECONDS
-from dashboard.runtime.request_guard.callers import is_known
+from dashboard.runtime.request_guard.callers import caller_of
 from dashboard.runtime.request_guard.refusals import refusal
 
 Scope = MutableMapping[str, Any]
@@ -45,7 +48,6 @@ TOO_MUCH = (
 _REPLAY = re.compile(r"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|/api/v1/turns/[^/]+/replay|/compare/?")
 _VERIFY = re.compile(r"/replay/verify/?$")
 _RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand for any letter
-_API = "/api/"
 _SCOPE = ("type", "http_version", "method", "scheme", "path", "root_path", "client", "server")
 _LONGEST_LINE = 1_000_000  #: bytes
 _RUN = (
@@ -143,7 +145,7 @@ class _Replay:
     """One request."""
 
     def __init__(self, application: Application, scope: Scope, receive: Receive, send: Send) -> None:
-        self._application = application  #: answers strangers
+        self._application = application  #: answers who may not ask, and who asks too often
         self._scope, self._receive, self._send = scope, receive, send
         self._begun = False
 
@@ -158,11 +160,14 @@ class _Replay:
             await self._application(self._scope, self._again(body), self._send)
 
     async def _may_compute(self) -> bool:
-        """Whether its credentials let somebody in."""
+        """Whether its credentials let somebody in who has not asked too often. A process would count from nothing."""
         try:
-            return await database_sync_to_async(is_known)(self._scope["headers"])
+            caller = await database_sync_to_async(caller_of)(self._scope["headers"])
         except (OperationalError, InterfaceError):  # which the application finds too, and tells
             return False
+        quota = counted(caller) if caller and self._scope["path"].startswith(API) else None
+        self._scope[QUOTA] = quota
+        return caller is not None and (quota is None or quota.retry_after is None)
 
     def _again(self, body: bytes) -> Receive:
         """What has the body that was read, and then what follows it."""
@@ -242,7 +247,7 @@ def _only_reads(scope: Scope, body: bytes) -> bool:
     if any(name == b"idempotency-key" for name, _ in scope["headers"]):
         return False
     path: str = scope["path"]
-    reads = _RERUN.search(body) is None if path.startswith(_API) else _VERIFY.search(path) is not None
+    reads = _RERUN.search(body) is None if path.startswith(API) else _VERIFY.search(path) is not None
     return reads or scope["method"] in {"GET", "HEAD"}
 
 
@@ -251,4 +256,6 @@ def _head(scope: Scope, length: int) -> bytes:
     told = {name: scope[name] for name in _SCOPE if name in scope}
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
     told |= {"query_string": scope.get("query_string", b"").decode("latin-1"), "headers": headers, "length": length}
+    quota = scope.get(QUOTA)
+    told["quota"] = None if quota is None else asdict(quota)
     return json.dumps(told).encode() + b"\n"

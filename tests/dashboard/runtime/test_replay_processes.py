@@ -1,5 +1,6 @@
 """Replays run in processes of their own, which end with their clients and within limits, and the next one begins."""
 
+import dataclasses
 import http.client
 import json
 import signal
@@ -17,6 +18,7 @@ from django.conf import LazySettings
 from django.db import connection, transaction
 
 from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.api.middleware import limiter_of
 from dashboard.egress.rules import APART, ON_ONE_MACHINE
 from dashboard.idempotency.models import KeptAnswer
 from dashboard.runtime import replay_processes
@@ -63,6 +65,7 @@ class Asked:
     def answer(self) -> tuple[int, str]:
         with closing(self._connection):
             got = self._connection.getresponse()
+            self.headers = got.headers
             return got.status, got.read().decode()
 
     def hang_up(self) -> None:
@@ -110,6 +113,17 @@ def test_a_sweep_takes_next_to_nothing_of_the_servers_own_time(served: str, turn
         taken.append(time.process_time() - began)
     processes.serving = True
     assert taken[0] < taken[1] / 2
+
+
+def test_the_server_counts_replays_among_the_requests_of_a_token(served: str, turn: Turn, settings: LazySettings):
+    limiter_of.cache_clear()
+    settings.ENVIRONMENT = dataclasses.replace(settings.ENVIRONMENT, api_requests_per_minute=2)
+    got = []
+    for _ in range(3):
+        asked = Asked(served, replay_of(turn), {"mode": "verify"})
+        got.append((asked.answer()[0], asked.headers.get("X-RateLimit-Remaining")))
+    assert got == [(200, "1"), (200, "0"), (429, "0")]
+    limiter_of.cache_clear()
 
 
 def test_a_process_may_call_no_more_than_the_server(settings: LazySettings):
