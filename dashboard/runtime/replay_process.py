@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import asdict
 from io import BufferedIOBase, BytesIO
 from typing import Any
 
@@ -88,18 +89,19 @@ def _answer(handler: Any, told: dict[str, Any], body: bytes, stream: BufferedIOB
     from django.core.signals import got_request_exception, request_started
 
     from dashboard.accounts.access import LET_IN
+    from dashboard.api.idempotent_writes import CLAIMED
     from dashboard.api.rate_limits import QUOTA, Quota
     from dashboard.runtime.statement_timeout import working_as
 
     working_as("page")
     got_request_exception.connect(_end_without_memory)
     quota = told.pop("quota")
-    scope = {
-        **told,
-        **_scope_of(told),
+    tells: dict[str, Any] = {
         QUOTA: Quota(**quota) if quota else None,
         LET_IN: lambda who: _say(stream, {"let_in": who}),
+        CLAIMED: lambda asked: _say(stream, {"claimed": asdict(asked)}),
     }
+    scope = {**told, **_scope_of(told), **tells}
     request_started.send(sender=_answer, scope=scope)
     response = handler.get_response(ASGIRequest(scope, BytesIO(body)))
     content = b"".join(response)

@@ -14,11 +14,12 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from dataclasses import asdict
 from os import environ
 from typing import Any
 
+import structlog
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
@@ -27,11 +28,15 @@ from dashboard.accounts.access import LET_IN
 from dashboard.api.middleware import API, counted
 from dashboard.api.rate_limits import QUOTA
 from dashboard.egress.rules import APART, BY_DEFAULT_APART
+from dashboard.idempotency.services import KeyedRequest, let_go
 from dashboard.runtime.database import address_of
 from dashboard.runtime.environment import CHECKOUT
+from dashboard.runtime.replay_connection import LONGEST_LINE, end_of, head_of
 from dashboard.runtime.replay_process import MOST_MEMORY, MOST_SECONDS
 from dashboard.runtime.request_guard.callers import caller_of
 from dashboard.runtime.request_guard.refusals import refusal
+
+log = structlog.get_logger(__name__)
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -45,13 +50,14 @@ TOO_MUCH = (
     f"This took more than {MOST_SECONDS} s or {MOST_MEMORY // 2**20:,} MiB of memory and was stopped. Ask for less: "
     "fewer values, or a shorter turn."
 )
+ENDED = "The process that answered ended; try again."
+NO_PROCESS = "The server could not start a process to answer this. Try again in a moment."
 _REPLAY = re.compile(r"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|/api/v1/turns/[^/]+/replay|/compare/?")
 _VERIFY = re.compile(r"/replay/verify/?$")
 _RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand for any letter
-_SCOPE = ("type", "http_version", "method", "scheme", "path", "root_path", "client", "server")
-_LONGEST_LINE = 1_000_000  #: bytes
 _RUN = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.runtime.replay_process import main; "
+    "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.runtime.replay_connection import LONGEST_LINE, end_of, head_of
+from dashboard.runtime.replay_process import main; "
     "main(int(sys.argv[2]))"
 )
 
@@ -147,7 +153,8 @@ class _Replay:
     def __init__(self, application: Application, scope: Scope, receive: Receive, send: Send) -> None:
         self._application = application  #: answers who may not ask, and who asks too often
         self._scope, self._receive, self._send = scope, receive, send
-        self._begun = False
+        self._begun = self._too_much = False
+        self._claimed: dict[str, Any] | None = None  #: by the process, as the fields of a KeyedRequest
 
     async def run(self) -> None:
         """Answer it, unless its client hangs up."""
@@ -181,19 +188,33 @@ class _Replay:
     async def _compute(self, body: bytes) -> None:
         """Have a new process answer."""
         self._scope[STOPS] = _only_reads(self._scope, body)
-        reader, writer = await asyncio.open_connection(
-            sock=await asyncio.to_thread(processes.open), limit=_LONGEST_LINE
-        )
+        try:
+            ours = await asyncio.to_thread(processes.open)
+        except OSError:
+            log.exception("no_replay_process")
+            await self._refuse(NO_PROCESS)
+            return
+        reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_LINE)
         answered, gone = asyncio.create_task(self._answer(reader, writer, body)), asyncio.create_task(self._gone())
+        began = time.monotonic()
         try:
             await asyncio.wait({answered, gone}, timeout=MOST_WALL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            if not gone.done() or answered.done():
-                await self._finish(answered)
         finally:
+            over, left = answered.done(), gone.done()
             for task in (answered, gone):
                 task.cancel()
-            writer.close()
             await asyncio.gather(answered, gone, return_exceptions=True)
+            ended = await end_of(reader, writer)
+        if over:
+            with contextlib.suppress(EndedError, OSError, asyncio.IncompleteReadError):
+                answered.result()
+        if self._begun:
+            return
+        if ended:
+            await self._let_go()
+        if over or not left:
+            late = not over or time.monotonic() - began >= MOST_SECONDS
+            await self._refuse(TOO_MUCH if late or self._too_much else ENDED)
 
     async def _body(self) -> bytes | None:
         """All of it; None: the client has gone."""
@@ -209,12 +230,12 @@ class _Replay:
             pass
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> None:
-        writer.write(_head(self._scope, len(body)) + body)
+        writer.write(head_of(self._scope, len(body)) + body)
         await writer.drain()
         while line := await reader.readline():
             told = json.loads(line)
-            if "let_in" in told:
-                self._let_in(told["let_in"])
+            if "status" not in told:
+                self._note(told)
                 continue
             content = await reader.readexactly(told["length"])
             headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in told["headers"]]
@@ -227,19 +248,23 @@ class _Replay:
         await self._send({"type": "http.response.start", "status": status, "headers": [*headers]})
         await self._send({"type": "http.response.body", "body": body})
 
-    def _let_in(self, who: str) -> None:
+    def _note(self, told: dict[str, Any]) -> None:
+        """What a process says before it answers or ends."""
         tell = self._scope.get(LET_IN)
-        if tell is not None:
-            tell(who)
+        if "let_in" in told and tell is not None:
+            tell(told["let_in"])
+        self._claimed = told.get("claimed", self._claimed)
+        self._too_much = told.get("too_much", self._too_much)
 
-    async def _finish(self, answered: "asyncio.Task[None]") -> None:
-        """Say what was wrong, if anything was; a process that has not answered by now is out of time."""
-        with contextlib.suppress(EndedError, OSError, asyncio.IncompleteReadError):
-            if answered.done():
-                await answered
-        if not self._begun:
-            refused = refusal(self._scope["path"], 503, TOO_MUCH)
-            await self._tell(refused.status, refused.headers, refused.body)
+    async def _let_go(self) -> None:
+        """Forget the claim of a process that has ended without doing so: its key may be used again."""
+        if self._claimed is not None:
+            with contextlib.suppress(OperationalError, InterfaceError):
+                await database_sync_to_async(let_go)(KeyedRequest(**self._claimed))
+
+    async def _refuse(self, why: str) -> None:
+        refused = refusal(self._scope["path"], 503, why)
+        await self._tell(refused.status, refused.headers, refused.body)
 
 
 def _only_reads(scope: Scope, body: bytes) -> bool:
@@ -249,13 +274,3 @@ def _only_reads(scope: Scope, body: bytes) -> bool:
     path: str = scope["path"]
     reads = _RERUN.search(body) is None if path.startswith(API) else _VERIFY.search(path) is not None
     return reads or scope["method"] in {"GET", "HEAD"}
-
-
-def _head(scope: Scope, length: int) -> bytes:
-    """As `replay_process` reads it."""
-    told = {name: scope[name] for name in _SCOPE if name in scope}
-    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-    told |= {"query_string": scope.get("query_string", b"").decode("latin-1"), "headers": headers, "length": length}
-    quota = scope.get(QUOTA)
-    told["quota"] = None if quota is None else asdict(quota)
-    return json.dumps(told).encode() + b"\n"

@@ -1,6 +1,7 @@
 """Replays run in processes of their own, which end with their clients and within limits, and the next one begins."""
 
 import dataclasses
+import errno
 import http.client
 import json
 import signal
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from os import environ, kill
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -167,19 +169,37 @@ def test_a_write_is_done_to_its_end_though_its_client_hung_up(served: str, turn:
 
 
 def test_what_takes_too_long_is_stopped_and_told(served: str, turn: Turn, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(replay_processes, "MOST_WALL_SECONDS", 0.5)
-    with held_up():
-        status, told = Asked(served, replay_of(turn), SWEEP).answer()
+    with held_up(), monkeypatch.context() as changed:
+        changed.setattr(replay_processes, "MOST_WALL_SECONDS", 1.5)
+        asked = Asked(served, replay_of(turn), SWEEP, key="late")
+        until(has_a_key_and_waits)
+        status, told = asked.answer()
         assert (status, "was stopped" in told) == (503, True)
         until(lambda: not at_work())
+    assert Asked(served, replay_of(turn), SWEEP, key="late").answer()[0] == 200
+
+
+def has_a_key_and_waits() -> bool:
+    """Whether a request with a key is under way, and held up."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        return KeptAnswer.objects.filter(status=None).exists() and cursor.fetchone() == (True,)
+
+
+def test_where_no_process_can_be_had_the_client_is_told(served: str, turn: Turn, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(processes, "open", Mock(side_effect=OSError(errno.EMFILE, "Too many open files")))
+    status, told = Asked(served, replay_of(turn), SWEEP).answer()
+    assert (status, json.loads(told)["detail"]) == (503, replay_processes.NO_PROCESS)
 
 
 def test_a_process_that_dies_is_told_and_the_one_that_forks_is_started_again(served: str, turn: Turn):
     with held_up():
-        asked = Asked(served, replay_of(turn), SWEEP)
-        until(lambda: len(at_work()) == 1)
+        asked = Asked(served, replay_of(turn), SWEEP, key="dies")
+        until(has_a_key_and_waits)
         kill(at_work()[0], signal.SIGKILL)
-        assert asked.answer()[0] == 503
+        status, told = asked.answer()
+        assert (status, json.loads(told)["detail"]) == (503, replay_processes.ENDED)
+    assert Asked(served, replay_of(turn), SWEEP, key="dies").answer()[0] == 200
     first = processes._loaded
     first.kill()
     first.wait()
