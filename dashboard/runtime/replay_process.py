@@ -6,6 +6,7 @@ was let in, as soon as that is known, and the head of the answer, with the body 
 
 import gc
 import json
+import logging
 import os
 import signal
 import socket
@@ -18,14 +19,16 @@ from typing import Any
 
 MOST_MEMORY = 1024 * 1024 * 1024  #: bytes, beyond what a process has when it is forked
 MOST_SECONDS = 60  #: of processor time
-_POLITE = 5  #: how much it stands back for what serves callers
+_POLITE = 5  #: how much it gives way to the server
 #: Folders whose templates are compiled before the first fork.
 _TEMPLATES = ("replay", "comparing", "suggesting", "turns", "live")
 
 
 def main(descriptor: int) -> None:
     """Fork a process for each connection that arrives, until the server is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the server ends this one
+    # A terminal, or a supervisor, sends these to the whole group; the server ends this one once it has drained.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a process that has ended
     arriving, handler = socket.socket(fileno=descriptor), _loaded()
     while descriptors := socket.recv_fds(arriving, 1, 1)[1]:
@@ -50,7 +53,7 @@ def _loaded() -> Any:
 
     handler = BaseHandler()
     handler.load_middleware()
-    assert get_resolver().url_patterns, "there are addresses"
+    get_resolver()._populate()  # which imports all views
     for folder in _TEMPLATES:
         for file in sorted((settings.BASE_DIR / "templates" / folder).glob("*.html")):
             get_template(f"{folder}/{file.name}")
@@ -63,19 +66,29 @@ def _serve(handler: Any, connection: socket.socket) -> None:
     """In a forked process, which ends here."""
     from dashboard.runtime.process_limits import limit_process
 
-    code = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.nice(_POLITE)
         limit_process(memory=MOST_MEMORY, seconds=MOST_SECONDS)
         with connection.makefile("rwb") as stream:
-            scope = json.loads(stream.readline())
-            body = stream.read(scope.pop("length"))
-            threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
-            _answer(handler, scope, body, stream)
-        code = 0
-    finally:
-        os._exit(code)
+            _respond(handler, connection, stream)
+        os._exit(0)
+    except (BrokenPipeError, ConnectionResetError):  # nobody waits any more
+        os._exit(1)
+    except BaseException:
+        logging.getLogger(__name__).exception("a process that answers a replay failed")
+        os._exit(1)
+
+
+def _respond(handler: Any, connection: socket.socket, stream: BufferedIOBase) -> None:
+    """Read the request, and write the answer, or that there was too little memory for it."""
+    scope = json.loads(stream.readline())
+    body = stream.read(scope.pop("length"))
+    threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+    try:
+        _answer(handler, scope, body, stream)
+    except MemoryError:
+        _say(stream, {"too_much": True})
 
 
 def _end_with(connection: socket.socket) -> None:
@@ -94,7 +107,7 @@ def _answer(handler: Any, told: dict[str, Any], body: bytes, stream: BufferedIOB
     from dashboard.runtime.statement_timeout import working_as
 
     working_as("page")
-    got_request_exception.connect(_end_without_memory)
+    got_request_exception.connect(_raise_without_memory)
     quota = told.pop("quota")
     tells: dict[str, Any] = {
         QUOTA: Quota(**quota) if quota else None,
@@ -111,9 +124,11 @@ def _answer(handler: Any, told: dict[str, Any], body: bytes, stream: BufferedIOB
     response.close()
 
 
-def _end_without_memory(**_: object) -> None:
-    if isinstance(sys.exc_info()[1], MemoryError):
-        os._exit(1)
+def _raise_without_memory(**_: object) -> None:
+    """Django would answer with an internal error."""
+    error = sys.exc_info()[1]
+    if isinstance(error, MemoryError):
+        raise error
 
 
 def _scope_of(told: dict[str, Any]) -> dict[str, Any]:

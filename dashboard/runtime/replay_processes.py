@@ -2,8 +2,8 @@
 interpreter from the loop that serves the gateway.
 
 A process is forked from one that has everything loaded (`replay_process`), which is started with the first replay. It
-stands back for what serves callers, has limits of memory and time, and ends when its client hangs up. Where nobody has
-begun this, an application answers all requests itself.
+gives way to the server, has limits of memory and time, and ends when its client hangs up. Where nobody has begun this,
+and on other systems than Linux, an application answers all requests itself.
 """
 
 import asyncio
@@ -56,8 +56,7 @@ _REPLAY = re.compile(r"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|/a
 _VERIFY = re.compile(r"/replay/verify/?$")
 _RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand for any letter
 _RUN = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.runtime.replay_connection import LONGEST_LINE, end_of, head_of
-from dashboard.runtime.replay_process import main; "
+    "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.runtime.replay_process import main; "
     "main(int(sys.argv[2]))"
 )
 
@@ -76,8 +75,8 @@ class ReplayProcesses:
         self._handing: socket.socket | None = None
 
     def begin(self) -> None:
-        """From here on replays are answered in processes of their own."""
-        self.serving = True
+        """From here on replays are answered in processes of their own, where a program may be forked safely."""
+        self.serving = sys.platform == "linux"
 
     def end(self) -> None:
         """Replays under way end with their connections to this process."""
@@ -88,13 +87,21 @@ class ReplayProcesses:
     def open(self) -> socket.socket:
         """A connection to a new process, which ends with it. Raises OSError."""
         ours, theirs = socket.socketpair()
-        with theirs, self._lock:
-            if self._handing is None or not self._handed(theirs):
-                self._start()
-                if not self._handed(theirs):
-                    raise BrokenPipeError
+        try:
+            with theirs, self._lock:
+                self._hand(theirs)
+        except OSError:
+            ours.close()
+            raise
         ours.setblocking(False)
         return ours
+
+    def _hand(self, theirs: socket.socket) -> None:
+        """To the program that forks, which is started where there is none."""
+        if self._handing is None or not self._handed(theirs):
+            self._start()
+            if not self._handed(theirs):
+                raise BrokenPipeError
 
     def _handed(self, theirs: socket.socket) -> bool:
         assert self._handing is not None, "it was started"
@@ -105,7 +112,7 @@ class ReplayProcesses:
     def _start(self) -> None:
         self._end()
         self._handing, theirs = socket.socketpair()
-        command = [sys.executable, "-c", _RUN, str(CHECKOUT), str(theirs.fileno())]
+        command = [sys.executable, "-P", "-c", _RUN, str(CHECKOUT), str(theirs.fileno())]
         with theirs:
             self._loaded = subprocess.Popen(command, env=_variables(), pass_fds=[theirs.fileno()])  # noqa: S603 - ours
 
@@ -120,7 +127,8 @@ class ReplayProcesses:
 
 def _variables() -> dict[str, str]:
     """The environment that makes its settings the same as those of this process."""
-    # One arena: the address space of more would count as memory. What it counts would be a file for each process.
+    # One arena: the address space of more would count as memory. No metrics: Prometheus would count each process, and
+    # its files stay.
     address = address_of(connection.get_connection_params())
     variables = {**environ, "DATABASE_URL": address, "MALLOC_ARENA_MAX": "1"}
     variables.pop("PROMETHEUS_MULTIPROC_DIR", None)

@@ -207,6 +207,22 @@ def test_a_process_that_dies_is_told_and_the_one_that_forks_is_started_again(ser
     assert processes._loaded is not first
 
 
+def test_a_signal_to_the_whole_group_leaves_a_replay_its_time(served: str, turn: Turn):
+    with held_up():
+        asked = Asked(served, replay_of(turn), SWEEP)
+        until(lambda: len(at_work()) == 1)
+        for pid in (*at_work(), processes._loaded.pid):
+            kill(pid, signal.SIGTERM)
+    assert asked.answer()[0] == 200
+
+
+def test_other_systems_than_linux_answer_in_the_server_itself(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(replay_processes.sys, "platform", "darwin")
+    other = replay_processes.ReplayProcesses()
+    other.begin()
+    assert not other.serving
+
+
 @pytest.mark.parametrize(
     ("path", "method", "body", "key", "stops"),
     [
