@@ -4,6 +4,7 @@ A forked process reads one request from its connection, as a line of JSON and th
 was let in, as soon as that is known, and the head of the answer, with the body behind it. It ends with its connection.
 """
 
+import contextlib
 import gc
 import json
 import logging
@@ -48,9 +49,11 @@ def _loaded() -> Any:
 
     django.setup()
     from django.core.handlers.base import BaseHandler
+    from django.db.backends.signals import connection_created
     from django.template.loader import get_template
     from django.urls import get_resolver
 
+    connection_created.connect(_look_after)
     handler = BaseHandler()
     handler.load_middleware()
     get_resolver()._populate()  # which imports all views
@@ -60,6 +63,14 @@ def _loaded() -> Any:
     gc.collect()
     gc.freeze()
     return handler
+
+
+def _look_after(connection: Any, **_: object) -> None:
+    """Have PostgreSQL end a statement whose process has ended. Not on every system it can."""
+    from django.db import Error
+
+    with contextlib.suppress(Error), connection.cursor() as cursor:
+        cursor.execute("SET client_connection_check_interval = '1s'")
 
 
 def _serve(handler: Any, connection: socket.socket) -> None:

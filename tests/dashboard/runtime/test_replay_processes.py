@@ -179,11 +179,20 @@ def test_what_takes_too_long_is_stopped_and_told(served: str, turn: Turn, monkey
     assert Asked(served, replay_of(turn), SWEEP, key="late").answer()[0] == 200
 
 
+def is_held_up() -> bool:
+    """Whether anybody waits for the table of turns."""
+    of_turns = "relation = 'turns_turn'::regclass AND datname = current_database()"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database "
+            f"WHERE NOT granted AND {of_turns})"
+        )
+        return cursor.fetchone() == (True,)
+
+
 def has_a_key_and_waits() -> bool:
     """Whether a request with a key is under way, and held up."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
-        return KeptAnswer.objects.filter(status=None).exists() and cursor.fetchone() == (True,)
+    return KeptAnswer.objects.filter(status=None).exists() and is_held_up()
 
 
 def test_where_no_process_can_be_had_the_client_is_told(served: str, turn: Turn, monkeypatch: pytest.MonkeyPatch):
@@ -199,6 +208,7 @@ def test_a_process_that_dies_is_told_and_the_one_that_forks_is_started_again(ser
         kill(at_work()[0], signal.SIGKILL)
         status, told = asked.answer()
         assert (status, json.loads(told)["detail"]) == (503, replay_processes.ENDED)
+        until(lambda: not is_held_up(), seconds=10)  # its statement ends with it
     assert Asked(served, replay_of(turn), SWEEP, key="dies").answer()[0] == 200
     first = processes._loaded
     first.kill()
