@@ -19,6 +19,7 @@ from dashboard.idempotency import services
 from dashboard.idempotency.services import Answer, Claim, KeyedRequest
 
 HEADER = "Idempotency-Key"
+CLAIMED = "whystop.claimed"  #: in an ASGI scope: who is told the KeyedRequest that this process has claimed
 REPEATED = "Idempotency-Replayed"  #: of an answer that was given before
 PIECE = 1 << 20
 _KEY = re.compile(r'"?[\x21\x23-\x7e]{1,255}"?')
@@ -52,7 +53,15 @@ def done_once(request: HttpRequest, key: str, do: Callable[[], HttpResponseBase]
             answer["Retry-After"] = "1"
             return answer
         case Claim.OURS:
+            _tell(request, asked)
             return _kept(asked, do, reads=_reads(request))
+
+
+def _tell(request: HttpRequest, asked: KeyedRequest) -> None:
+    """Who waits for this process lets the claim go if the process ends before it has."""
+    tell = getattr(request, "scope", {}).get(CLAIMED)
+    if tell is not None:
+        tell(asked)
 
 
 def _reads(request: HttpRequest) -> bool:

@@ -17,7 +17,7 @@ from django.utils.deprecation import MiddlewareMixin
 from dashboard.accounts.roles import SAFE_METHODS
 from dashboard.api import entity_tags, idempotent_writes
 from dashboard.api.problems import problem
-from dashboard.api.rate_limits import Quota, RateLimiter
+from dashboard.api.rate_limits import QUOTA, Quota, RateLimiter
 from dashboard.idempotency.services import resource_lock
 
 API = "/api/v1/"
@@ -30,11 +30,11 @@ class ApiMiddleware(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
         """429 for who asks too often."""
-        limiter = limiter_of(settings.ENVIRONMENT.api_requests_per_minute)
-        if limiter is None or not request.path_info.startswith(API):
+        if not request.path_info.startswith(API):
             return None
-        quota = request.quota = limiter.take(_caller(request), now=time.monotonic())  # type: ignore[attr-defined]
-        if quota.retry_after is None:
+        quota = getattr(request, "scope", {}).get(QUOTA) or counted(_caller(request))
+        request.quota = quota  # type: ignore[attr-defined]
+        if quota is None or quota.retry_after is None:
             return None
         return problem(429, OFTEN.format(limit=quota.limit, seconds=quota.retry_after))
 
@@ -58,6 +58,12 @@ class ApiMiddleware(MiddlewareMixin):
         for name, value in quota.headers().items() if quota is not None else ():
             response[name] = value
         return response
+
+
+def counted(caller: tuple[str, Any]) -> Quota | None:
+    """What a caller has left after this request, who is a token or a user by its id; None: there is no limit."""
+    limiter = limiter_of(settings.ENVIRONMENT.api_requests_per_minute)
+    return limiter.take(caller, now=time.monotonic()) if limiter is not None else None
 
 
 @cache

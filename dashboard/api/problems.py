@@ -181,7 +181,12 @@ def of_no_database(_: HttpRequest, error: Exception) -> HttpResponse:
 
 
 def of_surprise(request: HttpRequest, error: Exception) -> HttpResponse:
-    """409 where what is stored of a turn is damaged; else 500 without a word of what happened, which the log has."""
+    """409 where what is stored of a turn is damaged; else 500 without a word of what happened, which the log has.
+
+    Raises MemoryError again: a process that answers a replay ends with it, and the server says so.
+    """
+    if isinstance(error, MemoryError):
+        raise error
     if words := damage_words(request, error):
         return problem(409, words)
     logger.error("%s %s failed", request.method, request.path, exc_info=error)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 from threading import Lock
 
+QUOTA = "whystop.quota"  #: in an ASGI scope: the Quota of a request that was counted before it came to the API
 WINDOW = 60  #: seconds in which the whole quota is back
 MOST_CALLERS = 10_000  #: of more, those that have been silent longest are forgotten
 

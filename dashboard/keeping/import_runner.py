@@ -127,7 +127,7 @@ def _process(late: threading.Event) -> Iterator["subprocess.Popen[bytes]"]:
     """`late` is set where it is stopped for the time it took."""
     # One arena: the address space of more would count as memory.
     variables = {**environ, "DATABASE_URL": address_of(connection.get_connection_params()), "MALLOC_ARENA_MAX": "1"}
-    command = [sys.executable, "-c", _RUN, str(CHECKOUT)]
+    command = [sys.executable, "-P", "-c", _RUN, str(CHECKOUT)]
     process = subprocess.Popen(  # noqa: S603 - our own interpreter, and nothing that anybody sent
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables
     )

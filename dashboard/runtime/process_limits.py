@@ -10,6 +10,13 @@ def limit_process(*, memory: int, seconds: int) -> None:
     time from its start, after which the system ends it."""
     with contextlib.suppress(OSError, ValueError):
         had = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (had + memory, had + memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _bound(resource.RLIMIT_AS, had + memory, had + memory)
+    _bound(resource.RLIMIT_CPU, seconds, seconds + 5)
+    _bound(resource.RLIMIT_CORE, 0, 0)
+
+
+def _bound(what: int, soft: int, hard: int) -> None:
+    """No process may raise a hard limit that it was given."""
+    given = resource.getrlimit(what)[1]
+    most = hard if given == resource.RLIM_INFINITY else min(hard, given)
+    resource.setrlimit(what, (min(soft, most), most))

@@ -4,27 +4,32 @@ A forked process reads one request from its connection, as a line of JSON and th
 was let in, as soon as that is known, and the head of the answer, with the body behind it. It ends with its connection.
 """
 
+import contextlib
 import gc
 import json
+import logging
 import os
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import asdict
 from io import BufferedIOBase, BytesIO
 from typing import Any
 
 MOST_MEMORY = 1024 * 1024 * 1024  #: bytes, beyond what a process has when it is forked
 MOST_SECONDS = 60  #: of processor time
-_POLITE = 5  #: how much it stands back for what serves callers
+_POLITE = 5  #: how much it gives way to the server
 #: Folders whose templates are compiled before the first fork.
 _TEMPLATES = ("replay", "comparing", "suggesting", "turns", "live")
 
 
 def main(descriptor: int) -> None:
     """Fork a process for each connection that arrives, until the server is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the server ends this one
+    # A terminal, or a supervisor, sends these to the whole group; the server ends this one once it has drained.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a process that has ended
     arriving, handler = socket.socket(fileno=descriptor), _loaded()
     while descriptors := socket.recv_fds(arriving, 1, 1)[1]:
@@ -44,12 +49,14 @@ def _loaded() -> Any:
 
     django.setup()
     from django.core.handlers.base import BaseHandler
+    from django.db.backends.signals import connection_created
     from django.template.loader import get_template
     from django.urls import get_resolver
 
+    connection_created.connect(_look_after)
     handler = BaseHandler()
     handler.load_middleware()
-    assert get_resolver().url_patterns, "there are addresses"
+    get_resolver()._populate()  # which imports all views
     for folder in _TEMPLATES:
         for file in sorted((settings.BASE_DIR / "templates" / folder).glob("*.html")):
             get_template(f"{folder}/{file.name}")
@@ -58,23 +65,41 @@ def _loaded() -> Any:
     return handler
 
 
+def _look_after(connection: Any, **_: object) -> None:
+    """Have PostgreSQL end a statement whose process has ended. Not on every system it can."""
+    from django.db import Error
+
+    with contextlib.suppress(Error), connection.cursor() as cursor:
+        cursor.execute("SET client_connection_check_interval = '1s'")
+
+
 def _serve(handler: Any, connection: socket.socket) -> None:
     """In a forked process, which ends here."""
     from dashboard.runtime.process_limits import limit_process
 
-    code = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.nice(_POLITE)
         limit_process(memory=MOST_MEMORY, seconds=MOST_SECONDS)
         with connection.makefile("rwb") as stream:
-            scope = json.loads(stream.readline())
-            body = stream.read(scope.pop("length"))
-            threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
-            _answer(handler, scope, body, stream)
-        code = 0
-    finally:
-        os._exit(code)
+            _respond(handler, connection, stream)
+        os._exit(0)
+    except (BrokenPipeError, ConnectionResetError):  # nobody waits any more
+        os._exit(1)
+    except BaseException:
+        logging.getLogger(__name__).exception("a process that answers a replay failed")
+        os._exit(1)
+
+
+def _respond(handler: Any, connection: socket.socket, stream: BufferedIOBase) -> None:
+    """Read the request, and write the answer, or that there was too little memory for it."""
+    scope = json.loads(stream.readline())
+    body = stream.read(scope.pop("length"))
+    threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+    try:
+        _answer(handler, scope, body, stream)
+    except MemoryError:
+        _say(stream, {"too_much": True})
 
 
 def _end_with(connection: socket.socket) -> None:
@@ -88,11 +113,19 @@ def _answer(handler: Any, told: dict[str, Any], body: bytes, stream: BufferedIOB
     from django.core.signals import got_request_exception, request_started
 
     from dashboard.accounts.access import LET_IN
+    from dashboard.api.idempotent_writes import CLAIMED
+    from dashboard.api.rate_limits import QUOTA, Quota
     from dashboard.runtime.statement_timeout import working_as
 
     working_as("page")
-    got_request_exception.connect(_end_without_memory)
-    scope = {**told, **_scope_of(told), LET_IN: lambda who: _say(stream, {"let_in": who})}
+    got_request_exception.connect(_raise_without_memory)
+    quota = told.pop("quota")
+    tells: dict[str, Any] = {
+        QUOTA: Quota(**quota) if quota else None,
+        LET_IN: lambda who: _say(stream, {"let_in": who}),
+        CLAIMED: lambda asked: _say(stream, {"claimed": asdict(asked)}),
+    }
+    scope = {**told, **_scope_of(told), **tells}
     request_started.send(sender=_answer, scope=scope)
     response = handler.get_response(ASGIRequest(scope, BytesIO(body)))
     content = b"".join(response)
@@ -102,9 +135,11 @@ def _answer(handler: Any, told: dict[str, Any], body: bytes, stream: BufferedIOB
     response.close()
 
 
-def _end_without_memory(**_: object) -> None:
-    if isinstance(sys.exc_info()[1], MemoryError):
-        os._exit(1)
+def _raise_without_memory(**_: object) -> None:
+    """Django would answer with an internal error."""
+    error = sys.exc_info()[1]
+    if isinstance(error, MemoryError):
+        raise error
 
 
 def _scope_of(told: dict[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 interpreter from the loop that serves the gateway.
 
 A process is forked from one that has everything loaded (`replay_process`), which is started with the first replay. It
-stands back for what serves callers, has limits of memory and time, and ends when its client hangs up. Where nobody has
-begun this, an application answers all requests itself.
+gives way to the server, has limits of memory and time, and ends when its client hangs up. Where nobody has begun this,
+and on other systems than Linux, an application answers all requests itself.
 """
 
 import asyncio
@@ -14,19 +14,29 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from os import environ
 from typing import Any
 
+import structlog
+from channels.db import database_sync_to_async
 from django.conf import settings
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 
 from dashboard.accounts.access import LET_IN
+from dashboard.api.middleware import API, counted
+from dashboard.api.rate_limits import QUOTA
 from dashboard.egress.rules import APART, BY_DEFAULT_APART
+from dashboard.idempotency.services import KeyedRequest, let_go
 from dashboard.runtime.database import address_of
 from dashboard.runtime.environment import CHECKOUT
+from dashboard.runtime.replay_connection import LONGEST_LINE, end_of, head_of
 from dashboard.runtime.replay_process import MOST_MEMORY, MOST_SECONDS
+from dashboard.runtime.request_guard.callers import caller_of
 from dashboard.runtime.request_guard.refusals import refusal
+
+log = structlog.get_logger(__name__)
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -40,12 +50,11 @@ TOO_MUCH = (
     f"This took more than {MOST_SECONDS} s or {MOST_MEMORY // 2**20:,} MiB of memory and was stopped. Ask for less: "
     "fewer values, or a shorter turn."
 )
-_REPLAY = re.compile(r"/(?:replay(?:/[a-z-]+)?|limit)/?$|^/compare/?$")
+ENDED = "The process that answered ended; try again."
+NO_PROCESS = "The server could not start a process to answer this. Try again in a moment."
+_REPLAY = re.compile(r"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|/api/v1/turns/[^/]+/replay|/compare/?")
 _VERIFY = re.compile(r"/replay/verify/?$")
 _RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand for any letter
-_API = "/api/"
-_SCOPE = ("type", "http_version", "method", "scheme", "path", "root_path", "client", "server")
-_LONGEST_LINE = 1_000_000  #: bytes
 _RUN = (
     "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.runtime.replay_process import main; "
     "main(int(sys.argv[2]))"
@@ -66,8 +75,8 @@ class ReplayProcesses:
         self._handing: socket.socket | None = None
 
     def begin(self) -> None:
-        """From here on replays are answered in processes of their own."""
-        self.serving = True
+        """From here on replays are answered in processes of their own, where a program may be forked safely."""
+        self.serving = sys.platform == "linux"
 
     def end(self) -> None:
         """Replays under way end with their connections to this process."""
@@ -78,13 +87,21 @@ class ReplayProcesses:
     def open(self) -> socket.socket:
         """A connection to a new process, which ends with it. Raises OSError."""
         ours, theirs = socket.socketpair()
-        with theirs, self._lock:
-            if self._handing is None or not self._handed(theirs):
-                self._start()
-                if not self._handed(theirs):
-                    raise BrokenPipeError
+        try:
+            with theirs, self._lock:
+                self._hand(theirs)
+        except OSError:
+            ours.close()
+            raise
         ours.setblocking(False)
         return ours
+
+    def _hand(self, theirs: socket.socket) -> None:
+        """To the program that forks, which is started where there is none."""
+        if self._handing is None or not self._handed(theirs):
+            self._start()
+            if not self._handed(theirs):
+                raise BrokenPipeError
 
     def _handed(self, theirs: socket.socket) -> bool:
         assert self._handing is not None, "it was started"
@@ -95,7 +112,7 @@ class ReplayProcesses:
     def _start(self) -> None:
         self._end()
         self._handing, theirs = socket.socketpair()
-        command = [sys.executable, "-c", _RUN, str(CHECKOUT), str(theirs.fileno())]
+        command = [sys.executable, "-P", "-c", _RUN, str(CHECKOUT), str(theirs.fileno())]
         with theirs:
             self._loaded = subprocess.Popen(command, env=_variables(), pass_fds=[theirs.fileno()])  # noqa: S603 - ours
 
@@ -110,7 +127,8 @@ class ReplayProcesses:
 
 def _variables() -> dict[str, str]:
     """The environment that makes its settings the same as those of this process."""
-    # One arena: the address space of more would count as memory. What it counts would be a file for each process.
+    # One arena: the address space of more would count as memory. No metrics: Prometheus would count each process, and
+    # its files stay.
     address = address_of(connection.get_connection_params())
     variables = {**environ, "DATABASE_URL": address, "MALLOC_ARENA_MAX": "1"}
     variables.pop("PROMETHEUS_MULTIPROC_DIR", None)
@@ -122,7 +140,7 @@ processes = ReplayProcesses()
 
 def is_replay(path: str) -> bool:
     """Whether requests of this address follow a whole history step by step, or many times over."""
-    return _REPLAY.search(path) is not None
+    return _REPLAY.fullmatch(path) is not None
 
 
 def apart(application: Application) -> Application:
@@ -130,7 +148,7 @@ def apart(application: Application) -> Application:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if processes.serving and scope["type"] == "http" and is_replay(scope["path"]):
-            await _Replay(scope, receive, send).run()
+            await _Replay(application, scope, receive, send).run()
         else:
             await application(scope, receive, send)
 
@@ -140,29 +158,71 @@ def apart(application: Application) -> Application:
 class _Replay:
     """One request."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, application: Application, scope: Scope, receive: Receive, send: Send) -> None:
+        self._application = application  #: answers who may not ask, and who asks too often
         self._scope, self._receive, self._send = scope, receive, send
-        self._begun = False
+        self._begun = self._too_much = False
+        self._claimed: dict[str, Any] | None = None  #: by the process, as the fields of a KeyedRequest
 
     async def run(self) -> None:
         """Answer it, unless its client hangs up."""
         body = await self._body()
         if body is None:
             return
+        if await self._may_compute():
+            await self._compute(body)
+        else:
+            await self._application(self._scope, self._again(body), self._send)
+
+    async def _may_compute(self) -> bool:
+        """Whether its credentials let somebody in who has not asked too often. A process would count from nothing."""
+        try:
+            caller = await database_sync_to_async(caller_of)(self._scope["headers"])
+        except (OperationalError, InterfaceError):  # which the application finds too, and tells
+            return False
+        quota = counted(caller) if caller and self._scope["path"].startswith(API) else None
+        self._scope[QUOTA] = quota
+        return caller is not None and (quota is None or quota.retry_after is None)
+
+    def _again(self, body: bytes) -> Receive:
+        """What has the body that was read, and then what follows it."""
+        read: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> Message:
+            return read.pop() if read else await self._receive()
+
+        return receive
+
+    async def _compute(self, body: bytes) -> None:
+        """Have a new process answer."""
         self._scope[STOPS] = _only_reads(self._scope, body)
-        reader, writer = await asyncio.open_connection(
-            sock=await asyncio.to_thread(processes.open), limit=_LONGEST_LINE
-        )
+        try:
+            ours = await asyncio.to_thread(processes.open)
+        except OSError:
+            log.exception("no_replay_process")
+            await self._refuse(NO_PROCESS)
+            return
+        reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_LINE)
         answered, gone = asyncio.create_task(self._answer(reader, writer, body)), asyncio.create_task(self._gone())
+        began = time.monotonic()
         try:
             await asyncio.wait({answered, gone}, timeout=MOST_WALL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            if not gone.done() or answered.done():
-                await self._finish(answered)
         finally:
+            over, left = answered.done(), gone.done()
             for task in (answered, gone):
                 task.cancel()
-            writer.close()
             await asyncio.gather(answered, gone, return_exceptions=True)
+            ended = await end_of(reader, writer)
+        if over:
+            with contextlib.suppress(EndedError, OSError, asyncio.IncompleteReadError):
+                answered.result()
+        if self._begun:
+            return
+        if ended:
+            await self._let_go()
+        if over or not left:
+            late = not over or time.monotonic() - began >= MOST_SECONDS
+            await self._refuse(TOO_MUCH if late or self._too_much else ENDED)
 
     async def _body(self) -> bytes | None:
         """All of it; None: the client has gone."""
@@ -178,12 +238,12 @@ class _Replay:
             pass
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> None:
-        writer.write(_head(self._scope, len(body)) + body)
+        writer.write(head_of(self._scope, len(body)) + body)
         await writer.drain()
         while line := await reader.readline():
             told = json.loads(line)
-            if "let_in" in told:
-                self._let_in(told["let_in"])
+            if "status" not in told:
+                self._note(told)
                 continue
             content = await reader.readexactly(told["length"])
             headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in told["headers"]]
@@ -196,19 +256,23 @@ class _Replay:
         await self._send({"type": "http.response.start", "status": status, "headers": [*headers]})
         await self._send({"type": "http.response.body", "body": body})
 
-    def _let_in(self, who: str) -> None:
+    def _note(self, told: dict[str, Any]) -> None:
+        """What a process says before it answers or ends."""
         tell = self._scope.get(LET_IN)
-        if tell is not None:
-            tell(who)
+        if "let_in" in told and tell is not None:
+            tell(told["let_in"])
+        self._claimed = told.get("claimed", self._claimed)
+        self._too_much = told.get("too_much", self._too_much)
 
-    async def _finish(self, answered: "asyncio.Task[None]") -> None:
-        """Say what was wrong, if anything was; a process that has not answered by now is out of time."""
-        with contextlib.suppress(EndedError, OSError, asyncio.IncompleteReadError):
-            if answered.done():
-                await answered
-        if not self._begun:
-            refused = refusal(self._scope["path"], 503, TOO_MUCH)
-            await self._tell(refused.status, refused.headers, refused.body)
+    async def _let_go(self) -> None:
+        """Forget the claim of a process that has ended without doing so: its key may be used again."""
+        if self._claimed is not None:
+            with contextlib.suppress(OperationalError, InterfaceError):
+                await database_sync_to_async(let_go)(KeyedRequest(**self._claimed))
+
+    async def _refuse(self, why: str) -> None:
+        refused = refusal(self._scope["path"], 503, why)
+        await self._tell(refused.status, refused.headers, refused.body)
 
 
 def _only_reads(scope: Scope, body: bytes) -> bool:
@@ -216,13 +280,5 @@ def _only_reads(scope: Scope, body: bytes) -> bool:
     if any(name == b"idempotency-key" for name, _ in scope["headers"]):
         return False
     path: str = scope["path"]
-    reads = _RERUN.search(body) is None if path.startswith(_API) else _VERIFY.search(path) is not None
+    reads = _RERUN.search(body) is None if path.startswith(API) else _VERIFY.search(path) is not None
     return reads or scope["method"] in {"GET", "HEAD"}
-
-
-def _head(scope: Scope, length: int) -> bytes:
-    """As `replay_process` reads it."""
-    told = {name: scope[name] for name in _SCOPE if name in scope}
-    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-    told |= {"query_string": scope.get("query_string", b"").decode("latin-1"), "headers": headers, "length": length}
-    return json.dumps(told).encode() + b"\n"

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from unittest.mock import Mock
 
 import pytest
 
@@ -92,6 +93,11 @@ def test_our_own_fault_is_500_without_a_word_of_it_and_the_log_has_it(api: Progr
     said(response)
     assert "secret" not in response.content.decode()
     assert "the secret ingredient" in caplog.text
+
+
+def test_too_little_memory_is_left_to_who_limits_it():
+    with pytest.raises(MemoryError):
+        HANDLERS[Exception](Mock(), MemoryError())
 
 
 def test_every_error_ninja_knows_is_answered_in_our_form():

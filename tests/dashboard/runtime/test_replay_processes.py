@@ -1,5 +1,7 @@
 """Replays run in processes of their own, which end with their clients and within limits, and the next one begins."""
 
+import dataclasses
+import errno
 import http.client
 import json
 import signal
@@ -9,13 +11,16 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from os import environ, kill
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
 from django.db import connection, transaction
 
 from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.api.middleware import limiter_of
 from dashboard.egress.rules import APART, ON_ONE_MACHINE
 from dashboard.idempotency.models import KeptAnswer
 from dashboard.runtime import replay_processes
@@ -62,6 +67,7 @@ class Asked:
     def answer(self) -> tuple[int, str]:
         with closing(self._connection):
             got = self._connection.getresponse()
+            self.headers = got.headers
             return got.status, got.read().decode()
 
     def hang_up(self) -> None:
@@ -111,6 +117,17 @@ def test_a_sweep_takes_next_to_nothing_of_the_servers_own_time(served: str, turn
     assert taken[0] < taken[1] / 2
 
 
+def test_the_server_counts_replays_among_the_requests_of_a_token(served: str, turn: Turn, settings: LazySettings):
+    limiter_of.cache_clear()
+    settings.ENVIRONMENT = dataclasses.replace(settings.ENVIRONMENT, api_requests_per_minute=2)
+    got = []
+    for _ in range(3):
+        asked = Asked(served, replay_of(turn), {"mode": "verify"})
+        got.append((asked.answer()[0], asked.headers.get("X-RateLimit-Remaining")))
+    assert got == [(200, "1"), (200, "0"), (429, "0")]
+    limiter_of.cache_clear()
+
+
 def test_a_process_may_call_no_more_than_the_server(settings: LazySettings):
     settings.EGRESS = APART
     assert replay_processes._variables()["WHYSTOP_EGRESS"] == "public"
@@ -119,12 +136,18 @@ def test_a_process_may_call_no_more_than_the_server(settings: LazySettings):
 
 
 def test_a_replay_of_nobody_and_of_nothing_is_refused_as_elsewhere(served: str):
-    assert Asked(served, "/api/v1/turns/x/replay", SWEEP).answer()[0] == 404
+    assert Asked(served, f"/api/v1/turns/{uuid4()}/replay", SWEEP).answer()[0] == 404
     assert Asked(served, "/compare/").answer()[0] == 200
-    bare = http.client.HTTPConnection(urlsplit(served).netloc, timeout=90)
-    bare.request("GET", "/compare/")
-    assert bare.getresponse().getheader("Location", "").startswith("/sign-in/")
-    bare.close()
+
+
+@pytest.mark.parametrize(("path", "status"), [("/compare/", 302), ("/api/v1/turns/x/replay", 401)])
+@pytest.mark.parametrize("token", ["", "Bearer none-of-ours"])
+def test_a_stranger_gets_no_process(served: str, path: str, status: int, token: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(processes, "open", lambda: pytest.fail("a process was forked"))
+    method = "POST" if status == 401 else "GET"
+    with closing(http.client.HTTPConnection(urlsplit(served).netloc, timeout=90)) as bare:
+        bare.request(method, path, b"{}" if method == "POST" else None, {"Authorization": token} if token else {})
+        assert bare.getresponse().status == (401 if token else status)
 
 
 def test_whoever_hangs_up_ends_the_process(served: str, turn: Turn):
@@ -146,24 +169,69 @@ def test_a_write_is_done_to_its_end_though_its_client_hung_up(served: str, turn:
 
 
 def test_what_takes_too_long_is_stopped_and_told(served: str, turn: Turn, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(replay_processes, "MOST_WALL_SECONDS", 0.5)
-    with held_up():
-        status, told = Asked(served, replay_of(turn), SWEEP).answer()
+    assert Asked(served, replay_of(turn), SWEEP).answer()[0] == 200  # so that what forks is loaded
+    with held_up(), monkeypatch.context() as changed:
+        changed.setattr(replay_processes, "MOST_WALL_SECONDS", 3.0)
+        asked = Asked(served, replay_of(turn), SWEEP, key="late")
+        until(has_a_key_and_waits)
+        status, told = asked.answer()
         assert (status, "was stopped" in told) == (503, True)
         until(lambda: not at_work())
+    assert Asked(served, replay_of(turn), SWEEP, key="late").answer()[0] == 200
+
+
+def is_held_up() -> bool:
+    """Whether anybody waits for the table of turns."""
+    of_turns = "relation = 'turns_turn'::regclass AND datname = current_database()"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database "
+            f"WHERE NOT granted AND {of_turns})"
+        )
+        return cursor.fetchone() == (True,)
+
+
+def has_a_key_and_waits() -> bool:
+    """Whether a request with a key is under way, and held up."""
+    return KeptAnswer.objects.filter(status=None).exists() and is_held_up()
+
+
+def test_where_no_process_can_be_had_the_client_is_told(served: str, turn: Turn, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(processes, "open", Mock(side_effect=OSError(errno.EMFILE, "Too many open files")))
+    status, told = Asked(served, replay_of(turn), SWEEP).answer()
+    assert (status, json.loads(told)["detail"]) == (503, replay_processes.NO_PROCESS)
 
 
 def test_a_process_that_dies_is_told_and_the_one_that_forks_is_started_again(served: str, turn: Turn):
     with held_up():
-        asked = Asked(served, replay_of(turn), SWEEP)
-        until(lambda: len(at_work()) == 1)
+        asked = Asked(served, replay_of(turn), SWEEP, key="dies")
+        until(has_a_key_and_waits)
         kill(at_work()[0], signal.SIGKILL)
-        assert asked.answer()[0] == 503
+        status, told = asked.answer()
+        assert (status, json.loads(told)["detail"]) == (503, replay_processes.ENDED)
+        until(lambda: not is_held_up(), seconds=10)  # its statement ends with it
+    assert Asked(served, replay_of(turn), SWEEP, key="dies").answer()[0] == 200
     first = processes._loaded
     first.kill()
     first.wait()
     assert Asked(served, replay_of(turn), SWEEP).answer()[0] == 200
     assert processes._loaded is not first
+
+
+def test_a_signal_to_the_whole_group_leaves_a_replay_its_time(served: str, turn: Turn):
+    with held_up():
+        asked = Asked(served, replay_of(turn), SWEEP)
+        until(lambda: len(at_work()) == 1)
+        for pid in (*at_work(), processes._loaded.pid):
+            kill(pid, signal.SIGTERM)
+    assert asked.answer()[0] == 200
+
+
+def test_other_systems_than_linux_answer_in_the_server_itself(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(replay_processes.sys, "platform", "darwin")
+    other = replay_processes.ReplayProcesses()
+    other.begin()
+    assert not other.serving
 
 
 @pytest.mark.parametrize(
@@ -183,8 +251,32 @@ def test_only_what_changes_nothing_is_stopped(path: str, method: str, body: byte
     assert replay_processes._only_reads({"path": path, "method": method, "headers": headers}, body) is stops
 
 
-def test_replays_are_told_by_their_addresses():
-    there = ["/turns/x/replay/", "/turns/x/replay/sweep/", "/turns/x/limit/", "/compare/", "/api/v1/turns/x/replay"]
-    assert [
-        path for path in [*there, "/turns/x/", "/v1/chat/completions", "/api/v1/turns/x"] if is_replay(path)
-    ] == there
+@pytest.mark.parametrize(
+    ("path", "forks"),
+    [
+        ("/turns/x/replay/", True),
+        ("/turns/x/replay", True),
+        ("/turns/x/replay/sweep/", True),
+        ("/turns/x/limit/", True),
+        ("/turns/x/limit/find", True),
+        ("/compare/", True),
+        ("/api/v1/turns/x/replay", True),
+        ("/turns/x/", False),
+        ("/turns/x/limit/use/", False),
+        ("/turns/x/limit/cell", False),
+        ("/compare/\n", False),
+        ("/api/v1/turns/x", False),
+        ("/api/v1/agents/limit", False),
+        ("/agents/limit/", False),
+        ("/turns/x/y/replay/", False),
+        ("/static/replay", False),
+        ("/static/turns/x/replay", False),
+        ("/v1/files/limit", False),
+        ("/v1/turns/x/replay", False),
+        ("/v1/models/replay", False),
+        ("/v1beta/models/replay", False),
+        ("/v1/chat/completions", False),
+    ],
+)
+def test_only_what_computes_replays_has_a_process(path: str, forks: bool):
+    assert is_replay(path) is forks
