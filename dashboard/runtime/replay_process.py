@@ -16,13 +16,14 @@ import threading
 from collections.abc import Iterator
 from dataclasses import asdict
 from io import BufferedIOBase, BytesIO
+from pathlib import Path
 from typing import Any
 
 MOST_MEMORY = 1024 * 1024 * 1024  #: bytes, beyond what a process has when it is forked
 MOST_SECONDS = 60  #: of processor time
 _POLITE = 5  #: how much it gives way to the server
-#: Folders whose templates are compiled before the first fork.
-_TEMPLATES = ("replay", "comparing", "suggesting", "turns", "live")
+#: Templates that are compiled before the first fork.
+_TEMPLATES = ("*.html", "replay/*", "comparing/*", "suggesting/*", "turns/*", "live/*", "predictions/_*", "prices/*")
 
 
 def main(descriptor: int) -> None:
@@ -50,19 +51,32 @@ def _loaded() -> Any:
     django.setup()
     from django.core.handlers.base import BaseHandler
     from django.db.backends.signals import connection_created
-    from django.template.loader import get_template
     from django.urls import get_resolver
 
     connection_created.connect(_look_after)
     handler = BaseHandler()
     handler.load_middleware()
     get_resolver()._populate()  # which imports all views
-    for folder in _TEMPLATES:
-        for file in sorted((settings.BASE_DIR / "templates" / folder).glob("*.html")):
-            get_template(f"{folder}/{file.name}")
+    _warm(settings.BASE_DIR / "templates")
     gc.collect()
     gc.freeze()
     return handler
+
+
+def _warm(folder: Path) -> None:
+    """Do once what each forked process would do for its first page: it takes longer than the page."""
+    from django.template import engines
+    from django.template.loader import get_template
+    from django.templatetags.static import static
+    from genai_prices.data_snapshot import get_snapshot
+
+    for pattern in _TEMPLATES:
+        for file in sorted(folder.glob(pattern)):
+            get_template(str(file.relative_to(folder)))
+    static("css/page.css")  # which makes the digest of all static files
+    get_snapshot()
+    for engine in engines.all():
+        _ = engine.engine.template_context_processors  # type: ignore[attr-defined]
 
 
 def _look_after(connection: Any, **_: object) -> None:
