@@ -60,7 +60,7 @@ def test_static_files_come_with_their_lifetimes_and_nothing_beside_them(address:
     with urllib.request.urlopen(f"{address}/static/admin/css/base.css") as ours:
         assert ours.headers["Cache-Control"] == "no-cache"
     with urllib.request.urlopen(f"{address}/sign-in/") as page:
-        own = re.search(r"/static/\w+/css/base\.css", page.read().decode())
+        own = re.search(r"/static/\w+/css/page\.css", page.read().decode())
     assert own, "the page links to a style sheet"
     asked = urllib.request.Request(address + own[0], headers={"Accept-Encoding": "gzip"})
     with urllib.request.urlopen(asked) as released:
