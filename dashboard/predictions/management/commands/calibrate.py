@@ -45,36 +45,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("ids", nargs="*", type=UUID, metavar="TURN", help="ids of the turns to run again")
-        parser.add_argument(
-            "--filter",
-            metavar="NAME=VALUE",
-            action="append",
-            default=[],
-            help="run the newest turns that match this filter of the timeline, such as model=NAME or agent=sim-essay; "
-            "repeatable",
-        )
-        parser.add_argument(
-            "--turns", type=_count, default=TURNS, metavar="N", help=f"number of turns (default: {TURNS})"
-        )
-        parser.add_argument(
-            "--max-tokens", type=_numbers, default=(), metavar="N,N,…", help="values of max_tokens to try"
-        )
-        parser.add_argument(
-            "--max-continuations",
-            type=_numbers,
-            default=(),
-            metavar="N,N,…",
-            help="values of max_continuations to try; with --max-tokens, every pair",
-        )
-        parser.add_argument(
-            "--values",
-            type=_count,
-            default=4,
-            metavar="N",
-            help="without values of your own: how many values of max_tokens to choose for each turn, on both sides of "
-            "where its what-if changes (default: 4)",
-        )
+        _add_choice(parser)
         parser.add_argument(
             "--tokens",
             type=_count,
@@ -123,6 +94,36 @@ class Command(BaseCommand):
             self.stdout.write("Some failures were not checked: a second run could have exceeded the budget.")
         self.stdout.write(f"{terminal_output.used_words(used)}.".capitalize())
         self.stdout.write("\n".join(terminal_output.table_lines(run.calibration)))
+
+
+def _add_choice(parser: ArgumentParser) -> None:
+    """Which turns are run again, and under which values."""
+    parser.add_argument("ids", nargs="*", type=UUID, metavar="TURN", help="ids of the turns to run again")
+    parser.add_argument(
+        "--filter",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="run the newest turns that match this filter of the timeline, such as model=NAME or agent=sim-essay; "
+        "repeatable",
+    )
+    parser.add_argument("--turns", type=_count, default=TURNS, metavar="N", help=f"number of turns (default: {TURNS})")
+    parser.add_argument("--max-tokens", type=_numbers, default=(), metavar="N,N,…", help="values of max_tokens to try")
+    parser.add_argument(
+        "--max-continuations",
+        type=_numbers,
+        default=(),
+        metavar="N,N,…",
+        help="values of max_continuations to try; with --max-tokens, every pair",
+    )
+    parser.add_argument(
+        "--values",
+        type=_count,
+        default=4,
+        metavar="N",
+        help="without values of your own: how many values of max_tokens to choose for each turn, on both sides of "
+        "where its what-if changes (default: 4)",
+    )
 
 
 def _stream(out: Any) -> Any:
