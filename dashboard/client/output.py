@@ -73,8 +73,9 @@ class AsLines:
         self._lines.line(f"{what_if.status}: {what_if.verdict}")
         self._lines.line(f"[CERTAINTY] {what_if.certainty}{f': {what_if.why}' if what_if.why else ''}")
         for each in what_if.assumes:
-            came = "" if each.came_true is None else f" (where it does not hold, {each.came_true:.0%} came true)"
-            self._lines.line(f"[ASSUMED] {each.name} {each.low:g} to {each.high:g}: {each.source}{came}")
+            came = each.came_true
+            share = "" if came is None else f" (where it does not hold, {100 * came:.0f} % came true)"
+            self._lines.line(f"[ASSUMED] {each.name} {each.low:g} to {each.high:g}: {each.source}{share}")
         for ending in what_if.endings:
             self._lines.line(f"[ENDING] {ending.status}, {ending.attempts} attempts: {ending.verdict}")
 

@@ -111,7 +111,7 @@ def assumption_and_share(assumption: Assumption) -> str:
     words, share = assumption_in_words(assumption), assumption.came_true
     if share is None:
         return words
-    return f"{words}. In our examination of providers that do otherwise, {share:.0%} of the estimates came true"
+    return f"{words}. In our examination of providers that do otherwise, {100 * share:.0f} % of the estimates came true"
 
 
 def _range(assumption: Assumption) -> str:
