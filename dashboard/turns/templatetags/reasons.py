@@ -111,9 +111,9 @@ def reason_label(word: object) -> str:
 
 
 @register.simple_tag
-def reason(word: object, *, text: object = None, badge: bool = False) -> SafeString:
+def reason(word: object, *, text: str | None = None, badge: bool = False) -> SafeString:
     """A reason as word, colour and shape. `text`: another wording; `badge`: on a ground of its hue."""
-    shown = text or ("unknown" if word is None else word)
+    shown = text or ("unknown" if word is None else str(word))
     return _drawn(str(word), str(conditional_escape(shown)), bool(badge))
 
 
