@@ -64,6 +64,7 @@ def test_it_says_what_it_may_cost_runs_each_turn_and_tells_what_came_true(cut: T
         line.split() == ["certainty", "predictions", "came", "true", "failed", "not", "compared", "share"]
         for line in said
     )
+    assert said[-1] == "A share is shown once there are 20 comparisons."
     assert Prediction.objects.filter(kind="calibration", came_true=True).count() == 2
     assert {child.parent_id for child in Turn.objects.exclude(id=cut.id)} == {cut.id}
     assert Calibration.objects.get().finished_at is not None
