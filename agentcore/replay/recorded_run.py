@@ -40,6 +40,7 @@ class Past:
     unrepeated: Mapping[int, Tape]  #: the same without what may be a repeat; only where anything may be one
     tools: Mapping[tuple[int, int], tuple[ToolCall, ToolResult]]  #: by iteration, and place among its calls from 0
     tool_seconds: Mapping[int, float]  #: by iteration
+    given_up: Mapping[int, float]  #: by iteration, the seconds after which max_seconds ended tools; only where it did
     exact: bool  #: continuations go on from the text itself, and repeat nothing
     rate: tuple[float, float]  #: tokens of a character, least and most, where usage is missing
     reasoning: int  #: tokens of reasoning in one call, at most
@@ -167,6 +168,7 @@ def _read(recording: Recording) -> Past:
         _unrepeated(calls, segments, base, exact=exact, rate=rate),
         listener.tools,
         listener.tool_seconds,
+        listener.given_up,
         exact,
         rate,
         max([_reasoned(one, rate) for one in heard], default=0),
