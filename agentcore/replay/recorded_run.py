@@ -106,9 +106,9 @@ class Past:
         return max((self.unseen_in(one) for one in self.attempts.values()), default=0)
 
     def unseen_in(self, heard: Heard) -> int:
-        """The same of one call: what no text needs, where no call of the recording tells of any reasoning, and none
-        shows that there must be some."""
-        if heard.response is None or not heard.answered or not self._silent:
+        """The same of one call: what no text needs, where no call of the recording tells of any reasoning, none shows
+        that there must be some, and the provider did not say that there was none."""
+        if heard.response is None or not heard.answered or not self._silent or _tells(heard.response.usage):
             return 0
         return unneeded(heard.response, likely_output(heard.response) if heard.spent is None else heard.spent)
 

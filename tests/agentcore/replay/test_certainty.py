@@ -230,6 +230,18 @@ def test_recorded_reasoning_counts_towards_a_smaller_cap():
     assert asked(story, max_tokens=382).certainty is Certainty.CERTAIN
 
 
+@pytest.mark.parametrize(("none", "certainty"), [(True, "estimated"), (None, "undecidable")])
+def test_no_reasoning_is_hidden_among_tokens_of_which_the_provider_says_that_none_were_reasoning(none, certainty):
+    """Of a long text a small cap was said to be eaten, perhaps, by reasoning, which the provider had ruled out."""
+    book = Playbook(max_tokens=1000, extra={"prefill": True}) >> started()
+    told = responded(
+        ChatResponse(ESSAY, usage=TokenUsage(10, 300, no_reasoning=none), stop_reason=NormalizedStopReason.END_TURN)
+    )
+    imagined = asked(book >> told, max_tokens=20)
+    assert imagined.certainty == certainty
+    assert (Assumed.REASONING in names(imagined)) is not bool(none)
+
+
 def test_a_failure_belongs_to_the_occurrence_it_struck():
     """`sim-flaky` under `retry_all`: another cap and `stop_on_any_error` were said to complete."""
     story = Playbook(error_policy=ErrorPolicy.retry_all()) >> started() >> error() >> woke_up() >> ended("fine")
