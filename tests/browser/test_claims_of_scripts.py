@@ -11,6 +11,7 @@ from dashboard.simulator import texts
 from tests.browser.journeys import api, ask, ended, played, until, words
 from tests.browser.test_claims_at_the_simulator import patient
 from tests.browser.test_operating import agent, held
+from tests.nightly import nightly
 
 SUM = {"tool_calls": [{"name": "calculator", "arguments": {"expression": "6 * 7"}}]}
 MALFORMED = {"tool_calls": [{"name": "calculator", "arguments": texts.MALFORMED_ARGUMENTS}]}
@@ -149,7 +150,7 @@ def test_an_object_that_a_grammar_begins_anew_is_never_joined_to_the_cut_one(pag
     expect(page.locator("#answer")).to_contain_text("Why agents stop")
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "gemini"])
+@pytest.mark.parametrize("provider", ["anthropic", nightly("gemini")])
 def test_claims_are_as_careful_in_other_dialects(page: Page, provider: str):
     """What was recorded is recorded, and what was said after a hint is an estimate; both come true."""
     at = connected(page, provider, address(page).removesuffix("/v1"))

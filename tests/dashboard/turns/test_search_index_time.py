@@ -16,6 +16,7 @@ from dashboard.turns.selectors import turns_matching
 from dashboard.turns.turn_query import find
 from tests.dashboard.timeline.populations import make_turn
 from tests.examples import examples
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db
 
@@ -79,7 +80,7 @@ def test_what_a_backtest_runs_over_is_what_the_timeline_finds(typed: str):
     assert list(turns_matching(project=project_default(), filters=TimelineFilters(q=typed))) == [turn]
 
 
-@pytest.mark.parametrize("run", SLOW)
+@pytest.mark.parametrize("run", [*SLOW[::3], *(nightly(run) for run in SLOW if run not in SLOW[::3])])
 def test_no_text_makes_what_is_searched_for_slow(run: str):
     text = run * (120_000 // len(run))
     turn, other = make_turn(input_text=text), make_turn(input_text=text)
