@@ -59,6 +59,7 @@ def test_a_variable_that_makes_no_sense(up: Start, name: str, value: str, words:
     assert "half" not in said
 
 
+@pytest.mark.nightly  # refused where a wrong password is, in other words
 def test_a_database_that_is_not_there(up: Start, data_dir: Path):
     with running_postgres(data_dir, on_message=lambda message: None) as url:
         assert "has no database “other”" in sentence(up(DATABASE_URL=f"{url.rpartition('/')[0]}/other"))
