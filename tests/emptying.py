@@ -6,6 +6,8 @@ migration stays: the pieces that histories are kept in, the kinds and rights tha
 roles. A test that is a transaction may come after one that is none: a worker that has done its own takes another's.
 """
 
+from functools import cache
+
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import TransactionTestCase
@@ -23,7 +25,7 @@ def after(case: TransactionTestCase) -> None:
     """In place of `TransactionTestCase._fixture_teardown`. History lets rows go only before a superuser."""
     global _deleted
     connection = connections["default"]
-    if _is_superuser(connection):
+    if _is_superuser(connection.settings_dict["USER"]):
         _deleted += _empty(connection)
         if _deleted < MOST:
             partitions.ensure()
@@ -33,15 +35,16 @@ def after(case: TransactionTestCase) -> None:
         _AS_DJANGO_DOES(case)
 
 
-def _is_superuser(connection: BaseDatabaseWrapper) -> bool:
-    with connection.cursor() as cursor:
+@cache
+def _is_superuser(name: str) -> bool:
+    with connections["default"].cursor() as cursor:
         cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
         return bool(cursor.fetchone()[0])
 
 
 def _empty(connection: BaseDatabaseWrapper) -> int:
     """How many rows that were."""
-    tables = sorted({*connection.introspection.django_table_names(only_existing=True, include_views=False)} - KEPT)
+    tables = sorted({*connection.introspection.django_table_names(only_existing=False, include_views=False)} - KEPT)
     rows = 0
     with transaction.atomic(), connection.cursor() as cursor:
         # As TRUNCATE would, it waits for whoever still writes: what they commit belongs to the test that is over.

@@ -16,6 +16,7 @@ from tests.browser.journeys import LONG, api, ask
 from tests.browser.places import PAGES, addressed
 from tests.browser.test_operating import calling, drawer
 from tests.dashboard.accounts.walked_routes import SERVED
+from tests.nightly import nightly
 
 #: Without `preload`: that copies style sheets into the page, which the page's policy refuses and reports.
 RULES: dict[str, object] = {
@@ -53,6 +54,13 @@ NO_PAGES = {
     "turns/<uuid:turn_id>/attempts", "turns/<uuid:turn_id>/attempts/<int:index>/bytes",
     "turns/<uuid:turn_id>/attempts/<int:index>/curl", "turns/<uuid:turn_id>/attempts/<int:index>/request",
     "turns/<uuid:turn_id>/limit", "turns/<uuid:turn_id>/limit/cell", "turns/<uuid:turn_id>/operate",
+}  # fmt: skip
+#: Pages made of the same parts as another that is looked at before each change: at night only.
+ALIKE = {
+    "a choice of agents", "a choice to compare with", "a new agent", "a new alias", "a new connection",
+    "a new connection in the admin", "a new destination", "a new tool server", "a timeline without turns",
+    "changes to agents", "keys in the admin", "policies in the admin", "runs", "share links",
+    "what if with a refused number",
 }  # fmt: skip
 ANY_TURN = "/turns/01890000-0000-7000-8000-000000000000"
 FEW = "/?q=Look+at+this"  #: the timeline with few rows, where they are not what is looked at
@@ -96,7 +104,7 @@ def test_every_page_there_is_is_looked_at():
     assert served - looked_at == MADE | NO_PAGES
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [nightly(name) if name in ALIKE else name for name in PAGES])
 def test_axe_has_nothing_to_say_of(new_page: NewPage, cut_turn: str, other_turn: str, name: str):
     page = new_page(missing=name == "what is not there")
     page.goto(addressed(name, cut_turn, other_turn))

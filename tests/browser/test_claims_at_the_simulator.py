@@ -5,6 +5,7 @@ import re
 from typing import Any
 from uuid import uuid4
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard.simulator import texts
@@ -74,6 +75,7 @@ def test_of_equal_elements_none_is_lost_and_a_doubtful_seam_is_shown_in_both_rea
     assert kept > dropped
 
 
+@pytest.mark.nightly  # `live/test_continuing.py` runs turns again at and around that number
 def test_once_a_test_of_the_connection_finds_exact_continuation_the_verdict_names_a_number_that_comes_true(page: Page):
     address = next(
         made["base_url"] for made in page.request.get("/api/v1/connections").json() if made["name"] == "simulator"

@@ -149,6 +149,7 @@ def test_an_object_that_a_grammar_begins_anew_is_never_joined_to_the_cut_one(pag
     expect(page.locator("#answer")).to_contain_text("Why agents stop")
 
 
+@pytest.mark.nightly  # `replay/test_examined_over_the_api.py` asks turns of four dialects
 @pytest.mark.parametrize("provider", ["anthropic", "gemini"])
 def test_claims_are_as_careful_in_other_dialects(page: Page, provider: str):
     """What was recorded is recorded, and what was said after a hint is an estimate; both come true."""
@@ -162,6 +163,7 @@ def test_claims_are_as_careful_in_other_dialects(page: Page, provider: str):
         assert (really["status"], really["output_text"]) == ("completed", words(page, "#what-if"))
 
 
+@pytest.mark.nightly  # `test_examined.py` asks the same of the what-if behind the page
 def test_no_limit_is_named_at_which_the_repeats_of_an_essay_would_exceed_the_calls(page: Page):
     """Recorded at 400 tokens; a sweep once said that 88 completes, where at 88 to 92 it really ends partial."""
     turn = played(page, "sim-essay", "All of it at once.", max_tokens=400)

@@ -1,4 +1,8 @@
-"""The first five minutes, from an empty folder, with every click counted."""
+"""The first five minutes, from an empty folder, with every click counted.
+
+They take a minute of the machine. Before each change `runtime/test_up.py` starts from an empty folder, and
+`dashboard/tour` loads the tour, opens its lessons and takes it back.
+"""
 
 import os
 import re
@@ -15,6 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import DESK, PATIENCE, base_of, installation, surroundings
 from tests.browser.journeys import LONG, Clicks, scrolls_sideways
 
+pytestmark = pytest.mark.nightly
 FIVE_MINUTES = 300  #: seconds, from the link on
 PROMPT = "Why do agents stop?"
 

@@ -16,6 +16,7 @@ from dashboard.sharing.services import link_create
 from dashboard.turns.models import Turn
 from dashboard.turns.verification import verification_of
 from tests.dashboard.driving import Play
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -152,9 +153,12 @@ def test_no_address_of_a_damaged_turn_fails(browser: Client, whole: Turn):
     assert failed(browser, whole, "event", asked_of(whole), forms=True) == []
 
 
-def test_whatever_is_damaged_its_page_and_its_signs_and_the_lists_are_answered(browser: Client, whole: Turn):
+@pytest.mark.parametrize("every", [2, nightly(1)])
+def test_whatever_is_damaged_its_page_and_its_signs_and_the_lists_are_answered(
+    browser: Client, whole: Turn, every: int
+):
     asked = [f"/turns/{whole.id}", f"/turns/{whole.id}/attempts/1/raw", f"/api/v1/turns/{whole.id}/lint", *LISTS]
-    assert [said for damage in DAMAGES for said in failed(browser, whole, damage, asked)] == []
+    assert [said for damage in list(DAMAGES)[::every] for said in failed(browser, whole, damage, asked)] == []
 
 
 @pytest.mark.nightly

@@ -5,7 +5,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,10 +53,14 @@ class Scratch:
 
 
 @contextmanager
-def scratch(settings_: Mapping[str, str] = SETTINGS) -> Iterator[Scratch]:
-    """Django's default database is the scratch one for the length of the block; `settings_`: the server's."""
+def scratch(
+    settings_: Mapping[str, str] = SETTINGS, *, begin: Callable[[Path], None] = lambda _: None
+) -> Iterator[Scratch]:
+    """Django's default database is the scratch one for the length of the block; `settings_`: the server's. `begin` may
+    put a data folder where the cluster is to be."""
     folder = Path(tempfile.mkdtemp(prefix="why-"))
     folder.chmod(0o755)
+    begin(folder / "store")
     share = start(folder / "store", on_message=lambda _: None, settings=dict(settings_))
     before, connection = dict(settings.DATABASES["default"]), connections["default"]
     try:

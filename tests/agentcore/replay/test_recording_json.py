@@ -21,6 +21,7 @@ from agentcore import (
 from agentcore.replay import fork
 from tests.agentcore.machine.stories import STORIES
 from tests.agentcore.playbook import Playbook, ended, started, truncated
+from tests.nightly import nightly
 
 
 def there_and_back(recording: Recording) -> Recording:
@@ -75,7 +76,7 @@ def places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
         yield from places(item, *above, key)
 
 
-@pytest.mark.parametrize("odd", [None, -1, 0.5, "x", [1], {"a": None}])
+@pytest.mark.parametrize("odd", [None, nightly(-1), nightly(0.5), "x", nightly([1]), {"a": None}])
 def test_whatever_stands_in_whatever_place_is_refused_in_words_or_can_be_asked(odd):
     written = recording_to_json((Playbook() >> started() >> truncated("one ") >> ended("two")).recording)
     for *above, last in places(written):

@@ -36,6 +36,7 @@ from dashboard.accounts.roles import (
 )
 from dashboard.agents.selectors import project_default
 from dashboard.turns.models import Turn
+from tests.nightly import nightly
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_file_is_read")]
 MIGRATION = import_module("dashboard.accounts.migrations.0002_roles")
@@ -107,7 +108,7 @@ def test_the_roles_of_the_migration_are_those_of_the_table():
     assert tuple(Turn._meta.permissions) == roles.TURN_PERMISSIONS
 
 
-@pytest.mark.parametrize("role", [None, Role.WATCHER])
+@pytest.mark.parametrize("role", [nightly(None), Role.WATCHER])
 def test_who_watches_is_refused_in_words_wherever_something_changes(client_of: ClientOf, role: Role | None):
     client, granted = client_of(role), WATCHING if role else ()
     for route in CLOSED:
@@ -121,6 +122,7 @@ def test_who_watches_is_refused_in_words_wherever_something_changes(client_of: C
         assert response["Content-Type"].startswith(kind), route
 
 
+@pytest.mark.nightly  # `test_walk.py` asks for every address by every role
 @pytest.mark.parametrize("role", [Role.OPERATOR, Role.ADMIN])
 def test_who_acts_is_let_through_to_what_the_role_may(client_of: ClientOf, role: Role):
     client = client_of(role)
@@ -129,6 +131,7 @@ def test_who_acts_is_let_through_to_what_the_role_may(client_of: ClientOf, role:
         assert refused == (role is Role.OPERATOR and needed("POST", route) in OF_ADMINS), route
 
 
+@pytest.mark.nightly  # so does `test_walk.py`
 def test_a_superuser_and_what_belongs_to_oneself_need_no_role(client_of: ClientOf):
     for route in (route for route in ROUTES if needed("POST", route) is None):
         assert post(_watcher(client_of), route).status_code != 403, route

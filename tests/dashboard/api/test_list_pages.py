@@ -11,6 +11,7 @@ from dashboard.agents.models import Agent
 from dashboard.api.list_pages import Place
 from dashboard.turns.selectors import BadCursorError
 from tests.dashboard.api.conftest import Program
+from tests.together import together
 
 
 def linked(answer, name: str) -> str | None:
@@ -43,6 +44,7 @@ def policies(api: Program) -> list[str]:
     return names
 
 
+@together
 @pytest.mark.parametrize("path", ["/connections", "/policies", "/policies/many/versions", "/tokens", "/keys"])
 def test_an_array_is_whole_or_a_page_at_a_time_in_both_directions(api: Program, policies: list[str], path: str):
     whole = api.get(path)

@@ -12,6 +12,7 @@ from dashboard.commenting.templatetags.commenting import said
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,6 +52,7 @@ def test_a_comment_may_be_about_the_turn_as_a_whole(browser: Client, cut: Turn):
     assert 'class="remarked"' not in html
 
 
+@together
 @pytest.mark.parametrize(
     ("text", "transition"),
     [("", 3), (" \n ", 3), ("x" * 4001, 3), ("x", 99), ("x", "-1"), ("x", "abc"), ("x", "9" * 30)],

@@ -26,6 +26,7 @@ from dashboard.turns.models import Turn
 from tests.dashboard.conversations.conftest import Say
 from tests.dashboard.driving import AgentOf, drive, driven
 from tests.dashboard.live_sockets import PATIENCE, Dialled, dialled
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db(transaction=True)
 #: An element that replaces another, as the pages and the sockets have it.
@@ -183,7 +184,7 @@ async def burst(agent: Agent, conversation: Conversation) -> dict[str, str]:
     return whole(await database_sync_to_async(fresh)(conversation))
 
 
-@pytest.mark.parametrize("lost", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("lost", [nightly(0.0), 0.5, nightly(1.0)])
 async def test_every_viewer_has_the_page_that_is_opened_anew(
     slow_agent: Agent, talk: Conversation, monkeypatch: pytest.MonkeyPatch, lost: float
 ):

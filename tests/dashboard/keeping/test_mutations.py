@@ -39,7 +39,7 @@ KINDS: Mapping[str, Json] = {
     "failed": {"model": "sim-500"},
 }
 TRACE = "vercel-ai-sdk-agent"
-EVERY = 12  #: of the values, but at night
+EVERY = 24  #: of the values, but at night
 
 
 @pytest.fixture

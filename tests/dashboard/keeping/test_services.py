@@ -20,6 +20,7 @@ from dashboard.turns import selectors
 from dashboard.turns.history import raw_response_of, rebuilt_columns, request_body_of
 from dashboard.turns.models import Attempt, Outcome, Record, Turn
 from tests.dashboard.driving import AgentOf, Play, drive
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -345,6 +346,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@together
 @pytest.mark.parametrize(("path", "value", "field"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
 def test_a_hostile_file_is_refused_in_words_at_its_place_and_nothing_is_stored(
     cut: Turn, path: tuple[Any, ...], value: Any, field: str

@@ -11,6 +11,7 @@ from dashboard.live import broadcast_hub
 from dashboard.live.broadcast_hub import DONE, TRY_AGAIN, hub_of
 from dashboard.live.scenes import Scene
 from dashboard.live.subscriber import CLOSE, MOST_WAITING, Message, Subscriber
+from tests.nightly import nightly
 
 GROUP = "numbers"
 
@@ -208,7 +209,7 @@ async def test_a_layer_that_cannot_be_reached_is_tried_again_and_pages_are_true_
     await page.leave()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, *map(nightly, range(2, 8))])
 async def test_whatever_pages_do_each_ends_up_as_one_that_is_opened_anew(seed: int):
     chance, subject = random.Random(seed), Subject()
     pages: list[Page] = []

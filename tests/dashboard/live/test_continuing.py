@@ -14,6 +14,7 @@ from dashboard.simulator.texts import WHAT_WAS
 from dashboard.simulator.tokens import count_tokens
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, drive
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,6 +44,7 @@ def test_an_answer_that_is_continued_exactly_has_no_doubled_words_and_names_the_
     assert f"With max_tokens ≥ {WHOLE + 2} it would have taken one call" in verdict_of(turn)
 
 
+@together
 @pytest.mark.parametrize(
     ("cap", "certainty", "attempts"),
     [

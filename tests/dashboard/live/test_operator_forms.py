@@ -14,6 +14,7 @@ from dashboard.turns.history import position_of, snapshot_at
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.pages import HTMX, page
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -98,6 +99,7 @@ def test_what_differs_is_what_changes(held: Turn):
     }
 
 
+@together
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [

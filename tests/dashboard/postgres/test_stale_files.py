@@ -10,6 +10,7 @@ import pytest
 from dashboard.postgres import running_postgres
 from dashboard.postgres.paths import ClusterPaths
 from dashboard.postgres.postmaster import find_postmaster
+from tests.nightly import nightly
 
 from .conftest import copy_cluster
 
@@ -77,7 +78,7 @@ def test_a_pid_of_nobody(folder: Path, leave_files_of: Callable[[int], None]):
     assert starts(folder)
 
 
-@pytest.mark.parametrize("content", ["", "\n", "not a pid\n", "17", "-1\n", "17\n/elsewhere\n"])
+@pytest.mark.parametrize("content", ["", *map(nightly, ("\n", "not a pid\n", "17", "-1\n")), "17\n/elsewhere\n"])
 def test_a_pid_file_that_was_cut_short(
     folder: Path, home: ClusterPaths, leave_files_of: Callable[[int], None], content: str
 ):

@@ -13,6 +13,7 @@ from dashboard.replay.services import turn_what_if
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -76,7 +77,7 @@ def test_the_real_re_run_ends_as_the_what_if_says_where_it_is_sure(play: Play, m
 
 
 @pytest.mark.parametrize("seq", [1, 2, 3])
-@pytest.mark.parametrize("cap", [5, 100, 150, 400])
+@pytest.mark.parametrize("cap", [nightly(5), 100, nightly(150), 400])
 def test_a_re_run_from_a_record_ends_as_the_what_if_of_that_record_says(play: Play, seq, cap):
     turn = play("sim-essay", overrides={"max_tokens": 60, **PATIENT})
     recording = recording_of(turn)

@@ -19,6 +19,7 @@ from dashboard.replay.sweep_service import SWEPT, turn_sweep
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import HTMX, page
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -157,6 +158,7 @@ def test_it_is_swept_under_what_else_is_overridden(whole: Turn):
     assert found.least.value > 300
 
 
+@together
 @pytest.mark.parametrize(
     ("name", "values", "words"),
     [
@@ -173,6 +175,7 @@ def test_a_range_that_cannot_be_is_refused_in_words(whole: Turn, name, values, w
         turn_sweep(turn=whole, name=name, values=values, overrides={})
 
 
+@together
 @pytest.mark.parametrize("name", SWEPT)
 def test_every_limit_can_be_swept_as_the_page_proposes(browser: Client, whole: Turn, name: str):
     html = page(browser, f"/turns/{whole.id}/replay/sweep?limit={name}")

@@ -11,7 +11,6 @@ import time
 import pytest
 
 from dashboard.simulator.texts import ESSAY
-from tests.nightly import nightly
 
 from .conftest import CHECKOUT, PATIENCE
 
@@ -77,10 +76,11 @@ def test_programs_get_one_json_object_a_line(ask):
     assert all(re.fullmatch(r"[0-9-]{10}T[0-9:.]{12}Z", time) for time in times), "as the API writes them"
 
 
+@pytest.mark.nightly  # a process for each sentence; what may be asked, the forms and the API ask too
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        nightly((" ",), "it must not be empty"),
+        ((" ",), "it must not be empty"),
         (("hi", "--agent", "nobody"), "There is no agent “nobody”; there are"),
     ],
 )

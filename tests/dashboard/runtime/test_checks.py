@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.nightly import nightly
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -25,7 +27,7 @@ def checked(folder: Path, **variables: str) -> tuple[int, str]:
     return run.returncode, run.stdout + run.stderr
 
 
-@pytest.mark.parametrize("hsts", [None, "preload"])
+@pytest.mark.parametrize("hsts", [None, nightly("preload")])
 def test_the_documented_settings_leave_nothing_to_say(tmp_path: Path, hsts: str | None):
     status, said = checked(tmp_path, **{**documented(), **({"WHYSTOP_HSTS": hsts} if hsts else {})})
     assert status == 0, said

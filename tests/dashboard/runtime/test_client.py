@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -42,8 +43,13 @@ def scripts() -> list[str]:
     return re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_the_scripts_of_the_docs_do_what_they_say(start):
-    _, address = start(WHYSTOP_SIM_TOKEN_MS="0")
+def test_the_scripts_and_the_curl_commands_of_the_docs_do_what_they_say(start, tmp_path):
+    _, address = start(WHYSTOP_SIM_TOKEN_MS="0", WHYSTOP_TEST_SEAM="1")
+    scripts_do(address)
+    curl_commands_do(address, tmp_path)
+
+
+def scripts_do(address: str) -> None:
     five_lines, more_room, smallest = scripts()
     assert len(five_lines.strip().splitlines()) <= 7
     ran = run(address, "-c", five_lines)
@@ -58,8 +64,7 @@ def test_the_scripts_of_the_docs_do_what_they_say(start):
     assert sum(map(int, tried.stdout.split())) == 2, "both turns were judged"
 
 
-def test_the_curl_commands_of_the_docs_do_what_they_say(start, tmp_path):
-    _, address = start(WHYSTOP_SIM_TOKEN_MS="0", WHYSTOP_TEST_SEAM="1")
+def curl_commands_do(address: str, tmp_path: Path) -> None:
     (tmp_path / "chat.jsonl").write_text("not a request\n", encoding="utf-8")
 
     def ran(script: str) -> str:

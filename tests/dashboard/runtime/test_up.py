@@ -88,6 +88,7 @@ def test_two_on_one_folder_share_the_database(up: Start, data_dir: Path):
     assert find_postmaster(find_cluster_paths(data_dir)) is None
 
 
+@pytest.mark.nightly  # `test_killed.py` kills the server with its database in the middle of a turn
 def test_all_of_it_killed_and_started_again(up: Start, data_dir: Path):
     killed = up()
     killed.line()

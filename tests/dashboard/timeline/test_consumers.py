@@ -19,6 +19,7 @@ from dashboard.turns.timeline_page import timeline_page
 from tests.dashboard.driving import AgentOf, driven
 from tests.dashboard.live_sockets import Dialled, dialled, everything
 from tests.dashboard.pushed_page import Shown
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -67,7 +68,7 @@ async def say(socket: Dialled, tail: str) -> None:
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("address", ["/", "/?agent=sim-essay", "/?status=queued&status=partial"])
+@pytest.mark.parametrize("address", ["/", nightly("/?agent=sim-essay"), "/?status=queued&status=partial"])
 async def test_a_timeline_followed_looks_as_if_opened_anew(queued: Turn, address: str):
     page = await opened(address)
     async with dialled(f"/ws/timeline/{address[1:]}") as socket:

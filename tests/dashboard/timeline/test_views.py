@@ -9,6 +9,7 @@ from dashboard.turns.tags import MOST_TAGS
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
 from tests.dashboard.timeline.populations import make_turn
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -60,6 +61,7 @@ def test_a_chosen_time_is_said_and_can_be_left(browser: Client, cut: Turn):
     assert "All time" in html
 
 
+@together
 @pytest.mark.parametrize(
     "query", ["since=2026-01-15", "until=9999-12-31T23:59", "since=9999-12-31", "since=0001-01-01"]
 )

@@ -57,7 +57,8 @@ def stdio_server(db: None, stdio_allowed: None) -> McpServer:
     )
 
 
-@pytest.fixture(params=["http_server", "stdio_server"])
+#: What a server answers is the same by either transport; of a program, `mcp/test_session.py` asks what is its own.
+@pytest.fixture(params=["http_server", pytest.param("stdio_server", marks=pytest.mark.nightly)])
 def server(request: pytest.FixtureRequest) -> McpServer:
     found: McpServer = request.getfixturevalue(request.param)
     return found

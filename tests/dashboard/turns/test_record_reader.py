@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 
 import dashboard
@@ -27,6 +27,7 @@ from dashboard.turns.recorder import StepRows
 from dashboard.turns.row_mapping import MOST_TOGETHER, rows_of
 from tests.dashboard.driving import Play
 from tests.dashboard.gateway.told_turns import ODD, Story, cut, ended
+from tests.together import together as all_cases
 
 pytestmark = pytest.mark.django_db(transaction=True)
 #: Who writes rows, who compares them as they are, and a bench of what the database itself takes.
@@ -134,6 +135,12 @@ def line(number: int, text: bytes) -> Callable[[list[bytes]], None]:
     return lambda lines: lines.__setitem__(number, text)
 
 
+@pytest.fixture
+def other(play: Play) -> Turn:
+    return play("sim-essay", max_tokens=60)
+
+
+@all_cases
 @pytest.mark.parametrize(
     "change",
     [
@@ -149,19 +156,23 @@ def line(number: int, text: bytes) -> Callable[[list[bytes]], None]:
 )  # fmt: skip
 @pytest.mark.parametrize("alone", [False, True])
 def test_what_was_changed_within_a_row_raises_nothing_and_hides_no_other_turn(
-    play: Play, together: Turn, change: Callable[[list[bytes]], None], alone: bool
+    other: Turn, together: Turn, change: Callable[[list[bytes]], None], alone: bool
 ):
-    other = play("sim-essay", max_tokens=60)
     row = Record.objects.filter(turn_id=other.id if alone else together.id).order_by("seq")
     seq, length, content = row.values_list("seq", "length", "packed")[0]
     assert (length == 1) == alone
     lines = unpacked(content).split(b"\n")
     change(lines)
-    with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = 'replica'")
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = 'replica'")
         changed = [packed(b"\n".join(lines)), row[0].turn_id, seq]
         cursor.execute("UPDATE turns_record SET packed = %s WHERE turn_id = %s AND seq = %s", changed)
-        cursor.execute("SET session_replication_role = 'origin'")
+        is_read(together, other, alone=alone)
+        transaction.set_rollback(True)
+
+
+def is_read(together: Turn, other: Turn, *, alone: bool) -> None:
+    """By all that read records; `alone`: it is the other that was changed."""
     for turn in (together, other):
         list(records_of(turn.id, backwards=True))
         assert stamps_of(turn.id)

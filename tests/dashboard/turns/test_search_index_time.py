@@ -17,6 +17,7 @@ from dashboard.turns.selectors import turns_matching
 from dashboard.turns.turn_query import find
 from tests.dashboard.timeline.populations import make_turn
 from tests.examples import examples
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db
 
@@ -110,7 +111,7 @@ def test_all_of_ascii_s_punctuation_parts_words():
     assert set(words) == {word for word in found if not word.startswith("\x01")}
 
 
-@pytest.mark.parametrize("run", SLOW)
+@pytest.mark.parametrize("run", [*SLOW[::3], *(nightly(run) for run in SLOW if run not in SLOW[::3])])
 def test_no_text_makes_what_is_searched_for_slow(run: str):
     text = run * (120_000 // len(run))
     turn, other = make_turn(input_text=text), make_turn(input_text=text)

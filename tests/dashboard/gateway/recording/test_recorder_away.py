@@ -4,7 +4,8 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
@@ -35,9 +36,11 @@ T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
-def store(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Scratch]:
+def store(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, started_once: Callable[[Path], None]
+) -> Iterator[Scratch]:
     """A cluster of this module's own, for it is stopped."""
-    with django_db_blocker.unblock(), scratch() as store:
+    with django_db_blocker.unblock(), scratch(begin=started_once) as store:
         yield store
 
 

@@ -7,6 +7,7 @@ import pytest
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.upstream import Upstream, said, whole
+from tests.together import together
 
 TEXTS = {
     "array": json.dumps([{"ok": True}] * 61),
@@ -30,6 +31,7 @@ def pieces_of(text: str) -> list[str]:
 
 
 @pytest.mark.django_db(transaction=True)
+@together
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_provider_that_repeats_nothing_loses_nothing(gate, upstream: Upstream, patient, stream, name):

@@ -6,6 +6,7 @@ import pytest
 
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.upstream import said, whole
+from tests.together import together
 
 #: What stood before the caller's string, which providers leave out; and the sign it would be without one.
 OPEN = [('```json\n{"a": 1}\n', "```", "unclosed_fence"), ('{"a": {"b": 1}', "}\n", "unclosed_json")]
@@ -31,6 +32,7 @@ def found(gate, answer) -> list[str]:
     return turn.lint
 
 
+@together
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("model", ["watched", "continued"])
 @pytest.mark.parametrize(("text", "stop", "sign"), OPEN)

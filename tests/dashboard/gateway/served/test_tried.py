@@ -29,6 +29,7 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.upstream import Reply, called, whole
+from tests.together import together
 
 BROKEN = Reply([b"{}"], status=500, content_type="application/json")
 TOOLS = [{"type": "function", "function": {"name": "look"}}]
@@ -53,6 +54,7 @@ def tried(policy: Policy, draft: dict[str, object], *, stands: bool) -> Backtest
     return made
 
 
+@together
 @pytest.mark.parametrize("stands", [False, True], ids=["alone", "in its place"])
 @pytest.mark.parametrize(
     ("answer", "draft", "found"),
@@ -80,6 +82,7 @@ def test_a_draft_is_held_against_what_the_provider_said(gate, upstream, watched,
     turn = turn_of(gate.ask(model="watched", tools=TOOLS))
     assert was_watched(recording_of(turn).policy)
     made = tried(ours, draft, stands=stands)
+    turn.delete()  # each is tried alone
     told = [f"{flip['ended']} → {flip['ends']}" for flip in made.flips]
     word = next(word for word in ("same", "flipped", "undecidable") if getattr(made, word))
     assert (told[0] if told else word) == found

@@ -11,6 +11,7 @@ from aiohttp import web
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.serving import uploading
 from tests.dashboard.serving import provider_of
+from tests.together import together
 
 BOUNDARY = "----x7"
 SOUND = bytes(range(256)) * 300 + b"\r\n--" + BOUNDARY.encode()[:4] + b"\r\n\r\n"
@@ -71,6 +72,7 @@ def named(disposition: str) -> bytes:
     return f"--{BOUNDARY}\r\n{disposition}\r\n\r\nvoices/other\r\n".encode()
 
 
+@together
 @pytest.mark.parametrize(
     "disposition",
     [
@@ -98,6 +100,7 @@ def test_a_boundary_within_a_file_parts_nothing_however_lines_end(send, heard):
     assert BOUNDARY not in kind
 
 
+@together
 @pytest.mark.parametrize(
     ("body", "headers", "status"),
     [

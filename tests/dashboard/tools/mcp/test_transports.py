@@ -13,6 +13,7 @@ from dashboard.tools.services import mcp_server_look
 from tests.dashboard.tools.calling import call, tool_of_server
 from tests.dashboard.tools.conftest import RogueOf
 from tests.dashboard.tools.visits import at, command
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db
 
@@ -69,8 +70,8 @@ def test_somebody_who_never_answers_is_given_up():
     [
         ("import sys; sys.exit('no licence')", "ended before it answered"),
         ("while True: print('hello there')", "did not answer within 2 s"),
-        ("import sys\nwhile True: sys.stdout.write('x' * 100_000)", "did not answer within 2 s"),
-        ("import time; time.sleep(600)", "did not answer within 2 s"),
+        nightly("import sys\nwhile True: sys.stdout.write('x' * 100_000)", "did not answer within 2 s"),
+        nightly("import time; time.sleep(600)", "did not answer within 2 s"),
         ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe\\n' * 9)", "ended before it answered"),
     ],
 )
