@@ -101,6 +101,13 @@ def test_api_and_page_are_equally_sure_of_a_retry(browser: Client, play: Play):
     assert 'data-certainty="estimated"' in browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
 
 
+def test_only_a_re_run_under_a_raised_limit_is_said_to_be_not_enough(browser: Client, cut: Turn):
+    for max_tokens, told in ((30, False), (61, True)):
+        assert drive(turn_rerun(turn=cut, overrides={"max_tokens": max_tokens})).status == "partial"
+        panel = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+        assert (f"A re-run with max_tokens {max_tokens} was cut off, too." in panel) is told
+
+
 def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: Turn, play: Play):
     whole = play("sim-odd")
     for address, given, said in (
