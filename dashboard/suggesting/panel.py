@@ -150,8 +150,7 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
         return None
     reruns = reruns_of(case)
     running = next((tried for tried in reversed(reruns) if tried.running), None)
-    raised = [tried for tried in reruns if tried.value > (case.recorded or 0)]  # a lower limit tells nothing of more
-    in_vain = next((tried for tried in reversed(raised) if tried.in_vain), None)
+    in_vain = next((tried for tried in reversed(reruns) if tried.in_vain), None)
     return Panel(turn, suggestion, running, in_vain, backtest_found(turn=turn, suggestion=suggestion))
 
 
