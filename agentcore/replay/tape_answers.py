@@ -92,7 +92,9 @@ class Saying(PendingCall):
         calls: the calls may have taken half of what their characters suggest, or twice that."""
         source = "where the text ends and the tool call begins"
         if need - tape.call_tokens - 2 < budget < need + tape.call_tokens / 2 + 2:
-            return bool(self.assuming.at(Assumed.POSITION, 0.0, 1.0, source))
+            # Without text the call begins at once, unless there is thinking: of that the high end has the most.
+            low, high = (0.0, 1.0) if need else (1.0, 0.0)
+            return bool(self.assuming.at(Assumed.POSITION, low, high, source))
         if budget > need:
             self.assuming.note(Assumed.POSITION, 0.0, 1.0, source)
         return budget > need

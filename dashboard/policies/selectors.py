@@ -93,9 +93,11 @@ def _whys(shadow: Shadow) -> dict[str, int]:
 
 def turns_under(shadow: Shadow) -> QuerySet[Turn]:
     """Turns that ran under the shadowed policy since it began, as far as the sweep has not gone past them. One that was
-    only watched did not: no policy acted on it."""
+    only watched did not: no policy acted on it. One that was made from another is an experiment, often with the draft's
+    own limits."""
     ran = Turn.objects.filter(
         project=shadow.project_id,
+        parent=None,
         id__gte=max(shadow.seen_to, first_id_at(shadow.started_at)),
         created_at__gte=shadow.started_at,
     )

@@ -463,6 +463,15 @@ def test_where_the_text_ends_and_the_call_begins_is_an_assumption():
         assert imagined.certainty.rank >= Certainty.ESTIMATED.rank
 
 
+def test_a_call_without_text_before_it_may_be_what_a_small_cap_cuts():
+    """Both ends had an empty answer: the low one had the cut in a text that there was not, the high one in thinking."""
+    book = Playbook(max_tokens=100, max_continuations=0, max_tool_repair_attempts=0) >> started()
+    story = book >> called(call(expression="1 + " * 14 + "1"), tokens=40) >> tools_returned() >> ended("57.")
+    imagined = asked(story, max_tokens=6)
+    assert imagined.certainty is Certainty.UNDECIDABLE
+    assert {reason for _, reason in ends(imagined)} == {"tool_repair_failed", "retry_limit"}
+
+
 def test_of_two_calls_that_are_cut_the_first_may_be_whole():
     two = called(call(id="a"), call(id="b"), text="x" * 10, tokens=60)
     story = Playbook(max_tokens=400) >> started() >> two

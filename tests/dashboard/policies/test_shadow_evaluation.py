@@ -165,6 +165,16 @@ def test_an_override_of_the_turn_stands_before_the_draft_too(play: Play, shadow:
     assert verdicts(shadow) == {str(turn.id): "same"}
 
 
+def test_turns_that_were_made_from_another_one_are_not_judged(play: Play, shadow: Shadow):
+    """Four turns tried live under the draft were counted as four more that it leaves the same."""
+    asked = {"max_tokens": 150, "policy": shadow.version.policy}
+    turn = play("sim-essay", name="a", **asked)
+    again = play("sim-essay", name="b", overrides={"limits": {"max_continuations": 1}}, **asked)
+    Turn.objects.filter(id=again.id).update(parent=turn)
+    shadow_evaluation.sweep()
+    assert verdicts(shadow) == {str(turn.id): "flipped"}
+
+
 def test_turns_from_before_the_shadow_and_after_its_end_are_not_judged(play: Play, tight: PolicyVersion):
     play("sim-essay", name="a", max_tokens=150, policy=tight.policy)
     shadow = services.shadow_start(version=tight)
