@@ -29,7 +29,7 @@ from dashboard.api.streaming import key_of, seq_asked
 from dashboard.audit.middleware import AuditMiddleware
 from dashboard.live.db_threads import COMMANDS, in_turn
 from dashboard.live.stream_limits import TooManyStreamsError
-from dashboard.live.turn_events import Follower, Message, followed
+from dashboard.live.turn_events import DamagedTurnError, Follower, Message, followed
 from dashboard.runtime.fair_queue import FullError
 
 log = structlog.get_logger(__name__)
@@ -153,6 +153,8 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
             await self.close(code=DONE if follower.over else COME_BACK)
         except TooManyStreamsError as error:
             await self._turned_away(problem(429, str(error)))
+        except DamagedTurnError as error:
+            await self._turned_away(problem(409, str(error)))
         except Exception as error:
             # Whatever it was, the program connects again and misses nothing.
             log.warning("stream_failed", error=str(error), turn=str(self.turn_id))

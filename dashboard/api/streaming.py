@@ -15,7 +15,7 @@ from dashboard.api.callers import caller
 from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
 from dashboard.live.db_threads import request_connection_returned
 from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
-from dashboard.live.turn_events import MAX_SEQ, Follower, Message, followed
+from dashboard.live.turn_events import MAX_SEQ, DamagedTurnError, Follower, Message, followed
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])
@@ -38,6 +38,7 @@ def turn_events(request: HttpRequest, turn_id: UUID) -> StreamingHttpResponse:
     seq = seq_asked(request.headers.get("Last-Event-ID") or request.GET.get("after") or "0")
     who = key_of(caller(request), getattr(request, "auth_token", None))
     streams.require_room(who)
+    Follower(turn.id, seq).look()  # a turn that cannot be read is refused in words: who comes back then stays away
     ticket = ticket_of(token=getattr(request, "auth_token", None), session=request.session)
     told = _events(Follower(turn.id, seq), who, ticket)
     return StreamingHttpResponse(told, content_type="text/event-stream", headers=HEADERS)
@@ -60,8 +61,8 @@ async def _events(follower: Follower, who: Caller, ticket: Ticket) -> AsyncItera
     clock = asyncio.get_running_loop().time
     yield f"retry: {COME_BACK}\n\n".encode()
     told = clock()
-    # Others may have come in between; the caller comes back to a 429.
-    with suppress(TooManyStreamsError), visitors.staying(ticket) as shown_out:
+    # Others may have come in between, or the turn was damaged; the caller comes back to a 429 or 409.
+    with suppress(TooManyStreamsError, DamagedTurnError), visitors.staying(ticket) as shown_out:
         async with aclosing(followed(follower, who)) as looks:
             async for messages in looks:
                 if shown_out.is_set():

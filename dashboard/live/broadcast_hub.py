@@ -84,11 +84,18 @@ class BroadcastHub:
                 await _within(self.scene.pace, self._wanted)
                 await _within(PATIENCE if self.scene.is_waiting() else None, self._changed)
         except Exception as error:
-            # Whatever it was, the pages connect again and catch up, in a room that begins anew.
             log.warning("live_page_failed", error=str(error), page=type(self.scene).__name__)
+            told = [{"type": "websocket.send", "text": text} for text in await self._why(error)]
+            # Where nothing is said, the pages connect again and catch up, in a room that begins anew.
             for viewer in self._viewers:
-                viewer.end(TRY_AGAIN)
+                viewer.take(told, viewer.shows)
+                viewer.end(DONE if told else TRY_AGAIN)
             self._end()
+
+    async def _why(self, error: Exception) -> list[str]:
+        with contextlib.suppress(Exception):
+            return await in_turn(LOOKS, "", self.scene.failing, error)
+        return []
 
     async def _bring_up_to_date(self) -> None:
         who = next((viewer.who for viewer in self._viewers), "")

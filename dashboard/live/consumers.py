@@ -13,6 +13,7 @@ from dashboard.live.notifications import turn_group
 from dashboard.live.scenes import PACE, Scene
 from dashboard.live.selectors import refused_of, waiting_words
 from dashboard.turns import history, selectors
+from dashboard.turns.damaged_pages import damage_words_of
 from dashboard.turns.draft_answer import DraftAnswer, draft_shown
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.views import turn_context
@@ -78,6 +79,10 @@ class TurnScene(Scene):
         self.refused = list(refused_of(self.turn))
         if known is None or known.last_seq != self.turn.last_seq:
             self.snapshot = None
+
+    def failing(self, error: Exception) -> list[str]:
+        words = damage_words_of(self.subject, error, path=self.group)
+        return [render_to_string("live/_damaged.html", {"told": words})] if words else []
 
     def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
         if self.turn is None:

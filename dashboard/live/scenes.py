@@ -42,6 +42,11 @@ class Scene(ABC):
         """Whether nothing can change any more; sockets that are up to date are then closed for good."""
         return False
 
+    def failing(self, error: Exception) -> list[str]:  # noqa: ARG002
+        """The fragments that say why this can never be looked at, after which sockets are closed for good; none: it may
+        be tried again."""
+        return []
+
     def heard(self, text: str, shows: Hashable) -> Self | None:  # noqa: ARG002
         """The scene that a page goes over to by what it says, if any. Called in the loop: no database."""
         return None

@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from dashboard.live.selectors import turn_now
 from dashboard.live.stream_limits import Caller, streams
 from dashboard.turns import selectors
 from dashboard.turns.api_serializers import record_json
+from dashboard.turns.damaged_pages import damage_words_of
 from dashboard.turns.models import Turn
 from dashboard.turns.progress import DraftPosition, drafted, progress_of
 from dashboard.turns.record_reader import records_of
@@ -34,6 +36,10 @@ GATHER = 0.01  #: seconds in which others may join a look; an announcement wakes
 LIFETIME = 900.0  #: seconds of one stream; who comes back is asked for a valid token again
 MOST_RECORDS = 20  #: read at once
 MAX_SEQ = 2**31 - 1
+
+
+class DamagedTurnError(Exception):
+    """What is stored of the turn was changed or damaged; its text says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ class Follower:
     behind: bool = False  #: there is more to tell at once
 
     def look(self) -> list[Message]:
-        """The messages that are due now. Called in a thread."""
+        """The messages that are due now. Called in a thread. Raises LookupError where records are missing."""
         progress = progress_of(self.turn_id)
         if progress is None:
             self.over = True
@@ -69,7 +75,9 @@ class Follower:
 
     def _recorded(self) -> list[Message]:
         rows = list(records_of(self.turn_id, after=self.seq, upto=self.seq + MOST_RECORDS))
-        self.seq = rows[-1].seq if rows else self.seq
+        if not rows:  # and never will be: who waited for them would look without a pause
+            raise LookupError(f"Record {self.seq + 1} is missing.")
+        self.seq = rows[-1].seq
         return [Message("record", _json(record_json(row)), row.seq) for row in rows]
 
     def _drafted(self) -> list[Message]:
@@ -93,7 +101,8 @@ def _json(shown: Any) -> str:
 async def followed(follower: Follower, caller: Caller) -> AsyncGenerator[list[Message], None]:
     """What there is to tell, look by look: at least one a second, often an empty one.
 
-    Ends with the turn, after `LIFETIME`, and when the database or the server stops. Raises `TooManyStreamsError`.
+    Ends with the turn, after `LIFETIME`, and when the database or the server stops. Raises `TooManyStreamsError`, and
+    `DamagedTurnError` where what is stored of the turn cannot be read any more.
     """
     deadline = asyncio.get_running_loop().time() + LIFETIME
     with streams.opened(caller) as wake:
@@ -103,9 +112,10 @@ async def followed(follower: Follower, caller: Caller) -> AsyncGenerator[list[Me
                 try:
                     told = await _looked(follower, caller.user)
                 except Exception as error:
-                    # A database that is away: who comes back when it is there misses nothing.
                     log.warning("stream_failed", turn=str(follower.turn_id), error=str(error))
-                    return
+                    if words := await _damage(follower.turn_id, caller.user, error):
+                        raise DamagedTurnError(words) from error
+                    return  # a database that is away: who comes back when it is there misses nothing
                 yield told
                 if follower.over or asyncio.get_running_loop().time() > deadline:
                     return
@@ -113,6 +123,12 @@ async def followed(follower: Follower, caller: Caller) -> AsyncGenerator[list[Me
                     await asyncio.sleep(PACE)
                     with suppress(TimeoutError):
                         await asyncio.wait_for(wake.wait(), _until_the_tick())
+
+
+async def _damage(turn_id: UUID, who: int, error: Exception) -> str:
+    with suppress(Exception):
+        return await in_turn(LOOKS, who, partial(damage_words_of, turn_id, error, path=turn_group(turn_id)))
+    return ""
 
 
 def _until_the_tick() -> float:

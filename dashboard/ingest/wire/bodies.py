@@ -4,16 +4,21 @@ A body that is no OTLP at all raises `BodyError`; of one that is, each span stan
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from dashboard.ingest.conventions.spans import LogEvent, Span
 
-MOST_SPANS = 20_000  #: of one request; more are refused, and the exporter is told
+MOST_SPANS = 20_000  #: of one request that are looked at; more are refused, and the exporter is told
+MOST_GROUPS = 20_000  #: resources and scopes of one request: each may be a few bytes and hold nothing
 MOST_VALUES = 2_000_000  #: of a request in JSON; four are an attribute
 _TRACE, _SPAN = 32, 16  #: hexadecimal digits of an id
 EARLIEST = 1_000_000_000 * 10**9  #: nanoseconds; before September 2001 there were no spans
 LATEST = 4_000_000_000 * 10**9  #: in 2096
+
+
+T = TypeVar("T")
 
 
 class BodyError(ValueError):
@@ -27,10 +32,24 @@ class ParsedBody:
     spans: list[Span] = field(default_factory=list)
     logs: list[LogEvent] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
+    groups: int = 0  #: resources and scopes
 
     @property
     def count(self) -> int:
         return len(self.spans) + len(self.logs)
+
+    def group(self) -> None:
+        """Count a resource or a scope. Raises `BodyError` for one too many."""
+        self.groups += 1
+        if self.groups > MOST_GROUPS:
+            raise BodyError(TOO_MANY_GROUPS)
+
+    def looked_at(self, entries: Sequence[T]) -> Sequence[T]:
+        """Those of the spans or log records that are looked at; the others are refused, all at once."""
+        room = max(0, MOST_SPANS - self.count - self.refused.total())
+        if len(entries) > room:
+            self.refused[TOO_MANY] += len(entries) - room
+        return entries[:room]
 
     def refuse(self, why: str) -> None:
         self.refused[why] += 1
@@ -42,6 +61,7 @@ class ParsedBody:
 
 
 TOO_MANY = f"A request may hold {MOST_SPANS:,} spans or log records."
+TOO_MANY_GROUPS = f"A request may hold {MOST_GROUPS:,} resources and scopes. Send fewer at once."
 NO_ID = "The trace's id must be 16 bytes, a span's 8, and neither may be zero."
 NO_TIME = "It needs a start between 2001 and 2096, in nanoseconds since 1970."
 TOO_DEEP = "An attribute is nested too deeply."

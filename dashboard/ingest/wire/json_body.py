@@ -22,8 +22,10 @@ def spans_of(body: bytes, own: str = "") -> ParsedBody:
     `TooLargeError` for too many values."""
     taken = ParsedBody()
     for resource in listed(_parsed(body, "resourceSpans"), "resourceSpans"):
+        taken.group()
         service = _service(resource)
         for scope in listed(resource, "scopeSpans"):
+            taken.group()
             if own and _named(resource, bodies.INSTANCE) == own:
                 taken.refused[bodies.OWN] += len(listed(scope, "spans"))
                 continue
@@ -35,7 +37,9 @@ def logs_of(body: bytes, own: str = "") -> ParsedBody:  # noqa: ARG001 - telemet
     """The log records of an export that name a span. Raises as `spans_of`."""
     taken = ParsedBody()
     for resource in listed(_parsed(body, "resourceLogs"), "resourceLogs"):
+        taken.group()
         for scope in listed(resource, "scopeLogs"):
+            taken.group()
             _each(taken, listed(scope, "logRecords"), _add_log)
     return taken
 
@@ -53,10 +57,7 @@ def _parsed(body: bytes, name: str) -> Mapping[str, Any]:
 
 
 def _each(taken: ParsedBody, entries: list[Any], add: Add) -> None:
-    for entry in entries:
-        if taken.count >= bodies.MOST_SPANS:
-            taken.refuse(bodies.TOO_MANY)
-            continue
+    for entry in taken.looked_at(entries):
         try:
             add(taken, entry if isinstance(entry, Mapping) else {})
         except DeepError:

@@ -1,6 +1,6 @@
 """Spans and log events from protobuf's messages."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -22,8 +22,10 @@ def spans_of(body: bytes, own: str = "") -> ParsedBody:
     """The spans of an export, but for those of the installation `own`. Raises `BodyError`."""
     taken = ParsedBody()
     for resource in _parsed(ExportTraceServiceRequest(), body).resource_spans:
+        taken.group()
         service = _service(resource.resource)
         for scope in resource.scope_spans:
+            taken.group()
             if own and _named(resource.resource, bodies.INSTANCE) == own:
                 taken.refused[bodies.OWN] += len(scope.spans)
                 continue
@@ -35,7 +37,9 @@ def logs_of(body: bytes, own: str = "") -> ParsedBody:  # noqa: ARG001 - telemet
     """The log records of an export that name a span. Raises `BodyError`."""
     taken = ParsedBody()
     for resource in _parsed(ExportLogsServiceRequest(), body).resource_logs:
+        taken.group()
         for scope in resource.scope_logs:
+            taken.group()
             _each(taken, scope.log_records, _add_log)
     return taken
 
@@ -48,11 +52,8 @@ def _parsed(message: Any, body: bytes) -> Any:
     return message
 
 
-def _each(taken: ParsedBody, entries: Iterable[Any], add: Add) -> None:
-    for entry in entries:
-        if taken.count >= bodies.MOST_SPANS:
-            taken.refuse(bodies.TOO_MANY)
-            continue
+def _each(taken: ParsedBody, entries: Sequence[Any], add: Add) -> None:
+    for entry in taken.looked_at(entries):
         try:
             add(taken, entry)
         except DeepError:

@@ -44,7 +44,7 @@ class GuardedProtocol(BufferedProtocol):
         self._in_head = True  #: the parser expects more of one
         self._head_size = 0  #: of what the parser has told of it
         self._head_fields = 0
-        self._head_fed = 0  #: that the parser was given and may have told nothing of
+        self._fed = 0  #: bytes that the parser was given and may have told nothing of
         self._sender: Sender | None = None  #: of a body that is not here yet
         self._announced = 0  #: bytes of the body, where its length is
         self._reader = Reader(self._census.bounds)
@@ -81,11 +81,13 @@ class GuardedProtocol(BufferedProtocol):
         while data and not self.transport.is_closing():
             room = HEAD_BYTES + 1 if self._sender is None else len(data)
             piece, data = data[:room], data[room:]
-            if self._in_head:
-                self._head_fed += len(piece)
+            if self.still_sends():
+                self._fed += len(piece)
             self._parse(piece)
-            if self._in_head and self._head_fed > HEAD_BYTES and not self.transport.is_closing():
-                self._end(refusal(self._path(), 431, LONG_HEAD).on_the_wire())
+            if self.still_sends() and self._fed > HEAD_BYTES and not self.transport.is_closing():
+                # A head without an end, or chunks of a body that have nothing but extensions.
+                self._refusal = refusal(self._path(), 431, LONG_HEAD).on_the_wire() if self._in_head else None
+                self.send_400_response(NO_REQUEST)
         self._settle()
 
     def _parse(self, piece: bytes) -> None:
@@ -109,7 +111,7 @@ class GuardedProtocol(BufferedProtocol):
             raise RefusedError
         super().on_message_begin()
         # The piece that a head begins in may hold the end of a body too: what the parser tells of it is counted.
-        self._in_head, self._head_size, self._head_fields, self._head_fed = True, 0, 0, 0
+        self._in_head, self._head_size, self._head_fields, self._fed = True, 0, 0, 0
 
     def on_url(self, url: bytes) -> None:
         self._count(len(url))
@@ -127,12 +129,13 @@ class GuardedProtocol(BufferedProtocol):
         super().on_headers_complete()
         if self.cycle is not None:  # an answer that begins before the body is whole says that the connection ends
             self._keeps, self.cycle.keep_alive = self.cycle.keep_alive, False
-        self._in_head, self._head_since = False, None
+        self._in_head, self._head_since, self._fed = False, None, 0
         self._sender = Sender(self._census.bounds, self.loop.time())
         self._announced = int(dict(self.headers).get(b"content-length", b"0"))
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
+        self._fed = 0
         if self._sender is not None:
             self._sender.received += len(body)
 

@@ -196,6 +196,16 @@ def test_a_flood_of_header_fields_is_refused_at_its_beginning(patient: Server, f
     assert b"RESET" not in said
 
 
+def test_a_chunk_whose_extension_never_ends_is_refused_at_its_beginning(patient: Server):
+    said = patient.told(POST + CHUNKED + b"5;" + b"x" * 5_000_000)
+    assert said.startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_body_in_small_chunks_with_extensions_is_read(patient: Server):
+    said = patient.told(POST + b"connection: close\r\n" + CHUNKED + b"1;a=b\r\nx\r\n" * 10_000 + b"0\r\n\r\n")
+    assert b"x" * 10_000 in said
+
+
 @pytest.mark.parametrize(("more", "status"), [(0, b"200"), (1, b"431")])
 def test_a_head_has_no_more_fields_than_it_may(quick: Server, more: int, status: bytes):
     said = quick.told(b"GET / HTTP/1.1\r\nconnection: close\r\n" + b"a: b\r\n" * (HEAD_FIELDS - 1 + more) + b"\r\n")
