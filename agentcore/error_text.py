@@ -1,6 +1,7 @@
 """The phrases of a verdict about errors: how many calls failed, what left no other try, what the error policy said."""
 
 from agentcore.commands import Finish
+from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number
 from agentcore.reasons import StopReason
@@ -57,5 +58,7 @@ def plainly(snapshot: Snapshot, told: str) -> str:
         return told
     kind, failures = str(said.context["errorType"]).replace("_", " "), said.context["consecutiveFailures"]
     running = "1 failure" if failures == 1 else f"{number(failures)} failures in a row"
-    limit = number(said.context["maxRetries"])
-    return told.replace(said.reason, f"{kind} error, {running}, with max_retries at {limit}")
+    key = f"on_{said.context['errorType']}_error"
+    stops = getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP
+    setting = f"{key} set to stop" if stops else f"max_retries at {number(said.context['maxRetries'])}"
+    return told.replace(said.reason, f"{kind} error, {running}, with {setting}")

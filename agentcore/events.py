@@ -34,6 +34,10 @@ class Otherwise(StrEnum):
     CANCEL = "cancel"  #: the turn is cancelled
 
 
+#: Who refuses, releases or cancels where nobody has decided in time.
+APPROVAL_TIME_LIMIT = "the approval's time limit"
+
+
 @strict()
 @dataclass(frozen=True, slots=True)
 class Approvals:

@@ -9,12 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from agentcore.schema_size import Sizes, TooMuchWork, Words
+from agentcore.schema_size import MOST_LOOKED_AT, NESTED, Sizes, TooMuchWork, Words
 
 #: Steps, of which a validator takes a few million a second.
 MOST_STEPS = 2_000_000
-#: Pairs of a subschema and a part of the value that are looked at to count them, half a million a second.
-MOST_LOOKED_AT = 200_000
 MOST_DEPTH = 200  #: subschemas within subschemas, and parts of the value within parts
 #: Steps of a subschema with `unevaluated…`, which has the ones beside it judged once more.
 UNEVALUATED = 25
@@ -33,7 +31,10 @@ _Place = tuple[Any, Any]  #: a subschema, and the schema that its references beg
 
 def steps(schema: Any, value: Any) -> int:
     """The steps of judging `value`, at most. Raises `TooMuchWork` for more than `MOST_STEPS`."""
-    return _Counting(schema).of((schema, schema), value, 0)
+    try:
+        return _Counting(schema).of((schema, schema), value, 0)
+    except RecursionError as error:
+        raise TooMuchWork(NESTED) from error
 
 
 class _Subschema(NamedTuple):
@@ -63,7 +64,7 @@ class _Counting:
         schema, base = place
         self._looked_at += 1
         if depth > MOST_DEPTH or self._looked_at > MOST_LOOKED_AT:
-            raise TooMuchWork("The schema or the value is nested too deeply, or too large, to be judged.")
+            raise TooMuchWork(NESTED)
         if not isinstance(schema, Mapping):
             return 1
         read = self._read.get((id(schema), id(base))) or self._reading(schema, base)

@@ -6,6 +6,8 @@ the schema alone, so that they say the same at every replay.
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from math import frexp
 from typing import Any, NamedTuple
 
 MOST_SUBSCHEMAS = 10_000  #: objects and arrays; compiling takes time that grows with their square
@@ -14,6 +16,9 @@ TOO_LARGE = (
     f"The schema is too large: it may have {MOST_SUBSCHEMAS:,} objects and arrays, and its patterns {MOST_STATES:,} "
     "states, where a bounded repeat such as {0,900} counts as often as it repeats."
 )
+#: Pairs of a subschema and a part of the value that are looked at to count steps, half a million a second.
+MOST_LOOKED_AT = 200_000
+NESTED = "The schema or the value is nested too deeply, or too large, to be judged."
 LONG = 64  #: characters that are copied or compared in the time of one value
 _LONG_PATTERN = 2_000  #: characters from which on a pattern is too large
 BACKTRACKS = 100_000  #: that the engine for lookaround and back references may do for one text, in some 2 ms
@@ -34,6 +39,7 @@ _COMPARED = 2  #: values that are compared with one another in the time of one s
 _HASHED = 5  #: values that are looked at for `uniqueItems`, the same
 _NAMED = 20  #: names that are looked up, the same
 _COUNTED = 2_000  #: characters that are counted, the same
+_DIVIDED = 16  #: powers of two that numbers are away from 1, for a step of dividing them
 _DESCRIBED = 4  #: steps for each value that is judged by the schema of schemas
 _META = ("https://json-schema.org/", "http://json-schema.org/")
 
@@ -98,9 +104,21 @@ def states_of(pattern: str) -> int:
 
 def matching(pattern: str, states: int, characters: int) -> int:
     """Steps of looking for a pattern of so many states in a text."""
-    if _FANCY.search(pattern):
+    if _backtracks(pattern):
         return min(_BACKTRACKING, 1 << min(characters, _DOUBLINGS))
     return characters * (1 + max(0, states - _FEW)) // _READ
+
+
+@lru_cache(maxsize=4_096)
+def _backtracks(pattern: str) -> bool:
+    return _FANCY.search(pattern) is not None
+
+
+def _powers(number: Any) -> int:
+    """Of two, that it is away from 1: `multipleOf` divides exactly, whatever that takes."""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return 0
+    return number.bit_length() if isinstance(number, int) else abs(frexp(number)[1])
 
 
 class Sizes:
@@ -132,6 +150,7 @@ class Words(NamedTuple):
     equals: int  #: values that it must be equal to, or to one of them,
     compared: int  #: and how many values these hold
     unique: bool  #: no two items may be equal
+    divisor: int  #: powers of two of what a number must be a multiple of
     described: bool  #: it is judged by the schema of schemas
     patterns: tuple[Pattern, ...]  #: that a text must match
     names: tuple[Pattern, ...]  #: that names of properties may match
@@ -148,20 +167,25 @@ class Words(NamedTuple):
             len(equals),
             sum(map(sizes.of, equals)),
             schema.get("uniqueItems") is True,
+            _powers(schema.get("multipleOf")),
             any(str(schema.get(word, "")).startswith(_META) for word in ("$ref", "$dynamicRef")),
             ((pattern, states_of(pattern)),) if isinstance(pattern, str) else (),
             tuple((name, states_of(name)) for name in named) if isinstance(named, Mapping) else (),
         )
 
     def steps(self, value: Any, sizes: Sizes) -> int:
-        """Of judging this value by them, at most."""
+        """Of judging this value by them, at most. Raises `TooMuchWork` for more names than can be looked at."""
         taken = self.fixed
         if isinstance(value, str):
             taken += len(value) // _COUNTED + sum([matching(*one, len(value)) for one in self.patterns])
         elif isinstance(value, Mapping):
+            if len(self.names) * len(value) > MOST_LOOKED_AT:
+                raise TooMuchWork(NESTED)
             taken += sum([matching(*one, len(name)) for one in self.names for name in value])
         elif self.unique and isinstance(value, list | tuple):
             taken += sizes.of(value) // _HASHED
+        elif self.divisor:
+            taken += (self.divisor + _powers(value)) // _DIVIDED
         if self.compared > self.equals:  # else all of them are plain
             taken += min(self.compared, self.equals * sizes.of(value)) // _COMPARED
         return taken + (_DESCRIBED * sizes.of(value) if self.described else 0)

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
+from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.error_text import failed, plainly, stopped_in_time
-from agentcore.machine.finish import INCOMPLETE
+from agentcore.errors import ErrorType
+from agentcore.events import APPROVAL_TIME_LIMIT
+from agentcore.machine.finish import INCOMPLETE, cancelled_by
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number, times
 from agentcore.reasons import NormalizedStopReason, TurnStatus
@@ -203,10 +206,19 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
     told = (end.notice or end.error_message).removeprefix(INCOMPLETE)
     if by == "ErrorPolicyCriterion":
-        return Verdict("Stopped", f" by the error policy: {plainly(snapshot, told)}")
+        return Verdict("Stopped", f" by the error policy: {plainly(snapshot, told)}", _told_of_error(snapshot))
     if by not in LIMIT_OF:
         return Verdict("Stopped", f" by {by}: {told}")
     return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", _would(snapshot, Raise(LIMIT_OF[by])))
+
+
+def _told_of_error(snapshot: Snapshot) -> str:
+    """Which setting would have given the model the error of a tool, in place of the end."""
+    if snapshot.failure is None or snapshot.failure.type is not ErrorType.TOOL:
+        return ""
+    if snapshot.error_policy.on_tool_error is ErrorHandlingDecision.RETRY:
+        return f"With a larger max_retries the model would have been told of the error. {_ENDS}"
+    return f"With on_tool_error set to ignore the model would have been told of the error. {_ENDS}"
 
 
 def _error(snapshot: Snapshot, end: Finish) -> Verdict:
@@ -227,7 +239,16 @@ def _context(_snapshot: Snapshot, _end: Finish) -> Verdict:
 
 
 def _cancelled(snapshot: Snapshot, end: Finish) -> Verdict:
-    return Verdict("", f"{end.notice} {_sentence(_used(snapshot))}")
+    return Verdict("", f"{end.notice} {_sentence(_used(snapshot))}", _in_time(snapshot, end))
+
+
+def _in_time(snapshot: Snapshot, end: Finish) -> str:
+    """Of a turn that was cancelled because nobody had approved of its calls."""
+    approvals = snapshot.setup.approvals if snapshot.setup else None
+    if approvals is None or approvals.seconds is None or end.notice != cancelled_by(APPROVAL_TIME_LIMIT):
+        return ""
+    waited = count(approvals.seconds, "second")
+    return f"Nobody approved of its tool calls within {waited}: the agent's time to approve. {_ENDS}"
 
 
 def _unknown(snapshot: Snapshot, _end: Finish) -> Verdict:

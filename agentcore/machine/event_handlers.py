@@ -256,8 +256,7 @@ def _cancelled(snapshot: Snapshot, event: CancelRequested, policy: Policy) -> In
         spent = keep_partial(count_attempt(spent, said), said, policy)
     if snapshot.held_state is State.EVALUATE_STOP:
         spent = keep_unjudged(spent, policy)
-    by = event.by or "someone"
-    notice = f"This turn was cancelled by {by}."
+    notice = finish.cancelled_by(event.by or "someone")
     ended = finish.finished(spent, TurnStatus.CANCELLED, StopReason.USER_REQUESTED, "cancelled", notice=notice)
     return Trigger.CANCEL, ended, notice, observed, {}
 

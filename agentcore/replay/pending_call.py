@@ -10,11 +10,10 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.assumptions import NEARLY, Assuming
 from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Why
-from agentcore.replay.recorded_calls import Asks, Heard, alike
+from agentcore.replay.recorded_calls import SLACK, Asks, Heard, alike
 from agentcore.replay.recorded_run import Past
 from agentcore.sufficient_max_tokens import END_MARK
 
-SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 #: Why an answer may have spent more tokens than it reported.
 OTHERWISE = "an answer was cut at its limit and reported another number of tokens, so this provider counts otherwise"
 AT_ITS_END = "the end of an answer may be counted and not reported, or the other way round"

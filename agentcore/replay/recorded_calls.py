@@ -29,6 +29,8 @@ from agentcore.values import quickly_made, replace
 _CALLS = frozenset(CALLS)
 _MAX_TOKENS = NormalizedStopReason.MAX_TOKENS
 
+SLACK = 0.05  #: seconds by which a driver may be early when it gives a call or tools up
+
 #: What a call asks for, without its cap: prompt, conversation and what is to be continued.
 Asks = tuple[Any, ...]
 _MESSAGES, _ECHO = 0, 1
@@ -233,6 +235,8 @@ class Listener:
     calls: list[Heard] = field(default_factory=list)
     tools: dict[tuple[int, int], tuple[ToolCall, ToolResult]] = field(default_factory=dict)  #: by iteration, position
     tool_seconds: dict[int, float] = field(default_factory=dict)  #: by iteration
+    #: by iteration, the seconds after which tools were given up; only where some were
+    given_up: dict[int, float] = field(default_factory=dict)
     _first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
 
     def hear(self, before: Snapshot, event: Event) -> None:
@@ -259,7 +263,10 @@ class Listener:
             if result.call_id in places:
                 place = places[result.call_id]
                 self.tools[before.iteration, place] = (before.calls[place], result)
-        self.tool_seconds[before.iteration] = max(0.0, event.at - before.at)
+        seconds, left = max(0.0, event.at - before.at), before.seconds_left
+        self.tool_seconds[before.iteration] = seconds
+        if left is not None and seconds + SLACK >= left and any(result.error for result in event.results):
+            self.given_up[before.iteration] = left
 
 
 def result_for(

@@ -40,6 +40,7 @@ class Past:
     unrepeated: Mapping[int, Tape]  #: the same without what may be a repeat; only where anything may be one
     tools: Mapping[tuple[int, int], tuple[ToolCall, ToolResult]]  #: by iteration, and place among its calls from 0
     tool_seconds: Mapping[int, float]  #: by iteration
+    given_up: Mapping[int, float]  #: by iteration, the seconds after which max_seconds ended tools; only where it did
     exact: bool  #: continuations go on from the text itself, and repeat nothing
     rate: tuple[float, float]  #: tokens of a character, least and most, where usage is missing
     reasoning: int  #: tokens of reasoning in one call, at most
@@ -105,9 +106,9 @@ class Past:
         return max((self.unseen_in(one) for one in self.attempts.values()), default=0)
 
     def unseen_in(self, heard: Heard) -> int:
-        """The same of one call: what no text needs, where no call of the recording tells of any reasoning, and none
-        shows that there must be some."""
-        if heard.response is None or not heard.answered or not self._silent:
+        """The same of one call: what no text needs, where no call of the recording tells of any reasoning, none shows
+        that there must be some, and the provider did not say that there was none."""
+        if heard.response is None or not heard.answered or not self._silent or _tells(heard.response.usage):
             return 0
         return unneeded(heard.response, likely_output(heard.response) if heard.spent is None else heard.spent)
 
@@ -167,6 +168,7 @@ def _read(recording: Recording) -> Past:
         _unrepeated(calls, segments, base, exact=exact, rate=rate),
         listener.tools,
         listener.tool_seconds,
+        listener.given_up,
         exact,
         rate,
         max([_reasoned(one, rate) for one in heard], default=0),

@@ -7,7 +7,7 @@ from agentcore.machine.states import State
 from agentcore.replay.answer_tape import Part, Tape, spoken_tokens, tape_of
 from agentcore.replay.assumptions import HIGH, IN_ONE_GO, LOW, NEARLY, WORDING
 from agentcore.replay.certainty import Assumed, Why
-from agentcore.replay.pending_call import Answer, broke_off, unknown
+from agentcore.replay.pending_call import Answer, broke_off, failing, unknown
 from agentcore.replay.recorded_calls import Asks, Heard, alike, asks_of
 from agentcore.replay.tape_answers import Reading, Saying
 from agentcore.sufficient_max_tokens import END_MARK
@@ -41,7 +41,9 @@ class TapeReading(Saying):
             whole = self._with_its_end(reading.idle + whole) - reading.idle
         if budget + NEARLY >= whole and tape.closed and not barred:
             return self._to_the_end(tape, reading, whole)
-        if budget > whole + NEARLY or (barred and budget > _before_barrier(reading.parts)):
+        # Where it failed with its last token nobody knows which comes first, the cap or the failure.
+        reached = whole - NEARLY if failing(tape.stretches[-1].heard) else whole + NEARLY
+        if budget > reached or (barred and budget > _before_barrier(reading.parts)):
             return self._past_the_end(tape, reading)
         return self._cut(tape, reading, budget, need)
 

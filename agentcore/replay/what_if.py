@@ -29,9 +29,9 @@ from agentcore.policy import Policy
 from agentcore.replay.assumptions import HIGH, LOW, NEARLY, Assuming, NeedsEnds
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Why, weakest
 from agentcore.replay.fork import under
-from agentcore.replay.pending_call import SLACK, Answer, unknown
+from agentcore.replay.pending_call import Answer, unknown
 from agentcore.replay.recorded_answers import Asked
-from agentcore.replay.recorded_calls import result_for
+from agentcore.replay.recorded_calls import SLACK, result_for
 from agentcore.replay.recorded_run import Past
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
 from agentcore.replay.work_budget import Work
@@ -198,7 +198,8 @@ class _Run:
         left, was, took = _seconds_left(self.snapshot), _seconds_left(recorded), event.at - self.snapshot.at
         if left < was:
             return took > left - NEARLY
-        return isinstance(event, ModelFailed) and left != was and took + SLACK >= was
+        given_up = isinstance(event, ModelFailed) or recorded.iteration in self.past.given_up
+        return given_up and left != was and took + SLACK >= was
 
     # How much work that is --------------------------------------------------------------------------------------------
 
@@ -270,8 +271,9 @@ class _Run:
             if recorded is None:
                 return unknown(Why.TOOL_RESULTS)
             results.append(recorded)
-        seconds, left = self.past.tool_seconds.get(self.snapshot.iteration, 0.0), self.snapshot.seconds_left
-        if left is not None and seconds > left - NEARLY:
+        iteration, left = self.snapshot.iteration, self.snapshot.seconds_left
+        seconds, given_up = self.past.tool_seconds.get(iteration, 0.0), self.past.given_up.get(iteration, left)
+        if left != given_up or (left is not None and seconds > left - NEARLY):
             return unknown(Why.TOOL_SECONDS)
         return Answer(ToolsReturned(self.snapshot.at + seconds, tuple(results)), Certainty.CERTAIN)
 

@@ -47,34 +47,41 @@ class AccessStack:
     def __init__(self, inner: Application) -> None:
         self._inner = inner
         self._of: Counter[int] = Counter()  #: sockets that are open, by user
-        self._stack = AuthMiddlewareStack(self._guarded)
+        self._sessions = AuthMiddlewareStack(self._by_session)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        if bearer_of(_header(scope, b"authorization")) is None and SESSION not in _header(scope, b"cookie"):
-            await deny(scope, receive, send)  # without asking in a thread who that is
-            return
-        await self._stack({**scope, SERVER_SEND: send}, receive, send)
-
-    async def _guarded(self, scope: Scope, receive: Receive, _send: Send) -> None:
-        # Sessions wrap each message to save what changed; a socket changes no session, and there are many messages.
-        send: Send = scope.pop(SERVER_SEND)
         secret = bearer_of(_header(scope, b"authorization"))
-        if secret is not None:
-            token = await database_sync_to_async(_token_of)(secret)
-            if token is None:
-                await deny(scope, receive, send)
-                return
-            scope["user"], scope["auth_token"] = token.holder, token
-        elif not (_is_same_origin(scope) and await database_sync_to_async(_has_session)(scope)):
+        if secret is not None:  # whose session it may have besides is never asked
+            await self._by_token(secret, scope, receive, send)
+        elif SESSION in _header(scope, b"cookie"):
+            await self._sessions({**scope, SERVER_SEND: send}, receive, send)
+        else:
+            await deny(scope, receive, send)  # without asking in a thread who that is
+
+    async def _by_token(self, secret: str, scope: Scope, receive: Receive, send: Send) -> None:
+        token = await database_sync_to_async(_token_of)(secret)
+        if token is None:
             await deny(scope, receive, send)
             return
+        let_in = {"user": token.holder, "auth_token": token, "ticket": ticket_of(token=token, session=None)}
+        await self._enter({**scope, **let_in}, receive, send)
+
+    async def _by_session(self, scope: Scope, receive: Receive, _send: Send) -> None:
+        # Sessions wrap each message to save what changed; a socket changes no session, and there are many messages.
+        send: Send = scope.pop(SERVER_SEND)
+        if not (_is_same_origin(scope) and await database_sync_to_async(_has_session)(scope)):
+            await deny(scope, receive, send)
+            return
+        await self._enter({**scope, "ticket": ticket_of(token=None, session=scope["session"])}, receive, send)
+
+    async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Somebody with this ticket, unless they may not read or have too many sockets already."""
         if scopes.lacks(scope["user"], scopes.Scope.READ):
             await deny(scope, receive, send, FORBIDDEN)
             return
-        scope["ticket"] = ticket_of(token=scope.get("auth_token"), session=scope["session"])
         user = scope["user"].pk
-        notify_scope(scope, f"{'token' if secret else 'session'} of user {user}")
+        notify_scope(scope, f"{'token' if scope.get('auth_token') else 'session'} of user {user}")
         if visitors.staying_by(scope["ticket"]) >= MOST or self._of[user] >= MOST_OF_USER:
             await deny(scope, receive, send, TOO_MANY)
             return

@@ -18,6 +18,7 @@ EXACT = (
     "Nothing is repeated at a seam, and what-if numbers about max_tokens are exact: the text is the one that a single "
     "call would have given."
 )
+EXACTLY = "Exactly: the truncated answer is sent as the last message, and the model continues it."
 BY_HINT = (
     "A hint asks the model to continue. It may repeat words, which are removed at the seam, or continue with another "
     "text than in one call, so what-if numbers about max_tokens are estimates."
@@ -90,8 +91,8 @@ class Continuing(models.Model):
         """Which way is used, and why it matters."""
         if not self.prefill:
             return f"By a hint. {BY_HINT}"
-        echo = "; the text that the server sends again is removed" if self.prefill_echo else ""
-        return f"Exactly, by a last assistant message sent {WAYS[self.prefill_way]}{echo}. {EXACT}"
+        echo = " The text that the server repeats is removed." if self.prefill_echo else ""
+        return f"{EXACTLY} {EXACT} Method: {WAYS[self.prefill_way]}.{echo}"
 
     def found_in_words(self) -> str:
         """What its last test found, with which model and when."""

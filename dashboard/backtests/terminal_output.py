@@ -22,7 +22,7 @@ def lines_of(backtest: Backtest) -> Iterator[str]:
         for each in shown.groups:
             yield f"{each.group.provider} {each.group.model}: {counts_in_words(asdict(each.group))}"
     for reason in shown.reasons:
-        yield f"{reason.count:,} undecidable: {reason.words} ({reason.why})"
+        yield f"{reason.count:,} not decided: {reason.words} ({reason.why})"
     for flip in shown.flips[:LISTED]:
         about = ", ".join(filter(None, (flip.words, flip.difference, flip.flip.certainty)))
         yield f"{flip.flip.turn}  {flip.flip.ended} → {flip.flip.ends}  {about}"

@@ -3,6 +3,7 @@
 Nothing else of the environment is read, least of all `~/.netrc`.
 """
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 
@@ -31,6 +32,7 @@ def proxy_for(url: str) -> str | None:
     return proxy
 
 
+@lru_cache(maxsize=256)
 def is_near(host: str) -> bool:
     """Whether a host is this machine by its name or address; a proxy could not reach what listens there."""
     if host == "localhost" or host.endswith(".localhost"):

@@ -27,6 +27,7 @@ from dashboard.gateway.validation import is_model
 from dashboard.gateway.wire.faults import Fault
 from dashboard.live.db_threads import AWAY, in_database
 from dashboard.live.turn_startup import settings_of
+from dashboard.turns.shared_values import rules_text
 
 log = structlog.get_logger(__name__)
 
@@ -56,6 +57,12 @@ class ResolvedPolicy:
     sources: Mapping[str, Any]
     version_id: UUID | None
     keep_raw_days: int | None = None  #: how long the upstream's raw bytes are kept; None: for ever
+    text: bytes = b""  #: what the node of its rules holds, which all its turns share; empty: not made yet
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The columns of a turn that say by which rules it ran."""
+        return {"policy": self.stored, "policy_sources": self.sources}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,4 +226,5 @@ def _route(agent: Agent) -> Route:
 
 def _ruling(standing: EffectivePolicy, policy: Policy, sources: Mapping[str, Any]) -> ResolvedPolicy:
     version_id = standing.version.pk if standing.version else None
-    return ResolvedPolicy(policy, serial.to_json(policy), sources, version_id, keep_raw_days=standing.keep_raw_days)
+    ruling = ResolvedPolicy(policy, serial.to_json(policy), sources, version_id, standing.keep_raw_days)
+    return replace(ruling, text=rules_text(ruling.rules))

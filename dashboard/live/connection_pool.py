@@ -34,6 +34,12 @@ class _Counting(ResponseHandler):
         self.received += len(data)
         super().data_received(data)
 
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Nothing where reading is not paused: aiohttp (3.14) asks for it with each chunk that is read, and each time
+        has its parser look for what was left by a pause."""
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
+
 
 #: The used connection of this task's last request, and what it had received before; None where it was a fresh one.
 _reused: ContextVar[tuple[Any, int] | None] = ContextVar("reused", default=None)

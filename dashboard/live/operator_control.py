@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from agentcore import serial
+from agentcore.events import APPROVAL_TIME_LIMIT
 from agentcore.machine.pending_tool_calls import pending_calls
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
@@ -27,7 +28,6 @@ from dashboard.turns.history import position_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.record_reader import records_of
 
-TIME_LIMIT = "time limit of the approval"  #: who acts where nobody has decided in time
 RELEASING = ("release", "step", "refuse")
 #: What becomes of calls that wait for approval, by the action.
 DECIDING = {"release": "approved", "refuse": "refused"}
@@ -72,7 +72,7 @@ def turn_control(
 
 def _tell_decision(turn: Turn, action: str, by: str) -> None:
     """Of calls that waited for approval: who decided stands in the inbox, where the entry was."""
-    approving = position_of(turn).snapshot.approving if action in DECIDING and by != TIME_LIMIT else ()
+    approving = position_of(turn).snapshot.approving if action in DECIDING and by != APPROVAL_TIME_LIMIT else ()
     if approving:
         decision_put(turn=turn, by=by, told=f"Calls of {' and '.join(dict.fromkeys(approving))} {DECIDING[action]}.")
 

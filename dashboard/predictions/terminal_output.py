@@ -29,7 +29,7 @@ def plan_lines(calibration: Calibration, *, resumed: bool, used: Used, budget: B
     turns = len({trial.turn for trial in trials})
     yield f"{_counted(len(trials), 're-run')} of {_counted(turns, 'stored turn')} under other limits."
     certainties = [f"{word} {sum(trial.certainty == word for trial in trials)}" for word in Certainty]
-    yield f"Predicted: {', '.join(certainties)}."
+    yield f"Predicted: {', '.join(certainties)}. Each is predicted again before it starts, from what is stored by then."
     for why, count in calibration.skipped.items():
         yield f"Left out {count:,}: {why}."
     if resumed:
@@ -104,6 +104,8 @@ def table_lines(calibration: Calibration) -> Iterable[str]:
     for row in rows:
         first, *rest = zip(row, widths, strict=True)
         yield "  ".join([first[0].ljust(first[1]), *(text.rjust(width) for text, width in rest)]).rstrip()
+    if any(0 < tally.compared < record_text.ENOUGH for tally in tallies_of(calibration)):
+        yield f"A share is shown once there are {record_text.ENOUGH} comparisons."
     for prediction in failed_of(calibration):
         yield f"{prediction.certainty}: {prediction.parent_id} → {prediction.child_id}, {_came(prediction)}."
         yield f"  {record_text.reason_words(prediction)}"

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from itertools import islice, pairwise
+from functools import cache
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -158,37 +159,44 @@ def _asking(recording: Recording, turn: Turn) -> Ask:
 
 
 def _chosen(turn: Turn, ask: Ask, most: int) -> list[Overrides]:
-    """Both sides of each value of max_tokens at which the answer changes, and of the continuations that were needed."""
-    tokens = [{"max_tokens": value} for value in islice(_boundaries(turn, ask), most)]
+    """Both sides of values of max_tokens at which the answer changes, and of the continuations that were needed."""
+    values = (value for value in _from_both_ends(list(_boundaries(turn, ask))) if value != turn.max_tokens)
+    tokens = sorted(islice(values, most))
     needed = turn.continuations
     rounds = [{"limits": {"max_continuations": value}} for value in (needed - 1, needed) if needed and value >= 0]
-    return [*tokens, *rounds]
+    return [*({"max_tokens": value} for value in tokens), *rounds]
 
 
-def _boundaries(turn: Turn, ask: Ask) -> Iterator[int]:
+def _from_both_ends(pairs: list[tuple[int, int]]) -> Iterator[int]:
+    """The largest pair, where one call begins to suffice, then the smallest, and so on inwards; no value twice."""
+    inwards = [pairs[-1 - place // 2] if place % 2 == 0 else pairs[place // 2] for place in range(len(pairs))]
+    yield from dict.fromkeys(chain.from_iterable(inwards))
+
+
+def _boundaries(turn: Turn, ask: Ask) -> Iterator[tuple[int, int]]:
+    """From the smallest up: two neighbours of which one ends otherwise, in more calls, or less certainly."""
+
+    @cache
     def answer(value: int) -> tuple[Any, ...]:
         found = ask({"max_tokens": value})
         if isinstance(found, str) or found.final is None:
             return (None,)
         end = found.final.end
-        return found.certainty, None if end is None else (end.status, end.terminal_reason)
+        return found.certainty, None if end is None else (end.status, end.terminal_reason, found.final.spent.attempts)
 
     connection = connection_of(turn) if turn.agent else None
     ceiling = (connection.ceiling if connection else None) or 10**9
-    asked = sorted({max(1, min(ceiling, round(share * turn.output_tokens))) for share in SHARES} | {turn.max_tokens})
-    seen: set[int] = {turn.max_tokens}
-    for low, high in pairwise(asked):
+    asked = {max(1, min(ceiling, round(share * turn.output_tokens))) for share in SHARES} | {turn.max_tokens}
+    for low, high in pairwise(sorted(asked)):
         if answer(low) != answer(high):
-            for value in _narrowed(low, high, answer):
-                if value not in seen:
-                    seen.add(value)
-                    yield value
+            yield from dict.fromkeys(_narrowed(low, high, answer, leaving=side) for side in (True, False))
 
 
-def _narrowed(low: int, high: int, answer: Callable[[int], tuple[Any, ...]]) -> tuple[int, int]:
-    """Two neighbours between which the answer changes."""
-    below = answer(low)
+def _narrowed(low: int, high: int, answer: Callable[[int], tuple[Any, ...]], *, leaving: bool) -> tuple[int, int]:
+    """Two neighbours between which the smaller end's answer is left, or else the larger end's is reached."""
+    first, last = answer(low), answer(high)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if answer(middle) == below else (low, middle)
+        is_below = answer(middle) == first if leaving else answer(middle) != last
+        low, high = (middle, high) if is_below else (low, middle)
     return low, high

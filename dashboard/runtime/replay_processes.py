@@ -52,7 +52,10 @@ TOO_MUCH = (
 )
 ENDED = "The process that answered ended; try again."
 NO_PROCESS = "The server could not start a process to answer this. Try again in a moment."
-_REPLAY = re.compile(r"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|/api/v1/turns/[^/]+/replay|/compare/?")
+_REPLAY = re.compile(
+    r"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|/backtests/limits/map/?|/compare/?"
+    r"|/api/v1/turns/[^/]+/replay"
+)
 _VERIFY = re.compile(r"/replay/verify/?$")
 _RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand for any letter
 _RUN = (

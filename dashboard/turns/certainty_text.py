@@ -47,7 +47,7 @@ UNDECIDED: Mapping[str, str] = {
 #: What is assumed, with a range for `{}`.
 ASSUMED: Mapping[Assumed, str] = {
     Assumed.REPEATS: "A continuation repeats {} tokens at the seam",
-    Assumed.REASONING: "A call that was never made spends {} tokens on reasoning",
+    Assumed.REASONING: "Reasoning takes {} tokens of a call’s max_tokens",
     Assumed.POSITION: "Cuts fall at characters {} of the text",
     Assumed.USAGE: "A call without exact usage spent {} output tokens",
     Assumed.WORDING: "What is said after a hint takes {} tokens",
@@ -68,7 +68,7 @@ ASSUMED_NOTHING: Mapping[Assumed, str] = {
 #: What one end of an assumed range says: for nothing of it, and for `{}`.
 ENDS: Mapping[Assumed, tuple[str, str]] = {
     Assumed.REPEATS: ("nothing is repeated", "{} tokens are repeated at each seam"),
-    Assumed.REASONING: ("no new call reasons", "each new call spends {} tokens on reasoning"),
+    Assumed.REASONING: ("reasoning takes none of max_tokens", "reasoning takes {} tokens of each call’s max_tokens"),
     Assumed.USAGE: ("a call without exact usage spent nothing", "a call without exact usage spent {} tokens"),
     Assumed.WORDING: ("the text takes no tokens", "the text after a hint takes {} tokens"),
     Assumed.FAILURES: ("no call fails", "{} calls fail"),

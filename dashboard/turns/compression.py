@@ -40,7 +40,8 @@ def packed_after(other: bytes, content: bytes) -> bytes:
 
 def unpacked_after(other: bytes, stored: bytes) -> bytes:
     """The content again. Raises `ValueError` where the other one is not what it was compressed after."""
-    return _decompressed(stored, zstandard.ZstdCompressionDict(other, dict_type=zstandard.DICT_TYPE_RAWCONTENT))
+    known = zstandard.ZstdCompressionDict(other, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    return _decompressed(stored, zstandard.ZstdDecompressor(dict_data=known))
 
 
 def unpacked(stored: bytes | memoryview) -> bytes:
@@ -50,12 +51,12 @@ def unpacked(stored: bytes | memoryview) -> bytes:
         return rest
     if kind not in (_PACKED, _KNOWN):
         raise ValueError(f"Stored bytes begin with {kind!r}.")
-    return _decompressed(rest, _known() if kind == _KNOWN else None)
+    return _decompressed(rest, _decompressor() if kind == _KNOWN else zstandard.ZstdDecompressor())
 
 
-def _decompressed(stored: bytes, known: zstandard.ZstdCompressionDict | None) -> bytes:
+def _decompressed(stored: bytes, decompressor: zstandard.ZstdDecompressor) -> bytes:
     try:
-        reading = zstandard.ZstdDecompressor(dict_data=known).decompressobj()
+        reading = decompressor.decompressobj()
         content: bytes = reading.decompress(stored)
     except zstandard.ZstdError as error:
         raise ValueError(f"Stored bytes cannot be decompressed: {error}.") from error
@@ -76,4 +77,12 @@ def _compressor() -> zstandard.ZstdCompressor:
     made = getattr(_AT_THREAD, "compressor", None)
     if made is None:
         made = _AT_THREAD.compressor = zstandard.ZstdCompressor(level=_LEVEL, dict_data=_known())
+    return made
+
+
+def _decompressor() -> zstandard.ZstdDecompressor:
+    """One for each thread, too."""
+    made = getattr(_AT_THREAD, "decompressor", None)
+    if made is None:
+        made = _AT_THREAD.decompressor = zstandard.ZstdDecompressor(dict_data=_known())
     return made

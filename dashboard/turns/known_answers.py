@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db.models.expressions import Col
+from pydantic_core import PydanticSerializationError, to_json
 
 from dashboard.turns.fields import ExactJSONField
 
@@ -32,16 +33,21 @@ _text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 def stored(answers: Sequence[Answer]) -> list[Answer | str]:
     """The answers of one judgement as its row holds them."""
-    return [_short(text) or answer for answer, text in zip(answers, map(_text, answers), strict=True)]
+    return [_short(answer) or answer for answer in answers]
 
 
-def _short(text: str) -> str | None:
+def _short(answer: Answer) -> str | None:
+    try:
+        text = to_json(answer)
+    except PydanticSerializationError:  # a lone surrogate, which is in none of the lines
+        return None
     return _known(text) if len(text) < _LONGEST else None
 
 
 @lru_cache(maxsize=256)
-def _known(text: str) -> str | None:
+def _known(told: bytes) -> str | None:
     """The number of a line, and the numbers in it; None where it is none of the lines. Most are asked for again."""
+    text = _text(json.loads(told))
     parts = _NUMBER.split(text.replace("%", "%%"))
     line = _NUMBERED.get("%s".join(parts[::2]))
     return None if line is None else " ".join((str(line), *parts[1::2]))

@@ -27,7 +27,8 @@ class NodeWriter:
     shared: SharedValues = field(default_factory=SharedValues)
     client: Sequence[bytes] = ()  #: the messages of the client's request, until they have nodes,
     frame: bytes | None = None  #: and what stands around them (`request_frames`)
-    rules: Mapping[str, Any] = field(default_factory=dict)  #: by which it runs, until its first step
+    rules: Mapping[str, Any] = field(default_factory=dict)  #: by which it runs, until its first step,
+    rules_text: bytes = b""  #: and the content of their node, if it is known
     of_client: Sequence[UUID] = ()  #: the nodes of those messages
     setup: Any = None  #: of its first step, as the turn's row holds it
     ruled: Mapping[str, Any] = field(default_factory=dict)  #: those rules as its row holds them
@@ -42,7 +43,7 @@ class NodeWriter:
         request, new = ("", []) if call is None else self._request(call)
         self._grow(new, [exact_text(message) for message in told["messages"]] if began else ())
         if self.rules:
-            self.ruled, self.rules = self.shared.rules(self.project_id, self.rules, self.made), {}
+            self.ruled, self.rules = self.shared.rules(self.project_id, self.rules, self.made, self.rules_text), {}
         if self.frame is not None:
             self._frame(self.frame)
         if began and told["messages"]:

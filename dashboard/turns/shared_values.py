@@ -69,13 +69,18 @@ class SharedValues:
             self.head = self.ids[content] = node_id = node.id
         return [str(node_id), {name: None if texts.get(name) else held for name, held in value.items()}]
 
-    def rules(self, project_id: UUID, rules: Json, made: list[NewNode]) -> Json:
-        """The columns of `ASKED` as a row holds them; one node has them all."""
+    def rules(self, project_id: UUID, rules: Json, made: list[NewNode], text: bytes = b"") -> Json:
+        """The columns of `ASKED` as a row holds them; one node has them all. `text`: their `rules_text`, if known."""
         held = {name: value for name, value in rules.items() if value is not None}
-        (node,) = grown(project_id, self.head, {NodeForm.VALUE: [_in_order(exact_text(held))]})
+        (node,) = grown(project_id, self.head, {NodeForm.VALUE: [text or rules_text(rules)]})
         made.append(node)
         self.head = node.id
         return {**rules, **{name: [str(node.id), ASKED[name](value)] for name, value in held.items()}}
+
+
+def rules_text(rules: Json) -> bytes:
+    """The content of the node that has these rules."""
+    return _in_order(exact_text({name: value for name, value in rules.items() if value is not None}))
 
 
 def _large_text(value: Any) -> bytes:

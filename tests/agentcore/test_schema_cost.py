@@ -1,5 +1,7 @@
 """A schema that would be judged for hours is refused in milliseconds, whatever makes it long."""
 
+import time
+
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -71,6 +73,7 @@ OWN_BASE = {"$defs": {"x": {**doubled(40, {}), "$id": "https://example.org/x"}},
         ({"allOf": [{"$ref": META}] * 2000}, {"properties": NAMES}),
         ({"allOf": [{"$ref": META}], "$dynamicAnchor": "meta"}, {}),
         ({"allOf": [{"items": {"type": "integer"}} for _ in range(200)]}, [1] * 20_000),
+        (doubled(17, {"multipleOf": 1e-300}), 1e300),
         ({"$ref": "#"}, 1),
         ({"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}, 1),
     ],
@@ -78,6 +81,20 @@ OWN_BASE = {"$defs": {"x": {**doubled(40, {}), "$id": "https://example.org/x"}},
 def test_a_schema_of_too_many_steps_is_refused_before_it_is_judged(schema, value):
     with pytest.raises(TooMuchWork):
         violations(schema, value)
+
+
+def test_a_value_that_is_nested_too_deeply_to_be_counted_is_refused_like_any_that_is_too_large():
+    with pytest.raises(TooMuchWork, match="nested"):
+        steps({"uniqueItems": True}, [nested(20_000)])
+
+
+def test_names_are_not_looked_up_one_by_one_where_they_are_too_many_for_the_patterns():
+    """Counting them took longer than judging: 12 s."""
+    schema = {"patternProperties": {f"^p{n}.*x$": {} for n in range(900)}, "additionalProperties": False}
+    begun = time.process_time()
+    with pytest.raises(TooMuchWork):
+        steps(schema, {f"k{n}": 1 for n in range(20_000)})
+    assert time.process_time() - begun < 2
 
 
 @together
@@ -95,6 +112,7 @@ def test_a_schema_of_too_many_steps_is_refused_before_it_is_judged(schema, value
         ({"items": {"pattern": "^[0-9a-f]{8}-[0-9a-f]{4}$"}}, ["0123abcd-0000"] * 1000, 0),
         ({"items": {"pattern": "^(?!x)[a-z]+$"}}, ["abc"] * 1000, 0),
         ({"$ref": META}, {"type": "object"}, 0),
+        ({"items": {"multipleOf": 0.01}}, [5.25] * 10_000, 0),
         ({"$id": "https://example.org/tree", "items": {"$ref": "tree"}}, [[[]]], 0),
     ],
 )

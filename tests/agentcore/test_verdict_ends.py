@@ -4,6 +4,7 @@ import pytest
 
 from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType
+from agentcore.events import APPROVAL_TIME_LIMIT, Approvals
 from agentcore.machine.advance import advance
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
@@ -205,7 +206,23 @@ ENDS = [
     (
         play(called(call()), tools_returned(tool_failed())),
         "partial error forbidden",
-        "Stopped by the error policy: tool error, 1 failure, with max_retries at 0 (calculator: division by zero).",
+        "Stopped by the error policy: tool error, 1 failure, with on_tool_error set to stop (calculator: division by "
+        "zero). With on_tool_error set to ignore the model would have been told of the error. The recording ends here. "
+        "Re-run live to find out.",
+    ),
+    (
+        play(called(call()), tools_returned(tool_failed()), error_policy=ErrorPolicy.retry_tool_errors(1)),
+        "partial retry_limit forbidden",
+        "Stopped by the error policy: tool error, 1 failure, with max_retries at 1 (calculator: division by zero). "
+        "With a larger max_retries the model would have been told of the error. The recording ends here. "
+        "Re-run live to find out.",
+    ),
+    (
+        play(called(call()), cancelled(by=APPROVAL_TIME_LIMIT), approvals=Approvals(("calculator",), 30)),
+        "cancelled user_requested cancelled",
+        "This turn was cancelled by the approval's time limit. 5 of 240 completion tokens used. Nobody approved of "
+        "its tool calls within 30 seconds: the agent's time to approve. The recording ends here. Re-run live to find "
+        "out.",
     ),
     (play(error()), "failed error provider_error", "Failed on the first call: It broke."),
     (

@@ -276,7 +276,7 @@ def test_when_the_time_of_an_approval_is_over_the_worker_acts_and_says_for_whom(
     approvals = {"tools": ["calculator"], "seconds": 1, "otherwise": "run"}
     ask(page, agent(page, "sim-tools", max_tokens=400, tools=["calculator"], approvals=approvals), "Count this.")
     page.goto(ended(page))
-    expect(page.locator("#answer .act")).to_contain_text("time limit of the approval: release")
+    expect(page.locator("#answer .act")).to_contain_text("the approval's time limit: release")
     expect(page.locator("#answer .result pre")).to_have_text(["42", "1024"])
 
 

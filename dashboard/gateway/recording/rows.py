@@ -124,8 +124,10 @@ def add_part(rows: TableRows, turn_id: UUID, part: TurnUpdate, kept: StoredTurn)
         asked = split(part.new.body)
         client = asked.messages
         frame = asked.frame if part.new.body else None  # a turn that was ingested is no client's request
-        rules = {"policy": part.new.ruling.stored, "policy_sources": part.new.ruling.sources}
-        kept.telling = NodeWriter(part.new.project_id, client=client, frame=frame, rules=rules)
+        ruling = part.new.ruling
+        kept.telling = NodeWriter(
+            part.new.project_id, client=client, frame=frame, rules=ruling.rules, rules_text=ruling.text
+        )
     records = [_add_step(rows, entry, kept, calls) for entry in part.entries]
     _add_records(rows, records, calls)
     if part.new is not None and records:

@@ -26,7 +26,7 @@ from dashboard.gateway.serving.response_writer import JSON, Headers, ResponseWri
 from dashboard.gateway.serving.stream_translator import StreamTranslator, WholeAnswerSink
 from dashboard.gateway.serving.turn_setup import PreparedCall
 from dashboard.gateway.wire import finish_reasons
-from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn, ItemStream, comment, total_of
+from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn, comment, items_of, total_of
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.finish_reasons import FinishedAnswer
 from dashboard.metrics.calls import count_call
@@ -67,7 +67,7 @@ class GatewayCall:
 
     def _translating(self) -> StreamTranslator:
         stream = self.begun.door.stream(self._named, self.begun.asked)
-        self.outgoing.stream = stream if isinstance(stream, ItemStream) else None
+        self.outgoing.stream = items_of(stream)
         return StreamTranslator(self.begun, stream, self.outgoing)
 
     @property

@@ -14,7 +14,7 @@ from agentcore.machine.states import State
 from agentcore.messages import Delta
 from dashboard.gateway.serving.response_writer import ResponseWriter
 from dashboard.gateway.serving.turn_setup import PreparedCall
-from dashboard.gateway.wire.answer_values import EndedTurn, ItemStream, Stream
+from dashboard.gateway.wire.answer_values import EndedTurn, Stream, items_of
 from dashboard.gateway.wire.overlap_buffer import OverlapBuffer
 from dashboard.live.response_reader import ResponseReader
 
@@ -38,7 +38,7 @@ class StreamTranslator:
     def __init__(self, begun: PreparedCall, stream: Stream, outgoing: ResponseWriter) -> None:
         self._policy = begun.ruling.policy
         self._stream = stream
-        self._items = stream if isinstance(stream, ItemStream) else None
+        self._items = items_of(stream)
         self._outgoing = outgoing
         # A structured answer is told once it is valid; a criterion may want another one in its place.
         self._at_end = bool(self._policy.criteria) or (

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from functools import cache
+from typing import Any, Protocol, cast, runtime_checkable
 
 from agentcore.messages import ChatResponse, TokenUsage
 from dashboard.gateway.wire.faults import Fault
@@ -60,6 +61,17 @@ class ItemStream(Stream, Protocol):
 
     def fails(self, fault: Fault, request_id: str) -> bytes:
         """The last event of a stream that ends with an error."""
+
+
+def items_of(stream: Stream) -> ItemStream | None:
+    """The stream, where its dialect tells an answer as a list of items."""
+    return cast("ItemStream", stream) if _tells_items(type(stream)) else None
+
+
+@cache
+def _tells_items(kind: type[Stream]) -> bool:
+    """Python looks through all methods of a class each time that it is asked, which takes as long as a short answer."""
+    return issubclass(kind, ItemStream)
 
 
 def total_of(usages: Sequence[TokenUsage | None]) -> TokenUsage | None:

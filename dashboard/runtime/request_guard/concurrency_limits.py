@@ -38,7 +38,8 @@ DOWNLOADS = QueueSize(places=3, of_one=1, waiting=64, waiting_of_one=16, seconds
 REPLAYS = QueueSize(places=2, of_one=1, waiting=128, waiting_of_one=32, seconds=30.0)
 KNOWN = QueueSize(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=30.0)
 #: Of websockets. After a restart all pages open theirs again at once; those that find no place try again. Of one user
-#: one, for each thread that computes has every call of the gateway wait for the interpreter.
+#: one, for each thread that computes has every call of the gateway wait for the interpreter; taken for as long again as
+#: the handshake took, so that one user has half a thread at most.
 HANDSHAKES = QueueSize(places=3, of_one=1, waiting=4_096, waiting_of_one=1_024, seconds=30.0)
 A_SECOND, AT_FIRST = 20.0, 200.0  #: requests of one address without credentials; this machine's are not counted
 KEPT = 10_000  #: credentials that worked, and addresses; beyond it the longest unused are forgotten
@@ -95,7 +96,9 @@ class ConcurrencyLimits:
         line = self._line_of(scope["path"]) if user and not shared else self._strangers
         line = self._handshakes if scope["type"] == "websocket" else line
         await line.enter(who)
-        return RequestPlace(self, line, who, credential, scope, until_sent=line is self._downloads)
+        return RequestPlace(
+            self, line, who, credential, scope, until_sent=line is self._downloads, rests=line is self._handshakes
+        )
 
     def _line_of(self, path: str) -> FairQueue:
         if is_replay(path):
@@ -116,7 +119,7 @@ class ConcurrencyLimits:
 
 
 class RequestPlace:
-    """One request's, until its answer begins; `until_sent`: until it is sent."""
+    """One request's, until its answer begins; `until_sent`: until it is sent; `rests`: for as long again."""
 
     def __init__(
         self,
@@ -127,14 +130,16 @@ class RequestPlace:
         scope: Scope,
         *,
         until_sent: bool = False,
+        rests: bool = False,
     ) -> None:
-        self.until_sent = until_sent
+        self.until_sent, self._rests = until_sent, rests
         self._rooms, self._line, self._who, self._credential = rooms, line, who, credential
         self._shared = access_form_of(scope["path"]) is AccessForm.SHARED
         self._looked = access_form_of(scope["path"]) is not AccessForm.OPEN  # there nobody looks at credentials
         self._user: str | None = None
         self._held = True
         self._loop = asyncio.get_running_loop()
+        self._begun = self._loop.time()
         scope[LET_IN] = self._let_in
 
     def answered(self) -> None:
@@ -148,7 +153,10 @@ class RequestPlace:
         """Give it back. May be called twice."""
         if self._held:
             self._held = False
-            self._line.leave(self._who)
+            if self._rests:
+                self._loop.call_later(self._loop.time() - self._begun, self._line.leave, self._who)
+            else:
+                self._line.leave(self._who)
 
     def _let_in(self, user: str) -> None:
         """Called in any thread."""

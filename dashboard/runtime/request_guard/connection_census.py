@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Protocol
 
 from dashboard.runtime.request_guard.frame_budget import FrameBudget
+from dashboard.runtime.request_guard.handshake_pace import HandshakePace
 from dashboard.runtime.request_guard.proxies import Proxies, address_of, customer_of
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 
@@ -38,6 +39,7 @@ class ConnectionCensus:
     def __init__(self, bounds: ResourceLimits) -> None:
         self.bounds = bounds
         self.frames = FrameBudget(share=bounds.frame_share, most=bounds.frame_bytes)
+        self.handshakes = HandshakePace(share=bounds.handshake_share)
         self._members: dict[CountedConnection, None] = {}
         self._of: Counter[str] = Counter()
         self._waiting: dict[CountedConnection, None] = {}  #: the longest first

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Headers = Iterable[tuple[bytes, bytes]]
 Address = IPv4Address | IPv6Address
+LONGEST = 100  #: characters of an address that is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,12 @@ def client_of(peer: str, headers: Headers, proxies: Proxies) -> Client:
 
 def address_of(text: str) -> Address | None:
     """The address in `1.2.3.4`, `1.2.3.4:80`, `::1` or `[::1]:80`; an IPv4 one that is mapped into IPv6 as itself."""
+    return _read(text) if len(text) <= LONGEST else _read.__wrapped__(text)
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Address | None:
+    """Most requests come from a few addresses, which are read once each."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -24,6 +24,7 @@ class ResourceLimits:
     stalled_bytes: int = 8_192
     dropped_bytes: int = 64_000_000  #: read between two looks, of all clients that send on after their answer
     frame_share: float = 0.05  #: of the event loop's time, for reading what all websockets send
+    handshake_share: float = 0.15  #: of the event loop's time, for answering the handshakes of websockets
     frame_bytes: int = 64_000_000  #: of what all websockets have sent that is not whole, or waits to be looked at
     sweep_seconds: float = 1.0  #: between two looks at those that wait
     proxies: Proxies = NOBODY  #: whose connections are not counted by address

@@ -27,6 +27,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         self.elsewhere = 0
         self._reader = Reader(self._census.bounds)
         self._budget = self._census.frames
+        self._asked = False  #: its handshake is here
         self._frames = Frames()  #: not yet parsed
         self._kept = 0  #: bytes that were parsed and have not been taken by the application
         self._took = 0.0  #: seconds, since the last rest
@@ -46,13 +47,14 @@ class GuardedSocket(WebSocketsSansIOProtocol):
 
     def data_received(self, data: bytes) -> None:
         """The first data is the whole handshake; what follows is frames."""
-        if self.handshake_initiated:
+        if self._asked:
             begun = time.perf_counter()
             self._frames.add(data)
             self._spend(time.perf_counter() - begun + RECEIVED_SECONDS * len(data))
             self._read_on()
         else:
-            self._shake_hands(data)
+            self._asked = True
+            self._census.handshakes.answer(self.address or "", lambda: self._shake_hands(data))
 
     async def send(self, message: Any) -> None:
         """ASGI. Once the socket is accepted its frames are read."""
@@ -79,6 +81,8 @@ class GuardedSocket(WebSocketsSansIOProtocol):
 
     def _shake_hands(self, data: bytes) -> None:
         """A handshake that the library refuses it would leave without an answer."""
+        if self.transport.is_closing():
+            return
         try:
             super().data_received(data)
         except ValueError:  # an address that is not ASCII

@@ -1,11 +1,16 @@
 """How a reason looks: every word of why something stopped, and where a turn stands, has a hue, a shape and a label.
 
-Used by `_reason.html`. The shapes are symbols of `static/img/shapes.svg`, the hues tokens of `static/css/tokens.css`.
+`{% reason turn.status badge=True %}` draws it. The shapes are symbols of `static/img/shapes.svg`, the hues tokens of
+`static/css/tokens.css`.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from django import template
+from django.templatetags.static import static
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 
 register = template.Library()
 
@@ -103,3 +108,27 @@ def reason_label(word: object) -> str:
     """A word in English; a word that is not ours stays as it is."""
     look = look_of(word)
     return str(word) if look is UNKNOWN and word else look.label
+
+
+@register.simple_tag
+def reason(word: object, *, text: str | None = None, badge: bool = False) -> SafeString:
+    """A reason as word, colour and shape. `text`: another wording; `badge`: on a ground of its hue."""
+    shown = text or ("unknown" if word is None else str(word))
+    return _drawn(str(word), str(conditional_escape(shown)), bool(badge))
+
+
+@lru_cache(maxsize=1_000)  # a list draws the same few words for each of its rows
+def _drawn(word: str, shown: str, badge: bool) -> SafeString:
+    """`shown`: as HTML, so that a text which is markup and one which only looks like it are kept apart."""
+    look = look_of(word)
+    return format_html(
+        '<span class="word w-{}{}" data-reason="{}" title="{}">'
+        '<svg aria-hidden="true"><use href="{}#{}"/></svg>{}</span>',
+        look.hue,
+        " badge" if badge else "",
+        word,
+        reason_label(word),
+        static("img/shapes.svg"),
+        look.shape,
+        mark_safe(shown),  # noqa: S308 - escaped by its caller
+    )

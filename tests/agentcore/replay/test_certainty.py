@@ -37,7 +37,9 @@ from tests.agentcore.playbook import (
     started,
     tools_returned,
     truncated,
+    unknown,
     woke_up,
+    worded,
 )
 from tests.agentcore.replay.examining import begun, run
 from tests.agentcore.replay.fixed_text_model import Says, play, text_of
@@ -228,6 +230,18 @@ def test_recorded_reasoning_counts_towards_a_smaller_cap():
     assert asked(story, max_tokens=382).certainty is Certainty.CERTAIN
 
 
+@pytest.mark.parametrize(("none", "certainty"), [(True, "estimated"), (None, "undecidable")])
+def test_no_reasoning_is_hidden_among_tokens_of_which_the_provider_says_that_none_were_reasoning(none, certainty):
+    """Of a long text a small cap was said to be eaten, perhaps, by reasoning, which the provider had ruled out."""
+    book = Playbook(max_tokens=1000, extra={"prefill": True}) >> started()
+    told = responded(
+        ChatResponse(ESSAY, usage=TokenUsage(10, 300, no_reasoning=none), stop_reason=NormalizedStopReason.END_TURN)
+    )
+    imagined = asked(book >> told, max_tokens=20)
+    assert imagined.certainty == certainty
+    assert (Assumed.REASONING in names(imagined)) is not bool(none)
+
+
 def test_a_failure_belongs_to_the_occurrence_it_struck():
     """`sim-flaky` under `retry_all`: another cap and `stop_on_any_error` were said to complete."""
     story = Playbook(error_policy=ErrorPolicy.retry_all()) >> started() >> error() >> woke_up() >> ended("fine")
@@ -246,6 +260,17 @@ def test_a_failure_that_may_strike_another_call_is_an_assumption():
     story = story >> tools_returned() >> error() >> woke_up() >> ended("done.")
     imagined = asked(story, max_tokens=400)
     assert Assumed.FAILURES in names(imagined)
+
+
+@pytest.mark.parametrize(
+    ("cap", "kinds"), [(64, ["ModelResponded"]), (65, ["Interrupted"]), (66, ["Interrupted"])], ids=str
+)
+def test_a_cap_of_just_the_tokens_before_a_failure_may_cut_the_answer_or_come_to_the_failure(cap, kinds):
+    """The cut was certain: really the provider said “error” with its last token, as in the recording."""
+    story = Playbook(max_tokens=60, extra={"prefill": True}) >> started() >> truncated(worded("so", 60), tokens=60)
+    imagined = asked(story >> unknown("error", worded("on", 5)), max_tokens=cap)
+    assert imagined.certainty is Certainty.UNDECIDABLE
+    assert [type(record.event).__name__ for record in imagined.records][1:2] == kinds
 
 
 def test_a_tools_result_belongs_to_the_occurrence_of_its_call():

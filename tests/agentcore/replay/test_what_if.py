@@ -21,7 +21,7 @@ from agentcore import (
 )
 from agentcore.commands import Finish
 from agentcore.events import Approvals, Breakpoint, OperatorAction, ToolResult
-from agentcore.replay import Provenance, first_divergence
+from agentcore.replay import Provenance, Why, first_divergence
 from agentcore.values import replace as slot_copy
 from tests.agentcore.machine.stories import STORIES
 from tests.agentcore.playbook import (
@@ -234,6 +234,18 @@ def test_a_call_given_up_at_the_recorded_time_limit_is_undecidable_under_a_longe
     assert imagined.undecidable
     assert imagined.final.output_text == "half"
     assert not under(story, max_seconds=1.0, max_continuations=9).undecidable
+
+
+@pytest.mark.parametrize("changed", [{}, {"max_tokens": 400}], ids=["alone", "with another cap"])
+def test_tools_ended_at_the_recorded_time_limit_are_undecidable_under_a_longer_one(changed):
+    """The error result was taken for what the tool comes to with more time, and the turn for `recorded`."""
+    late = tools_returned(ToolResult("a", "calculator", "calculator took longer than 1 s.", ErrorType.TIMEOUT))
+    story = Playbook(max_seconds=2.0, error_policy=ErrorPolicy.retry_all()) >> started() >> called(call())
+    story = story >> late
+    assert story.end is not None
+    imagined = under(story, max_seconds=9.0, **changed)
+    assert (imagined.certainty, imagined.why) == (Certainty.UNDECIDABLE, Why.TOOL_SECONDS)
+    assert not what_if(story.recording, story.policy).undecidable
 
 
 def test_a_time_limit_that_was_not_reached_changes_nothing():

@@ -86,7 +86,7 @@ def test_a_connection_says_how_its_answers_are_continued_and_may_be_told_by_hand
     connection.refresh_from_db()
     assert connection.continuing == {"prefix": True, "prefill_echo": True}
     exactly = page(admin_client, address)
-    assert "Exactly, by a last assistant message sent prefix: true" in exactly
+    assert "Method: prefix: true on the message (DeepSeek, Mistral)." in exactly
     assert "what-if numbers about max_tokens are exact" in exactly
     refused = page(admin_client, address, {**said, "provider": "anthropic"})
     assert "anthropic has no field prefix" in refused

@@ -5,9 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from agentcore.events import Otherwise
+from agentcore.events import APPROVAL_TIME_LIMIT, Otherwise
 from agentcore.replay import verify
-from dashboard.live.approval_expiry import TIME_LIMIT
 from dashboard.live.models import Signal
 from dashboard.live.services import approvals_expire, turn_control, turn_start
 from dashboard.turns.history import position_of, recording_of
@@ -54,7 +53,7 @@ def test_what_is_refused_never_runs_and_the_model_reads_who_refused(agent_of: Ag
 
 
 ENDS = {
-    Otherwise.REFUSE: ["This call was not approved: refused by time limit of the approval."] * 2,
+    Otherwise.REFUSE: ["This call was not approved: refused by the approval's time limit."] * 2,
     Otherwise.RUN: ["42", "1024"],
     Otherwise.CANCEL: [],
 }
@@ -70,7 +69,7 @@ def test_when_the_time_is_over_what_was_said_happens(agent_of: AgentOf, otherwis
     drive(turn)
     assert told(turn) == ENDS[otherwise]
     assert (turn.status == "cancelled") is (otherwise is Otherwise.CANCEL)
-    assert Signal.objects.get(turn_id=turn.id).by == TIME_LIMIT
+    assert Signal.objects.get(turn_id=turn.id).by == APPROVAL_TIME_LIMIT
     assert verify(recording_of(turn)).verified
 
 

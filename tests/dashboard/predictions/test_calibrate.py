@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from agentcore.sufficient_max_tokens import enough_for_one_call
 from dashboard.agents.models import Connection
 from dashboard.agents.services import connection_update
 from dashboard.inbox.models import Notice
@@ -19,6 +20,7 @@ from dashboard.predictions.management.commands import calibrate as command
 from dashboard.predictions.models import Calibration, Prediction
 from dashboard.predictions.trials import Values, left_out_for, plan_of
 from dashboard.predictions.usage_bounds import usage_bound
+from dashboard.turns.history import snapshot_at
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 
@@ -62,6 +64,7 @@ def test_it_says_what_it_may_cost_runs_each_turn_and_tells_what_came_true(cut: T
         line.split() == ["certainty", "predictions", "came", "true", "failed", "not", "compared", "share"]
         for line in said
     )
+    assert said[-1] == "A share is shown once there are 20 comparisons."
     assert Prediction.objects.filter(kind="calibration", came_true=True).count() == 2
     assert {child.parent_id for child in Turn.objects.exclude(id=cut.id)} == {cut.id}
     assert Calibration.objects.get().finished_at is not None
@@ -84,6 +87,16 @@ def test_values_are_chosen_on_both_sides_of_where_the_answer_changes(cut: Turn):
     assert cut.max_tokens not in tokens
     assert any(one + 1 == other for one, other in pairwise(tokens)), tokens
     assert cut.continuations - 1 in rounds
+
+
+def test_the_number_that_a_verdict_names_and_the_one_below_it_are_tried(play: Play, connection: Connection):
+    connection_update(connection=connection, changes={"prefill": True})
+    turn = play("sim-prefill", overrides={"max_tokens": 150})
+    named = enough_for_one_call(snapshot_at(turn, turn.last_seq))
+    assert named
+    trials = {trial.overrides.get("max_tokens"): trial.certainty for trial in plan_of([turn], Values(), most=1).trials}
+    assert trials[named] == "certain"
+    assert named - 1 in trials
 
 
 def test_a_turn_is_not_begun_that_could_exceed_the_budget(cut: Turn):

@@ -260,6 +260,8 @@ def test_only_what_changes_nothing_is_stopped(path: str, method: str, body: byte
         ("/turns/x/limit/", True),
         ("/turns/x/limit/find", True),
         ("/compare/", True),
+        ("/backtests/limits/map", True),
+        ("/backtests/limits/", False),
         ("/api/v1/turns/x/replay", True),
         ("/turns/x/", False),
         ("/turns/x/limit/use/", False),

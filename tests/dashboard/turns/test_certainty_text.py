@@ -30,6 +30,14 @@ def test_every_assumption_and_each_of_its_ends_can_be_said(name, high):
         assert "{}" not in words
 
 
+def test_reasoning_that_may_not_count_is_not_told_as_reasoning_that_may_not_happen():
+    """One range for both: what calls that were never made would think, and whether thoughts count at all."""
+    uncounted = Assumption(Assumed.REASONING, 0, 300, "whether it counts towards max_tokens is not recorded")
+    assert assumption_in_words(uncounted).startswith("Reasoning takes 0–300 tokens of a call’s max_tokens (whether it")
+    assert if_low([uncounted]) == "If reasoning takes none of max_tokens"
+    assert if_high([uncounted]) == "If reasoning takes 300 tokens of each call’s max_tokens"
+
+
 def test_an_assumption_that_often_fails_is_told_with_the_share_of_estimates_that_came_true():
     often, seldom = (Assumption(Assumed.TRUNCATION, 0, 0, source) for source in (CUT_AS_TOLD, "stored calls"))
     assert assumption_and_share(often) == (

@@ -337,7 +337,19 @@ async def test_handshakes_of_websockets_wait_for_each_other_and_for_nobody_else(
     handshake[LET_IN]("user 1")
     place.answered()
     assert await one.enter(scope_of(token="x")) is not None
-    assert await one.enter({**scope_of(THERE, token="y"), "type": "websocket"}) is not None
+
+
+async def test_a_handshake_keeps_its_place_for_as_long_again_as_it_took():
+    one = ConcurrencyLimits(handshakes=replace(NARROW, seconds=20))
+    handshake = {**scope_of(token="x"), "type": "websocket"}
+    place = await one.enter(handshake)
+    assert place is not None
+    await asyncio.sleep(0.1)
+    begun = asyncio.get_running_loop().time()
+    place.answered()
+    place.leave()
+    assert await one.enter(handshake) is not None
+    assert asyncio.get_running_loop().time() - begun >= 0.1
 
 
 @pytest.mark.parametrize(("waiting", "status"), [(0, 503), (8, 429)])

@@ -56,6 +56,28 @@ def test_a_watcher_that_reads_nothing_is_dropped(quick: Server):
         until(lambda: len(quick.census) == 0, 20)
 
 
+def test_a_call_is_answered_before_the_handshakes_that_came_first():
+    """All come in one turn of the loop: that is what held up the gateway's callers."""
+    ask = HANDSHAKE % (b"/", b"")
+    with served(replace(QUICK, stalled_seconds=60, handshake_share=0.000_1)) as server, server.dial(ask) as first:
+        assert first.recv(4096)[9:12] == b"101"
+        with server.dial(ask) as second:
+            assert b"none" in server.told(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            second.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                second.recv(1)
+
+
+def test_who_hangs_up_before_the_handshake_is_answered_is_forgotten():
+    ask = HANDSHAKE % (b"/", b"")
+    with served(replace(QUICK, handshake_share=0.01)) as server:
+        for _ in range(5):
+            server.dial(ask).close()
+        until(lambda: len(server.census) == 0, 20)
+        with server.dial(ask) as client:
+            assert client.recv(4096)[9:12] == b"101"
+
+
 def framed(head: int, said: bytes = b"") -> bytes:
     return bytes([head, 0x80 | len(said)]) + bytes(4) + said
 

@@ -2,10 +2,10 @@ import re
 from pathlib import Path
 
 import pytest
-from django.template.loader import render_to_string
+from django.utils.safestring import mark_safe
 
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
-from dashboard.turns.templatetags.reasons import LOOKS, look_of, reason_label
+from dashboard.turns.templatetags.reasons import LOOKS, look_of, reason, reason_label
 
 STATIC = Path(__file__).parents[4] / "static"
 
@@ -33,14 +33,19 @@ def test_a_word_of_a_providers_own_stays_as_it_is_and_looks_unknown():
 
 
 def test_a_reason_is_drawn_as_word_shape_and_colour():
-    html = render_to_string("_reason.html", {"reason": NormalizedStopReason.MAX_TOKENS})
+    html = reason(NormalizedStopReason.MAX_TOKENS)
     assert 'class="word w-cut"' in html
     assert "shapes.svg#torn" in html
     assert ">max_tokens<" in html
 
 
-@pytest.mark.parametrize("context", [{"reason": "<script>"}, {"reason": "error", "text": "<script>"}, {"reason": None}])
-def test_a_reason_is_never_markup_and_never_empty(context: dict[str, str | None]):
-    html = render_to_string("_reason.html", context)
+@pytest.mark.parametrize("given", [{"word": "<script>"}, {"word": "error", "text": "<script>"}, {"word": None}])
+def test_a_reason_is_never_markup_and_never_empty(given: dict[str, str | None]):
+    html = reason(**given)
     assert "<script>" not in html
-    assert "></span>" not in html.replace("\n", "")
+    assert "></span>" not in html
+
+
+def test_a_text_that_is_markup_makes_no_other_text_markup():
+    assert "<b>" in reason("error", text=mark_safe("<b>"))
+    assert "<b>" not in reason("error", text="<b>")
