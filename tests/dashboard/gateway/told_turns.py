@@ -36,8 +36,8 @@ TOLD = CallerResult(
 )
 
 
-def ruling() -> ResolvedPolicy:
-    policy = Policy(max_tokens=40)
+def ruling(max_tokens: int = 40) -> ResolvedPolicy:
+    policy = Policy(max_tokens=max_tokens)
     return ResolvedPolicy(policy, serial.to_json(policy), sources=None, version_id=None, keep_raw_days=30)
 
 
