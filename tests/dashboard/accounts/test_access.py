@@ -93,6 +93,7 @@ def test_a_page_answers_a_strangers_odd_method_with_401_and_the_form(stranger: C
     assert b"<form" in response.content
 
 
+@together
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("path", SHARED)
 def test_a_share_link_that_opens_nothing_tells_everyone_the_same(

@@ -14,6 +14,7 @@ from tests.dashboard.api.conftest import Program
 from tests.dashboard.api.test_turns import RECORD, TURN
 from tests.dashboard.backtests.two_policies import play_layered
 from tests.dashboard.driving import Play, drive
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -105,6 +106,7 @@ def test_a_rerun_may_fork_at_a_record(api: Program, turn: Turn):
     assert api.get(f"/turns/{made['id']}").json()["forked_at"] == 2
 
 
+@together
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [

@@ -19,6 +19,7 @@ from dashboard.backtests.templatetags.backtests import plus
 from tests.dashboard.backtests.test_process_pool import jobs
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -99,6 +100,7 @@ def test_it_begins_from_what_a_policy_says_with_the_numbers_given_in_place_of_it
     assert (made.stands_for.name, made.max_tokens) == ("brief", 70)
 
 
+@together
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -11,6 +11,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import page
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,6 +75,7 @@ def test_a_turn_is_named_by_its_id_or_any_address_of_it(browser: Client, cut: Tu
         assert "Two turns compared" in response.content.decode()
 
 
+@together
 @pytest.mark.parametrize("text", [SCRIPT, "0", "x" * 10_000, "\x00", "-" * 36])
 def test_what_names_no_turn_is_said_beside_the_field(browser: Client, cut: Turn, text: str):
     response = browser.get("/compare", {"left": str(cut.id), "right": text})

@@ -26,6 +26,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.history import position_of, recording_of
 from dashboard.turns.models import Attempt, Record, Turn
 from tests.dashboard.driving import AgentOf, drive
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -168,6 +169,7 @@ def test_a_turn_runs_to_a_state(held: Turn):
     assert (held.status, position_of(held).snapshot.held_state) == ("held", "abort_partial")
 
 
+@together
 @pytest.mark.parametrize(
     ("asked", "words"),
     [

@@ -20,6 +20,7 @@ from dashboard.policies import urls
 from dashboard.policies.models import Shadow
 from dashboard.policies.policy_file import policies_export, policies_import
 from tests.dashboard.pages import page
+from tests.together import together
 
 pytestmark = pytest.mark.django_db
 
@@ -241,6 +242,7 @@ def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: 
     assert active.limits == {"max_continuations": 7}
 
 
+@together
 @pytest.mark.parametrize(
     ("body", "words"),
     [

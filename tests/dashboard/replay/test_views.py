@@ -12,6 +12,7 @@ from dashboard.turns.models import Record, Turn
 from dashboard.turns.record_compression import PACKED
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, page
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -86,6 +87,7 @@ def test_htmx_gets_the_imagined_column_alone(browser: Client, cut: Turn):
     assert "<html" not in html
 
 
+@together
 @pytest.mark.parametrize(
     ("query", "words"),
     [

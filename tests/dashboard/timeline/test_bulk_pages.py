@@ -8,6 +8,7 @@ from dashboard.live.services import turn_start
 from dashboard.timeline.models import BulkAction
 from dashboard.turns.models import Record, Turn
 from tests.dashboard.driving import AgentOf, drive
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,6 +60,7 @@ def test_all_that_match_are_those_that_did_when_it_was_asked(browser: Client, tu
     assert Turn.objects.get(pk=later.pk).tags == []
 
 
+@together
 @pytest.mark.parametrize(
     ("given", "words"),
     [

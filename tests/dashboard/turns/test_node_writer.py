@@ -11,7 +11,6 @@ from django.db import connection, transaction
 from agentcore import serial, verify
 from agentcore.events import Started
 from agentcore.messages import Message, Role, ToolSpec
-from agentcore.policy import Policy
 from agentcore.values import replace
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.recorder import Recorder
@@ -23,7 +22,7 @@ from dashboard.turns.models import Attempt, Node, Record, Turn
 from dashboard.turns.node_writer import NodeWriter
 from dashboard.turns.recorder import record_step
 from dashboard.turns.shared_values import LARGE, SharedValues, exact_text, whole
-from tests.dashboard.gateway.told_turns import AT, ODD, Story, cut, ended, tell
+from tests.dashboard.gateway.told_turns import AT, ODD, Story, cut, ended, ruling, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -138,7 +137,7 @@ def test_turns_of_one_policy_share_it_and_who_said_what_in_it(write):
     first, second, other = agent("One."), agent("One.", "Two."), agent("One.")
     for story in (first, second):
         story.ruling = replace(story.ruling, sources=SOURCES)
-    other.ruling = replace(other.ruling, policy=Policy(max_tokens=41))
+    other.ruling = ruling(max_tokens=41)
     write(first, second, other)
     assert stored_rules(first.id) == stored_rules(second.id) != stored_rules(other.id)
     assert sum(len(text or "") for text in stored_rules(first.id)) < 300, "references, and what statements ask for"

@@ -12,6 +12,7 @@ import pytest
 from dashboard.runtime.request_guard.protocol import GuardedProtocol
 from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, HEAD_FIELDS, PIPELINED
 from tests.dashboard.website import until
+from tests.together import together
 
 from .conftest import LARGE, PATIENCE, QUICK, Server, begun, left, rest, served
 
@@ -332,6 +333,7 @@ def test_garbage_during_an_answer_ends_the_connection_and_is_not_answered_into_i
         assert rest(client).count(b"HTTP/1.1") <= 1
 
 
+@together
 @pytest.mark.parametrize("target", [b"*", b"http://", b"\xff", b"//[", b"/%", b"/%ff", b"/%00", b"?", b"a:b"])
 @pytest.mark.parametrize("method", [b"GET", b"OPTIONS", b"CONNECT", b"PROPFIND"])
 def test_an_odd_request_line_is_answered_or_refused(quick: Server, method: bytes, target: bytes):
