@@ -20,6 +20,7 @@ from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.recording.recorder_messages import CallerResult, NewTurn
+from dashboard.gateway.routing import ResolvedPolicy
 from dashboard.live.model_call import prepared_call
 from dashboard.turns.evidence import answer_columns
 from dashboard.turns.ids import new_id
@@ -35,18 +36,9 @@ TOLD = CallerResult(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StandIn:
-    """A ruling, as far as it is stored."""
-
-    policy: Policy = field(default_factory=lambda: Policy(max_tokens=40))
-    sources: Any = None
-    version_id: UUID | None = None
-    keep_raw_days: int | None = 30
-
-    @property
-    def stored(self) -> Any:
-        return serial.to_json(self.policy)
+def _ruling() -> ResolvedPolicy:
+    policy = Policy(max_tokens=40)
+    return ResolvedPolicy(policy, serial.to_json(policy), None, None, keep_raw_days=30)  # type: ignore[arg-type]
 
 
 def cut(text: str) -> ChatResponse:
@@ -77,7 +69,7 @@ class Story:
     answers: list[ChatResponse]
     prompt: str = "Say it."
     id: UUID = field(default_factory=new_id)
-    ruling: StandIn = field(default_factory=StandIn)
+    ruling: ResolvedPolicy = field(default_factory=_ruling)
     header: str = ODD
 
     def new_turn(self, project_id: Any = None) -> NewTurn:

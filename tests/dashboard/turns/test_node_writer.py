@@ -138,7 +138,8 @@ def test_turns_of_one_policy_share_it_and_who_said_what_in_it(write):
     first, second, other = agent("One."), agent("One.", "Two."), agent("One.")
     for story in (first, second):
         story.ruling = replace(story.ruling, sources=SOURCES)
-    other.ruling = replace(other.ruling, policy=Policy(max_tokens=41))
+    policy = Policy(max_tokens=41)
+    other.ruling = replace(other.ruling, policy=policy, stored=serial.to_json(policy))
     write(first, second, other)
     assert stored_rules(first.id) == stored_rules(second.id) != stored_rules(other.id)
     assert sum(len(text or "") for text in stored_rules(first.id)) < 300, "references, and what statements ask for"
