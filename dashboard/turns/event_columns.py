@@ -7,7 +7,7 @@ together are the answer's text, so after the record that has it they take next t
 
 import struct
 from collections.abc import Iterator
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, pairwise
 
 _HEAD = struct.Struct("!IIII")  #: bytes before and after the words, events, bytes of all words
 _BETWEEN = b"\n\n"  #: events
@@ -27,17 +27,13 @@ def by_columns(raw: bytes) -> bytes | None:
     around = len(before) + len(after)
     if not around:
         return None
-    lengths, words, others = bytearray(), list[bytes](), list[bytes]()
-    for event in events:
-        size = len(event) - around
-        if 0 <= size <= _MOST and event.startswith(before) and event.endswith(after):
-            lengths.append(size + 1)
-            words.append(event[len(before) : len(before) + size])
-        else:
-            lengths.append(_WHOLE)
-            others.append(event)
-    if len(others) > len(events) // 4:
+    sizes = range(around, around + _MOST + 1)
+    alike = [event.startswith(before) and event.endswith(after) and len(event) in sizes for event in events]
+    if alike.count(False) > len(events) // 4:
         return None
+    lengths = bytes([len(event) - around + 1 if like else _WHOLE for event, like in zip(events, alike, strict=True)])
+    words = [event[len(before) : len(event) - len(after)] for event in compress(events, alike)]
+    others = [event for event, like in zip(events, alike, strict=True) if not like]
     said = b"".join(words)
     head = _HEAD.pack(len(before), len(after), len(events), len(said))
     return b"".join((head, before, after, lengths, said, _BETWEEN.join(others)))

@@ -21,6 +21,7 @@ from dashboard.gateway.routing import AWAY_FAULT, CONTINUE, AnyModel, Route, Rou
 from dashboard.gateway.serving import file_requests
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.file_routes import file_route
+from dashboard.turns.shared_values import rules_text
 
 
 @dataclass
@@ -102,6 +103,8 @@ async def test_a_model_with_a_policy_of_its_own_goes_by_it(connection: Connectio
     limits = [route.rulings[CONTINUE].policy.limits.max_continuations for route in (own, other)]
     assert limits[0] == 7 != limits[1]
     assert (own.model, other.model) == ("own", "other")
+    for ruling in (*own.rulings.values(), *other.rulings.values()):
+        assert ruling.text == rules_text(ruling.rules), "and each has the text of the node that its turns share"
 
 
 async def test_one_that_is_not_known_is_not_waited_for_either(silent: Silent, monkeypatch: pytest.MonkeyPatch):
