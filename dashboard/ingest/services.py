@@ -47,9 +47,10 @@ def ingest(*, project_id: UUID, taken: ParsedBody, by: int | None, sender: UUID 
     if not traces:
         return Outcome(refused=taken.refused)
     span_store.lock(traces)
-    _bound(project_id, sender, taken, sorted(traces))
+    held = span_store.counts(project_id, sender, sorted(traces))
+    _bound(taken, sorted(traces), held)
     now = timezone.now()
-    changed = sorted(span_store.put(project_id, sender, taken, now))
+    changed = span_store.put(project_id, sender, taken, now, traces - held.keys())
     made = {}
     for trace in span_store.get(project_id, sender, changed):
         turns = _turns(trace, sender)
@@ -60,9 +61,8 @@ def ingest(*, project_id: UUID, taken: ParsedBody, by: int | None, sender: UUID 
     return Outcome(written, let_go, taken.refused)
 
 
-def _bound(project_id: UUID, sender: UUID, taken: ParsedBody, traces: Sequence[UUID]) -> None:
-    """Refuse what is beyond the bound of a trace."""
-    held = span_store.counts(project_id, sender, traces)
+def _bound(taken: ParsedBody, traces: Sequence[UUID], held: Mapping[UUID, int]) -> None:
+    """Refuse what is beyond the bound of a trace. `held`: how many pieces are kept of each."""
     if max(held.values(), default=0) + taken.count <= span_store.MOST_OF_TRACE:
         return
     room = Counter({trace.hex: span_store.MOST_OF_TRACE - held.get(trace, 0) for trace in traces})

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,9 @@ from uuid import UUID
 
 from django.db import connection
 from django.utils import timezone
+from pydantic_core import to_json
 
+from dashboard.gateway.recording.complete_turns import execute_raw
 from dashboard.ingest.conventions.observations import Seen
 from dashboard.ingest.conventions.span_reader import is_about_a_model, seen
 from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
@@ -27,9 +29,8 @@ LINES = 32
 LOCK = "SELECT pg_advisory_xact_lock(7316018, line) FROM (SELECT unnest(%s::int[]) AS line ORDER BY 1) lines"
 PUT = """
 INSERT INTO ingest_piece (project_id, sender, trace, span, part, parent, content, at)
-SELECT %(project)s, %(sender)s, given.trace, given.span, given.part, given.parent, given.content, %(at)s
-  FROM unnest(%(trace)s::uuid[], %(span)s::bigint[], %(part)s::bigint[], %(parent)s::bigint[], %(content)s::bytea[])
-       AS given (trace, span, part, parent, content)
+SELECT $1::uuid, $2::uuid, given.trace, given.span, given.part, given.parent, given.content, $3::timestamptz
+  FROM json_to_recordset($4::json) AS given (trace uuid, span bigint, part bigint, parent bigint, content bytea)
 ON CONFLICT (project_id, sender, trace, span, part) DO UPDATE
    SET content = excluded.content, parent = excluded.parent
  WHERE coalesce(excluded.content, '') > coalesce(ingest_piece.content, '')
@@ -74,6 +75,44 @@ class Trace:
     parents: dict[str, str] = field(default_factory=dict)
 
 
+#: Of a piece: its span, its part, its span's parent, and what it holds, as JSON.
+_Kept = tuple[int, int, int | None, bytes | None]
+
+
+@dataclass(slots=True)
+class _Row:
+    """A piece that is to be kept. `content`: `text`, compressed."""
+
+    trace: UUID
+    span: int
+    part: int
+    parent: int | None
+    text: bytes | None
+    content: bytes | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.content = None if self.text is None else packed(self.text)
+
+    def columns(self) -> dict[str, Any]:
+        content = None if self.content is None else f"\\x{self.content.hex()}"
+        return {"trace": self.trace, "span": self.span, "part": self.part, "parent": self.parent, "content": content}
+
+    def kept(self) -> _Kept:
+        return self.span, self.part, self.parent, self.text
+
+
+def _place(row: _Row) -> tuple[int, int]:
+    return row.span, row.part
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Traces that have changed: those that were there before, and what is kept of those that were not."""
+
+    grown: Set[UUID] = frozenset()
+    whole: Mapping[UUID, Sequence[_Row]] = field(default_factory=dict)
+
+
 def lock(traces: Iterable[UUID]) -> None:
     """Hold these traces until the transaction ends."""
     lines = sorted({trace.int % LINES for trace in traces})
@@ -81,16 +120,18 @@ def lock(traces: Iterable[UUID]) -> None:
         cursor.execute(LOCK, [lines])
 
 
-def put(project_id: UUID, sender: UUID, taken: ParsedBody, at: datetime) -> set[UUID]:
-    """Keep what was taken; the traces that have changed by it."""
-    rows = {row[:3]: row for row in sorted(_rows(taken), key=lambda row: row[4] or b"")}
+def put(project_id: UUID, sender: UUID, taken: ParsedBody, at: datetime, new: Collection[UUID] = ()) -> Changed:
+    """Keep what was taken; the traces that have changed by it. `new`: traces of which nothing is kept yet."""
+    rows = {(row.trace, row.span, row.part): row for row in sorted(_rows(taken), key=lambda row: row.content or b"")}
     if not rows:
-        return set()
-    trace, span, part, parent, content = (list(column) for column in zip(*rows.values(), strict=True))
-    columns = {"trace": trace, "span": span, "part": part, "parent": parent, "content": content}
-    with connection.cursor() as cursor:
-        cursor.execute(PUT, {"project": project_id, "sender": sender, "at": at, **columns})
-        return {found for (found,) in cursor.fetchall()}
+        return Changed()
+    written = to_json([row.columns() for row in rows.values()]).decode()
+    found = {trace for (trace,) in execute_raw(PUT, [project_id, sender, at, written])}
+    whole: dict[UUID, list[_Row]] = {}
+    for row in rows.values():
+        if row.trace in new:
+            whole.setdefault(row.trace, []).append(row)
+    return Changed(found.difference(whole), whole)
 
 
 def counts(project_id: UUID, sender: UUID, traces: Sequence[UUID]) -> dict[UUID, int]:
@@ -100,40 +141,48 @@ def counts(project_id: UUID, sender: UUID, traces: Sequence[UUID]) -> dict[UUID,
         return dict(cursor.fetchall())
 
 
-_Row = tuple[UUID, int, int, int | None, bytes | None]
-
-
 def _rows(taken: ParsedBody) -> Iterator[_Row]:
     for span in taken.spans:
-        content = _packed(_told_of(span)) if is_about_a_model(span) else None
-        yield UUID(span.trace), signed(span.id), 0, signed(span.parent) if span.parent else None, content
+        text = _json(_told_of(span)) if is_about_a_model(span) else None
+        yield _Row(UUID(span.trace), signed(span.id), 0, signed(span.parent) if span.parent else None, text)
     for log in taken.logs:
         text = _json({name: getattr(log, name) for name in LogEvent.__slots__})
         digest = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % (_SIGNED - 1) + 1
-        yield UUID(log.trace), signed(log.span), digest, None, packed(text)
+        yield _Row(UUID(log.trace), signed(log.span), digest, None, text)
 
 
-def get(project_id: UUID, sender: UUID, traces: Sequence[UUID]) -> Iterator[Trace]:
-    """All that is kept of these traces, one after another."""
-    with connection.cursor() as cursor:
-        cursor.execute(GET, [project_id, sender, list(traces)])
-        found: dict[UUID, list[Any]] = {}
-        for row in cursor.fetchall():
-            found.setdefault(row[0], []).append(row)
+def get(project_id: UUID, sender: UUID, changed: Changed) -> Iterator[Trace]:
+    """All that is kept of these traces, one after another. What came just now is not read again."""
+    found: dict[UUID, Iterable[_Kept]] = {
+        trace: (row.kept() for row in sorted(rows, key=_place)) for trace, rows in changed.whole.items()
+    }
+    stored: dict[UUID, list[_Kept]] = {}
+    for trace, span, part, parent, content in _stored(project_id, sender, sorted(changed.grown)):
+        text = None if content is None else unpacked(content)
+        stored.setdefault(trace, []).append((span, part, parent, text))
+    found |= stored
     for trace_id in sorted(found):
         yield _trace(trace_id, found.pop(trace_id))
 
 
-def _trace(trace_id: UUID, rows: Iterable[Any]) -> Trace:
+def _stored(project_id: UUID, sender: UUID, traces: Sequence[UUID]) -> Iterable[Any]:
+    if not traces:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(GET, [project_id, sender, list(traces)])
+        return list(cursor.fetchall())
+
+
+def _trace(trace_id: UUID, rows: Iterable[_Kept]) -> Trace:
     trace, spans, logs = Trace(trace_id), list[Span](), dict[str, list[LogEvent]]()
-    for _, span, part, parent, content in rows:
+    for span, part, parent, text in rows:
         if part:
-            log = _log(json.loads(unpacked(content)))
+            log = _log(json.loads(text or b""))
             logs.setdefault(log.span, []).append(log)
             continue
         trace.parents[unsigned(span)] = "" if parent is None else unsigned(parent)
-        if content is not None:
-            spans.append(_span(json.loads(unpacked(content))))
+        if text is not None:
+            spans.append(_span(json.loads(text)))
     told = (seen(span, logs.get(span.id, ())) for span in spans)
     trace.seen = [one for one in told if one is not None]
     return trace
@@ -166,10 +215,6 @@ def _told_of(span: Span) -> dict[str, Any]:
 
 def _log(told: Mapping[str, Any]) -> LogEvent:
     return LogEvent(**told)
-
-
-def _packed(told: Mapping[str, Any]) -> bytes:
-    return packed(_json(told))
 
 
 def _json(told: Mapping[str, Any]) -> bytes:

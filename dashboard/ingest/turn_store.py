@@ -16,7 +16,9 @@ from pydantic_core import to_json
 
 from agentcore import serial
 from dashboard.commenting.models import Comment
-from dashboard.gateway.recording.complete_turns import whole_turns_store
+from dashboard.gateway.recording.complete_turns import execute_raw, whole_turns_store
+from dashboard.gateway.recording.row_text import row_text
+from dashboard.gateway.recording.rows import listed
 from dashboard.ingest.assembly.implied_policy import told as policy_told
 from dashboard.ingest.assembly.trace import TraceTurn
 from dashboard.ingest.models import Ingested
@@ -28,7 +30,14 @@ from dashboard.timeline.node_cleanup import loosen
 from dashboard.timeline.services import HISTORY
 from dashboard.turns.fields import storable_text
 from dashboard.turns.models import Turn
+from dashboard.turns.row_mapping import Columns
 
+DIGESTED = ("spans", "instrumentations", "service", "provider", "loop", "loop_reason", "notes")
+_COLUMNS = ", ".join(str(field.column) for field in Ingested._meta.concrete_fields)
+INSERT = f"""
+INSERT INTO ingest_ingested ({_COLUMNS})
+SELECT {_COLUMNS} FROM json_populate_recordset(null::ingest_ingested, $1::json)
+"""  # noqa: S608 - made of constants
 BY = "the ingest: more of the trace has come"
 RUNS = """
 UPDATE turns_turn SET run_id = given.run, follows = given.follows
@@ -57,9 +66,8 @@ def turns_put(
     """Let these be all the turns of these traces; the ids of those that were written. In the caller's transaction.
 
     `log`: the name of the file that they are read from; empty: they came as spans."""
-    wanted = {one.id: _row(project_id, sender, trace, one, at) for trace, turns in made.items() for one in turns}
-    for row in wanted.values():
-        row.log = storable_text(log)
+    about = {"project_id": project_id, "sender": sender, "log": storable_text(log), "ingested_at": at}
+    wanted = {one.id: about | _row(trace, one) for trace, turns in made.items() for one in turns}
     known = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=list(made))
     before = {turn_id: bytes(digest) for turn_id, digest in known.values_list("turn_id", "digest")}
     changed = [turn_id for turn_id, digest in before.items() if _differs(wanted.get(turn_id), digest)]
@@ -69,7 +77,7 @@ def turns_put(
     new = wanted.keys() - (before.keys() - set(changed)) - there
     fresh = [one for turns in made.values() for one in turns if one.id in new]
     whole_turns_store((one.id, part_of(one, project_id, by)) for one in fresh)
-    Ingested.objects.bulk_create([wanted[one.id] for one in fresh])
+    _insert([wanted[one.id] for one in fresh])
     _link(fresh)
     _give_back(kept, {one.id for one in fresh})
     return [one.id for one in fresh]
@@ -80,38 +88,45 @@ def _there_otherwise(turn_ids: Collection[UUID]) -> set[UUID]:
     return set(Turn.objects.filter(id__in=turn_ids).values_list("id", flat=True)) if turn_ids else set()
 
 
-def _differs(row: Ingested | None, digest: bytes) -> bool:
-    return row is None or row.digest != digest
+def _differs(row: Columns | None, digest: bytes) -> bool:
+    return row is None or row["digest"] != _written(digest)
 
 
-def _row(project_id: UUID, sender: UUID, trace: UUID, made: TraceTurn, at: datetime) -> Ingested:
+def _row(trace: UUID, made: TraceTurn) -> Columns:
+    """The columns of `Ingested`, but for those that the request tells."""
     turn = made.history.turn
     first, loop = turn.steps[0].call, turn.loop
-    row = Ingested(
-        turn_id=made.id,
-        project_id=project_id,
-        sender=sender,
-        trace=trace,
-        spans=[span for step in turn.steps for span in step.call.spans],
-        instrumentations=list(dict.fromkeys(scope for step in turn.steps for scope in step.call.scopes)),
-        service=storable_text(first.span.service),
-        provider=storable_text(first.provider),
-        loop=storable_text(loop.name) if loop else "",
-        loop_reason=storable_text(loop.word) if loop and loop.word else None,
-        policy=policy_told(turn, made.history.policy),
-        notes=[asdict(note) for note in made.notes],
-        ingested_at=at,
-    )
-    row.digest = _digest(row, made)
-    return row
+    row = {
+        "turn_id": made.id,
+        "trace": trace,
+        "spans": [span for step in turn.steps for span in step.call.spans],
+        "instrumentations": list(dict.fromkeys(scope for step in turn.steps for scope in step.call.scopes)),
+        "service": storable_text(first.span.service),
+        "provider": storable_text(first.provider),
+        "loop": storable_text(loop.name) if loop else "",
+        "loop_reason": storable_text(loop.word) if loop and loop.word else None,
+        "policy": policy_told(turn, made.history.policy),
+        "notes": [asdict(note) for note in made.notes],
+    }
+    return {**row, "digest": _written(_digest(row, made))}
 
 
-def _digest(row: Ingested, made: TraceTurn) -> bytes:
+def _digest(row: Columns, made: TraceTurn) -> bytes:
     """Of all that is stored of the turn, but for when it came."""
     events = [serial.event_to_json(told.event) for told in made.history.told]
-    about = [row.spans, row.instrumentations, row.service, row.provider, row.loop, row.loop_reason, row.notes]
+    about = [row[name] for name in DIGESTED]
     said = [events, serial.to_json(made.history.policy), about, str(made.root), str(made.follows)]
     return hashlib.blake2b(to_json(said, inf_nan_mode="strings"), digest_size=16).digest()
+
+
+def _written(digest: bytes) -> str:
+    """Bytes as Postgres reads them from a text."""
+    return f"\\x{digest.hex()}"
+
+
+def _insert(rows: Sequence[Columns]) -> None:
+    if rows:
+        execute_raw(INSERT, [listed(row_text(Ingested, row) for row in rows).decode()])
 
 
 def _take_back(turn_ids: Sequence[UUID]) -> None:

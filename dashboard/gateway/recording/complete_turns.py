@@ -1,6 +1,7 @@
 """Stores turns that have already ended, by one statement in the caller's transaction."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -37,6 +38,12 @@ def _store(rows: TableRows) -> None:
     values += [to_json([{"id": node.id, "parent_id": node.parent} for node in nodes]), [node.packed for node in nodes]]
     values += [rows.json(models.Turn), list[UUID](), _NOBODY]
     texts = [value.decode() if isinstance(value, bytes) else value for value in values]
+    execute_raw(statements.NEW.sql, texts)
+
+
+def execute_raw(sql: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+    """The rows of a statement whose parameters, `$1` and on, go beside it: to write them into it takes long."""
     connection.ensure_connection()
-    with RawCursor(connection.connection) as cursor:
-        cursor.execute(statements.NEW.sql, texts)
+    with connection.wrap_database_errors, RawCursor(connection.connection) as cursor:
+        cursor.execute(sql, parameters)
+        return cursor.fetchall() if cursor.description else []

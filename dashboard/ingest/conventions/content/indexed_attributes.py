@@ -21,6 +21,7 @@ from dashboard.ingest.conventions.spans import Attributes
 
 MOST_NUMBERED = 10_000  #: beyond which a number is no place in a list
 _TEXT, _THOUGHT = "text", "reasoning"
+_OLDER = ("gen_ai.prompt.", "llm.request.functions.", "gen_ai.completion.")
 _NUMBER = re.compile(r"[0-9]{1,5}")
 
 
@@ -72,6 +73,8 @@ def _said(message: Mapping[str, Any], kind: str = _TEXT) -> str:
 
 def openllmetry(attributes: Attributes) -> Content:
     """`gen_ai.prompt.0.role`, as OpenLLMetry and older GenAI instrumentations write."""
+    if not any(name.startswith(_OLDER) for name in attributes):
+        return Content()
     sent = [_older_message(mapping(entry)) for entry in _tree(attributes, "gen_ai.prompt")]
     system, messages = system_apart(sent) if sent else (None, None)
     tools = tools_of([_older_tool(mapping(entry)) for entry in _tree(attributes, "llm.request.functions")])

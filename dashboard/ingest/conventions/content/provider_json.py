@@ -28,7 +28,9 @@ _DIALECTS = {"response": "openai_responses", "chat.completion": "openai", "messa
 def read(attributes: Attributes) -> Content:
     """The answer, where there is one that can be read."""
     for name in NAMES:
-        told = mapping(read_json(attributes.get(name)))
+        if name not in attributes:  # as most are not
+            continue
+        told = mapping(read_json(attributes[name]))
         dialect = _DIALECTS.get(str(told.get("object") or told.get("type")))
         content = _decoded(dialect, told, name) if dialect else _otherwise(told, name)
         if content.answered or content.words:
