@@ -54,7 +54,8 @@ def plainly(snapshot: Snapshot, told: str) -> str:
     """What the error policy said with plain words in place of the specification's sentence."""
     evaluations = snapshot.outcome.evaluations if snapshot.outcome else ()
     said = next((each for each in evaluations if each.criterion == "ErrorPolicyCriterion"), None)
-    if said is None or "consecutiveFailures" not in said.context:
+    unresolved = snapshot.failure is not None and snapshot.failure.unresolved
+    if said is None or unresolved or "consecutiveFailures" not in said.context:
         return told
     kind, failures = str(said.context["errorType"]).replace("_", " "), said.context["consecutiveFailures"]
     running = "1 failure" if failures == 1 else f"{number(failures)} failures in a row"

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
-from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.error_text import failed, plainly, stopped_in_time
-from agentcore.errors import ErrorType
-from agentcore.events import APPROVAL_TIME_LIMIT
-from agentcore.machine.finish import INCOMPLETE, cancelled_by
+from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number, times
 from agentcore.reasons import NormalizedStopReason, TurnStatus
-from agentcore.remedies import Raise, completion_spent, remedy_of
+from agentcore.remedies import Raise, completion_spent
+from agentcore.remedy_text import ENDS, sentence, would_be_told, would_continue, would_have_waited
 from agentcore.resource import LIMIT_OF, out_of_time
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call
@@ -125,7 +123,7 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
         f"{by} {times(used + 1)}{last}, then stopped at max_continuations, "
         f"{number(used)} of {number(limit)}, with {_used(snapshot)}."
     )
-    return Verdict(lead, happened, _FULL if below and not snapshot.going_on_helped else _would(snapshot, *more))
+    return Verdict(lead, happened, _FULL if below and not snapshot.going_on_helped else would_continue(snapshot, *more))
 
 
 def _below_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -148,30 +146,14 @@ def _watched_call(snapshot: Snapshot, _end: Finish) -> Verdict:
     return Verdict("", f"A tool call was {snapshot.repairing or 'broken'} and did not run; this call was only watched.")
 
 
-def _would(snapshot: Snapshot, *more: Raise) -> str:
-    """What would have let the turn go on, as far as its own judgement says: other criteria may have forbidden too."""
-    remedy = remedy_of(snapshot, *more)
-    if remedy.stubborn:
-        return _sentence(f"{' and '.join(remedy.stubborn)} forbade going on too")
-    wanted = dict.fromkeys(map(_raised, remedy.raises))
-    return f"With {' and '.join(wanted)} it would have continued. {_ENDS}"
-
-
-def _raised(raised: Raise) -> str:
-    """`4 continuations`, `a larger token total`."""
-    if raised.least is not None:
-        return count(raised.least, "continuation")
-    return f"a larger {'token total' if raised.limit == 'max_total_completion_tokens' else raised.limit}"
-
-
 def _budget(snapshot: Snapshot, _end: Finish) -> Verdict:
     lead, how = ("", f"A tool call was {snapshot.repairing}") if snapshot.repairing else how_cut(snapshot)
     total = snapshot.limits.max_total_tokens
     if total is not None and (snapshot.repairing or not completion_spent(snapshot)):
         used = f"{_about(snapshot)}{number(snapshot.spent.total_tokens)} of {number(total)} tokens in and out used"
-        helps = _would(snapshot, Raise("max_total_tokens"))
+        helps = would_continue(snapshot, Raise("max_total_tokens"))
         return Verdict(lead, f"{how}, then stopped at max_total_tokens: {used}.", helps)
-    helps = _would(snapshot, Raise("max_total_completion_tokens"))
+    helps = would_continue(snapshot, Raise("max_total_completion_tokens"))
     return Verdict(lead, f"{how}, then stopped because the token total was spent: {_used(snapshot)}.", helps)
 
 
@@ -206,25 +188,16 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
     told = (end.notice or end.error_message).removeprefix(INCOMPLETE)
     if by == "ErrorPolicyCriterion":
-        return Verdict("Stopped", f" by the error policy: {plainly(snapshot, told)}", _told_of_error(snapshot))
+        return Verdict("Stopped", f" by the error policy: {plainly(snapshot, told)}", would_be_told(snapshot))
     if by not in LIMIT_OF:
         return Verdict("Stopped", f" by {by}: {told}")
-    return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", _would(snapshot, Raise(LIMIT_OF[by])))
-
-
-def _told_of_error(snapshot: Snapshot) -> str:
-    """Which setting would have given the model the error of a tool, in place of the end."""
-    if snapshot.failure is None or snapshot.failure.type is not ErrorType.TOOL:
-        return ""
-    if snapshot.error_policy.on_tool_error is ErrorHandlingDecision.RETRY:
-        return f"With a larger max_retries the model would have been told of the error. {_ENDS}"
-    return f"With on_tool_error set to ignore the model would have been told of the error. {_ENDS}"
+    return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", would_continue(snapshot, Raise(LIMIT_OF[by])))
 
 
 def _error(snapshot: Snapshot, end: Finish) -> Verdict:
     if out_of_time(snapshot):
         return Verdict(
-            "Stopped", stopped_in_time(snapshot), f"With a larger max_seconds it would have continued. {_ENDS}"
+            "Stopped", stopped_in_time(snapshot), f"With a larger max_seconds it would have continued. {ENDS}"
         )
     return Verdict("Failed", failed(snapshot, end))
 
@@ -239,16 +212,7 @@ def _context(_snapshot: Snapshot, _end: Finish) -> Verdict:
 
 
 def _cancelled(snapshot: Snapshot, end: Finish) -> Verdict:
-    return Verdict("", f"{end.notice} {_sentence(_used(snapshot))}", _in_time(snapshot, end))
-
-
-def _in_time(snapshot: Snapshot, end: Finish) -> str:
-    """Of a turn that was cancelled because nobody had approved of its calls."""
-    approvals = snapshot.setup.approvals if snapshot.setup else None
-    if approvals is None or approvals.seconds is None or end.notice != cancelled_by(APPROVAL_TIME_LIMIT):
-        return ""
-    waited = count(approvals.seconds, "second")
-    return f"Nobody approved of its tool calls within {waited}: the agent's time to approve. {_ENDS}"
+    return Verdict("", f"{end.notice} {sentence(_used(snapshot))}", would_have_waited(snapshot))
 
 
 def _unknown(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -259,7 +223,7 @@ def _unknown(snapshot: Snapshot, _end: Finish) -> Verdict:
 
 def _interrupted(snapshot: Snapshot, end: Finish) -> Verdict:
     why = end.error_message or "the turn was lost and cannot go on."
-    return Verdict("Interrupted", f": {why} {_sentence(_used(snapshot))}")
+    return Verdict("Interrupted", f": {why} {sentence(_used(snapshot))}")
 
 
 def _other(snapshot: Snapshot, end: Finish) -> Verdict:
@@ -267,10 +231,6 @@ def _other(snapshot: Snapshot, end: Finish) -> Verdict:
         calls = count(snapshot.spent.envelope_retries + 1, "call")
         return Verdict("", f"No valid envelope after {calls}: {end.error_message.removeprefix('No valid envelope: ')}")
     return Verdict("", f"Ended by {end.terminal_reason}.")
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _said(snapshot: Snapshot) -> str:
@@ -283,7 +243,6 @@ _FULL = (
     "The context window was full, or the server has a limit of its own. "
     "What would have helped is not in this recording."
 )
-_ENDS = "The recording ends here. Re-run live to find out."
 _UNKNOWN = "is not in this recording. Re-run live to find out."
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], Verdict]] = {
     "completed": _completed,

@@ -256,7 +256,8 @@ def _cancelled(snapshot: Snapshot, event: CancelRequested, policy: Policy) -> In
         spent = keep_partial(count_attempt(spent, said), said, policy)
     if snapshot.held_state is State.EVALUATE_STOP:
         spent = keep_unjudged(spent, policy)
-    notice = finish.cancelled_by(event.by or "someone")
+    by = event.by or "someone"
+    notice, spent = f"This turn was cancelled by {by}.", replace(spent, cancelled_by=by)
     ended = finish.finished(spent, TurnStatus.CANCELLED, StopReason.USER_REQUESTED, "cancelled", notice=notice)
     return Trigger.CANCEL, ended, notice, observed, {}
 

@@ -40,11 +40,6 @@ _TERMINATION_OF = {
 }
 
 
-def cancelled_by(who: str) -> str:
-    """What is said of a turn that somebody cancelled."""
-    return f"This turn was cancelled by {who}."
-
-
 def finished(
     snapshot: Snapshot, status: TurnStatus, stop_reason: StopReason, terminal_reason: str, **more: Any
 ) -> Snapshot:

@@ -1,5 +1,7 @@
 """Every way a turn can end (design, "How a turn ends"), played by the machine, with the sentence an operator reads."""
 
+from hashlib import sha256
+
 import pytest
 
 from agentcore.error_policy import ErrorPolicy
@@ -11,6 +13,7 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import fork, what_if
 from agentcore.values import replace
 from agentcore.verdict import verdict
+from agentcore.version import VERSION
 from tests.agentcore.playbook import (
     Playbook,
     blocked,
@@ -220,9 +223,8 @@ ENDS = [
     (
         play(called(call()), cancelled(by=APPROVAL_TIME_LIMIT), approvals=Approvals(("calculator",), 30)),
         "cancelled user_requested cancelled",
-        "This turn was cancelled by the approval's time limit. 5 of 240 completion tokens used. Nobody approved of "
-        "its tool calls within 30 seconds: the agent's time to approve. The recording ends here. Re-run live to find "
-        "out.",
+        "This turn was cancelled by the approval's time limit. 5 of 240 completion tokens used. It waited 30 "
+        "seconds for approval. With a longer time to approve it would have kept waiting.",
     ),
     (play(error()), "failed error provider_error", "Failed on the first call: It broke."),
     (
@@ -313,6 +315,12 @@ def test_each_end_is_told_as_it_is_filed(book: Playbook, filed: str, sentence: s
     end = book.end
     assert f"{end.status} {end.stop_reason} {end.terminal_reason}" == filed
     assert verdict(book.snapshot) == sentence
+
+
+def test_a_sentence_that_is_told_in_other_words_is_a_new_version():
+    said = "\n".join(sentence for _book, _filed, sentence in ENDS)
+    changed = "Where a sentence changed, raise VERSION; then store this digest."
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("7", "1f81260d4f"), changed
 
 
 @pytest.mark.parametrize(

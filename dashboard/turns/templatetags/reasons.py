@@ -114,11 +114,11 @@ def reason_label(word: object) -> str:
 def reason(word: object, *, text: str | None = None, badge: bool = False) -> SafeString:
     """A reason as word, colour and shape. `text`: another wording; `badge`: on a ground of its hue."""
     shown = text or ("unknown" if word is None else str(word))
-    return _drawn(str(word), str(conditional_escape(shown)), bool(badge))
+    return _drawn(str(word), reason_label(word), str(conditional_escape(shown)), bool(badge))
 
 
 @lru_cache(maxsize=1_000)  # a list draws the same few words for each of its rows
-def _drawn(word: str, shown: str, badge: bool) -> SafeString:
+def _drawn(word: str, label: str, shown: str, badge: bool) -> SafeString:
     """`shown`: as HTML, so that a text which is markup and one which only looks like it are kept apart."""
     look = look_of(word)
     return format_html(
@@ -127,7 +127,7 @@ def _drawn(word: str, shown: str, badge: bool) -> SafeString:
         look.hue,
         " badge" if badge else "",
         word,
-        reason_label(word),
+        label,
         static("img/shapes.svg"),
         look.shape,
         mark_safe(shown),  # noqa: S308 - escaped by its caller

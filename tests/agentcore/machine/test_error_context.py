@@ -14,6 +14,7 @@ from agentcore import (
     State,
     StopReason,
     serial,
+    verdict,
     verify,
 )
 from tests.agentcore.playbook import Playbook, call, called, error, started, tool_failed, tools_returned, woke_up
@@ -102,3 +103,15 @@ def test_a_tool_that_failed_is_resolved_too():
     story = book >> started() >> called(call()) >> tools_returned(tool_failed())
     assert evaluation(story, "ErrorPolicyCriterion").context["errorType"] == "rate_limit"
     assert story.snapshot.end is not None
+
+
+@pytest.mark.parametrize("resolver", [Raises(), GivesNothing(), As(ErrorType.MODEL)])
+@pytest.mark.parametrize("policy", [ErrorPolicy(), ErrorPolicy.ignore_tool_errors(), ErrorPolicy.retry_all(5)])
+def test_no_setting_for_tool_errors_is_named_where_the_resolver_settled_it(resolver, policy: ErrorPolicy):
+    story = Playbook(error_policy=policy, resolver=resolver) >> started() >> called(call())
+    story = story >> tools_returned(tool_failed())
+    said = verdict(story.snapshot)
+    assert "on_tool_error" not in said
+    assert "max_retries the model would" not in said
+    if story.snapshot.failure is not None and story.snapshot.failure.unresolved:
+        assert story.snapshot.failure.unresolved in said

@@ -207,6 +207,11 @@ def test_who_has_signed_in_goes_on_from_the_admins_page_or_is_told_why_not(brows
     assert browser.post("/admin/login/", guess).status_code == 405
 
 
+@pytest.mark.parametrize("place", ["foo", "//elsewhere.example/", "javascript:alert(1)", "/sign-in/", "\x00"])
+def test_who_is_signed_in_already_is_led_to_the_timeline_from_a_place_that_is_none(browser: Client, place: str):
+    assert browser.get("/sign-in/", {"next": place})["Location"] == "/"
+
+
 def test_the_form_needs_its_csrf_token(stranger: Client):
     response = stranger.post("/sign-in/", {"code": services.one_time_code_create()})
     assert response.status_code == 403

@@ -53,6 +53,15 @@ def test_the_page_of_a_turn_that_its_own_time_limit_ended_blames_no_provider(bro
     assert "example.test" not in html
 
 
+def test_the_bytes_of_a_provider_that_this_version_does_not_know_are_shown_as_they_are(browser: Client, cut: Turn):
+    Attempt.objects.filter(turn=cut).update(provider="of_a_later_version")
+    assert "max_tokens" in page(browser, f"/turns/{cut.id}/attempts/1/raw")
+    command = browser.get(f"/turns/{cut.id}/attempts/1/curl")
+    assert command.status_code == 200
+    assert command.content.startswith(b"curl ")
+    assert page(browser, f"/turns/{cut.id}")
+
+
 def test_without_turns_the_timeline_says_where_they_come_from(browser: Client):
     assert "Talk to an agent" in page(browser, "/")
 

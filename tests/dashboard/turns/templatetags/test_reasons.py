@@ -46,6 +46,11 @@ def test_a_reason_is_never_markup_and_never_empty(given: dict[str, str | None]):
     assert "></span>" not in html
 
 
+def test_no_reason_is_unknown_in_its_text_and_in_its_title():
+    assert 'title="unknown"' in reason(None)
+    assert ">unknown<" in reason(None)
+
+
 def test_a_text_that_is_markup_makes_no_other_text_markup():
     assert "<b>" in reason("error", text=mark_safe("<b>"))
     assert "<b>" not in reason("error", text="<b>")

@@ -1,0 +1,54 @@
+"""What would have let a turn go on, in words: the last part of a verdict."""
+
+from agentcore.error_policy import ErrorHandlingDecision
+from agentcore.errors import ErrorType
+from agentcore.events import APPROVAL_TIME_LIMIT
+from agentcore.machine.snapshot import Snapshot
+from agentcore.number_format import count
+from agentcore.remedies import Raise, Remedy, remedy_of
+
+ENDS = "The recording ends here. Re-run live to find out."
+
+
+def would_continue(snapshot: Snapshot, *more: Raise) -> str:
+    """What would have let the turn go on, as far as its own judgement says: other criteria may have forbidden too."""
+    remedy = remedy_of(snapshot, *more)
+    wanted = dict.fromkeys(map(_raised, remedy.raises))
+    return _forbade_too(remedy) or f"With {' and '.join(wanted)} it would have continued. {ENDS}"
+
+
+def would_be_told(snapshot: Snapshot) -> str:
+    """Which settings would have given the model the error of a tool, in place of the end; empty where none would."""
+    outcome, failure = snapshot.outcome, snapshot.failure
+    said = outcome.get_evaluation_for("ErrorPolicyCriterion") if outcome else None
+    if failure is None or failure.unresolved or said is None or said.context.get("errorType") != ErrorType.TOOL:
+        return ""
+    remedy, retried = remedy_of(snapshot), snapshot.error_policy.on_tool_error is ErrorHandlingDecision.RETRY
+    first = "a larger max_retries" if retried else "on_tool_error set to ignore"
+    wanted = dict.fromkeys((first, *map(_raised, remedy.raises)))
+    return _forbade_too(remedy) or f"With {' and '.join(wanted)} the model would have been told of the error. {ENDS}"
+
+
+def would_have_waited(snapshot: Snapshot) -> str:
+    """Of a turn that was cancelled because nobody had approved of its calls in time; empty for any other."""
+    approvals = snapshot.setup.approvals if snapshot.setup else None
+    if approvals is None or approvals.seconds is None or snapshot.cancelled_by != APPROVAL_TIME_LIMIT:
+        return ""
+    waited = count(approvals.seconds, "second")
+    return f"It waited {waited} for approval. With a longer time to approve it would have kept waiting."
+
+
+def sentence(words: str) -> str:
+    """The words as a sentence."""
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _forbade_too(remedy: Remedy) -> str:
+    return sentence(f"{' and '.join(remedy.stubborn)} forbade going on too") if remedy.stubborn else ""
+
+
+def _raised(raised: Raise) -> str:
+    """`4 continuations`, `a larger token total`."""
+    if raised.least is not None:
+        return count(raised.least, "continuation")
+    return f"a larger {'token total' if raised.limit == 'max_total_completion_tokens' else raised.limit}"
