@@ -18,7 +18,7 @@ lint                            signs that a stop reason misleads
 resource                        the limit that ran out
 verdict                         the sentence that says why a turn ended; `truncation_text` and `error_text` have its
                                 phrases
-remedies                        the limits that had to be raised
+remedies                        the limits that had to be raised; `remedy_text` says them
 sufficient_max_tokens           when a verdict may name a number for `max_tokens`
 why                             the same as a tree, back to the provider's own word; and at each step the moves that
                                 were not taken
