@@ -145,10 +145,13 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
         spans = fold(recording_of(turn))
         last = spans[-1].after if spans else None
     case = exhausted_limit_of(turn, last) if last is not None else None
-    suggestion = suggestion_of(turn, last) if last is not None and case is not None else None
-    if case is None or suggestion is None:
+    if last is None or case is None:
         return None
+    # Before the suggestion: of a re-run that ends between the two, the page asks again.
     reruns = reruns_of(case)
+    suggestion = suggestion_of(turn, last)
+    if suggestion is None:
+        return None
     running = next((tried for tried in reversed(reruns) if tried.running), None)
     raised = [tried for tried in reruns if tried.value > (case.recorded or 0)]  # a lower limit tells nothing of more
     in_vain = next((tried for tried in reversed(raised) if tried.in_vain), None)

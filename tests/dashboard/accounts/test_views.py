@@ -208,8 +208,8 @@ def test_who_has_signed_in_goes_on_from_the_admins_page_or_is_told_why_not(brows
 
 
 @pytest.mark.parametrize("place", ["foo", "//elsewhere.example/", "javascript:alert(1)", "/sign-in/", "\x00"])
-def test_who_is_signed_in_already_is_led_to_the_timeline_from_a_place_that_is_none(browser: Client, place: str):
-    assert browser.get("/sign-in/", {"next": place})["Location"] == "/"
+def test_who_is_signed_in_already_is_led_to_the_first_steps_from_a_place_that_is_none(browser: Client, place: str):
+    assert browser.get("/sign-in/", {"next": place})["Location"] == "/tour"
 
 
 def test_the_form_needs_its_csrf_token(stranger: Client):

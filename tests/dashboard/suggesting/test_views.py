@@ -10,6 +10,9 @@ from dashboard.agents.policy_versions import version_keep
 from dashboard.agents.selectors import policy_version_active
 from dashboard.backtests.models import Backtest
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.suggesting import panel
+from dashboard.suggesting.selectors import suggestion_of
+from dashboard.suggesting.suggestion import Suggestion
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
@@ -104,8 +107,22 @@ def test_api_and_page_are_equally_sure_of_a_retry(browser: Client, play: Play):
 def test_only_a_re_run_under_a_raised_limit_is_said_to_be_not_enough(browser: Client, cut: Turn):
     for max_tokens, told in ((30, False), (61, True)):
         assert drive(turn_rerun(turn=cut, overrides={"max_tokens": max_tokens})).status == "partial"
-        panel = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
-        assert (f"A re-run with max_tokens {max_tokens} was cut off, too." in panel) is told
+        shown = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+        assert (f"A re-run with max_tokens {max_tokens} was cut off, too." in shown) is told
+
+
+def test_a_re_run_that_ends_while_its_panel_is_made_is_asked_for_again(cut: Turn, monkeypatch: pytest.MonkeyPatch):
+    child = turn_rerun(turn=cut, overrides={"max_tokens": 400})
+
+    def suggest(*given: Any) -> Suggestion | None:
+        said = suggestion_of(*given)
+        assert drive(child).status == "completed"
+        return said
+
+    monkeypatch.setattr(panel, "suggestion_of", suggest)
+    shown = panel.panel_of(cut)
+    assert shown is not None
+    assert shown.proven or shown.waiting
 
 
 def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: Turn, play: Play):

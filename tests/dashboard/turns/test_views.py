@@ -54,7 +54,7 @@ def test_the_page_of_a_turn_that_its_own_time_limit_ended_blames_no_provider(bro
 
 
 def test_the_bytes_of_a_provider_that_this_version_does_not_know_are_shown_as_they_are(browser: Client, cut: Turn):
-    Attempt.objects.filter(turn=cut).update(provider="of_a_later_version")
+    Attempt.objects.filter(turn_id=cut.id).update(provider="of_a_later_version")
     assert "max_tokens" in page(browser, f"/turns/{cut.id}/attempts/1/raw")
     command = browser.get(f"/turns/{cut.id}/attempts/1/curl")
     assert command.status_code == 200
