@@ -44,6 +44,7 @@ def test_every_module_somebody_imports_from_is_in_the_reference():
         "number_format",
         "overlaps",
         "remedies",
+        "remedy_text",
         "usage",
         "machine",
         "criteria",
