@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from agentcore.schema_size import MOST_LOOKED_AT, NESTED, Sizes, TooMuchWork, Words
+from agentcore.schema_size import MOST_LOOKED_AT, NESTED, Sizes, TooMuchWork, Walk, Words, walked
 
 #: Steps, of which a validator takes a few million a second.
 MOST_STEPS = 2_000_000
@@ -27,14 +27,12 @@ _OF_PROPERTIES = ("additionalProperties", "unevaluatedProperties")
 _META = ("https://json-schema.org/", "http://json-schema.org/")
 _SCALARS = (str, int, float)
 _Place = tuple[Any, Any]  #: a subschema, and the schema that its references begin in
+_Key = tuple[int, int, int]  #: which subschema with which value
 
 
 def steps(schema: Any, value: Any) -> int:
     """The steps of judging `value`, at most. Raises `TooMuchWork` for more than `MOST_STEPS`."""
-    try:
-        return _Counting(schema).of((schema, schema), value, 0)
-    except RecursionError as error:
-        raise TooMuchWork(NESTED) from error
+    return _Counting(schema).of(value)
 
 
 class _Subschema(NamedTuple):
@@ -57,10 +55,15 @@ class _Counting:
         self._named = dict(_named(schema))
         self._sizes = Sizes()
         self._looked_at = 0
-        self._known: dict[tuple[int, int, int], int] = {}
+        self._known: dict[_Key, int] = {}
         self._read: dict[tuple[int, int], _Subschema] = {}
 
-    def of(self, place: _Place, value: Any, depth: int) -> int:
+    def of(self, value: Any) -> int:
+        part = self._part((self._root, self._root), value, 0)
+        return part if isinstance(part, int) else walked(part)
+
+    def _part(self, place: _Place, value: Any, depth: int) -> int | Walk:
+        """The steps, or the walk that counts them."""
         schema, base = place
         self._looked_at += 1
         if depth > MOST_DEPTH or self._looked_at > MOST_LOOKED_AT:
@@ -74,19 +77,21 @@ class _Counting:
         known = self._known.get(key)
         if known is None:
             self._known[key] = MOST_STEPS + 1  # it refers to itself, and so never ends, if it is asked for meanwhile
-            known = self._known[key] = self._count(read, value, depth + 1)
+            return self._count(key, read, value, depth + 1)
         return self._within(known)
 
-    def _count(self, read: _Subschema, value: Any, depth: int) -> int:
+    def _count(self, key: _Key, read: _Subschema, value: Any, depth: int) -> Walk:
         own = read.own.steps(value, self._sizes)
-        beside = self._sum(((place, value) for place in read.beside), depth)
-        inside = self._sum(_inside(read, value), depth)
-        return own + inside + (UNEVALUATED + 2 * beside if read.again else beside)
+        beside = yield from self._sum(((place, value) for place in read.beside), depth)
+        inside = yield from self._sum(_inside(read, value), depth)
+        known = self._known[key] = own + inside + (UNEVALUATED + 2 * beside if read.again else beside)
+        return self._within(known)
 
-    def _sum(self, pairs: Iterable[tuple[_Place, Any]], depth: int) -> int:
+    def _sum(self, pairs: Iterable[tuple[_Place, Any]], depth: int) -> Walk:
         taken = 0
         for place, value in pairs:
-            taken = self._within(taken + self.of(place, value, depth))
+            part = self._part(place, value, depth)
+            taken = self._within(taken + (part if isinstance(part, int) else (yield part)))
         return taken
 
     def _within(self, taken: int) -> int:

@@ -5,7 +5,7 @@ the schema alone, so that they say the same at every replay.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from functools import lru_cache
 from math import frexp
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ TOO_LARGE = (
 #: Pairs of a subschema and a part of the value that are looked at to count steps, half a million a second.
 MOST_LOOKED_AT = 200_000
 NESTED = "The schema or the value is nested too deeply, or too large, to be judged."
+MOST_LEVELS = 1_000  #: lists and maps in one another, of a value whose size is asked for; no reader of JSON makes more
 LONG = 64  #: characters that are copied or compared in the time of one value
 _LONG_PATTERN = 2_000  #: characters from which on a pattern is too large
 BACKTRACKS = 100_000  #: that the engine for lookaround and back references may do for one text, in some 2 ms
@@ -121,6 +122,27 @@ def _powers(number: Any) -> int:
     return number.bit_length() if isinstance(number, int) else abs(frexp(number)[1])
 
 
+#: A walk whose calls of itself are yielded: it is sent what they return.
+Walk = Generator[Any, int, int]
+
+
+def walked(walk: Walk) -> int:
+    """What a walk returns. Its open calls are in a list, not on the stack: the end is the same however deep the caller
+    is. Raises `TooMuchWork` for more than `MOST_LEVELS` of them."""
+    waiting: list[Walk] = [walk]
+    answer: Any = None  # what begins is sent nothing
+    while waiting:
+        try:
+            waiting.append(waiting[-1].send(answer))
+            answer = None
+        except StopIteration as ended:
+            waiting.pop()
+            answer = ended.value
+        if len(waiting) > MOST_LEVELS:
+            raise TooMuchWork(NESTED)
+    return int(answer)
+
+
 class Sizes:
     """How many values each value holds, itself included; long texts count as more."""
 
@@ -128,16 +150,22 @@ class Sizes:
         self._known: dict[int, int] = {}
 
     def of(self, value: Any) -> int:
+        """Raises `TooMuchWork` for a value that is nested too deeply."""
+        known = self._at_once(value)
+        return walked(self._walk(value)) if known is None else known
+
+    def _at_once(self, value: Any) -> int | None:
         if isinstance(value, str):
             return 1 + len(value) // LONG
-        if not isinstance(value, Mapping | list | tuple):
-            return 1
-        known = self._known.get(id(value))
-        if known is None:
-            names = sum([1 + len(name) // LONG for name in value]) if isinstance(value, Mapping) else 0
-            held = value.values() if isinstance(value, Mapping) else value
-            known = self._known[id(value)] = 1 + names + sum(map(self.of, held))
-        return known
+        return self._known.get(id(value)) if isinstance(value, Mapping | list | tuple) else 1
+
+    def _walk(self, value: Any) -> Walk:
+        taken = 1 + (sum([1 + len(name) // LONG for name in value]) if isinstance(value, Mapping) else 0)
+        for part in value.values() if isinstance(value, Mapping) else value:
+            known = self._at_once(part)
+            taken += (yield self._walk(part)) if known is None else known
+        self._known[id(value)] = taken
+        return taken
 
 
 Pattern = tuple[str, int]  #: and its states

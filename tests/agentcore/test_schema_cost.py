@@ -27,6 +27,19 @@ def unevaluated(levels: int) -> dict:
     return {"$defs": {**defs, f"a{levels}": {"properties": {"a": {}}}}, "$ref": "#/$defs/a0"}
 
 
+def of_properties(levels: int) -> dict:
+    """Objects in one another."""
+    schema: dict = {}
+    for _ in range(levels):
+        schema = {"properties": {"a": schema}}
+    return schema
+
+
+def frames_deeper(frames: int, schema: dict, value: object) -> int:
+    """The steps, asked for from so much further down the stack."""
+    return frames_deeper(frames - 1, schema, value) if frames else steps(schema, value)
+
+
 def nested(depth: int) -> object:
     value: object = 0
     for _ in range(depth):
@@ -86,6 +99,29 @@ def test_a_schema_of_too_many_steps_is_refused_before_it_is_judged(schema, value
 def test_a_value_that_is_nested_too_deeply_to_be_counted_is_refused_like_any_that_is_too_large():
     with pytest.raises(TooMuchWork, match="nested"):
         steps({"uniqueItems": True}, [nested(20_000)])
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "taken"),
+    [
+        (of_properties(170), nested(170), 171),
+        (of_properties(198), nested(198), 199),
+        ({"uniqueItems": True}, [nested(900)], 1 + 1802 // 5),
+        ({"const": [nested(900)]}, [nested(900)], 1 + 1802 // 2),
+    ],
+)
+def test_the_steps_are_the_same_however_deep_the_stack_is_from_which_they_are_asked_for(schema, value, taken):
+    assert [frames_deeper(frames, schema, value) for frames in (0, 150, 500, 700)] == [taken] * 4
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [(of_properties(201), nested(201)), ({"uniqueItems": True}, [nested(1000)])],
+)
+def test_what_is_nested_too_deeply_is_so_however_shallow_the_stack(schema, value):
+    for frames in (0, 700):
+        with pytest.raises(TooMuchWork, match="nested"):
+            frames_deeper(frames, schema, value)
 
 
 def test_names_are_not_looked_up_one_by_one_where_they_are_too_many_for_the_patterns():

@@ -1,14 +1,14 @@
-"""The first five minutes, from an empty folder, with every click counted.
+"""The first five minutes, with every click counted.
 
-They take a minute of the machine. Before each change `runtime/test_up.py` starts from an empty folder, and
-`dashboard/tour` loads the tour, opens its lessons and takes it back.
+Before each change they begin where a first start has made the database already; nightly from an empty folder as well.
 """
 
 import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import unquote
 from urllib.request import Request, urlopen
@@ -18,16 +18,17 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import DESK, PATIENCE, base_of, installation, surroundings
 from tests.browser.journeys import LONG, Clicks, scrolls_sideways
+from tests.nightly import nightly
 
-pytestmark = pytest.mark.nightly
 FIVE_MINUTES = 300  #: seconds, from the link on
 PROMPT = "Why do agents stop?"
 
 
-@pytest.fixture(scope="module")
-def new_link() -> Iterator[str]:
-    """The link that `manage.py up` prints where there was nothing at all before."""
-    with surroundings(lambda store: store.mkdir()) as environment, installation(environment) as link:
+@pytest.fixture(scope="module", params=["started before", nightly("an empty folder")])
+def new_link(request: pytest.FixtureRequest, started_once: Callable[[Path], None]) -> Iterator[str]:
+    """The link that `manage.py up` prints where nobody has been before."""
+    begin = Path.mkdir if request.param == "an empty folder" else started_once
+    with surroundings(begin) as environment, installation(environment) as link:
         yield link
 
 
@@ -91,6 +92,8 @@ def sees_a_lesson_and_its_limit(page: Page, clicks: Clicks) -> None:
 def runs_a_snippet(page: Page, clicks: Clicks) -> None:
     """Makes a key, copies what is there for a shell, runs just that, and finds the turn that it made."""
     clicks.on(page, "link", re.compile("^Tour, 2 of 32"))
+    ways = page.locator("#ways").get_by_role("heading", level=3)
+    expect(ways).to_have_text(["Gateway", "OpenTelemetry", "Live"])
     clicks.on(page, "button", "Create a key for these snippets")
     expect(page.locator("#ways .note")).to_contain_text("The snippets now hold your new key.")
     gateway = page.get_by_role("article").filter(has=page.get_by_role("heading", name="Gateway"))
@@ -112,7 +115,7 @@ def takes_the_tour_back(page: Page, clicks: Clicks) -> None:
     expect(page.get_by_role("button", name="Load the tour")).to_be_visible()
 
 
-def test_the_first_five_minutes_from_an_empty_folder_take_twelve_clicks(begun: float, beginner: Page):
+def test_the_first_five_minutes_take_twelve_clicks(begun: float, beginner: Page):
     page, clicks = beginner, Clicks()
     sees_a_lesson_and_its_limit(page, clicks)
     runs_a_snippet(page, clicks)
@@ -124,6 +127,7 @@ def test_the_first_five_minutes_from_an_empty_folder_take_twelve_clicks(begun: f
     expect(page.locator("#timeline tbody")).to_contain_text(PROMPT)
 
 
+@pytest.mark.nightly
 def test_the_variables_for_an_exporter_work_as_they_are(beginner: Page):
     page = beginner
     page.goto("/tour")
@@ -136,6 +140,7 @@ def test_the_variables_for_an_exporter_work_as_they_are(beginner: Page):
     assert exported(endpoint, "authorization=Bearer%20YOUR_KEY") == 401
 
 
+@pytest.mark.nightly
 def test_the_first_steps_fit_a_phone(beginner: Page):
     beginner.set_viewport_size({"width": 390, "height": 844})
     beginner.goto("/tour")

@@ -12,6 +12,7 @@ from dashboard.ingest.conventions.spans import LogEvent, Span
 
 MOST_SPANS = 20_000  #: of one request that are looked at; more are refused, and the exporter is told
 MOST_GROUPS = 20_000  #: resources and scopes of one request: each may be a few bytes and hold nothing
+MOST_COUNTED = 10 * MOST_GROUPS  #: of these that are counted, to tell the exporter what of them is refused
 MOST_VALUES = 2_000_000  #: of a request in JSON; four are an attribute
 _TRACE, _SPAN = 32, 16  #: hexadecimal digits of an id
 EARLIEST = 1_000_000_000 * 10**9  #: nanoseconds; before September 2001 there were no spans
@@ -33,26 +34,29 @@ class ParsedBody:
     logs: list[LogEvent] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     groups: int = 0  #: resources and scopes
+    looked: int = 0  #: spans and log records that were looked at
 
     @property
     def count(self) -> int:
         return len(self.spans) + len(self.logs)
 
-    def group(self) -> None:
-        """Count a resource or a scope. Raises `BodyError` for one too many."""
+    def group(self) -> bool:
+        """Count a resource or a scope; whether what it holds is looked at. Raises `BodyError` for far too many."""
         self.groups += 1
-        if self.groups > MOST_GROUPS:
+        if self.groups > MOST_COUNTED:
             raise BodyError(TOO_MANY_GROUPS)
+        return self.groups <= MOST_GROUPS
 
     def looked_at(self, entries: Sequence[T]) -> Sequence[T]:
         """Those of the spans or log records that are looked at; the others are refused, all at once."""
-        room = max(0, MOST_SPANS - self.count - self.refused.total())
-        if len(entries) > room:
-            self.refused[TOO_MANY] += len(entries) - room
-        return entries[:room]
+        taken = entries[: MOST_SPANS - self.looked]
+        self.looked += len(taken)
+        self.refuse(TOO_MANY, len(entries) - len(taken))
+        return taken
 
-    def refuse(self, why: str) -> None:
-        self.refused[why] += 1
+    def refuse(self, why: str, number: int = 1) -> None:
+        if number:
+            self.refused[why] += number
 
     @property
     def message(self) -> str:

@@ -24,12 +24,15 @@ def spans_of(body: bytes, own: str = "") -> ParsedBody:
     for resource in listed(_parsed(body, "resourceSpans"), "resourceSpans"):
         taken.group()
         service = _service(resource)
+        ours = own != "" and _named(resource, bodies.INSTANCE) == own
         for scope in listed(resource, "scopeSpans"):
-            taken.group()
-            if own and _named(resource, bodies.INSTANCE) == own:
-                taken.refused[bodies.OWN] += len(listed(scope, "spans"))
-                continue
-            _each(taken, listed(scope, "spans"), partial(_add_span, _object(scope, "scope"), service))
+            spans = listed(scope, "spans")
+            if not taken.group():
+                taken.refuse(bodies.TOO_MANY_GROUPS, len(spans))
+            elif ours:
+                taken.refuse(bodies.OWN, len(spans))
+            else:
+                _each(taken, spans, partial(_add_span, _object(scope, "scope"), service))
     return taken
 
 
@@ -39,8 +42,11 @@ def logs_of(body: bytes, own: str = "") -> ParsedBody:  # noqa: ARG001 - telemet
     for resource in listed(_parsed(body, "resourceLogs"), "resourceLogs"):
         taken.group()
         for scope in listed(resource, "scopeLogs"):
-            taken.group()
-            _each(taken, listed(scope, "logRecords"), _add_log)
+            records = listed(scope, "logRecords")
+            if taken.group():
+                _each(taken, records, _add_log)
+            else:
+                taken.refuse(bodies.TOO_MANY_GROUPS, len(records))
     return taken
 
 

@@ -24,12 +24,14 @@ def spans_of(body: bytes, own: str = "") -> ParsedBody:
     for resource in _parsed(ExportTraceServiceRequest(), body).resource_spans:
         taken.group()
         service = _service(resource.resource)
+        ours = own != "" and _named(resource.resource, bodies.INSTANCE) == own
         for scope in resource.scope_spans:
-            taken.group()
-            if own and _named(resource.resource, bodies.INSTANCE) == own:
-                taken.refused[bodies.OWN] += len(scope.spans)
-                continue
-            _each(taken, scope.spans, partial(_add_span, scope.scope, service))
+            if not taken.group():
+                taken.refuse(bodies.TOO_MANY_GROUPS, len(scope.spans))
+            elif ours:
+                taken.refuse(bodies.OWN, len(scope.spans))
+            else:
+                _each(taken, scope.spans, partial(_add_span, scope.scope, service))
     return taken
 
 
@@ -39,8 +41,10 @@ def logs_of(body: bytes, own: str = "") -> ParsedBody:  # noqa: ARG001 - telemet
     for resource in _parsed(ExportLogsServiceRequest(), body).resource_logs:
         taken.group()
         for scope in resource.scope_logs:
-            taken.group()
-            _each(taken, scope.log_records, _add_log)
+            if taken.group():
+                _each(taken, scope.log_records, _add_log)
+            else:
+                taken.refuse(bodies.TOO_MANY_GROUPS, len(scope.log_records))
     return taken
 
 

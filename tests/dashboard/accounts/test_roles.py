@@ -1,7 +1,7 @@
 """Every address that changes something, asked by every role."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
 
 import pytest
@@ -51,6 +51,11 @@ OF_ADMINS = {
     MAKE_POLICY, CHANGE_POLICY, ERASE, MAKE_ALIAS, REMOVE_ALIAS, MAKE_CONNECTION, CHANGE_CONNECTION, MAKE_AGENT,
     CHANGE_AGENT, MAKE_WEBHOOK,
 }  # fmt: skip
+#: A page, a part of one, the API, files that are taken away and brought, keys, and what only admins may.
+OF_EACH_KIND = (
+    "agents/<str:name>/live/", "turns/<uuid:turn_id>/comments", "api/v1/turns", "api/v1/turns/<turn_id>/control",
+    "export", "import", "gateway/keys", "policies/new",
+)  # fmt: skip
 ClientOf = Callable[..., Client]
 
 
@@ -108,10 +113,12 @@ def test_the_roles_of_the_migration_are_those_of_the_table():
     assert tuple(Turn._meta.permissions) == roles.TURN_PERMISSIONS
 
 
-@pytest.mark.parametrize("role", [nightly(None), Role.WATCHER])
-def test_who_watches_is_refused_in_words_wherever_something_changes(client_of: ClientOf, role: Role | None):
+@pytest.mark.parametrize(("role", "routes"), [(Role.WATCHER, CLOSED), (None, OF_EACH_KIND), nightly(None, CLOSED)])
+def test_who_watches_or_has_no_role_is_refused_in_words_wherever_something_changes(
+    client_of: ClientOf, role: Role | None, routes: Collection[str]
+):
     client, granted = client_of(role), WATCHING if role else ()
-    for route in CLOSED:
+    for route in routes:
         response = post(client, route)
         if needed("POST", route) in granted:
             assert response.status_code != 403, route

@@ -4,10 +4,13 @@ import copy
 import json
 import random
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from dashboard.ingest import services
@@ -109,6 +112,54 @@ def test_resources_that_hold_nothing_are_not_all_gone_through() -> None:
         with pytest.raises(bodies.BodyError, match="20,000 resources and scopes"):
             read(body)
     assert time.process_time() - begun < 3
+
+
+ONES_OWN = "this-one"
+
+
+def spans_in(numbers: Sequence[int], instances: Sequence[str]) -> ExportTraceServiceRequest:
+    """So many spans in a resource of its own, for each number; each resource is of its installation."""
+    told = ExportTraceServiceRequest()
+    for number, instance in zip(numbers, instances, strict=True):
+        resource = told.resource_spans.add()
+        resource.resource.attributes.add(key=bodies.INSTANCE).value.string_value = instance
+        spans = resource.scope_spans.add().spans
+        for _ in range(number):
+            spans.add(trace_id=b"t" * 16, span_id=b"s" * 8, start_time_unix_nano=bodies.EARLIEST)
+    return told
+
+
+def in_json(told: ExportTraceServiceRequest) -> bytes:
+    """The same in OTLP's JSON, where ids are hexadecimal."""
+    written = MessageToDict(told)
+    for resource in written["resourceSpans"]:
+        for span in resource["scopeSpans"][0]["spans"]:
+            span |= {"traceId": (b"t" * 16).hex(), "spanId": (b"s" * 8).hex()}
+    return json.dumps(written).encode()
+
+
+def test_ones_own_spans_take_no_room_from_others() -> None:
+    told = spans_in((15_000, 6_000), (ONES_OWN, "another"))
+    for taken in (protobuf.spans_of(told.SerializeToString(), ONES_OWN), json_body.spans_of(in_json(told), ONES_OWN)):
+        assert (len(taken.spans), taken.refused) == (6_000, {bodies.OWN: 15_000})
+
+
+def test_the_spans_in_one_scope_too_many_are_refused_and_those_before_are_kept() -> None:
+    told = spans_in([1] * 10_001, ["another"] * 10_001)
+    for taken in (protobuf.spans_of(told.SerializeToString()), json_body.spans_of(in_json(told))):
+        assert (len(taken.spans), taken.refused) == (10_000, {bodies.TOO_MANY_GROUPS: 1})
+        assert taken.message == "A request may hold 20,000 resources and scopes. Send fewer at once. (1)"
+
+
+def test_log_records_have_a_bound_for_the_request_whatever_they_name() -> None:
+    told = ExportLogsServiceRequest()
+    for _ in range(2):
+        records = told.resource_logs.add().scope_logs.add().log_records
+        for _ in range(15_000):
+            records.add()  # names no span
+    written = MessageToDict(told)
+    for taken in (protobuf.logs_of(told.SerializeToString()), json_body.logs_of(json.dumps(written).encode())):
+        assert taken.refused == {bodies.NO_SPAN_OF_LOG: 20_000, bodies.TOO_MANY: 10_000}
 
 
 def test_of_too_many_spans_the_first_are_looked_at_whether_they_are_right_or_wrong() -> None:
