@@ -38,9 +38,10 @@ def turn_events(request: HttpRequest, turn_id: UUID) -> StreamingHttpResponse:
     seq = seq_asked(request.headers.get("Last-Event-ID") or request.GET.get("after") or "0")
     who = key_of(caller(request), getattr(request, "auth_token", None))
     streams.require_room(who)
-    Follower(turn.id, seq).look()  # a turn that cannot be read is refused in words: who comes back then stays away
+    follower = Follower(turn.id, seq)
+    first = follower.look()  # a turn that cannot be read is refused in words: who comes back then stays away
     ticket = ticket_of(token=getattr(request, "auth_token", None), session=request.session)
-    told = _events(Follower(turn.id, seq), who, ticket)
+    told = _events(follower, first, who, ticket)
     return StreamingHttpResponse(told, content_type="text/event-stream", headers=HEADERS)
 
 
@@ -56,14 +57,14 @@ def key_of(user: Any, token: Any) -> Caller:
     return Caller(user.pk, None if token is None else token.pk)
 
 
-async def _events(follower: Follower, who: Caller, ticket: Ticket) -> AsyncIterator[bytes]:
+async def _events(follower: Follower, first: list[Message], who: Caller, ticket: Ticket) -> AsyncIterator[bytes]:
     await request_connection_returned()
     clock = asyncio.get_running_loop().time
     yield f"retry: {COME_BACK}\n\n".encode()
     told = clock()
     # Others may have come in between, or the turn was damaged; the caller comes back to a 429 or 409.
     with suppress(TooManyStreamsError, DamagedTurnError), visitors.staying(ticket) as shown_out:
-        async with aclosing(followed(follower, who)) as looks:
+        async with aclosing(followed(follower, who, first)) as looks:
             async for messages in looks:
                 if shown_out.is_set():
                     return

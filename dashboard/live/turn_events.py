@@ -98,8 +98,10 @@ def _json(shown: Any) -> str:
     return json.dumps(shown, cls=DjangoJSONEncoder, separators=(",", ":"))
 
 
-async def followed(follower: Follower, caller: Caller) -> AsyncGenerator[list[Message], None]:
-    """What there is to tell, look by look: at least one a second, often an empty one.
+async def followed(
+    follower: Follower, caller: Caller, seen: list[Message] | None = None
+) -> AsyncGenerator[list[Message], None]:
+    """What there is to tell, look by look: at least one a second, often an empty one. `seen`: where it has looked.
 
     Ends with the turn, after `LIFETIME`, and when the database or the server stops. Raises `TooManyStreamsError`, and
     `DamagedTurnError` where what is stored of the turn cannot be read any more.
@@ -107,7 +109,9 @@ async def followed(follower: Follower, caller: Caller) -> AsyncGenerator[list[Me
     deadline = asyncio.get_running_loop().time() + LIFETIME
     with streams.opened(caller) as wake:
         async with _announced(follower.turn_id, wake):
-            while not streams.ending:
+            if seen is not None:
+                yield seen
+            while not (streams.ending or follower.over):
                 wake.clear()
                 try:
                     told = await _looked(follower, caller.user)

@@ -32,6 +32,7 @@ class FairQueue:
     def __init__(self, width: QueueSize) -> None:
         self._width = width
         self._inside: Counter[str] = Counter()
+        self._resting: Counter[str] = Counter()  #: places that others have, and that still count as this caller's own
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()  #: who is next comes first
 
     @asynccontextmanager
@@ -70,11 +71,20 @@ class FairQueue:
                 raise FullError(own=False) from None
             raise
 
-    def leave(self, who: str) -> None:
-        """The place is the next caller's."""
-        self._inside[who] -= 1
-        if not self._inside[who]:
-            del self._inside[who]
+    def leave(self, who: str, *, rests: float = 0.0) -> None:
+        """The place is the next caller's; among this caller's own it counts for so many seconds more."""
+        _less(self._inside, who)
+        if rests:
+            self._resting[who] += 1
+            asyncio.get_running_loop().call_later(rests, self._rested, who)
+        self._call()
+
+    def _rested(self, who: str) -> None:
+        _less(self._resting, who)
+        self._call()
+
+    def _call(self) -> None:
+        """Give the free places to those who are next."""
         while (following := next(filter(self._may_enter, self._waiting), None)) is not None:
             turns = self._waiting.pop(following)
             turn = turns.popleft()
@@ -85,7 +95,8 @@ class FairQueue:
                 turn.set_result(None)
 
     def _may_enter(self, who: str) -> bool:
-        return self._inside.total() < self._width.places and self._inside[who] < self._width.of_one
+        own = self._inside[who] + self._resting[who]
+        return self._inside.total() < self._width.places and own < self._width.of_one
 
     def _give_up(self, who: str, turn: "asyncio.Future[None]") -> None:
         turns = self._waiting.get(who, deque())
@@ -95,3 +106,9 @@ class FairQueue:
             turns.remove(turn)
             if not turns:
                 del self._waiting[who]
+
+
+def _less(counted: Counter[str], who: str) -> None:
+    counted[who] -= 1
+    if not counted[who]:
+        del counted[who]

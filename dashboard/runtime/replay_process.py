@@ -23,7 +23,10 @@ MOST_MEMORY = 1024 * 1024 * 1024  #: bytes, beyond what a process has when it is
 MOST_SECONDS = 60  #: of processor time
 _POLITE = 5  #: how much it gives way to the server
 #: Templates that are compiled before the first fork.
-_TEMPLATES = ("*.html", "replay/*", "comparing/*", "suggesting/*", "turns/*", "live/*", "predictions/_*", "prices/*")
+_TEMPLATES = (
+    "*.html", "replay/*", "comparing/*", "suggesting/*", "turns/*", "live/*", "predictions/_*", "prices/*",
+    "backtests/*map.html", "backtests/cell.html",
+)  # fmt: skip
 
 
 def main(descriptor: int) -> None:

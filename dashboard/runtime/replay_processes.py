@@ -1,5 +1,5 @@
-"""Replays and comparisons, each in a process of its own: they compute for seconds, and in this one they would keep the
-interpreter from the loop that serves the gateway.
+"""Replays, comparisons and the map of limits, each in a process of its own: they compute for seconds, and in this one
+they would keep the interpreter from the loop that serves the gateway.
 
 A process is forked from one that has everything loaded (`replay_process`), which is started with the first replay. It
 gives way to the server, has limits of memory and time, and ends when its client hangs up. Where nobody has begun this,
@@ -46,15 +46,14 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 STOPS = "whystop.stops"  #: in an ASGI scope: whether the work on the request ends when its client hangs up
 MOST_WALL_SECONDS = 2.0 * MOST_SECONDS  #: a busy machine gives the process a part of its time
-TOO_MUCH = (
-    f"This took more than {MOST_SECONDS} s or {MOST_MEMORY // 2**20:,} MiB of memory and was stopped. Ask for less: "
-    "fewer values, or a shorter turn."
-)
+_STOPPED = f"This took more than {MOST_SECONDS} s or {MOST_MEMORY // 2**20:,} MiB of memory and was stopped."
+TOO_MUCH = f"{_STOPPED} Ask for less: fewer values, or a shorter turn."
+TOO_MANY_TURNS = f"{_STOPPED} Filter the timeline to fewer turns, then open “Two limits at once” again."
 ENDED = "The process that answered ended; try again."
 NO_PROCESS = "The server could not start a process to answer this. Try again in a moment."
+_MAP = "/backtests/limits/map"
 _REPLAY = re.compile(
-    r"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|/backtests/limits/map/?|/compare/?"
-    r"|/api/v1/turns/[^/]+/replay"
+    rf"/turns/[^/]+/(?:replay(?:/[a-z-]+)?|limit(?:/find)?)/?|{_MAP}/?|/compare/?|/api/v1/turns/[^/]+/replay"
 )
 _VERIFY = re.compile(r"/replay/verify/?$")
 _RERUN = re.compile(rb"rerun|\\")  #: in a body of the API; an escape may stand for any letter
@@ -146,6 +145,11 @@ def is_replay(path: str) -> bool:
     return _REPLAY.fullmatch(path) is not None
 
 
+def _too_much(path: str) -> str:
+    """Why it was stopped, and what to ask for instead: a map has no values to ask for, but turns."""
+    return TOO_MANY_TURNS if path.startswith(_MAP) else TOO_MUCH
+
+
 def apart(application: Application) -> Application:
     """The application, but for replays once they are answered in processes of their own."""
 
@@ -225,7 +229,7 @@ class _Replay:
             await self._let_go()
         if over or not left:
             late = not over or time.monotonic() - began >= MOST_SECONDS
-            await self._refuse(TOO_MUCH if late or self._too_much else ENDED)
+            await self._refuse(_too_much(self._scope["path"]) if late or self._too_much else ENDED)
 
     async def _body(self) -> bytes | None:
         """All of it; None: the client has gone."""

@@ -6,7 +6,7 @@ resource_limits    the numbers
 connection_census  who is connected, who makes room
 transfer_rate      who is too slow
 protocol           HTTP: heads, bodies and readers are timed and bounded
-websocket_guard    websockets; `frame_budget` is what all of them may take
+websocket_guard    websockets; `handshake_pace` is when they are opened, `frame_budget` what all of them may send
 connection_close   how a connection ends, whatever its client does
 
 On a request, before anything of it is kept:

@@ -3,9 +3,9 @@
 Each such request is a thread, and all threads share one interpreter with the loop that serves the gateway: a hundred at
 once would make every call wait for a hundred turns. A place is taken when the whole request is here, and given back
 when its answer begins, so that nobody holds one by sending or reading slowly. Files have a room of their own: there a
-place is held until the file is sent, for all of it is in memory until then. So have replays and comparisons, which keep
-the interpreter busy for longest. The gateway, the ingest, health checks and static files have bounds of their own, and
-take no place.
+place is held until the file is sent, for all of it is in memory until then. So have replays, comparisons and the map of
+limits, which keep the interpreter busy for longest. The gateway, the ingest, health checks and static files have bounds
+of their own, and take no place.
 
 Whoever asks without credentials counts by address; with credentials that have let somebody in, by that user. What only
 looks like a credential counts as none, until it has worked. A share link that has worked is a caller of its own among
@@ -38,8 +38,8 @@ DOWNLOADS = QueueSize(places=3, of_one=1, waiting=64, waiting_of_one=16, seconds
 REPLAYS = QueueSize(places=2, of_one=1, waiting=128, waiting_of_one=32, seconds=30.0)
 KNOWN = QueueSize(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=30.0)
 #: Of websockets. After a restart all pages open theirs again at once; those that find no place try again. Of one user
-#: one, for each thread that computes has every call of the gateway wait for the interpreter; taken for as long again as
-#: the handshake took, so that one user has half a thread at most.
+#: one, for each thread that computes has every call of the gateway wait for the interpreter; the next of the same user
+#: waits for as long again as the handshake took, so that one user has half a thread at most.
 HANDSHAKES = QueueSize(places=3, of_one=1, waiting=4_096, waiting_of_one=1_024, seconds=30.0)
 A_SECOND, AT_FIRST = 20.0, 200.0  #: requests of one address without credentials; this machine's are not counted
 KEPT = 10_000  #: credentials that worked, and addresses; beyond it the longest unused are forgotten
@@ -119,7 +119,7 @@ class ConcurrencyLimits:
 
 
 class RequestPlace:
-    """One request's, until its answer begins; `until_sent`: until it is sent; `rests`: for as long again."""
+    """One request's, until its answer begins; `until_sent`: until it is sent; `rests`: then its user rests as long."""
 
     def __init__(
         self,
@@ -153,10 +153,7 @@ class RequestPlace:
         """Give it back. May be called twice."""
         if self._held:
             self._held = False
-            if self._rests:
-                self._loop.call_later(self._loop.time() - self._begun, self._line.leave, self._who)
-            else:
-                self._line.leave(self._who)
+            self._line.leave(self._who, rests=self._loop.time() - self._begun if self._rests else 0.0)
 
     def _let_in(self, user: str) -> None:
         """Called in any thread."""

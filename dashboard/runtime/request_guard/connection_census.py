@@ -2,14 +2,15 @@
 
 A connection *waits* while its client has not sent all of a request: it is idle, or in the middle of a head or a body.
 Where there is no room for another, the one that has waited longest makes room, so that half-sent requests never keep a
-whole one out. Each second those that wait are asked whether their time is over.
+whole one out. A websocket whose handshake waits for its turn makes room before all others. Each second those that wait
+are asked whether their time is over.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Protocol
 
 from dashboard.runtime.request_guard.frame_budget import FrameBudget
@@ -42,7 +43,8 @@ class ConnectionCensus:
         self.handshakes = HandshakePace(share=bounds.handshake_share)
         self._members: dict[CountedConnection, None] = {}
         self._of: Counter[str] = Counter()
-        self._waiting: dict[CountedConnection, None] = {}  #: the longest first
+        self._queued: dict[CountedConnection, None] = {}  #: the longest first
+        self._waiting: dict[CountedConnection, None] = {}  #: the same
         self._stalled: dict[CountedConnection, None] = {}
         self._sweeping: asyncio.Handle | None = None
         self._dropped = 0  #: bytes since the last look
@@ -73,7 +75,7 @@ class ConnectionCensus:
         if member not in self._members:
             return
         del self._members[member]
-        self._waiting.pop(member, None)
+        self.works(member)
         self._stalled.pop(member, None)
         if member.address is not None:
             self._of[member.address] -= 1
@@ -85,8 +87,14 @@ class ConnectionCensus:
         if member in self._members:
             self._waiting[member] = None
 
+    def queues(self, member: CountedConnection) -> None:
+        """Its handshake waits for its turn."""
+        if member in self._members:
+            self._queued[member] = None
+
     def works(self, member: CountedConnection) -> None:
         """It is for the server to do something."""
+        self._queued.pop(member, None)
         self._waiting.pop(member, None)
 
     def stalls(self, member: CountedConnection) -> None:
@@ -108,7 +116,8 @@ class ConnectionCensus:
 
     def _made_room(self, address: str | None) -> bool:
         """Whether one that waits (of this address, where one is given) has gone."""
-        longest = next((one for one in self._waiting if address in (None, one.address)), None)
+        going = chain(self._queued, self._waiting)
+        longest = next((one for one in going if address in (None, one.address)), None)
         if longest is None:
             return False
         self.leave(longest)
@@ -117,7 +126,7 @@ class ConnectionCensus:
 
     def _sweep(self) -> None:
         self._dropped = 0
-        self._look(iter([*self._waiting, *self._stalled]))
+        self._look(iter([*self._queued, *self._waiting, *self._stalled]))
 
     def _look(self, members: Iterator[CountedConnection]) -> None:
         """At so many in a turn of the loop: all may have to be ended, and between them others are served."""

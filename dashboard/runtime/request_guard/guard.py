@@ -25,7 +25,7 @@ from dashboard.runtime.request_guard.concurrency_limits import (
     RequestPlace,
     concurrency_limits_of_loop,
 )
-from dashboard.runtime.request_guard.refusals import Answer, refusal
+from dashboard.runtime.request_guard.refusals import CHALLENGE, Answer, refusal
 
 log = structlog.get_logger(__name__)
 
@@ -39,7 +39,6 @@ PRIVATE = (b"cache-control", b"private, no-store")
 FILE_SECONDS, FILE_RATE = 30.0, 50_000  #: in which a file is taken, and bytes a second beyond that
 _LARGE = "This is too large: {what} may have {most:,} bytes. Nothing was done; send less at once."
 _UNKNOWN = f"Sign in first, then send this again: without signing in a request may have {SMALL:,} bytes."
-_CHALLENGE = ((b"www-authenticate", b'Bearer realm="whystop"'),)
 _DIGITS = 18  #: of a length; what is longer is far beyond every bound
 _AGAIN = ((b"retry-after", b"1"),)
 _OFTEN = "Too many requests come from you at once. Wait a second, then send this again."
@@ -190,7 +189,7 @@ class _Exchange:
             except (OperationalError, InterfaceError):
                 return refusal(path, 503, AWAY, more=_AGAIN)
             if not known:
-                return refusal(path, 401, STRANGER if is_machine(path) else _UNKNOWN, more=_CHALLENGE)
+                return refusal(path, 401, STRANGER if is_machine(path) else _UNKNOWN, more=(CHALLENGE,))
         self._allowed = allowed.most
         return None
 

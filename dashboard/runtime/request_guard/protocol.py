@@ -10,10 +10,12 @@ from typing import Any, NoReturn
 
 import httptools
 
+from dashboard.accounts.credentials import has_credentials
+from dashboard.accounts.error_responses import STRANGER
 from dashboard.runtime.buffered_protocol import BufferedProtocol
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
-from dashboard.runtime.request_guard.refusals import plainly, refusal
+from dashboard.runtime.request_guard.refusals import CHALLENGE, plainly, refusal
 from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, HEAD_FIELDS, PIPELINED, WHOLE_BODY
 from dashboard.runtime.request_guard.transfer_rate import Reader, Sender
 
@@ -62,7 +64,7 @@ class GuardedProtocol(BufferedProtocol):
             return
         told = FULL if self.address is None else FULL_ADDRESS
         self.transport.write(plainly(503, told, (b"retry-after", b"1")))
-        self._closed_now()
+        self.transport.bare().close_now()  # type: ignore[attr-defined]
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._census.leave(self)
@@ -171,9 +173,13 @@ class GuardedProtocol(BufferedProtocol):
             super().send_400_response(msg)
 
     def handle_websocket_upgrade(self) -> None:
-        """The websocket counts in place of this connection."""
-        self._census.leave(self)
-        super().handle_websocket_upgrade()
+        """The websocket counts in place of this connection. Who shows no credentials at all gets none."""
+        if has_credentials(self.headers):
+            self._census.leave(self)
+            super().handle_websocket_upgrade()
+        else:
+            self._refusal = plainly(401, STRANGER, CHALLENGE)
+            self.send_400_response(NO_REQUEST)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -205,7 +211,7 @@ class GuardedProtocol(BufferedProtocol):
             return
         if not self._silent and not self._is_answering():
             self.transport.write(plainly(503, FULL, (b"retry-after", b"1")))
-        self._closed_now()
+        self.transport.bare().close_now()  # type: ignore[attr-defined]
 
     def look(self, now: float) -> None:
         """End it where its client does not send, or does not read."""
@@ -215,8 +221,7 @@ class GuardedProtocol(BufferedProtocol):
             return
         elif self._sender is not None:
             if self._sender.is_late(now, reading=not self.flow.read_paused):
-                told = b"" if self._is_answering() else refusal(self._path(), 408, SLOW_BODY).on_the_wire()
-                self._end(told)
+                self._end(b"" if self._is_answering() else refusal(self._path(), 408, SLOW_BODY).on_the_wire())
         elif self._head_since is not None and now - self._head_since > self._census.bounds.head_seconds:
             self._end(b"" if self._silent else plainly(408, SLOW_HEAD))
 
@@ -292,7 +297,3 @@ class GuardedProtocol(BufferedProtocol):
     def _forget(self) -> None:
         """Let go of the request's head: 16 KB of short fields take many times that in memory."""
         self.headers, self.scope = [], {}  # type: ignore[typeddict-item] # an application that runs has its own
-
-    def _closed_now(self) -> None:
-        transport: Any = self.transport
-        transport.bare().close_now()

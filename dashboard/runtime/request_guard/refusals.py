@@ -20,6 +20,7 @@ HEADERS = (
     (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'"),
 )
 CLOSE = (b"connection", b"close")
+CHALLENGE = (b"www-authenticate", b'Bearer realm="whystop"')
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,11 @@
-"""A websocket: its client has shown credentials before it is accepted, and pings say whether it is still there."""
+"""A websocket: its client shows credentials before it is accepted, and pings say whether it is still there.
+
+One that shows none at all is refused before it is a websocket (`protocol`). Others wait for their turn, for as long as
+the head of a request may take, and make room for other connections meanwhile.
+"""
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -8,12 +13,15 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
 from dashboard.runtime.request_guard.frame_budget import MESSAGE_SECONDS, OVERHEAD, RECEIVED_SECONDS, Frames
+from dashboard.runtime.request_guard.proxies import client_of, customer_of
 from dashboard.runtime.request_guard.refusals import plainly
 from dashboard.runtime.request_guard.transfer_rate import Reader
 
 ODD_HANDSHAKE = "This is no websocket handshake that can be answered. Send fewer or shorter header fields."
+NO_TURN = "Too many websockets are being opened. Try again in a moment."
 TOO_MUCH = "The server holds too much of what is sent to it. Connect again later."
 TRY_LATER = 1013  #: the close code that says so
+_AGAIN = (b"retry-after", b"1")
 _HEAD = 14  #: bytes that a frame has at most before what it carries
 
 
@@ -28,6 +36,9 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         self._reader = Reader(self._census.bounds)
         self._budget = self._census.frames
         self._asked = False  #: its handshake is here
+        self._handshake = b""  #: that waits for its turn
+        self._waits_since: float | None = None  #: by the loop's clock, while it does
+        self._who = ""  #: whose turn it is
         self._frames = Frames()  #: not yet parsed
         self._kept = 0  #: bytes that were parsed and have not been taken by the application
         self._took = 0.0  #: seconds, since the last rest
@@ -42,6 +53,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._census.leave(self)
+        self._census.handshakes.leave(self._who, self)
         self._budget.hold(self, 0)
         super().connection_lost(exc)
 
@@ -53,8 +65,11 @@ class GuardedSocket(WebSocketsSansIOProtocol):
             self._spend(time.perf_counter() - begun + RECEIVED_SECONDS * len(data))
             self._read_on()
         else:
-            self._asked = True
-            self._census.handshakes.answer(self.address or "", lambda: self._shake_hands(data))
+            self._asked, self._handshake = True, data
+            self._waits_since = self.loop.time()
+            self._who = self._client_in(data)
+            self._census.queues(self)
+            self._census.handshakes.join(self._who, self)
 
     async def send(self, message: Any) -> None:
         """ASGI. Once the socket is accepted its frames are read."""
@@ -79,17 +94,36 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         self.close_sent = True
         self.transport.close()
 
-    def _shake_hands(self, data: bytes) -> None:
-        """A handshake that the library refuses it would leave without an answer."""
+    def shake_hands(self) -> None:
+        """It is its turn. A handshake that the library refuses it would leave without an answer."""
+        handshake = self._waited()
         if self.transport.is_closing():
             return
         try:
-            super().data_received(data)
+            super().data_received(handshake)
         except ValueError:  # an address that is not ASCII
-            self._refuse()
+            self._refuse(400, ODD_HANDSHAKE)
         else:
             if not self.handshake_initiated:
-                self._refuse()
+                self._refuse(400, ODD_HANDSHAKE)
+
+    def turn_away(self) -> None:
+        """It does not get a turn."""
+        self._waited()
+        self._refuse(503, NO_TURN, _AGAIN)
+
+    def _waited(self) -> bytes:
+        """The handshake, which waits no more."""
+        self._waits_since = None
+        self._census.works(self)
+        self._census.handshakes.leave(self._who, self)
+        handshake, self._handshake = self._handshake, b""
+        return handshake
+
+    def _client_in(self, head: bytes) -> str:
+        """Who has a turn of their own: the client behind a trusted proxy, as for requests."""
+        peer = self.client[0] if self.client else ""
+        return customer_of(client_of(peer, _fields(head), self._census.bounds.proxies).address) or ""
 
     def _read_on(self) -> None:
         """Parse what is here, a frame at a time, as far as it is this socket's turn; only then is more received."""
@@ -150,14 +184,25 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         self._census.stalls(self)
 
     def make_room(self) -> None:
-        """A websocket never waits, as the census has it."""
+        """Another connection takes the place of one that waits for its turn."""
+        self.turn_away()
 
     def look(self, now: float) -> None:
-        """End it where its client does not read."""
+        """End it where its client does not read, or its turn does not come."""
         if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
             self.transport.abort()
+        elif self._waits_since is not None and now - self._waits_since > self._census.bounds.head_seconds:
+            self.turn_away()
 
-    def _refuse(self) -> None:
+    def _refuse(self, status: int, why: str, *more: tuple[bytes, bytes]) -> None:
         if not self.transport.is_closing():
-            self.transport.write(plainly(400, ODD_HANDSHAKE))
+            self.transport.write(plainly(status, why, *more))
             self.transport.close()
+
+
+def _fields(head: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The header fields of a request, as uvicorn has written them for the library: a line each."""
+    for line in head.split(b"\r\n")[1:]:
+        name, colon, value = line.partition(b": ")
+        if colon:
+            yield name, value

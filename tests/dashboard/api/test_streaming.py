@@ -4,9 +4,10 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 from django.utils import timezone
@@ -19,10 +20,12 @@ from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.agents.models import Connection
 from dashboard.api import streaming
 from dashboard.live import stream_limits as counting
+from dashboard.live import turn_events
 from dashboard.live.services import turn_start
 from dashboard.live.stream_limits import streams
 from dashboard.live.turn_events import Message
 from dashboard.turns.models import Record, Turn
+from dashboard.turns.record_reader import records_of
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.website import TOKEN, until, website
 from tests.examples import examples
@@ -85,6 +88,22 @@ def test_records_are_told_as_the_list_of_records_has_them_and_then_the_turn(addr
     assert [event["id"] for event in told] == [str(seq) for seq in range(1, turn.last_seq + 1)]
     assert (end["event"], json.loads(end["data"])) == ("end", asked(address, f"/turns/{turn.id}"))
     assert "id" not in end
+
+
+def test_what_is_read_to_see_whether_a_turn_can_be_read_is_not_read_again(
+    address: str, play: Play, monkeypatch: pytest.MonkeyPatch
+):
+    turn, begun = play("sim-essay", max_tokens=60), list[int]()
+
+    def read(turn_id: UUID, *, after: int, upto: int) -> Iterable[Record]:
+        begun.append(after)
+        return records_of(turn_id, after=after, upto=upto)
+
+    monkeypatch.setattr(turn_events, "records_of", read)
+    monkeypatch.setattr(turn_events, "MOST_RECORDS", 2)
+    with Reader(address, turn.id) as reader:
+        assert reader.events()[-1]["event"] == "end"
+    assert begun == list(range(0, turn.last_seq, 2))
 
 
 def asked(address: str, path: str) -> object:

@@ -121,7 +121,10 @@ def test_a_client_gets_all_of_it(path, body):
 
 
 def test_websockets_speak_as_before():
-    with served() as port, connect(f"ws://127.0.0.1:{port}/") as client:
+    with (
+        served() as port,
+        connect(f"ws://127.0.0.1:{port}/", additional_headers={"Authorization": "Bearer x"}) as client,
+    ):
         client.send("Hello")
         assert client.recv(timeout=20) == "Hello"
 

@@ -8,6 +8,9 @@ import sys
 from typing import Any
 
 import pytest
+from django.conf import settings
+
+from dashboard.runtime.replay_process import _TEMPLATES
 
 TOLD: dict[str, Any] = {"type": "http", "method": "GET", "path": "/compare/", "query_string": "", "headers": []}
 FAILS = """
@@ -62,3 +65,8 @@ def test_a_lower_limit_that_a_process_was_given_stays(hard: int):
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=90)
     assert told.stdout == f"({min(hard, 60)}, {hard})\n"
+
+
+def test_the_pages_of_the_map_are_compiled_before_they_are_asked_for():
+    compiled = {file.name for pattern in _TEMPLATES for file in (settings.BASE_DIR / "templates").glob(pattern)}
+    assert {"map.html", "_map.html", "cell.html"} <= compiled

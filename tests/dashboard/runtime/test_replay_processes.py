@@ -282,3 +282,15 @@ def test_only_what_changes_nothing_is_stopped(path: str, method: str, body: byte
 )
 def test_only_what_computes_replays_has_a_process(path: str, forks: bool):
     assert is_replay(path) is forks
+
+
+@pytest.mark.parametrize(
+    ("path", "instead"),
+    [
+        ("/turns/x/replay/sweep/", "fewer values"),
+        ("/compare/", "shorter turn"),
+        ("/backtests/limits/map", "fewer turns"),
+    ],
+)
+def test_what_was_stopped_says_what_to_ask_for_instead(path: str, instead: str):
+    assert instead in replay_processes._too_much(path)

@@ -339,7 +339,7 @@ async def test_handshakes_of_websockets_wait_for_each_other_and_for_nobody_else(
     assert await one.enter(scope_of(token="x")) is not None
 
 
-async def test_a_handshake_keeps_its_place_for_as_long_again_as_it_took():
+async def test_the_next_handshake_of_one_waits_for_as_long_again_and_nobody_elses_does():
     one = ConcurrencyLimits(handshakes=replace(NARROW, seconds=20))
     handshake = {**scope_of(token="x"), "type": "websocket"}
     place = await one.enter(handshake)
@@ -348,7 +348,14 @@ async def test_a_handshake_keeps_its_place_for_as_long_again_as_it_took():
     begun = asyncio.get_running_loop().time()
     place.answered()
     place.leave()
-    assert await one.enter(handshake) is not None
+    following = asyncio.create_task(one.enter(handshake))
+    other = asyncio.create_task(one.enter({**scope_of(THERE, token="y"), "type": "websocket"}))
+    await asyncio.sleep(0)
+    assert (following.done(), other.done()) == (False, True)
+    taken = await other
+    assert taken is not None
+    taken.leave()
+    assert await following is not None
     assert asyncio.get_running_loop().time() - begun >= 0.1
 
 

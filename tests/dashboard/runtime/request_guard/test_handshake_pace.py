@@ -1,47 +1,92 @@
-"""Handshakes are answered one after another, and each address has its turn."""
+"""Handshakes are answered one after another, each client has its turn, and how many wait is bounded."""
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 
 from dashboard.runtime.request_guard.handshake_pace import TASK_SECONDS, HandshakePace
 
 
-async def answered(pace: HandshakePace, addresses: str) -> str:
-    order: list[str] = []
-    for address in addresses:
-        pace.answer(address, lambda address=address: order.append(address))
-    async with asyncio.timeout(20):
-        while len(order) < len(addresses):
-            await asyncio.sleep(0.001)
-    return "".join(order)
+class One:
+    """A handshake that only remembers what became of it, and when, among all."""
+
+    def __init__(self, client: str, told: list[str]) -> None:
+        self.client, self.told, self.away = client, told, False
+
+    def shake_hands(self) -> None:
+        self.told.append(self.client)
+
+    def turn_away(self) -> None:
+        self.away = True
+
+
+class Failing(One):
+    def shake_hands(self) -> None:
+        raise LookupError
+
+
+class Queue:
+    """A pace, and who has come to it."""
+
+    def __init__(self, clients: str, **bounds: Any) -> None:
+        self.pace, self.answered = HandshakePace(**bounds), list[str]()
+        self.ones = [self.comes(client) for client in clients]
+
+    def comes(self, client: str) -> One:
+        one = One(client, self.answered)
+        self.pace.join(client, one)
+        return one
+
+    async def until(self, many: int) -> str:
+        async with asyncio.timeout(20):
+            while len(self.answered) < many:
+                await asyncio.sleep(0.001)
+        return "".join(self.answered)
+
+    @property
+    def refused(self) -> list[int]:
+        return [number for number, one in enumerate(self.ones) if one.away]
 
 
 async def test_a_handshake_that_comes_alone_is_answered_at_once():
-    done: list[int] = []
-    HandshakePace(share=0.1).answer("", lambda: done.append(1))
-    assert done == [1]
+    assert Queue("a", share=0.1).answered == ["a"]
 
 
-async def test_addresses_take_turns_however_many_handshakes_one_has():
-    assert await answered(HandshakePace(share=0.5), "aaaabbc") == "aabcaba"
+async def test_clients_take_turns_however_many_handshakes_one_has():
+    assert await Queue("aaaabbc", share=0.5).until(7) == "aabcaba"
 
 
 async def test_handshakes_take_their_share_of_the_loop_and_no_more():
     begun = time.perf_counter()
-    await answered(HandshakePace(share=0.05), "aaaaaa")
+    await Queue("aaaaaa", share=0.05).until(6)
     assert time.perf_counter() - begun >= 5 * TASK_SECONDS / 0.05
 
 
 async def test_one_that_fails_holds_up_no_other():
-    pace, done = HandshakePace(share=0.5), asyncio.Event()
-
-    def failing() -> None:
-        raise LookupError
-
+    queue = Queue("", share=0.5)
     with pytest.raises(LookupError):
-        pace.answer("", failing)
-    pace.answer("", done.set)
-    async with asyncio.timeout(20):
-        await done.wait()
+        queue.pace.join("a", Failing("a", []))
+    queue.comes("b")
+    assert await queue.until(1) == "b"
+
+
+async def test_one_client_has_no_more_waiting_than_one_may():
+    queue = Queue("aaaab", share=0.000_01, most_of_one=2)  # the first is answered
+    assert (queue.refused, len(queue.pace)) == ([3], 3)
+
+
+async def test_where_all_places_are_taken_whoever_has_most_gives_its_latest_to_who_has_fewer():
+    queue = Queue("aaaabbccd", share=0.000_01, most=4)
+    assert (queue.refused, await queue.until(1)) == ([2, 3, 5, 7], "a")
+    assert {who: len(theirs) for who, theirs in queue.pace._waiting.items()} == {"a": 1, "b": 1, "c": 1, "d": 1}
+
+
+async def test_who_has_gone_is_forgotten_and_costs_nobody_time():
+    queue = Queue("a" + "b" * 50 + "c", share=0.01)
+    for one in queue.ones[1:51]:
+        queue.pace.leave("b", one)
+        queue.pace.leave("b", one)
+    assert (len(queue.pace), list(queue.pace._waiting)) == (1, ["c"])
+    assert await queue.until(2) == "ac"

@@ -6,8 +6,10 @@ import time
 from dataclasses import replace
 
 import pytest
+from django.conf import settings
 from websockets.sync.client import connect
 
+from dashboard.runtime.request_guard.proxies import Proxies
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.runtime.request_guard.websocket_guard import TRY_LATER
 from tests.dashboard.website import until
@@ -16,13 +18,18 @@ from .conftest import QUICK, Server, rest, served
 
 HANDSHAKE = (
     b"GET %s HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
-    b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n%s\r\n"
+    b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\nauthorization: Bearer x\r\n%s\r\n"
 )
+ASKED = HANDSHAKE % (b"/", b"")
+BEARER = {"Authorization": "Bearer x"}
+PLAIN = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+#: A second handshake waits for minutes.
+BUSY = replace(QUICK, head_seconds=60, stalled_seconds=60, handshake_share=0.000_01)
 MANY = b"".join(b"a%d: b\r\n" % n for n in range(200))
 
 
 def test_a_socket_counts_once_as_long_as_it_is_open(quick: Server):
-    with connect(f"ws://127.0.0.1:{quick.port}/") as client:
+    with connect(f"ws://127.0.0.1:{quick.port}/", additional_headers=BEARER) as client:
         time.sleep(1)  # longer than any request may take
         assert len(quick.census) == 1
         client.send("Hello")
@@ -50,7 +57,7 @@ def test_a_handshake_without_what_it_needs_is_answered(quick: Server, field: str
 
 def test_a_watcher_that_reads_nothing_is_dropped(quick: Server):
     frame = b"\x81\x84\x00\x00\x00\x00much"
-    with quick.dial(HANDSHAKE % (b"/", b""), receives=4096) as client:
+    with quick.dial(ASKED, receives=4096) as client:
         assert client.recv(129)
         client.sendall(frame)
         until(lambda: len(quick.census) == 0, 20)
@@ -58,24 +65,65 @@ def test_a_watcher_that_reads_nothing_is_dropped(quick: Server):
 
 def test_a_call_is_answered_before_the_handshakes_that_came_first():
     """All come in one turn of the loop: that is what held up the gateway's callers."""
-    ask = HANDSHAKE % (b"/", b"")
-    with served(replace(QUICK, stalled_seconds=60, handshake_share=0.000_1)) as server, server.dial(ask) as first:
-        assert first.recv(4096)[9:12] == b"101"
-        with server.dial(ask) as second:
-            assert b"none" in server.told(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-            second.settimeout(0.2)
-            with pytest.raises(TimeoutError):
-                second.recv(1)
+    with served(BUSY) as server, opened(server), server.dial(ASKED) as second:
+        assert b"none" in server.told(PLAIN)
+        second.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            second.recv(1)
 
 
 def test_who_hangs_up_before_the_handshake_is_answered_is_forgotten():
-    ask = HANDSHAKE % (b"/", b"")
-    with served(replace(QUICK, handshake_share=0.01)) as server:
-        for _ in range(5):
-            server.dial(ask).close()
-        until(lambda: len(server.census) == 0, 20)
-        with server.dial(ask) as client:
-            assert client.recv(4096)[9:12] == b"101"
+    with served(BUSY) as server, opened(server):
+        held = [server.dial(ASKED) for _ in range(5)]
+        until(lambda: len(server.census.handshakes) == 5, 20)
+        for client in held:
+            client.close()
+        until(lambda: len(server.census.handshakes) == 0, 20)
+        assert len(server.census) == 1
+
+
+def test_a_handshake_whose_turn_does_not_come_is_refused_in_time():
+    with served(replace(BUSY, head_seconds=0.1)) as server, opened(server):
+        said = server.told(ASKED)
+        assert (said[9:12], b"retry-after: 1" in said, len(server.census.handshakes)) == (b"503", True, 0)
+
+
+def test_those_that_wait_for_their_turn_make_room_and_before_idle_connections():
+    idle = PLAIN.replace(b"connection: close\r\n", b"")
+    with served(BUSY) as server, opened(server), server.dial(idle) as calm, contextlib.ExitStack() as clients:
+        assert b"none" in calm.recv(4096)
+        held = [clients.enter_context(server.dial(ASKED)) for _ in range(2 * BUSY.connections)]
+        until(lambda: len(server.census) == BUSY.connections)
+        assert b"none" in server.told(PLAIN)
+        assert rest(held[0])[9:12] == b"503"
+        calm.sendall(idle)
+        assert b"none" in calm.recv(4096)
+
+
+def test_clients_behind_a_trusted_proxy_have_a_turn_each():
+    with (
+        served(replace(BUSY, proxies=Proxies.read("127.0.0.1"))) as server,
+        opened(server),
+        contextlib.ExitStack() as clients,
+    ):
+        for client in (b"192.0.2.1", b"192.0.2.1", b"2001:db8::1", b"2001:db8::2"):
+            clients.enter_context(server.dial(HANDSHAKE % (b"/", b"x-forwarded-for: %s\r\n" % client)))
+        until(lambda: len(server.census.handshakes) == 4)
+        waiting = server.census.handshakes._waiting
+        assert {who: len(theirs) for who, theirs in waiting.items()} == {"192.0.2.1": 2, "2001:db8::": 2}
+
+
+@pytest.mark.parametrize("shown", [b"", b"cookie: theme=dark\r\n", b"authorization: Basic eDp5\r\n"])
+def test_who_shows_no_credentials_is_refused_without_waiting(shown: bytes):
+    with served(BUSY) as server, opened(server):
+        said = server.told(ASKED.replace(b"authorization: Bearer x\r\n", shown))
+        assert (said[9:12], b"www-authenticate: Bearer" in said) == (b"401", True)
+
+
+def test_a_session_is_a_credential(quick: Server):
+    session = b"cookie: %s=x\r\n" % settings.SESSION_COOKIE_NAME.encode()
+    with quick.dial(ASKED.replace(b"authorization: Bearer x\r\n", session)) as client:
+        assert client.recv(4096)[9:12] == b"101"
 
 
 def framed(head: int, said: bytes = b"") -> bytes:
@@ -87,7 +135,7 @@ PIECES = framed(0x01) + PIECE * 1_000 + framed(0x80)
 
 
 def opened(server: Server) -> socket.socket:
-    client = server.dial(HANDSHAKE % (b"/", b""))
+    client = server.dial(ASKED)
     assert client.recv(4096)[9:12] == b"101"
     return client
 
@@ -97,7 +145,7 @@ def test_a_socket_that_floods_rests(frame: bytes):
     with served(replace(QUICK, stalled_seconds=60, frame_share=0.000_01)) as server, opened(server) as client:
         client.sendall(frame * (30_000 // len(frame)))
         until(lambda: server.census.frames._resting == 1)
-        assert b"none" in server.told(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        assert b"none" in server.told(PLAIN)
         client.settimeout(0.2)
         answers = client.recv(65_536) if frame != PIECES else b""
         with pytest.raises(TimeoutError):
@@ -138,7 +186,7 @@ def test_a_socket_rests_while_its_large_frame_is_not_whole():
 
 
 def test_messages_are_answered_in_order_however_many_come_at_once(quick: Server):
-    with connect(f"ws://127.0.0.1:{quick.port}/") as client:
+    with connect(f"ws://127.0.0.1:{quick.port}/", additional_headers=BEARER) as client:
         said = [str(n) for n in range(40)]
         for text in said:
             client.send(text)
