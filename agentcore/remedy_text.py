@@ -32,7 +32,8 @@ def would_be_told(snapshot: Snapshot) -> str:
 def would_have_waited(snapshot: Snapshot) -> str:
     """Of a turn that was cancelled because nobody had approved of its calls in time; empty for any other."""
     approvals = snapshot.setup.approvals if snapshot.setup else None
-    if approvals is None or approvals.seconds is None or snapshot.cancelled_by != APPROVAL_TIME_LIMIT:
+    waiting = snapshot.approving and snapshot.cancelled_by == APPROVAL_TIME_LIMIT
+    if approvals is None or approvals.seconds is None or not waiting:
         return ""
     waited = count(approvals.seconds, "second")
     return f"It waited {waited} for approval. With a longer time to approve it would have kept waiting."

@@ -116,6 +116,7 @@ class Panel:
 
     @property
     def proven(self) -> bool:
+        """Whether a live re-run completed."""
         return self.suggestion.basis is Basis.RERUN
 
     @property

@@ -1,13 +1,14 @@
 """Live re-runs of a turn that tried the limit in question, and nothing else."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from agentcore.reasons import TurnStatus
 from dashboard.suggesting.exhausted_limits import ExhaustedLimit
-from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.models import UNFINISHED, Attempt, Turn
 
-#: What a re-run may be given otherwise and still try a limit of the same question.
-LIMITS = frozenset({"max_tokens", "limits", "error_policy"})
+GROUPS = ("limits", "error_policy")  #: overrides that hold several settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +31,51 @@ class LimitTrial:
 
 
 def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
-    """The oldest first."""
+    """The oldest first. One that was given anything else otherwise tells nothing of the limit alone."""
     found = (_tried(case, child) for child in case.turn.children.order_by("id"))
     return tuple(tried for tried in found if tried is not None)
 
 
 def _tried(case: ExhaustedLimit, child: Turn) -> LimitTrial | None:
-    given = {key: value for key, value in child.overrides.items() if value != case.turn.overrides.get(key)}
-    if child.forked_at is not None or set(given) - LIMITS or (case.limit != "max_tokens" and "max_tokens" in given):
+    given = changed(case.turn.overrides, child.overrides)
+    if child.forked_at is not None:
         return None
-    limits = {**given.get("limits", {}), **{key: given[key] for key in ("max_tokens",) if key in given}}
-    value = {**limits, **given.get("error_policy", {})}.get(case.limit)
-    return None if value is None else LimitTrial(int(value), child, case.limit)
+    value = _taken(given, case.limit)
+    return (
+        None if value is None or given not in ({}, dict(case.together or {})) else LimitTrial(value, child, case.limit)
+    )
+
+
+def changed(before: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """What these overrides give otherwise than those before, by setting."""
+    found: dict[str, Any] = {}
+    for key, value in overrides.items():
+        stood = before.get(key)
+        if key in GROUPS and isinstance(value, dict):
+            known = stood if isinstance(stood, dict) else {}
+            found[key] = {name: part for name, part in value.items() if name not in known or known[name] != part}
+        elif key not in before or stood != value:
+            found[key] = value
+    return {key: value for key, value in found.items() if key not in GROUPS or value}
+
+
+def _taken(given: dict[str, Any], limit: str) -> int | None:
+    """The value of the limit, which is taken out of what was given; None where it was not given."""
+    group = "error_policy" if limit == "max_retries" else None if limit == "max_tokens" else "limits"
+    if group is None:
+        value = given.pop(limit, None)
+    else:
+        value = given[group].pop(limit, None) if isinstance(given.get(group), dict) else None
+        if given.get(group) == {}:
+            del given[group]
+    return None if value is None else int(value)
+
+
+def said_the_same(case: ExhaustedLimit, trial: LimitTrial) -> bool:
+    """Whether the re-run's first answer begins as the recorded one does: the provider said the same twice, as far as
+    is known."""
+    recorded, again = (
+        Attempt.objects.filter(turn_id=turn.id).order_by("index").values_list("text", flat=True).first() or ""
+        for turn in (case.turn, trial.turn)
+    )
+    return again.startswith(recorded) if case.limit == "max_tokens" else again == recorded

@@ -10,7 +10,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import TokenUsage
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, fold
-from agentcore.sufficient_max_tokens import enough_for_one_call
+from agentcore.sufficient_max_tokens import END_MARK, enough_for_one_call
 from agentcore.values import replace
 from dashboard.backtests.answer_lengths import ENOUGH
 from dashboard.prices.rates import priced
@@ -19,8 +19,8 @@ from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
 from dashboard.suggesting.exhausted_limits import ExhaustedLimit, exhausted_limit_of, used_of
 from dashboard.suggesting.limit_usage import UsageOf, usage_of
-from dashboard.suggesting.reruns import LimitTrial, reruns_of
-from dashboard.suggesting.suggestion import Basis, Costs, Goal, Suggestion
+from dashboard.suggesting.reruns import LimitTrial, reruns_of, said_the_same
+from dashboard.suggesting.suggestion import Basis, Costs, Goal, Number, Suggestion
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
@@ -118,6 +118,7 @@ def _usual(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
             value is None
             or value <= max(case.used, case.in_vain)
             or (case.ceiling is not None and value > case.ceiling)
+            or _too_many_characters(case, value)
         ):
             return None
         told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)
@@ -126,32 +127,39 @@ def _usual(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
     return None
 
 
+def _too_many_characters(case: ExhaustedLimit, tokens: Number) -> bool:
+    """Whether so many tokens are more text than the turn may have, at as many characters a token as it had so far."""
+    if case.limit != "max_tokens" or not case.used:
+        return False
+    return tokens * case.last.spent.output_chars / case.used > case.last.limits.max_total_output_chars
+
+
 def _rerun(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usual: Suggestion | None) -> Suggestion | None:
-    """What a live re-run has proven. Of several that completed, the one under the smallest value."""
-    proven = [tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED]
-    if not proven:
+    """What a live re-run has shown. Of several that completed, the one under the smallest value above those that did
+    not. It is certain only where the provider said the same twice, as far as is known."""
+    completed = (tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED and tried.value > case.in_vain)
+    least = min(completed, key=lambda tried: tried.value, default=None)
+    if least is None:
         return None
-    least = min(proven, key=lambda tried: tried.value)
-    turn, value = least.turn, least.value
-    if case.limit == "max_tokens" and turn.attempts == 1:
-        value = int(usual.value) if usual and turn.output_tokens <= usual.value <= value else turn.output_tokens
-    elif case.limit != "max_tokens":
-        value = _needed(case, least)
-    told = (value, case.recorded, Certainty.CERTAIN, Basis.RERUN, case.goal)
-    about: dict[str, Any] = {"calls": turn.attempts, "used": turn.output_tokens, "rerun": turn.id, "given": least.value}
-    return Suggestion(case.limit, *told, **about)
+    value = max(_needed(case, least, usual), case.in_vain + 1)
+    sure = Certainty.CERTAIN if said_the_same(case, least) else Certainty.ESTIMATED
+    about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
+    return Suggestion(case.limit, value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
 
 
-def _needed(case: ExhaustedLimit, trial: LimitTrial) -> int:
-    """What a re-run that completed used of the limit, where its recording completes under so much as well, and the
-    turn did not stop there; else what it was given."""
-    spans = fold(recording_of(trial.turn))
-    used = used_of(case.limit, spans[-1].after)
+def _needed(case: ExhaustedLimit, trial: LimitTrial, usual: Suggestion | None) -> int:
+    """What a re-run that completed needed of the limit, where its own recording is sure of it; else what it was given.
+    Of tokens also what the turns like it need, where that lies between the two."""
+    used = used_of(case.limit, fold(recording_of(trial.turn))[-1].after)
+    if case.limit == "max_tokens":
+        used = used + END_MARK if trial.turn.attempts == 1 else trial.value
     if case.limit not in SWEPT or not max(case.recorded or 0, case.used) < used < trial.value:
         return trial.value
     with suppress(ValidationError, TooMuchWork):
-        if run_of(turn=trial.turn, name=case.limit, overrides={}).at(used).completed:
-            return used
+        point = run_of(turn=trial.turn, name=case.limit, overrides={}).at(used)
+        if point.completed and point.certainty in (Certainty.RECORDED, Certainty.CERTAIN):
+            common = int(usual.value) if usual and case.limit == "max_tokens" else 0
+            return common if used <= common <= trial.value else used
     return trial.value
 
 

@@ -37,13 +37,14 @@ def name_of(limit: str) -> str:
 
 
 #: How sure a value is, in one word; what a live re-run has shown is proven, not merely certain.
-_BY_BASIS = {Basis.RERUN: "proven", Basis.NONE: "not known"}
 _BY_CERTAINTY = {Certainty.CERTAIN: "certain", Certainty.RECORDED: "certain", Certainty.ESTIMATED: "likely"}
 
 
 def certainty_word(said: Suggestion) -> str:
     """`proven`, `certain`, `likely` or `not known`: the word on the badge, and in the API."""
-    return _BY_BASIS.get(said.basis) or _BY_CERTAINTY[said.certainty]
+    if said.basis is Basis.RERUN and said.certainty is Certainty.CERTAIN:
+        return "proven"
+    return "not known" if said.basis is Basis.NONE else _BY_CERTAINTY[said.certainty]
 
 
 def sentence(said: Suggestion) -> str:
@@ -59,7 +60,8 @@ def _recorded(said: Suggestion) -> str:
 
 
 def _rerun(said: Suggestion) -> str:
-    return f"With {said.limit} {number(said.value)} the turn finishes."
+    finishes = "finishes" if said.certainty is Certainty.CERTAIN else "likely finishes"
+    return f"With {said.limit} {number(said.value)} the turn {finishes}."
 
 
 def _usual(said: Suggestion) -> str:
@@ -114,7 +116,8 @@ def rerun_named(said: Suggestion) -> str:
 def rerun_found(said: Suggestion) -> str:
     """What it took: of the limit itself where that is known, else of tokens."""
     used = amount(said.limit, said.value) if _needed_less(said) else count(said.used or 0, "token")
-    return f"completed in {count(said.calls or 1, 'call')} and used {used}."
+    other = "" if said.certainty is Certainty.CERTAIN else " Its answer does not begin as this one does."
+    return f"completed in {count(said.calls or 1, 'call')} and used {used}.{other}"
 
 
 def _needed_less(said: Suggestion) -> bool:

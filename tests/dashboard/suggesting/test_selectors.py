@@ -1,6 +1,7 @@
 """The limit that would have let a turn finish: one value, by the surest thing that tells."""
 
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 
 from agentcore.replay import Certainty
@@ -11,7 +12,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.sweep_service import turn_sweep
 from dashboard.suggesting.selectors import LEAST, suggestion_for
 from dashboard.suggesting.suggestion import Basis, Goal
-from dashboard.suggesting.suggestion_text import because, sentence
+from dashboard.suggesting.suggestion_text import because, certainty_word, sentence
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
@@ -75,7 +76,55 @@ def test_a_live_re_run_that_completed_proves_what_it_needed(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.basis, said.certainty, said.rerun) == (Basis.RERUN, Certainty.CERTAIN, again.id)
-    assert (said.value, said.calls, said.used) == (again.output_tokens, 1, again.output_tokens)
+    # Some servers count the mark of the end and do not report it.
+    assert (said.value, said.calls, said.used) == (again.output_tokens + 2, 1, again.output_tokens)
+
+
+def test_a_re_run_that_was_given_more_than_the_limit_tells_nothing_of_the_limit_alone(play: Play):
+    cut = play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 100, "limits": {"max_continuations": 9}}))
+    assert again.status == "completed"
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.basis is Basis.NONE
+    proven = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000, "limits": {"max_continuations": 0}}))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.basis, said.rerun) == (Basis.RERUN, proven.id), "what stood before is not given otherwise"
+
+
+def test_a_value_that_completed_once_and_not_again_is_not_the_one_to_use(cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    said = suggestion_for(cut)
+    assert said is not None
+    Turn.objects.filter(pk=drive(turn_rerun(turn=cut, overrides={"max_tokens": said.value})).pk).update(
+        status="partial"
+    )
+    again = suggestion_for(cut)
+    assert again is not None
+    assert again.value > said.value
+
+
+def test_a_re_run_that_said_other_things_makes_its_value_likely(cut: Turn):
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = 'replica'")
+        cursor.execute("UPDATE turns_attempt SET text = 'Other words' WHERE turn_id = %s", [again.id])
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.basis, said.certainty, certainty_word(said)) == (Basis.RERUN, Certainty.ESTIMATED, "likely")
+    assert "the turn likely finishes" in sentence(said)
+    assert "does not begin as this one does" in because(said)
+
+
+def test_other_answers_tell_no_number_that_is_more_text_than_the_turn_may_have(play: Play):
+    cut = play(
+        "sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0, "max_total_output_chars": 500}}
+    )
+    lengths(cut, [370] * (LEAST + 10))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.basis is Basis.NONE
 
 
 def test_one_call_is_the_same_number_in_the_verdict_the_sweep_and_here(play: Play, simulator_url: str):

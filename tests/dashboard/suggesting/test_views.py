@@ -29,21 +29,21 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     pending = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
     assert "in progress" in pending
     assert 'hx-trigger="every 1s"' in pending
-    again = drive(cut.children.get())
+    enough = drive(cut.children.get()).output_tokens + 2  # some servers count the mark of the end as well
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With max_tokens {again.output_tokens} the turn finishes." in text_of(found)
-    assert f"Use {again.output_tokens} for sim-essay" in found
+    assert f"With max_tokens {enough} the turn finishes." in text_of(found)
+    assert f"Use {enough} for sim-essay" in found
     assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
     asked = {"only": "backtest"}
     beside = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
-    assert Backtest.objects.get().max_tokens == again.output_tokens
-    assert f"with a max_tokens of {again.output_tokens}" in beside
-    told = browser.post(f"/turns/{cut.id}/limit/use", {"value": again.output_tokens}, follow=True).content.decode()
-    assert f"max_tokens of sim-essay changed from 60 to {again.output_tokens}." in told
-    assert Agent.objects.get(name="sim-essay").max_tokens == again.output_tokens
+    assert Backtest.objects.get().max_tokens == enough
+    assert f"with a max_tokens of {enough}" in beside
+    told = browser.post(f"/turns/{cut.id}/limit/use", {"value": enough}, follow=True).content.decode()
+    assert f"max_tokens of sim-essay changed from 60 to {enough}." in told
+    assert Agent.objects.get(name="sim-essay").max_tokens == enough
     after = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     assert "Use " not in after
-    assert f"sim-essay has max_tokens {again.output_tokens} now." in after
+    assert f"sim-essay has max_tokens {enough} now." in after
 
 
 def test_a_limit_of_a_policy_becomes_a_draft_of_it(browser: Client, play: Play):
