@@ -24,7 +24,7 @@ why                             the same as a tree, back to the provider's own w
                                 were not taken
 serial, values, number_format   values to JSON and back, copies of frozen values, numbers in sentences
 schema                          a JSON Schema validator for who has `jsonschema-rs`
-type_check                      whether a value is what its annotations say
+type_check, json_values         whether a value is what its annotations say, or JSON all the way down
 """
 
 from agentcore.commands import CallModel, Command, Finish, Hold, Observation, RunTools, Wait

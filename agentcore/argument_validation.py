@@ -2,8 +2,8 @@
 
 `strict` decorates a frozen slotted dataclass. Its constructor then judges every field by its annotation and its range,
 in one written-out expression; only what does not pass is looked at again, to say what is wrong.
-What is judged is shallow: a value inside was judged when it was made. Copies (`values.replace`) are not judged, nor is
-what `serial` reads (`unchecked`): stored histories must read as they are.
+What is judged is shallow, for a value inside was judged when it was made; only JSON is judged all the way down. Copies
+(`values.replace`) are not judged, nor is what `serial` reads (`unchecked`): stored histories must read as they are.
 """
 
 import types
@@ -13,6 +13,8 @@ from enum import StrEnum
 from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
+
+from agentcore.json_values import foreign, is_json
 
 
 class CoreError(Exception):
@@ -24,10 +26,12 @@ class WrongInput(CoreError, ValueError, TypeError):
 
 
 _Made = TypeVar("_Made")
-#: The smallest and the largest value that a number may have; None: any.
+#: The smallest and the largest value that a number may have, None: any; of a text the enumeration of its words.
 Range = tuple[float | None, float | None]
+Words = type[StrEnum]
 
 _NOT_NEGATIVE: Range = (0, None)
+_ABSENT = object()  #: in place of an argument that is not given and has no default
 
 
 _Told = ParamSpec("_Told")
@@ -57,19 +61,26 @@ def _unfitting(owner: str, error: TypeError, known: Sequence[str]) -> WrongInput
     return WrongInput(f"{owner}: {words}. It takes {', '.join(known) or 'nothing'}.")
 
 
-def strict(**ranges: Range) -> Callable[[type[_Made]], type[_Made]]:
-    """Decorates a class so that its constructor raises `WrongInput`. Numbers are at least 0 where no range is given."""
+def strict(**ranges: Range | Words) -> Callable[[type[_Made]], type[_Made]]:
+    """Decorates a class so that its constructor raises `WrongInput`. Numbers are at least 0 where no range is given.
+
+    A text with an enumeration is one of its words, or None, and stays a text: stored ones read whatever they say.
+    """
 
     def decorate(cls: type[_Made]) -> type[_Made]:
         made: Any = cls
         known = {field.name: field for field in fields(made) if field.init}
-        rules = {name: (field.type, ranges.get(name, _NOT_NEGATIVE)) for name, field in known.items()}
+        rules = {name: _rule(field.type, ranges.get(name, _NOT_NEGATIVE)) for name, field in known.items()}
         unchecked = made.__init__
         made.__unchecked__ = unchecked
         made.__init__ = _checked(cls.__name__, unchecked, known, rules)
         return cls
 
     return decorate
+
+
+def _rule(hint: Any, given: Range | Words) -> tuple[Any, Range]:
+    return (Union[given, None], _NOT_NEGATIVE) if isinstance(given, type) else (hint, given)  # noqa: UP007
 
 
 def unchecked(cls: type[_Made]) -> Callable[..., _Made]:
@@ -107,7 +118,9 @@ def shown(value: object) -> str:
 
 
 def _shown_inside(hint: Any, given: Any) -> str:
-    """The wrong value; of a list the first member that is wrong."""
+    """The wrong value; of a list the first member that is wrong, of an object the first value that is no JSON."""
+    if (hint is Any or isinstance(given, Mapping)) and (parts := foreign(given)):
+        return f"one with {shown(parts[0])}"
     if get_origin(hint) is not tuple or not isinstance(given, tuple | list):
         return shown(given)
     if not given:
@@ -154,7 +167,8 @@ def _checked(name: str, plain: Callable[..., None], known: Mapping[str, Field[An
     )
     exec("\n".join(lines), used)  # noqa: S102
     init: Any = used["__init__"]
-    init.__defaults__ = plain.__defaults__
+    needed = len(positional) - len(plain.__defaults__ or ())
+    init.__defaults__ = (_ABSENT,) * needed + (plain.__defaults__ or ())  # Python's own refusal would be no `CoreError`
     init.__doc__ = plain.__doc__
     init.__wrapped__ = plain
     return init
@@ -162,8 +176,9 @@ def _checked(name: str, plain: Callable[..., None], known: Mapping[str, Field[An
 
 def _test(place: str, hint: Any, range_: Range, used: dict[str, Any]) -> str:
     """An expression that is true of almost every right value, and of no wrong one; empty where anything is right."""
+    used["is_json"] = is_json
     if hint is Any:
-        return ""
+        return f"({place} is None or is_json({place}))"
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         tests = [_test(place, one, range_, used) for one in inner if one is not type(None)]
@@ -173,7 +188,8 @@ def _test(place: str, hint: Any, range_: Range, used: dict[str, Any]) -> str:
         return f"({place}.__class__ is tuple and ({empty} {_items(place, inner[0], used)}))"
     if origin is not None:
         mapping = isinstance(origin, type) and issubclass(origin, Mapping)
-        return f"({place}.__class__ is dict or isinstance({place}, Mapping))" if mapping else f"callable({place})"
+        kind = f"({place}.__class__ is dict or isinstance({place}, Mapping))"
+        return f"({kind} and (not {place} or is_json({place})))" if mapping else f"callable({place})"
     if hint in (int, float):
         low, high = range_
         of = f"({place}.__class__ is int{f' or {place}.__class__ is float' if hint is float else ''})"
@@ -200,6 +216,8 @@ def _refuse(owner: str, value: object, rules: Mapping[str, Any]) -> None:
     """Say what is wrong with the first field that is; nothing where all may pass, as a subclass may."""
     for name, (hint, range_) in rules.items():
         given = getattr(value, name, MISSING)
+        if given is _ABSENT:
+            raise WrongInput(f"{owner}: {name} is missing. It takes {', '.join(rules)}.")
         if given is not MISSING and (expected := _expected(hint, range_, given)):
             raise WrongInput(f"{owner}: {name} must be {expected}, not {_shown_inside(hint, given)}.")
 
@@ -208,15 +226,15 @@ def _expected(hint: Any, range_: Range, given: Any) -> str:
     """What is expected in this place, in words; empty where the value is right."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
-        return ""
+        return "" if is_json(given) else "JSON"
     if origin in (Union, types.UnionType):
         return _expected_of_any(inner, range_, given)
     if origin is tuple:
         return _expected_items(inner[0], given) or ("a list that is not empty" if range_[0] and not given else "")
     if origin is not None:
         mapping = isinstance(origin, type) and issubclass(origin, Mapping)
-        right = isinstance(given, Mapping) if mapping else callable(given)
-        return "" if right else "an object with string keys" if mapping else "a function"
+        right = isinstance(given, Mapping) and is_json(given) if mapping else callable(given)
+        return "" if right else "an object of JSON, with string keys" if mapping else "a function"
     if hint in (int, float):
         return _expected_number(hint, range_, given)
     if hint is bool:

@@ -39,7 +39,7 @@ class ErrorType(StrEnum):
     UNKNOWN = "unknown"  #: none of these
 
 
-@strict(status=(None, None), retry_after=(None, None))
+@strict()
 @dataclass(frozen=True, slots=True)
 class ProviderError:
     """A call of the model that failed, in words of ours and of the provider.
@@ -54,7 +54,7 @@ class ProviderError:
     message: str  #: the provider's words, without secrets
     status: int | None = None  #: HTTP status; None: no answer, or inside a stream
     code: str | None = None  #: the provider's code, verbatim
-    retry_after: float | None = None
+    retry_after: float | None = None  #: at least 0
     stop_reason: NormalizedStopReason | None = None
     retryable: bool = True  #: False: the same request cannot heal (400, 401, 402, 403, 404, 413, 422, spent quota)
 

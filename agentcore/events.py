@@ -7,11 +7,13 @@ from typing import Any
 
 from agentcore.argument_validation import strict
 from agentcore.errors import ErrorType, ProviderError
+from agentcore.machine.states import State, Trigger
 from agentcore.messages import ChatResponse, Message, ToolSpec
+from agentcore.reasons import NormalizedStopReason
 from agentcore.values import quickly_made, replace, settle
 
 
-@strict(budget_below=(0, 1))
+@strict(budget_below=(0, 1), state=State, trigger=Trigger, stop_reason=NormalizedStopReason)
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
     """Where to hold: on entering `state`, by `trigger`, on a normalized `stop_reason`, on a call of `tool`.

@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from agentcore.argument_validation import door
-from agentcore.errors import CoreError
+from agentcore.argument_validation import CoreError, WrongInput, door
+from agentcore.json_values import is_json
 from agentcore.policy import Validator, Violation
 from agentcore.schema_cost import steps
 from agentcore.schema_size import BACKTRACKS, Sizes, check
@@ -27,9 +27,9 @@ _SHORT = 20_000  #: characters of a schema that is kept with many others
 def jsonschema_rs_validator() -> Validator:
     """A validator of JSON Schema: `Policy(validate=jsonschema_rs_validator())`.
 
-    Only references within the schema itself are followed; nothing is ever fetched. Another reference raises ValueError
-    when the schema is first used, and so does a schema that would take more than `MOST_STEPS` to judge a value by.
-    Compiled schemas are kept, at most 256 of them, of long ones 8. Raises `CoreError` where the package is not there.
+    Only references within the schema itself are followed; nothing is ever fetched. Another reference raises `CoreError`
+    when the schema is first used, and so does what is no JSON Schema, or would take more than `MOST_STEPS` to judge a
+    value by. Compiled schemas are kept, at most 256 of them, of long ones 8. Raises `CoreError` without the package.
     """
     try:
         import jsonschema_rs
@@ -48,7 +48,15 @@ def jsonschema_rs_validator() -> Validator:
     def violations(schema: Mapping[str, Any], value: Any) -> list[Violation]:
         """The first `MOST_BREACHES` breaches of the schema by the value, in the validator's order; of a large value
         the first alone."""
-        taken, text = steps(schema, value), json.dumps(schema, sort_keys=True)
+        try:
+            return judged(schema, value)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, CoreError):
+                raise
+            raise _wrong(schema, value, error) from error
+
+    def judged(schema: Mapping[str, Any], value: Any) -> list[Violation]:
+        taken, text = steps(schema, value), json.dumps(schema, sort_keys=True, allow_nan=False)
         validator = (short if len(text) <= _SHORT else long)(text)
         if taken <= _LISTED and taken * Sizes().of(value) <= _COPIED:
             found = list(islice(validator.iter_errors(value), MOST_BREACHES))
@@ -60,6 +68,13 @@ def jsonschema_rs_validator() -> Validator:
         ]
 
     return violations
+
+
+def _wrong(schema: Any, value: Any, error: Exception) -> WrongInput:
+    """What cannot be judged, by the argument's name. It keeps the name of the error's class, which histories tell."""
+    words = "schema must be a JSON Schema" if is_json(value) or not is_json(schema) else "value must be JSON"
+    kept: type[WrongInput] = type(type(error).__name__, (WrongInput,), {})
+    return kept(f"{words}: {str(error).partition(chr(10))[0]}")
 
 
 def _first(validator: Any, value: Any, breach: type[Exception]) -> Iterator[Any]:

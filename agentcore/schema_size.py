@@ -10,6 +10,8 @@ from functools import lru_cache
 from math import frexp
 from typing import Any, NamedTuple
 
+from agentcore.argument_validation import CoreError
+
 MOST_SUBSCHEMAS = 10_000  #: objects and arrays; compiling takes time that grows with their square
 MOST_STATES = 20_000  #: of all patterns together: a state takes some hundred bytes
 TOO_LARGE = (
@@ -45,7 +47,7 @@ _DESCRIBED = 4  #: steps for each value that is judged by the schema of schemas
 _META = ("https://json-schema.org/", "http://json-schema.org/")
 
 
-class TooMuchWork(ValueError):
+class TooMuchWork(CoreError, ValueError):
     """Judging would take too many steps, or nobody can say how many."""
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from agentcore.argument_validation import unchecked
 from agentcore.commands import CallModel, Command, Hold, RunTools, Wait
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS, State
@@ -66,7 +67,11 @@ def _request(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
+#: Of what was judged as it came: its schema would be gone through at every call.
+_asked = unchecked(ChatRequest)
+
+
 def _call_model(snapshot: Snapshot) -> CallModel:
-    request = ChatRequest(**_request(snapshot))
+    request = _asked(**_request(snapshot))
     call, spent = snapshot.current_call, snapshot.spent
     return CallModel(call.kind, spent.attempts, request, snapshot.seconds_left, snapshot.stand_in)

@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, get_args
 
 from agentcore import serial
-from agentcore.argument_validation import strict
+from agentcore.argument_validation import WrongInput, required, shown, strict
 from agentcore.events import Event
 from agentcore.machine.advance import Step
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay.certainty import Assumption, Certainty, Why
 from agentcore.values import quickly_made, settle
+
+_EVENTS = get_args(Event)
 
 
 class Provenance(StrEnum):
@@ -40,6 +42,16 @@ class Record:
     @classmethod
     def of(cls, seq: int, event: Event, step: Step, provenance: Provenance = Provenance.RECORDED) -> "Record":
         """The record of one step; `seq` counts from 1."""
+        if seq.__class__ is not int or seq < 1:
+            raise WrongInput(f"seq must be a whole number of at least 1, not {shown(seq)}.")
+        if event.__class__ not in _EVENTS:
+            raise WrongInput(
+                f"event must be one of {', '.join(kind.__name__ for kind in _EVENTS)}, not {shown(event)}."
+            )
+        if step.__class__ is not Step:
+            required(step, Step, "step")
+        if provenance.__class__ is not Provenance:
+            required(provenance, Provenance, "provenance")
         return cls(
             seq,
             event,

@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from agentcore import (
     AgentErrorContextResolver,
     Breakpoint,
     CancelRequested,
+    ChangedCall,
     ChatRequest,
     ChatResponse,
     ContinuationCriteria,
@@ -28,6 +30,7 @@ from agentcore import (
     OperatorActed,
     Policy,
     ProviderError,
+    Record,
     Recording,
     Role,
     Setup,
@@ -41,6 +44,7 @@ from agentcore import (
     WokeUp,
     WrongInput,
     advance,
+    jsonschema_rs_validator,
     merge_continuation,
     recording_from_json,
     recording_to_json,
@@ -59,6 +63,21 @@ from tests.together import together
 SETUP = Setup("turn", "openai", "m", 10)
 ASKED = (Message(Role.USER, "hi"),)
 TOLD = Recording(Policy(), Snapshot(), ())
+
+
+NAN, INF = float("nan"), float("inf")
+VALIDATE = jsonschema_rs_validator()
+BEGUN = advance(Snapshot(), Started(0.0, SETUP, ASKED), Policy())
+
+
+def asking(**given: Any) -> Setup:
+    return Setup("turn", "openai", "m", 10, **given)
+
+
+def within_itself() -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    settings["again"] = [settings, settings]
+    return settings
 
 
 class Always:
@@ -145,6 +164,47 @@ TABLE: dict[str, tuple[Callable[[], object], str, str]] = {
     "a negative overlap": (lambda: merge_continuation("a", "b", min_overlap=-1), "min_overlap", "at least 0"),
     "time without end": (lambda: ModelResponded(float("inf"), ChatResponse("x")), "at", "at least 0"),
     "bytes to merge": (lambda: merge_continuation("a", b"b"), "addition", "str"),  # type: ignore[arg-type]
+    "an object in settings": (lambda: asking(extra={"x": object()}), "extra", "JSON"),
+    "no number in settings": (lambda: asking(extra={"temperature": NAN}), "extra", "one with nan"),
+    "no number in a list": (lambda: asking(extra={"a": [1, {"b": INF}]}), "extra", "one with inf"),
+    "a number for a key": (lambda: asking(extra={"a": {1: 2}}), "extra", "string keys"),
+    "settings within themselves": (lambda: asking(extra=within_itself()), "extra", "JSON"),
+    "no number in an envelope": (lambda: asking(envelope_schema={"x": NAN}), "envelope_schema", "JSON"),
+    "no number in a tool": (lambda: ToolSpec("a", "b", {"x": NAN}), "schema", "JSON"),
+    "bytes in arguments": (lambda: ToolCall("a", "b", {"x": b""}), "arguments", "JSON"),
+    "a set in other arguments": (lambda: ChangedCall("a", {"x": {1}}), "arguments", "JSON"),
+    "an object in an error's context": (lambda: ErrorContext("tool", 1, 1, metadata={"x": SETUP}), "metadata", "JSON"),  # type: ignore[arg-type]
+    "an object in a request": (lambda: ChatRequest("m", ASKED, 10, extra={"x": object()}), "extra", "JSON"),
+    "no number for a limit": (lambda: OperatorActed(1.0, "ada", limits={"max_steps": NAN}), "limits", "JSON"),
+    "an object for a criterion": (lambda: CriterionSpec("a.B", {"x": object()}), "kwargs", "JSON"),
+    "an object to send back": (lambda: Message(Role.USER, "hi", echo=object()), "echo", "JSON"),
+    "no number to send back": (lambda: ChatResponse("hi", echo=[NAN]), "echo", "JSON"),
+    "a wait in the past": (
+        lambda: ProviderError("model", "server", "no", retry_after=-1.0),
+        "retry_after",
+        "at least 0",
+    ),  # type: ignore[arg-type]
+    "a wait of no time": (lambda: ProviderError("model", "server", "no", retry_after=NAN), "retry_after", "at least 0"),  # type: ignore[arg-type]
+    "a wait without end": (
+        lambda: ProviderError("model", "server", "no", retry_after=INF),
+        "retry_after",
+        "at least 0",
+    ),  # type: ignore[arg-type]
+    "a negative status": (lambda: ProviderError("model", "server", "no", status=-1), "status", "at least 0"),  # type: ignore[arg-type]
+    "nowhere to hold": (lambda: Breakpoint(state="nowhere"), "state", "continue_pending"),
+    "no move to hold by": (lambda: Breakpoint(trigger="magic"), "trigger", "max_tokens"),
+    "no reason to hold at": (lambda: Breakpoint(stop_reason="full"), "stop_reason", "max_tokens"),
+    "a text for a record's number": (lambda: Record.of("1", WokeUp(1.0), BEGUN), "seq", "whole number"),  # type: ignore[arg-type]
+    "record nought": (lambda: Record.of(0, WokeUp(1.0), BEGUN), "seq", "at least 1"),
+    "no event to record": (lambda: Record.of(1, {}, BEGUN), "event", "Started"),  # type: ignore[arg-type]
+    "no step to record": (lambda: Record.of(1, WokeUp(1.0), None), "step", "Step"),  # type: ignore[arg-type]
+    "no provenance": (lambda: Record.of(1, WokeUp(1.0), BEGUN, "bogus"), "provenance", "Provenance"),  # type: ignore[arg-type]
+    "a text for a schema": (lambda: VALIDATE("x", 1), "schema", "JSON Schema"),  # type: ignore[arg-type]
+    "a schema of no type": (lambda: VALIDATE({"type": "bogus"}, 1), "schema", "JSON Schema"),
+    "an object in a schema": (lambda: VALIDATE({"x": object()}, 1), "schema", "JSON Schema"),
+    "no number in a schema": (lambda: VALIDATE({"x": NAN}, 1), "schema", "JSON Schema"),
+    "a schema elsewhere": (lambda: VALIDATE({"$ref": "http://a.b/c"}, 1), "schema", "refers to"),
+    "an object to judge": (lambda: VALIDATE({}, object()), "value", "JSON"),
     "a list for a provider": (lambda: get_provider(["openai"]), "provider", "openai"),  # type: ignore[arg-type]
 }
 
@@ -163,12 +223,8 @@ def test_wrong_input_is_refused_by_the_arguments_name_with_what_is_expected(case
 @pytest.mark.parametrize(("cls", "name"), EVERY_FIELD, ids=lambda given: getattr(given, "__name__", given))
 def test_no_field_takes_what_it_cannot_be(cls, name):
     for wrong in (object(), -1.5, 10**9 + 0.5, b"bytes", [object()]):
-        if (
-            isinstance(wrong, float)
-            and "float" in str(cls.__annotations__[name])
-            and (wrong > 0 or name == "retry_after")
-        ):
-            continue  # a right number; and what a provider asks us to wait is its own word
+        if isinstance(wrong, float) and "float" in str(cls.__annotations__[name]) and wrong > 0:
+            continue  # a right number
         with pytest.raises(WrongInput, match=rf"{cls.__name__}: {name} must be "):
             cls(**{**RIGHT[cls], name: wrong})
 
@@ -205,6 +261,31 @@ def test_what_is_stored_reads_however_wrong_it_is():
     stored["limits"]["max_continuations"] = -1
     assert serial.policy_from_json(stored).limits.max_continuations == -1
     assert unchecked(Limits)(max_steps="20").max_steps == "20"  # type: ignore[comparison-overlap]
+
+
+@pytest.mark.parametrize("cls", RIGHT)
+def test_an_argument_that_is_not_given_is_named(cls):
+    for name in [f.name for f in fields(cls) if f.init and f.default is MISSING and f.default_factory is MISSING]:
+        with pytest.raises(WrongInput, match=rf"^{cls.__name__}: {name} is missing. It takes "):
+            cls(**{given: value for given, value in RIGHT[cls].items() if given != name})
+
+
+def test_a_history_with_words_of_no_enumeration_reads_as_it_is():
+    old = unchecked(Breakpoint)(state="nowhere")
+    stored = serial.event_to_json(unchecked(Started)(at=0.0, setup=SETUP, messages=ASKED, breakpoints=(old,)))
+    assert serial.event_from_json(stored).breakpoints == (old,)  # type: ignore[union-attr]
+
+
+def test_json_of_any_form_is_taken():
+    given = MappingProxyType({"list": [None, True, 1, 0.5, "a", ("b",)], "deep": deep(900), "word": Role.USER})
+    assert Setup("turn", "openai", "m", 10, extra=given).extra == given
+
+
+def deep(levels: int) -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(levels):
+        nested = [nested]
+    return nested
 
 
 def test_a_copy_of_an_old_value_is_not_judged():

@@ -44,6 +44,7 @@ from agentcore.events import (
     ToolsReturned,
     WokeUp,
 )
+from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue, ReasonSighting
 from agentcore.policy import CriterionSpec, EnvelopeRules, OnTruncation, RecoveryPath
 from agentcore.serial import (
@@ -128,7 +129,14 @@ setups = st.builds(
         Approvals, st.lists(words, max_size=2).map(tuple), st.none() | st.floats(0, 1e6), st.sampled_from(Otherwise)
     ),
 )
-breakpoints = st.builds(Breakpoint, maybe_word, maybe_word, maybe_word, maybe_word, st.none() | st.floats(0, 1))
+breakpoints = st.builds(
+    Breakpoint,
+    st.none() | st.sampled_from([state.value for state in State]),
+    st.none() | st.sampled_from([trigger.value for trigger in Trigger]),
+    st.none() | st.sampled_from([reason.value for reason in NormalizedStopReason]),
+    maybe_word,
+    st.none() | st.floats(0, 1),
+)
 results = st.builds(ToolResult, words, words, words, st.none() | st.sampled_from(ErrorType))
 moments = st.floats(0, 1e9)
 draws = st.floats(0, 1, exclude_max=True)

@@ -2,6 +2,7 @@
 
 from functools import lru_cache, partial
 
+from agentcore.argument_validation import unchecked
 from agentcore.criteria.builtin import TokenUsageLimit
 from agentcore.criteria.incomplete_answers import APART, TruncationCriterion
 from agentcore.criteria.outcome import ContinuationOutcome
@@ -28,6 +29,7 @@ _with_continuations = copier(Spent, "continuations")
 # Python 3.11 takes long to find a member in its enumeration, and every cut answer asks for these.
 _PAUSED, _MAX_TOKENS = NormalizedStopReason.PAUSED, NormalizedStopReason.MAX_TOKENS
 _CONTINUATION, _REQUEST_CONTINUATION = AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION
+_echoing = unchecked(Message)  # of an echo that was judged as it came
 _UNDER_LIMITS = Trigger.UNDER_LIMITS
 
 
@@ -113,7 +115,7 @@ def _echo(snapshot: Snapshot, last: Call) -> tuple[Message, ...]:
     call only."""
     response, segments = snapshot.response, snapshot.answer.segments
     assert response is not None, "paused is an answer's reason"
-    paused = Message(Role.ASSISTANT, response.text, echo=response.echo)
+    paused = _echoing(role=Role.ASSISTANT, text=response.text, echo=response.echo)
     if last.hint is None:
         return (*last.echo, paused)
     added = segments and segments[-1].attempt == snapshot.spent.attempts

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from agentcore.argument_validation import unchecked
 from agentcore.commands import Observation
 from agentcore.criteria.builtin import StepsLimit
 from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
@@ -21,6 +22,7 @@ from agentcore.values import changed, replace
 
 # Python 3.11 takes long to find a member in its enumeration, and nearly every answer asks for these.
 _UNKNOWN, _PAUSED = NormalizedStopReason.UNKNOWN, NormalizedStopReason.PAUSED
+_echoing = unchecked(Message)  # of an echo that was judged as it came
 _END_TURN, _MAX_TOKENS = Trigger.END_TURN, Trigger.MAX_TOKENS
 
 Judge = Callable[[Snapshot, ChatResponse, Policy], Judgement]
@@ -102,7 +104,11 @@ def _spoken(snapshot: Snapshot, response: ChatResponse, calls: tuple[ToolCall, .
     paused = call.echo if call is not None and call.hint is None else ()
     text = response.text if paused else snapshot.answer.text
     echo = response.echo if text == response.text and calls == response.tool_calls else None
-    said = (Message(Role.ASSISTANT, text, calls, echo=echo),) if text or calls or echo is not None else ()
+    said = (
+        (_echoing(role=Role.ASSISTANT, text=text, tool_calls=calls, echo=echo),)
+        if text or calls or echo is not None
+        else ()
+    )
     return (*paused, *said)
 
 

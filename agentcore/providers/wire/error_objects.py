@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from math import inf
 from typing import Any
 
 from agentcore.errors import ProviderError
@@ -121,6 +122,6 @@ def _delay_in_body(error: ErrorObject) -> float | None:
     """Google's `RetryInfo`, which its compatible endpoint sends instead of a header."""
     for detail in sequence(error.get("details")):
         found = _RETRY_DELAY.fullmatch(string(mapping(detail).get("retryDelay")))
-        if found:
-            return float(found[1])
+        if found and (seconds := float(found[1])) < inf:  # hundreds of digits are read as infinity
+            return seconds
     return None

@@ -215,6 +215,8 @@ def test_a_wait_is_read_from_any_spelling_of_the_headers_and_from_googles_body()
     assert decode(429, message="x", headers={"Retry-After-Ms": "1500", "Retry-After": "9"}).retry_after == 1.5
     google = {"details": [{"@type": "x"}, {"@type": "RetryInfo", "retryDelay": "17.5s"}]}
     assert decode(429, message="x", **google).retry_after == 17.5
+    endless = {"details": [{"@type": "RetryInfo", "retryDelay": f"{'9' * 400}s"}]}
+    assert decode(429, message="x", **endless).retry_after is None
     assert decode(429, message="x", headers={"retry-after": "2"}, **google).retry_after == 2.0
     dated = {"Retry-After": "Sun, 06 Nov 1994 08:49:47 GMT", "DATE": "Sun, 06 Nov 1994 08:49:37 GMT"}
     assert decode(503, message="x", headers=dated).retry_after == 10.0

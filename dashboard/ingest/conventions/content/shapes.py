@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from agentcore.json_values import is_json
 from agentcore.messages import Message, Role, ToolCall, ToolSpec
 from agentcore.providers.wire.tool_arguments import read_arguments
 from dashboard.ingest.conventions.attributes import read_json
@@ -65,7 +66,9 @@ def tools_of(value: Any) -> tuple[ToolSpec, ...]:
 def _tool(entry: Mapping[str, Any]) -> ToolSpec:
     about = mapping(entry.get("function")) or entry
     names = ("parameters", "input_schema", "inputSchema", "parameters_json_schema")
-    schema: Mapping[str, Any] = next((about[name] for name in names if isinstance(about.get(name), dict)), {})
+    schema: Mapping[str, Any] = next(
+        (about[name] for name in names if isinstance(about.get(name), dict) and is_json(about[name])), {}
+    )
     return ToolSpec(words(about.get("name")), words(about.get("description")), schema)
 
 

@@ -20,6 +20,7 @@ from agentcore import (
 )
 from agentcore.error_policy import PRESETS
 from agentcore.machine.judges.evaluate_error import backoff_seconds
+from agentcore.values import replace
 from tests.agentcore.playbook import (
     Playbook,
     call,
@@ -274,7 +275,9 @@ def test_a_turn_that_waits_too_long_says_so_in_its_end():
 
 
 def test_a_wait_that_lies_in_the_past_is_none():
-    assert Playbook(error_policy=RETRY) >> started() >> error(retry_after=-3.0) << wait(0.0)
+    failed = error(retry_after=3.0)
+    stored = replace(failed, error=replace(failed.error, retry_after=-3.0))
+    assert Playbook(error_policy=RETRY) >> started() >> stored << wait(0.0)
 
 
 @together

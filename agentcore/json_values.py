@@ -1,0 +1,38 @@
+"""Whether a value is JSON all the way down, as histories are stored: no NaN, no infinity, string keys, no cycle."""
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Any
+
+_PLAIN = frozenset({str, int, bool, type(None)})
+_MOST_LEVELS = 1_000  #: lists and objects in one another, beyond which no reader of JSON follows
+
+
+def is_json(value: Any) -> bool:
+    """Whether this is JSON; tuples count as lists, and any mapping with string keys as an object."""
+    return not foreign(value)
+
+
+def foreign(value: Any) -> list[Any]:
+    """The first part of a value that is no JSON, in a list; an empty one where all of it is."""
+    level: Iterable[Any] = (value,)
+    for _ in range(_MOST_LEVELS):
+        inner: dict[int, Any] = {}  #: by identity, so that what stands in many places is looked at once
+        for part in level:
+            if part.__class__ in _PLAIN:
+                continue
+            if isinstance(part, Mapping | list | tuple):
+                inner[id(part)] = part
+            elif not (isfinite(part) if isinstance(part, float) else isinstance(part, str | int)):
+                return [part]
+        if not inner:
+            return []
+        level = []
+        for part in inner.values():
+            if isinstance(part, Mapping):
+                if unnamed := [key for key in part if not isinstance(key, str)]:
+                    return unnamed[:1]
+                level += part.values()
+            else:
+                level += part
+    return [value]
