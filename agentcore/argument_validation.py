@@ -26,8 +26,9 @@ class WrongInput(CoreError, ValueError, TypeError):
 
 
 _Made = TypeVar("_Made")
-#: The smallest and the largest value that a number may have, None: any; of a text the enumeration of its words.
+#: The smallest and the largest value that a number may have; None: any.
 Range = tuple[float | None, float | None]
+#: The words that a text may be.
 Words = type[StrEnum]
 
 _NOT_NEGATIVE: Range = (0, None)

@@ -40,6 +40,7 @@ def test_every_module_somebody_imports_from_is_in_the_reference():
         "error_text",
         "schema_size",
         "json_mode",
+        "json_values",
         "values",
         "number_format",
         "overlaps",

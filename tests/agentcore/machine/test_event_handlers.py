@@ -15,6 +15,7 @@ from agentcore import (
     StopReason,
     TurnStatus,
 )
+from agentcore.argument_validation import WrongInput
 from agentcore.events import Breakpoint, Interrupted, OperatorAction, ToolResult, ToolsReturned
 from agentcore.verdict import verdict
 from tests.agentcore.machine.stories import WAITING_STORIES
@@ -254,7 +255,7 @@ def test_what_an_operator_supplied_stands_though_the_tool_returns_after_all():
         {"limits": {"max_continuations": "many"}},
         {"limits": {"max_continuations": None}},
         {"limits": {"max_steps": -1}},
-        {"limits": {"max_seconds": float("nan")}},
+        {"limits": {"max_seconds": -1.0}},
         {"limits": {"schema_rounds": True}},
         {"error_policy": {"max_retries": "many"}},
         {"error_policy": {"max_retries": -1}},
@@ -266,6 +267,11 @@ def test_a_number_that_cannot_be_judged_by_is_refused_when_it_comes_not_when_it_
     story = Playbook() >> started()
     with pytest.raises(IllegalEvent, match="nothing has changed"):
         story >> operator(**change)
+
+
+def test_a_number_that_is_no_json_is_refused_before_it_is_an_event():
+    with pytest.raises(WrongInput, match="limits must be an object of JSON"):
+        operator(limits={"max_seconds": float("nan")})
 
 
 def test_a_limit_that_may_be_absent_may_be_lifted():
