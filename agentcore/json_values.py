@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 _PLAIN = frozenset({str, int, bool, type(None)})
-_MOST_LEVELS = 1_000  #: lists and objects in one another, beyond which no reader of JSON follows
+MOST_LEVELS = 1_000  #: lists and objects in one another, beyond which no reader of JSON follows
 
 
 def is_json(value: Any) -> bool:
@@ -16,7 +16,7 @@ def is_json(value: Any) -> bool:
 def foreign(value: Any) -> list[Any]:
     """The first part of a value that is no JSON, in a list; an empty one where all of it is."""
     level: Iterable[Any] = (value,)
-    for _ in range(_MOST_LEVELS):
+    for _ in range(MOST_LEVELS):
         inner: dict[int, Any] = {}  #: by identity, so that what stands in many places is looked at once
         for part in level:
             if part.__class__ in _PLAIN:

@@ -49,25 +49,22 @@ def jsonschema_rs_validator() -> Validator:
         """The first `MOST_BREACHES` breaches of the schema by the value, in the validator's order; of a large value
         the first alone."""
         try:
-            return judged(schema, value)
+            taken, text = steps(schema, value), json.dumps(schema, sort_keys=True, allow_nan=False)
+            validator = (short if len(text) <= _SHORT else long)(text)
+            few = taken <= _LISTED and taken * Sizes().of(value) <= _COPIED
+            found = validator.iter_errors(value) if few else _first(validator, value, jsonschema_rs.ValidationError)
+            return list(map(_violation, islice(found, MOST_BREACHES)))
+        except CoreError:
+            raise
         except (TypeError, ValueError) as error:
-            if isinstance(error, CoreError):
-                raise
             raise _wrong(schema, value, error) from error
 
-    def judged(schema: Mapping[str, Any], value: Any) -> list[Violation]:
-        taken, text = steps(schema, value), json.dumps(schema, sort_keys=True, allow_nan=False)
-        validator = (short if len(text) <= _SHORT else long)(text)
-        if taken <= _LISTED and taken * Sizes().of(value) <= _COPIED:
-            found = list(islice(validator.iter_errors(value), MOST_BREACHES))
-        else:
-            found = list(_first(validator, value, jsonschema_rs.ValidationError))
-        return [
-            Violation(_pointer(e.instance_path), _pointer(e.schema_path), _keyword(e.schema_path), e.message)
-            for e in found
-        ]
-
     return violations
+
+
+def _violation(breach: Any) -> Violation:
+    path = breach.schema_path
+    return Violation(_pointer(breach.instance_path), _pointer(path), _keyword(path), breach.message)
 
 
 def _wrong(schema: Any, value: Any, error: Exception) -> WrongInput:

@@ -11,6 +11,7 @@ from math import frexp
 from typing import Any, NamedTuple
 
 from agentcore.argument_validation import CoreError
+from agentcore.json_values import MOST_LEVELS
 
 MOST_SUBSCHEMAS = 10_000  #: objects and arrays; compiling takes time that grows with their square
 MOST_STATES = 20_000  #: of all patterns together: a state takes some hundred bytes
@@ -21,7 +22,6 @@ TOO_LARGE = (
 #: Pairs of a subschema and a part of the value that are looked at to count steps, half a million a second.
 MOST_LOOKED_AT = 200_000
 NESTED = "The schema or the value is nested too deeply, or too large, to be judged."
-MOST_LEVELS = 1_000  #: lists and maps in one another, of a value whose size is asked for; no reader of JSON makes more
 LONG = 64  #: characters that are copied or compared in the time of one value
 _LONG_PATTERN = 2_000  #: characters from which on a pattern is too large
 BACKTRACKS = 100_000  #: that the engine for lookaround and back references may do for one text, in some 2 ms

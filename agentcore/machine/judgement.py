@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from agentcore.argument_validation import unchecked
 from agentcore.commands import Observation
 from agentcore.criteria.builtin import built_in
 from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.criteria.outcome import ContinuationCriteria, ContinuationOutcome, Decided, goes_on, resolve, unforbidden
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import Trigger
+from agentcore.messages import Message
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import changed, replace
@@ -17,6 +19,8 @@ from agentcore.values import changed, replace
 _NAMES = tuple(type(criterion).__name__ for criterion in built_in((), 0.0))
 
 
+#: Makes a message of an echo that was judged as it came, which is not gone through again.
+echoing = unchecked(Message)
 NOTHING: Mapping[str, Any] = {}  #: no field changes beside the state
 #: A sentence, or what puts it into words: `settle` asks for none, and some take as long as judging does.
 Words = str | Callable[[], str]

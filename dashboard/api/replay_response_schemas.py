@@ -133,7 +133,9 @@ class Sweep(BaseModel):
 
     class Suggested(BaseModel):
         value: int
-        certainty: str = Field(description="`proven` by a live re-run, or `likely` by the turns like it.")
+        certainty: str = Field(
+            description="`proven` by a live re-run that said the same, `likely` by another one or by the turns like it."
+        )
         words: str
         rerun: UUID | None
         output_tokens: int | None = Field(description="That the re-run took; of a likely value, at most.")

@@ -51,7 +51,8 @@ class Suggestion(BaseModel):
     recorded: float | None = Field(description="The value that the turn had; null: no limit.")
     certainty: str = Field(description=", ".join(Certainty))
     certainty_word: str = Field(
-        description="The word on the pages: `proven` (by a live re-run), `certain`, `likely` or `not known`."
+        description="The word on the pages: `proven` (by a live re-run that said the same), `certain`, `likely` or "
+        "`not known`."
     )
     basis: str = Field(
         description="What the value rests on: the turn's `recording`, a live `rerun` that completed, the turns of its "

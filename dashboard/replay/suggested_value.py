@@ -29,7 +29,8 @@ class SuggestedValue:
 
     @property
     def proven(self) -> bool:
-        return self.rerun is not None
+        """Whether a live re-run completed and said the same again."""
+        return self.rerun is not None and self.certainty is Certainty.CERTAIN
 
     def shown(self) -> dict[str, Any]:
         """As the API tells it; `price`: US dollars."""

@@ -115,8 +115,8 @@ class Panel:
         return self.suggestion.basis is not Basis.NONE
 
     @property
-    def proven(self) -> bool:
-        """Whether a live re-run completed."""
+    def by_rerun(self) -> bool:
+        """Whether a live re-run that completed tells."""
         return self.suggestion.basis is Basis.RERUN
 
     @property

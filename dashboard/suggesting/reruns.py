@@ -37,37 +37,31 @@ def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
 
 
 def _tried(case: ExhaustedLimit, child: Turn) -> LimitTrial | None:
-    given = changed(case.turn.overrides, child.overrides)
-    if child.forked_at is not None:
-        return None
+    given = _changed(case.turn.overrides, child.overrides)
     value = _taken(given, case.limit)
-    return (
-        None if value is None or given not in ({}, dict(case.together or {})) else LimitTrial(value, child, case.limit)
-    )
+    alone = given in ({}, dict(case.together or {})) and child.forked_at is None
+    return LimitTrial(value, child, case.limit) if alone and value is not None else None
 
 
-def changed(before: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+def _changed(before: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     """What these overrides give otherwise than those before, by setting."""
     found: dict[str, Any] = {}
     for key, value in overrides.items():
         stood = before.get(key)
-        if key in GROUPS and isinstance(value, dict):
-            known = stood if isinstance(stood, dict) else {}
-            found[key] = {name: part for name, part in value.items() if name not in known or known[name] != part}
+        if key in GROUPS and isinstance(value, dict) and isinstance(stood, dict):
+            found[key] = {name: part for name, part in value.items() if name not in stood or stood[name] != part}
         elif key not in before or stood != value:
             found[key] = value
-    return {key: value for key, value in found.items() if key not in GROUPS or value}
+    return {key: value for key, value in found.items() if value != {}}
 
 
 def _taken(given: dict[str, Any], limit: str) -> int | None:
     """The value of the limit, which is taken out of what was given; None where it was not given."""
-    group = "error_policy" if limit == "max_retries" else None if limit == "max_tokens" else "limits"
-    if group is None:
-        value = given.pop(limit, None)
-    else:
-        value = given[group].pop(limit, None) if isinstance(given.get(group), dict) else None
-        if given.get(group) == {}:
-            del given[group]
+    group = "error_policy" if limit == "max_retries" else "limits"
+    place = given if limit == "max_tokens" else given.get(group)
+    value = place.pop(limit, None) if isinstance(place, dict) else None
+    if given.get(group) == {}:
+        del given[group]
     return None if value is None else int(value)
 
 

@@ -107,6 +107,6 @@ def _shown(request: HttpRequest, turn: Turn, panel: Panel | None, fault: str = "
         return redirect("turns:detail", turn.id)
     # Who had it found is shown the backtest of what was found as well, without asking for it.
     asked = request.method == "POST" or "found" in request.GET
-    just_found = asked and not fault and panel is not None and panel.proven
+    just_found = asked and not fault and panel is not None and panel.by_rerun
     context = {"turn": turn, "panel": panel, "fault": fault, "just_found": just_found}
     return render(request, "suggesting/_limit.html", context)

@@ -2,13 +2,12 @@
 
 from functools import lru_cache, partial
 
-from agentcore.argument_validation import unchecked
 from agentcore.criteria.builtin import TokenUsageLimit
 from agentcore.criteria.incomplete_answers import APART, TruncationCriterion
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine import finish
 from agentcore.machine.accounting import give_back
-from agentcore.machine.judgement import Judgement, evaluate_now
+from agentcore.machine.judgement import Judgement, echoing, evaluate_now
 from agentcore.machine.snapshot import Call, Snapshot, Spent
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import Message, Role
@@ -29,7 +28,6 @@ _with_continuations = copier(Spent, "continuations")
 # Python 3.11 takes long to find a member in its enumeration, and every cut answer asks for these.
 _PAUSED, _MAX_TOKENS = NormalizedStopReason.PAUSED, NormalizedStopReason.MAX_TOKENS
 _CONTINUATION, _REQUEST_CONTINUATION = AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION
-_echoing = unchecked(Message)  # of an echo that was judged as it came
 _UNDER_LIMITS = Trigger.UNDER_LIMITS
 
 
@@ -115,7 +113,7 @@ def _echo(snapshot: Snapshot, last: Call) -> tuple[Message, ...]:
     call only."""
     response, segments = snapshot.response, snapshot.answer.segments
     assert response is not None, "paused is an answer's reason"
-    paused = _echoing(role=Role.ASSISTANT, text=response.text, echo=response.echo)
+    paused = echoing(role=Role.ASSISTANT, text=response.text, echo=response.echo)
     if last.hint is None:
         return (*last.echo, paused)
     added = segments and segments[-1].attempt == snapshot.spent.attempts

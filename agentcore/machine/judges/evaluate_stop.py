@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from agentcore.argument_validation import unchecked
 from agentcore.commands import Observation
 from agentcore.criteria.builtin import StepsLimit
 from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
@@ -11,7 +10,7 @@ from agentcore.criteria.outcome import ContinuationOutcome, resolve
 from agentcore.events import ToolResult
 from agentcore.machine import classify, finish
 from agentcore.machine.accounting import add_text, count_failure, keep_partial, text_added
-from agentcore.machine.judgement import Judgement, evaluate, next_iteration
+from agentcore.machine.judgement import Judgement, echoing, evaluate, next_iteration
 from agentcore.machine.snapshot import Failure, Snapshot, added_by
 from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
@@ -22,7 +21,6 @@ from agentcore.values import changed, replace
 
 # Python 3.11 takes long to find a member in its enumeration, and nearly every answer asks for these.
 _UNKNOWN, _PAUSED = NormalizedStopReason.UNKNOWN, NormalizedStopReason.PAUSED
-_echoing = unchecked(Message)  # of an echo that was judged as it came
 _END_TURN, _MAX_TOKENS = Trigger.END_TURN, Trigger.MAX_TOKENS
 
 Judge = Callable[[Snapshot, ChatResponse, Policy], Judgement]
@@ -104,12 +102,9 @@ def _spoken(snapshot: Snapshot, response: ChatResponse, calls: tuple[ToolCall, .
     paused = call.echo if call is not None and call.hint is None else ()
     text = response.text if paused else snapshot.answer.text
     echo = response.echo if text == response.text and calls == response.tool_calls else None
-    said = (
-        (_echoing(role=Role.ASSISTANT, text=text, tool_calls=calls, echo=echo),)
-        if text or calls or echo is not None
-        else ()
-    )
-    return (*paused, *said)
+    if not (text or calls or echo is not None):
+        return paused
+    return (*paused, echoing(role=Role.ASSISTANT, text=text, tool_calls=calls, echo=echo))
 
 
 def _flagged(before: tuple[str, ...], response: ChatResponse) -> tuple[str, ...]:

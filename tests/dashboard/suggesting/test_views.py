@@ -122,7 +122,7 @@ def test_a_re_run_that_ends_while_its_panel_is_made_is_asked_for_again(cut: Turn
     monkeypatch.setattr(panel, "suggestion_of", suggest)
     shown = panel.panel_of(cut)
     assert shown is not None
-    assert shown.proven or shown.waiting
+    assert shown.by_rerun or shown.waiting
 
 
 def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: Turn, play: Play):
