@@ -62,4 +62,5 @@ def plainly(snapshot: Snapshot, told: str) -> str:
     key = f"on_{said.context['errorType']}_error"
     stops = getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP
     setting = f"{key} set to stop" if stops else f"max_retries at {number(said.context['maxRetries'])}"
-    return told.replace(said.reason, f"{kind} error, {running}, with {setting}")
+    # A message of a tool ends as a sentence does, within one of ours.
+    return told.replace(said.reason, f"{kind} error, {running}, with {setting}").replace(".).", ").")

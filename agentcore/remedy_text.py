@@ -26,7 +26,7 @@ def would_be_told(snapshot: Snapshot) -> str:
     remedy, retried = remedy_of(snapshot), snapshot.error_policy.on_tool_error is ErrorHandlingDecision.RETRY
     first = "a larger max_retries" if retried else "on_tool_error set to ignore"
     wanted = dict.fromkeys((first, *map(_raised, remedy.raises)))
-    return _forbade_too(remedy) or f"With {' and '.join(wanted)} the model would have been told of the error. {ENDS}"
+    return _forbade_too(remedy) or f"With {' and '.join(wanted)}, the model would have been told of the error. {ENDS}"
 
 
 def would_have_waited(snapshot: Snapshot) -> str:
@@ -36,7 +36,7 @@ def would_have_waited(snapshot: Snapshot) -> str:
     if approvals is None or approvals.seconds is None or not waiting:
         return ""
     waited = count(approvals.seconds, "second")
-    return f"It waited {waited} for approval. With a longer time to approve it would have kept waiting."
+    return f"It waited {waited} for approval. With a longer time to approve, it would have kept waiting."
 
 
 def sentence(words: str) -> str:

@@ -210,21 +210,21 @@ ENDS = [
         play(called(call()), tools_returned(tool_failed())),
         "partial error forbidden",
         "Stopped by the error policy: tool error, 1 failure, with on_tool_error set to stop (calculator: division by "
-        "zero). With on_tool_error set to ignore the model would have been told of the error. The recording ends here. "
+        "zero). With on_tool_error set to ignore, the model would have been told of the error. The recording ends here. "
         "Re-run live to find out.",
     ),
     (
         play(called(call()), tools_returned(tool_failed()), error_policy=ErrorPolicy.retry_tool_errors(1)),
         "partial retry_limit forbidden",
         "Stopped by the error policy: tool error, 1 failure, with max_retries at 1 (calculator: division by zero). "
-        "With a larger max_retries the model would have been told of the error. The recording ends here. "
+        "With a larger max_retries, the model would have been told of the error. The recording ends here. "
         "Re-run live to find out.",
     ),
     (
         play(called(call()), cancelled(by=APPROVAL_TIME_LIMIT), approvals=Approvals(("calculator",), 30)),
         "cancelled user_requested cancelled",
         "This turn was cancelled by the approval's time limit. 5 of 240 completion tokens used. It waited 30 "
-        "seconds for approval. With a longer time to approve it would have kept waiting.",
+        "seconds for approval. With a longer time to approve, it would have kept waiting.",
     ),
     (play(error()), "failed error provider_error", "Failed on the first call: It broke."),
     (
@@ -320,7 +320,7 @@ def test_each_end_is_told_as_it_is_filed(book: Playbook, filed: str, sentence: s
 def test_a_sentence_that_is_told_in_other_words_is_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("7", "1f81260d4f"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("7", "d9a7227468"), changed
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,6 @@ def test_no_setting_for_tool_errors_is_named_where_the_resolver_settled_it(resol
     story = story >> tools_returned(tool_failed())
     said = verdict(story.snapshot)
     assert "on_tool_error" not in said
-    assert "max_retries the model would" not in said
+    assert "max_retries, the model would" not in said
     if story.snapshot.failure is not None and story.snapshot.failure.unresolved:
         assert story.snapshot.failure.unresolved in said
