@@ -210,8 +210,8 @@ ENDS = [
         play(called(call()), tools_returned(tool_failed())),
         "partial error forbidden",
         "Stopped by the error policy: tool error, 1 failure, with on_tool_error set to stop (calculator: division by "
-        "zero). With on_tool_error set to ignore, the model would have been told of the error. The recording ends here. "
-        "Re-run live to find out.",
+        "zero). With on_tool_error set to ignore, the model would have been told of the error. The recording ends "
+        "here. Re-run live to find out.",
     ),
     (
         play(called(call()), tools_returned(tool_failed()), error_policy=ErrorPolicy.retry_tool_errors(1)),
