@@ -16,13 +16,13 @@ from agentcore.reasons import NormalizedStopReason as Reason
 
 #: The codes, in the order in which they are shown, each with what it says.
 CODES: Mapping[str, str] = {
-    "output_at_cap": "Said to have ended, with every output token used",
-    "unclosed_json": "Said to have ended, inside JSON",
-    "unclosed_fence": "Said to have ended, inside a code block",
-    "unclosed_bracket": "Said to have ended at the cap, inside a bracket",
-    "unclosed_sentence": "Said to have ended at the cap, in the middle of a sentence",
-    "reasoning_ate_budget": "Reasoning used the output tokens; no text came",
-    "relabelled": "Truncation under another name",
+    "output_at_cap": "Reported as ended, all output tokens used",
+    "unclosed_json": "Reported as ended, inside JSON",
+    "unclosed_fence": "Reported as ended, inside a code block",
+    "unclosed_bracket": "Reported as ended at the cap, inside a bracket",
+    "unclosed_sentence": "Reported as ended at the cap, within a sentence",
+    "reasoning_ate_budget": "Reasoning used the output tokens, no text followed",
+    "relabelled": "Truncation under another stop reason",
     "ambiguous_seam": "A continuation may begin with a repeat, which was kept",
 }
 

@@ -27,7 +27,7 @@ def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapsh
     required(seq, int, "seq")
     required(turn_id, str, "turn_id")
     if not recording.records:
-        raise RecordingError("Nothing is recorded of this turn yet; begin from the start.")
+        raise RecordingError("Nothing has been recorded for this turn yet. Start from the beginning.")
     if not 1 <= seq <= len(recording.records):
         raise RecordingError(f"This turn has records 1 to {len(recording.records)}, not {seq}.")
     snapshot = recording.base_snapshot

@@ -20,27 +20,29 @@ from dashboard.runtime.request_guard.client_identity import is_local
 from dashboard.runtime.request_guard.proxies import customer_of
 
 NOTHING = "Enter a one-time code or an API token, or a user name and its password."
-UNREADABLE = "This is too long, or has characters that no code, token or name has."
+UNREADABLE = "This is too long, or contains characters that codes, tokens and names cannot contain."
 BAD_CODE = (
-    "This code or token does not work. A code works once and for 15 minutes, a token until it expires or is revoked; "
+    "This code or token is not valid. A code works once, within 15 minutes. A token works until it expires or is "
+    "revoked. "
     "“manage.py sign_in_link” prints a new code."
 )
 FAR_CODE = (
-    "This is not a working token, and one-time codes are taken only from a browser on the machine that runs Whystop, "
+    "This token is not valid. One-time codes are accepted only from a browser on the machine that runs Whystop, "
     "at 127.0.0.1 or localhost and without a proxy. "
     "Here, use a password or an API token."
 )
 MISMATCH = (
-    "User name and password do not match. Where no password was set yet, “manage.py sign_in_link” prints a way in."
+    "User name and password do not match. If no password has been set yet, sign in with the link that “manage.py "
+    "sign_in_link” prints."
 )
 
 _CODE = "On the machine that runs Whystop, “manage.py sign_in_link” prints a link that works at once."
 FULL: Mapping[GuessKind, str] = {
-    GuessKind.ADDRESS: "Too many attempts from your address have failed. Try again in {when}. " + _CODE,
-    GuessKind.PAIR: "Too many attempts from your address at this user name have failed. Try again in {when}. " + _CODE,
-    GuessKind.ACCOUNT: "Too many attempts at this user name have failed. Try again in {when}, or use an API token. "
+    GuessKind.ADDRESS: "Too many failed attempts from your address. Try again in {when}. " + _CODE,
+    GuessKind.PAIR: "Too many failed attempts from your address for this user name. Try again in {when}. " + _CODE,
+    GuessKind.ACCOUNT: "Too many failed attempts for this user name. Try again in {when}, or use an API token. "
     + _CODE,
-    GuessKind.PASSWORD: "The present password was wrong too often. Try again in {when}.",
+    GuessKind.PASSWORD: "Too many attempts with a wrong current password. Try again in {when}.",
 }
 
 

@@ -9,10 +9,10 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from dashboard.accounts.access import AccessForm, access_form_of
 
 STRANGER = (
-    "Send `Authorization: Bearer <token>`. A token is made on the account page; "
-    "WHYSTOP_BOOTSTRAP_TOKEN makes one when `manage.py up` starts."
+    "Send `Authorization: Bearer <token>`. Create a token on the account page, or set WHYSTOP_BOOTSTRAP_TOKEN before "
+    "you start `manage.py up`."
 )
-WRONG_TOKEN = "This token is unknown, expired or revoked. Make a new one on the account page."  # noqa: S105 - a sentence
+WRONG_TOKEN = "This token is unknown, expired or revoked. Create a new one on the account page."  # noqa: S105 - a sentence
 
 
 _OPENAI_CODES = {

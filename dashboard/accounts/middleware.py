@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 #: What a program is told where Django would have shown it a page.
 WORDS = {
     400: "The request cannot be read.",
-    403: "You may not do this.",
+    403: "You do not have permission to do this.",
     404: "There is nothing at this address. /api/v1/docs lists all addresses.",
-    405: "This address does not take this method.",
+    405: "This address does not support this method.",
 }
-ONLY_FORMS = "This address takes what a form sends, and nothing was sent. Go back, and use the form."
-BROKEN = "An internal error occurred; the server's log has the details."
+ONLY_FORMS = "This address accepts form submissions only. Go back and use the form."
+BROKEN = "An internal error occurred. The server log has the details."
 
 
 class AccessMiddleware(MiddlewareMixin):

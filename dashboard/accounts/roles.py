@@ -19,13 +19,13 @@ from typing import Any
 TURN_PERMISSIONS = (
     ("start_turn", "Start a turn, talk to an agent"),
     ("control_turn", "Hold, release, step, change or cancel a turn"),
-    ("replay_turn", "Run a turn again, try a policy on many"),
-    ("tag_turn", "Put tags on turns"),
+    ("replay_turn", "Re-run turns and backtest policies"),
+    ("tag_turn", "Tag turns"),
     ("comment_turn", "Comment on a turn"),
     ("share_turn", "Share a turn by a link"),
     ("export_turn", "Export turns as files"),
     ("import_turn", "Import turns from files"),
-    ("keep_view", "Keep views of the timeline"),
+    ("keep_view", "Save timeline views"),
 )
 
 
@@ -69,12 +69,12 @@ REMOVE_ALIAS = "gateway.delete_alias"
 MAKE_WEBHOOK = "webhooks.add_webhook"
 MAKE_ALERT = "alerting.add_alert"
 OF_THE_GATEWAY = {
-    "add_gatewaykey": "Make keys of the gateway, and revoke one's own",
-    "add_alias": "Name what callers of the gateway may ask for",
-    "delete_alias": "Take a name of the gateway away",
+    "add_gatewaykey": "Create gateway keys, and revoke your own",
+    "add_alias": "Create and change gateway aliases",
+    "delete_alias": "Delete gateway aliases",
 }
 
-OF_ALERTS = {"add_alert": "Make, change and delete alerts"}
+OF_ALERTS = {"add_alert": "Create, change and delete alerts"}
 OF_THE_AUDIT = {"view_user": "Read the audit log"}
 
 #: What changes something, by the address's route: the permission it needs; None: everyone who may come in.
@@ -248,4 +248,4 @@ def refusal(permission: str) -> str:
         codename, f"{codename.replace('_', ' ')}."
     ).rstrip(".")
     who = "an operator" if permission in (*OPERATING, MAKE_KEY, MAKE_ALERT) else "an admin"
-    return f"{WATCH}: this needs the right “{what}”; ask {who}."
+    return f"{WATCH}: this needs the permission “{what}”; ask {who}."

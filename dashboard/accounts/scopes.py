@@ -23,7 +23,7 @@ class Scope(StrEnum):
 
 MEANINGS = {
     Scope.READ: "Read everything, and export turns",
-    Scope.WRITE: "Comment, tag, share, import turns, keep views",
+    Scope.WRITE: "Comment, tag, share, import turns, save views",
     Scope.RUN: "Start, control and replay turns; call models through the gateway; send traces",
     Scope.ADMIN: "Change connections, policies, agents, keys and tokens; erase turns; read the audit log",
 }

@@ -24,8 +24,8 @@ from dashboard.tour.selectors import nothing_recorded
 
 NO_STAFF = "Your account is not staff, so it may not open the admin. Ask an admin, or sign in as somebody else."
 KEYS_STAY = (
-    "Keys of the gateway do not end with a password. If somebody else may have known it, revoke the keys that you "
-    "made, all at once, on the page of keys."
+    "Gateway keys stay valid when a password changes. If somebody else may have known the password, revoke your keys "
+    "on the page “Gateway keys”."
 )
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 

@@ -215,7 +215,7 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         words = (
             f"V{called} {_counts(saved.activation)}." if changed else f"Nothing has changed: v{called} {_stands(form)}."
         )
-        left = f" The backtest that ran is not kept with it: it {form.unattached}." if form.unattached else ""
+        left = f" The backtest is not kept with this version: it {form.unattached}." if form.unattached else ""
         messages.info(request, words + left)
         return version
 

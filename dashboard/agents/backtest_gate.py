@@ -19,7 +19,7 @@ WAITS = ("queued", "running")  #: of these, those that may come to speak for it
 
 
 def evidence_fault(backtest: "Backtest", said: Mapping[str, Any], policy: "Policy") -> str:
-    """Why the backtest does not speak for these words of the policy: `tried other words`. Empty where it does.
+    """Why the backtest does not speak for these words of the policy: `used other settings`. Empty where it does.
 
     That it gave every turn another max_tokens is no fault: its sentence says so wherever it stands.
     """
@@ -37,12 +37,12 @@ def _other(backtest: "Backtest", said: Mapping[str, Any], policy: "Policy") -> s
     """How it tried something else. What was tried alone speaks for the first version of a policy: that had no place
     among the words of any turn."""
     if not same_words(backtest.policy, said):
-        return "tried other words"
+        return "used other settings"
     stood_for = backtest.stands_for
     if stood_for is not None and stood_for != policy:
-        return f"tried them in place of another policy, “{stood_for}”"
+        return f"ran in place of another policy, “{stood_for}”"
     if stood_for is None and policy.versions.exists():
-        return f"tried them alone, not in place of “{policy}”"
+        return f"ran alone, not in place of “{policy}”"
     return ""
 
 

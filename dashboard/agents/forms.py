@@ -118,7 +118,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
         """A test needs a model to ask."""
         said: dict[str, Any] = super().clean() or self.cleaned_data
         if TEST in self.data and not said.get("test_model"):
-            self.add_error("test_model", "Name a model of this server to test with.")
+            self.add_error("test_model", "Enter a model of this server for the test.")
         return said
 
 

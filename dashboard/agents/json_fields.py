@@ -7,7 +7,7 @@ from django import forms
 
 from dashboard.agents.strict_json import read_strictly
 
-NUL = "it holds the character U+0000, which Postgres keeps in no text"
+NUL = "it contains the character U+0000, which PostgreSQL cannot store"
 
 
 class StrictDecoder(json.JSONDecoder):

@@ -119,8 +119,8 @@ def error_policy_warning(error_policy: Mapping[str, Any]) -> str | None:
         return None
     if not {"preset", "max_retries"} & error_policy.keys():
         return (
-            f"Retry is set for {listed(retried)}, and nothing is said of max_retries: where no attached policy sets it "
-            "to 2 or more, nothing is ever retried."
+            f"Retry is set for {listed(retried)}, but max_retries is not set: unless an attached policy sets it to 2 "
+            "or more, nothing is retried."
         )
     return (
         f"Retry is set for {listed(retried)}, but max_retries is {retries}: the turn stops at the failure with that "

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-BEYOND = "a number is larger than any that can be kept, such as 1e999"
+BEYOND = "a number is too large to be stored, such as 1e999"
 
 _KIND = {**dict.fromkeys(b"0123456789", ord("0")), **dict.fromkeys(b"eE", ord("e")), ord("+"): ord("+")}
 #: Each byte as what it can be of a number: a digit, an exponent, its sign, or (a space) nothing.

@@ -121,7 +121,7 @@ def _named(get: Callable[..., Row], name: str) -> Row:
     try:
         return get(project=selectors.project_default(), name=name)
     except (Agent.DoesNotExist, Connection.DoesNotExist) as error:
-        raise Http404(f"Nothing here has the name “{name}”.") from error
+        raise Http404(f"There is nothing named “{name}”.") from error
 
 
 def _given(request: HttpRequest) -> QueryDict | None:

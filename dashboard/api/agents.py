@@ -23,7 +23,7 @@ AS_STORED = (
 )  # fmt: skip
 
 
-@router.post("/agents", response={201: configuration_response_schemas.Agent}, summary="Make an agent")
+@router.post("/agents", response={201: configuration_response_schemas.Agent}, summary="Create an agent")
 def agent_create(request: HttpRequest, body: request_schemas.NewAgent) -> Status[dict[str, Any]]:
     """`connection` and `policy` are names of what exists; `max_tokens` stays under the connection's ceiling."""
     project = selectors.project_default()

@@ -33,14 +33,16 @@ Condition = Literal["above", "below", "rises", "falls"]
 Window = Literal[5, 15, 60, 360, 1440, 10080]
 Number = Annotated[
     float,
-    Field(ge=0, le=LARGEST, description="Percent for rates and for `rises` and `falls`; else in the metric's unit."),
+    Field(
+        ge=0, le=LARGEST, description="Percent for rates and for `rises` and `falls`; otherwise in the metric's unit."
+    ),
 ]
 Turns = Annotated[
-    int, Field(ge=0, le=1_000_000, description="With fewer ended turns in the window nothing is judged by it.")
+    int, Field(ge=0, le=1_000_000, description="With fewer ended turns in the window, the rule is not evaluated.")
 ]
 Name = Annotated[Text, Field(max_length=80)]
 Filter = Annotated[Text, Field(max_length=200)]
-Emails = Annotated[list[Text], Field(max_length=20, description="Addresses that receive notices.")]
+Emails = Annotated[list[Text], Field(max_length=20, description="E-mail addresses that receive notices.")]
 
 assert set(MetricName.__args__) == METRICS.keys()  # type: ignore[attr-defined]  # typing's own
 
@@ -84,8 +86,8 @@ class AlertChange(Body):
 
 class AlertFiring(BaseModel):
     started_at: datetime
-    ended_at: datetime | None = Field(description="Null: it is still firing.")
-    message: str = Field(description="The metric when it began.")
+    ended_at: datetime | None = Field(description="When the alert was resolved; null while it is firing.")
+    message: str = Field(description="The value of the metric when the alert fired.")
     timeline: str = Field(description="The path of the timeline with the turns of its window.")
 
 
@@ -106,7 +108,7 @@ class StoredAlert(BaseModel):
     emails: list[str]
     enabled: bool
     created_at: datetime
-    firing_since: datetime | None = Field(description="Null: it is not firing.")
+    firing_since: datetime | None = Field(description="Since when the alert has been firing; null if it is not firing.")
     last_fired_at: datetime | None
 
 
@@ -119,10 +121,10 @@ class AlertPreview(BaseModel):
 
     since: datetime
     until: datetime
-    count: int = Field(description="How often it would have fired.")
+    count: int = Field(description="How often the alert would have fired.")
     firings: list[AlertFiring] = Field(description="The newest 20.")
-    value: float | None = Field(description="The metric now; null: there is nothing to measure.")
-    holds: bool = Field(description="Whether it would fire at once.")
+    value: float | None = Field(description="The current value of the metric; null if there is nothing to measure.")
+    holds: bool = Field(description="Whether the alert would fire immediately.")
 
 
 @router.get("/alerts", response=list[StoredAlert], summary="List alerts")

@@ -32,32 +32,34 @@ class Entry(BaseModel):
 
     id: UUID
     began_at: datetime
-    at: datetime = Field(description="When it was done.")
+    at: datetime = Field(description="The time of the action.")
     by: str = Field(description="The user's name.", examples=["operator"])
     via: str = Field(description="`session`, `token NAME` or `command`.", examples=["token ci"])
-    address: str = Field(description="Of the client; empty for a command.", examples=["127.0.0.1"])
-    method: str = Field(description="Of HTTP; empty for a command.", examples=["POST"])
-    action: str = Field(description="The address's pattern, or the command.", examples=["api/v1/agents"])
+    address: str = Field(description="The address of the client; empty for a command.", examples=["127.0.0.1"])
+    method: str = Field(description="The HTTP method; empty for a command.", examples=["POST"])
+    action: str = Field(
+        description="The pattern of the request path, or the name of the command.", examples=["api/v1/agents"]
+    )
     target: str = Field(examples=["/api/v1/agents"])
-    status: int | None = Field(description="Of HTTP; null for a command.", examples=[201])
-    led_to: str = Field(description="The address that the answer sent on to.", examples=[""])
+    status: int | None = Field(description="The HTTP status; null for a command.", examples=[201])
+    led_to: str = Field(description="The address that the response redirected to.", examples=[""])
     changes: list[Change]
 
 
 class EntryPage(BaseModel):
     items: list[Entry]
-    next: str | None = Field(description="The cursor of older entries; null at the end.")
-    previous: str | None = Field(description="The cursor of newer entries; null at the beginning.")
+    next: str | None = Field(description="The cursor of the older entries; null on the last page.")
+    previous: str | None = Field(description="The cursor of the newer entries; null on the first page.")
 
 
 class Asked(Page):
     """Which entries; what is left out lets all through."""
 
     by: Text = Field(default="", description="The user's name.", max_length=150)
-    action: Text = Field(default="", description="A part of the action.", max_length=100)
-    target: Text = Field(default="", description="A part of the address.", max_length=200)
-    since: Moment | None = Field(default=None, description="Done at this time or later.")
-    until: Moment | None = Field(default=None, description="Done before this time.")
+    action: Text = Field(default="", description="Part of the action.", max_length=100)
+    target: Text = Field(default="", description="Part of the address.", max_length=200)
+    since: Moment | None = Field(default=None, description="At this time or later.")
+    until: Moment | None = Field(default=None, description="Before this time.")
 
 
 @router.get("/audit", response=EntryPage, summary="Read the audit log")

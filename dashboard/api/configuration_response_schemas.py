@@ -32,7 +32,9 @@ class Connection(BaseModel):
         description="What the last test of the connection found: whether its server continues a last assistant message."
     )
     probed_at: datetime | None
-    key_found: bool | None = Field(description="Whether its key may be sent; null for who may not change it.")
+    key_found: bool | None = Field(
+        description="Whether the API key may be sent; null for users who may not change the connection."
+    )
     created_at: datetime
 
     @field_validator("key_found", mode="before")
@@ -45,15 +47,15 @@ class Connection(BaseModel):
 class Policy(BaseModel):
     id: UUID
     name: str
-    version: int = Field(description="The version shown here: the latest, unless the request names another.")
-    active: int | None = Field(description="The active version; null: none, all are drafts.")
+    version: int = Field(description="The version shown: the latest, unless the request selects another.")
+    active: int | None = Field(description="The active version; null if all versions are drafts.")
     limits: Object = Field(description="Every limit, defaults included.")
     error_policy: Object
     envelope: Object = Field(description="`{recovery: [path]}`, defaults included.")
     tool_calls_on_truncation: str
     finish_reasons: list[str]
     criteria: Objects = Field(description="`{path, kwargs?}` each.")
-    retention: Object = Field(description="`{keep_raw_days}`; null: for ever, or as an attached policy says.")
+    retention: Object = Field(description="`{keep_raw_days}`; null: no limit, or the value of an attached policy.")
     warnings: list[str] = Field(
         description="Settings that are allowed but probably unintended, or that no longer work."
     )
@@ -66,19 +68,21 @@ class Activation(BaseModel):
     version: int
     starts_at: datetime
     why: str
-    warnings: list[str] = Field(description="As of the policy: above all, which agents it reaches and does not fit.")
+    warnings: list[str] = Field(
+        description="As for the policy; in particular, agents that it applies to and does not fit."
+    )
 
 
 class PolicySource(BaseModel):
     """One number or rule, and where it comes from."""
 
-    field: str = Field(description="As in a policy, with dots; `max_tokens` beside them.")
+    field: str = Field(description="The field of the policy in dotted form, or `max_tokens`.")
     value: Json
     level: str = Field(description="Nearest first: " + words(Level))
-    of: str = Field(description="Whose policy it is: an agent’s name, a model on a connection, a provider.")
-    policy: str = Field(description="The policy’s name; empty for a turn’s own override and for defaults.")
+    of: str = Field(description="What the policy is attached to: an agent, a model on a connection, or a provider.")
+    policy: str = Field(description="The name of the policy; empty for an override of the turn and for defaults.")
     version: int | None
-    spec_key: str | None = Field(description="The specification’s own name of this limit.")
+    spec_key: str | None = Field(description="The name of this limit in the specification.")
 
 
 class Agent(BaseModel):
@@ -92,6 +96,6 @@ class Agent(BaseModel):
     envelope_schema: MaybeObject
     policy: str | None
     gateway_mode: str
-    breakpoints: list[dict[str, Any]] = Field(description="Where its turns hold.")
-    approvals: MaybeObject = Field(description="The tools that run only once a person has approved of their calls.")
+    breakpoints: list[dict[str, Any]] = Field(description="The breakpoints of its turns.")
+    approvals: MaybeObject = Field(description="Tools that run only after a person approves the call.")
     created_at: datetime

@@ -28,7 +28,11 @@ def turns_export(request: HttpRequest) -> StreamingHttpResponse:
     errors |= unknown_filters(request.GET, beside=("format",))
     if given not in FORMATS:
         errors["format"] = f"There is no format “{given[:40]}”; choose from {', '.join(FORMATS)}."
-    errors |= {name: "A file is not in an order, nor folded; leave it out." for name in CHOICES if name in request.GET}
+    errors |= {
+        name: ("An export has no order and no grouping; remove this parameter.")
+        for name in CHOICES
+        if name in request.GET
+    }
     if errors:
         raise ValidationError(errors)
     who = key_of(caller(request), getattr(request, "auth_token", None))

@@ -23,7 +23,7 @@ from dashboard.gateway.selectors import keys_seen_by
 
 router = Router(tags=["keys"])
 
-Tokens = Annotated[int | None, Field(description="In and out; null: no limit.")]
+Tokens = Annotated[int | None, Field(description="Input and output tokens; null: no limit.")]
 Dollars = Annotated[float | None, Field(description="US dollars at list prices; null: no limit.")]
 
 
@@ -43,10 +43,10 @@ class KeyLimits(Body):
 class NewKey(Body):
     """A key of the gateway. It opens `/v1/…` and nothing else."""
 
-    name: Text = Field(description="What uses it.", examples=["notebook"])
+    name: Text = Field(description="The program that uses it.", examples=["notebook"])
     scope: list[Text] | None = Field(
         default=None,
-        description="Agents' names, `connection/model`, `connection/*`, `otlp` for traces; left out: everything.",
+        description="Names of agents, `connection/model`, `connection/*`, and `otlp` for traces. Default: everything.",
         max_length=200,
         examples=[["near/*"]],
     )
@@ -54,15 +54,15 @@ class NewKey(Body):
         default=None, description="The gateway's mode for its calls; overrides the agent's mode."
     )
     default_connection: Text | None = Field(
-        default=None, description="The connection that files and batches go to, which name no model."
+        default=None, description="The connection for files and batches, whose requests name no model."
     )
-    expires_at: Moment | None = Field(default=None, description="Left out: never.")
-    limits: KeyLimits | None = Field(default=None, description="Left out: none.")
+    expires_at: Moment | None = Field(default=None, description="Default: never.")
+    limits: KeyLimits | None = Field(default=None, description="Default: none.")
 
 
 class Spent(BaseModel):
     tokens: int
-    dollars: float = Field(description="At list prices, of the calls whose price is known.")
+    dollars: float = Field(description="At list prices, for the calls whose price is known.")
 
 
 class SpentBySpan(BaseModel):
@@ -76,10 +76,10 @@ class Key(BaseModel):
 
     id: UUID
     name: str
-    prefix: str = Field(description="The secret's first characters.")
+    prefix: str = Field(description="The first characters of the secret.")
     scope: list[str]
     mode: str | None
-    default_connection: str | None = Field(description="Where files and batches go.")
+    default_connection: str | None = Field(description="The connection for files and batches.")
     limits: KeyLimits
     spent: SpentBySpan
     created_at: datetime
@@ -92,10 +92,10 @@ class Key(BaseModel):
 class MadeKey(Key):
     """A new key with its secret."""
 
-    secret: str = Field(description="Shown only once; only its hash is stored.")
+    secret: str = Field(description="Shown only once. Only its hash is stored.")
 
 
-@router.post("/keys", response={201: MadeKey}, summary="Create a key of the gateway")
+@router.post("/keys", response={201: MadeKey}, summary="Create a gateway key")
 def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
     """Its secret is in this answer and in no other. It ends when the token is revoked that it is made with, and expires
     no later."""
@@ -116,7 +116,7 @@ def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
     return Status(201, {**_told(key), "secret": secret})
 
 
-@router.get("/keys", response=list[Key], summary="List keys of the gateway")
+@router.get("/keys", response=list[Key], summary="List gateway keys")
 def key_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
     """Those that are not revoked, newest first: one's own, or all for who looks after them."""
     rows = keys_seen_by(caller(request), project=project_default())
@@ -124,7 +124,7 @@ def key_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> 
     return [shown.told() for shown in key_views(found)]
 
 
-@router.post("/keys/{key_id}/revoke", response=Key, summary="Revoke a key of the gateway")
+@router.post("/keys/{key_id}/revoke", response=Key, summary="Revoke a gateway key")
 def key_revoke(request: HttpRequest, key_id: UUID) -> dict[str, Any]:
     """Within two seconds it opens nothing any more. One that was revoked before is not there."""
     project, by = project_default(), caller(request)

@@ -22,7 +22,7 @@ router = Router(tags=["policies"])
 @router.get(
     "/limits/estimate",
     response=policy_response_schemas.Estimate,
-    summary="Estimate the smallest limit that suffices",
+    summary="Estimate the smallest sufficient limit",
     openapi_extra={"parameters": FILTER_PARAMETERS},
 )
 def limits_estimate(request: HttpRequest) -> dict[str, Any]:

@@ -12,11 +12,11 @@ class Sign(BaseModel):
     """Evidence that a stop reason hides a cut."""
 
     attempt: int
-    raw_stop_reason: str | None = Field(description="The provider's own word, as it was.")
+    raw_stop_reason: str | None = Field(description="The provider's stop reason, unchanged.")
     code: str = Field(description=words(CODES))
     words: str
-    text: str = Field(description="The characters that show it; empty where a number does.")
-    at: int | None = Field(description="Where they begin in the answer, from 0.")
+    text: str = Field(description="The text that shows it; empty if a number shows it.")
+    at: int | None = Field(description="Where the text begins in the answer, from 0.")
     readings: list[str] = Field(
         description="Of `ambiguous_seam`, with the text around it: all kept, as the answer has it; and without what "
         "may be a repeat. Else empty."
@@ -36,9 +36,9 @@ class LintReport(BaseModel):
         connection: str
         provider: str
         model: str
-        turns: int = Field(description="All turns of the model, with a sign or without.")
+        turns: int = Field(description="All turns of the model, with or without a sign.")
         codes: dict[str, int]
 
     codes: list[Code]
     sources: list[Source]
-    capped: bool = Field(description="There are more turns with a sign than are counted; these are the newest.")
+    capped: bool = Field(description="Whether only the newest turns with a sign were counted, because there are more.")

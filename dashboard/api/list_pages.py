@@ -23,7 +23,9 @@ Item = TypeVar("Item")
 
 
 class _Asked(BaseModel):
-    cursor: str | None = Field(default=None, description="`next` or `previous` of an answer, as it is.", max_length=500)
+    cursor: str | None = Field(
+        default=None, description="The value of `next` or `previous` in a response.", max_length=500
+    )
 
 
 class Page(_Asked):
@@ -39,7 +41,7 @@ class PageOfArray(_Asked):
         default=None,
         ge=1,
         le=MAX_LIMIT,
-        description="Items on a page; the header `Link` leads to the next and the previous one.",
+        description="Items on a page. The `Link` header has the addresses of the next and the previous page.",
     )
 
 

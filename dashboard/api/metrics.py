@@ -24,18 +24,20 @@ class Numbers(BaseModel):
 
     turns: int
     ended: int
-    truncation_rate: float | None = Field(description="Of ended turns, those that the model cut off; 0 to 1.")
-    failure_rate: float | None = Field(description="Of ended turns, those that failed, were aborted or interrupted.")
+    truncation_rate: float | None = Field(description="Share of ended turns with a truncated answer, 0 to 1.")
+    failure_rate: float | None = Field(
+        description="Share of ended turns that failed, were aborted or interrupted, 0 to 1."
+    )
     continuations_per_turn: float | None = Field(description="Continuation attempts per truncated turn.")
-    continued_p95_seconds: float | None = Field(description="95 % of continued turns took at most so long.")
+    continued_p95_seconds: float | None = Field(description="95th percentile of the duration of continued turns.")
     input_tokens: int
     output_tokens: int
-    cached_tokens: int = Field(description="Of the input tokens.")
-    dollars: float = Field(description="At list prices; models without one are not in it.")
-    lint_findings: int = Field(description="Turns with a sign of a hidden cut.")
+    cached_tokens: int = Field(description="Cached input tokens, included in the input tokens.")
+    dollars: float = Field(description="At list prices; models without a list price are not included.")
+    lint_findings: int = Field(description="Turns with a sign of truncation.")
     failed_predictions: int
-    model_stop_reasons: dict[str, int] = Field(description="Turns by why the model stopped.")
-    stop_reasons: dict[str, int] = Field(description="Turns by why the agent stopped.")
+    model_stop_reasons: dict[str, int] = Field(description="Turns by model stop reason.")
+    stop_reasons: dict[str, int] = Field(description="Turns by agent stop reason.")
     lint: dict[str, int] = Field(description="Turns by lint code.")
 
 
@@ -53,35 +55,35 @@ class Metrics(BaseModel):
     until: datetime
     seconds: int = Field(description="Of a bucket.")
     total: Numbers
-    buckets: list[MetricsBucket] = Field(description="Those with turns, oldest first.")
+    buckets: list[MetricsBucket] = Field(description="Intervals with turns, oldest first.")
     groups: list[MetricsGroup] = Field(
-        description="By the value of `by`, most turns first; at most 50, and the rest summed under `other`."
+        description="Groups by the value of `by`, most turns first: at most 50, with the rest under `other`."
     )
     unpriced_models: list[str] = Field(
-        description="Models whose list price is not known; at most 50, and `other` for the rest."
+        description="Models without a known list price: at most 50, with the rest under `other`."
     )
-    minutes_behind: int = Field(description="Minutes of turns that are still being counted.")
+    minutes_behind: int = Field(description="Minutes of recent turns that are still being counted.")
 
 
 class MetricsAsked(BaseModel):
     """Turns by the time they started."""
 
     period: Literal["hour", "day", "week", "month", "quarter"] | None = Field(
-        default=None, description=f"One of {', '.join(PERIODS)}, ending now. Left out, without `since`: week."
+        default=None, description=f"One of {', '.join(PERIODS)}, ending now. Default, without `since`: week."
     )
-    since: Text | None = Field(default=None, description="In place of `period`: from this time on.")
-    until: Text | None = Field(default=None, description="In place of `period`: before this time.")
+    since: Text | None = Field(default=None, description="Instead of `period`: from this time on.")
+    until: Text | None = Field(default=None, description="Instead of `period`: before this time.")
     agent: Text | None = Field(default=None, description="The agent's name.")
     provider: Text | None = Field(default=None, description="The dialect of the connection.")
     model: Text | None = Field(default=None, description="The model's name.")
-    by: Literal["agent", "provider", "model"] = Field(default="model", description="What `groups` are by.")
+    by: Literal["agent", "provider", "model"] = Field(default="model", description="The field to group by.")
 
 
 @router.get("/metrics", response=Metrics, summary="Measure turns over time")
 def metrics(request: HttpRequest, asked: Query[MetricsAsked]) -> dict[str, Any]:
     """The numbers of the metrics board, at most 30 seconds behind."""
     if unknown := sorted(set(request.GET) - set(MetricsAsked.model_fields)):
-        words = f"There is no filter “{unknown[0]}”; there are {', '.join(MetricsAsked.model_fields)}."
+        words = f"There is no filter “{unknown[0]}”; the filters are {', '.join(MetricsAsked.model_fields)}."
         raise ValidationError({unknown[0]: words})
     given = asked.model_dump(exclude_none=True)
     times: dict[str, str] = {name: given[name] for name in ("period", "since", "until") if name in given}

@@ -21,7 +21,7 @@ from dashboard.api.rate_limits import QUOTA, Quota, RateLimiter
 from dashboard.idempotency.services import resource_lock
 
 API = "/api/v1/"
-OFTEN = "This token may make {limit:,} requests a minute, and has. Send this again in {seconds} s."
+OFTEN = "This token has used its {limit:,} requests per minute. Send this request again in {seconds} s."
 View = Callable[..., HttpResponseBase]
 
 

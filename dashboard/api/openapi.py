@@ -29,28 +29,28 @@ call, and `{type: "cancel", ref?}`; it answers `{type: "accepted", ref?, data: t
 """
 MEANINGS: Mapping[str, str] = {
     "stop_reason": "Why the agent stopped.",
-    "terminal_reason": "Why it ended, finer than why the agent stopped.",
+    "terminal_reason": "Why the turn ended, more precise than the agent stop reason.",
     "resource": "The limit that ended it.",
     "model_stop_reason": "Why the model stopped.",
-    "status": "Where the turn stands.",
+    "status": "The status of the turn.",
     "provider": "The dialect of the connection.",
     "model": "The model's name.",
     "agent": "The agent's name.",
-    "tag": "A tag that was put on it.",
-    "error_type": "What failed last, also where the turn got over it.",
-    "tokens_from": "At least so many tokens, input and output.",
-    "tokens_to": "At most so many tokens, input and output.",
-    "duration_from": "It took at least so many milliseconds.",
-    "duration_to": "It took at most so many milliseconds.",
-    "has": "What the turn must have had; given several times, all of it.",
-    "lint": "A sign that the model's stop reason hides a cut.",
-    "q": 'Words of the input or the answer, as in a search engine: "a phrase", -without, or.',
-    "since": "Made at this time or later.",
-    "until": "Made before this time.",
-    **{asked: f"As `{name}`, but turns with any of these are left out." for name, asked in NOT.items()},
-    "run": "Of this run; a turn's `run_id`.",
+    "tag": "A tag of the turn.",
+    "error_type": "The type of the last failure, even if a retry succeeded.",
+    "tokens_from": "At least this many input and output tokens.",
+    "tokens_to": "At most this many input and output tokens.",
+    "duration_from": "At least this many milliseconds.",
+    "duration_to": "At most this many milliseconds.",
+    "has": "What the turn must have had. If the parameter is repeated, all values must match.",
+    "lint": "A sign of truncation.",
+    "q": 'Words in the prompt or the answer, in the syntax of a search engine: "a phrase", -without, or.',
+    "since": "Created at this time or later.",
+    "until": "Created before this time.",
+    **{asked: f"As `{name}`, but excludes turns with any of these values." for name, asked in NOT.items()},
+    "run": "Turns of this run: the `run_id` of a turn.",
     "sort": "The order of the newest 2,000 that the filters let through (`limit`: 100); `-`: largest first.",
-    "fold": "`runs`: of each run its newest turn alone that the other filters let through.",
+    "fold": "`runs`: only the newest turn of each run that matches the other filters.",
 }
 
 
@@ -83,7 +83,7 @@ EXPORT_PARAMETERS: list[dict[str, Any]] = [
     *(_filter_parameter(name) for name in FILTER_NAMES if name not in CHOICES),
 ]
 EXPORT_ANSWER: dict[str, Any] = {
-    "description": "The file; its columns are in docs/how-to/exports.md.",
+    "description": "The export; docs/how-to/exports.md describes the columns.",
     "content": {
         one.content_type: {"schema": {"type": "string", "format": "binary"}} for one in FORMATS_OF_FILES.values()
     },
@@ -95,7 +95,7 @@ TIMELINE_PARAMETERS: list[dict[str, Any]] = [
         "in": "query",
         "required": False,
         "schema": {"type": "string"},
-        "description": "`next` or `previous` of an answer, as it is.",
+        "description": "The value of `next` or `previous` in a response.",
     },
     {
         "name": "limit",
@@ -112,14 +112,15 @@ EVENTS_PARAMETERS: list[dict[str, Any]] = [
         "in": "query",
         "required": False,
         "schema": {"type": "integer", "minimum": 0, "default": 0},
-        "description": "The `seq` of the last record you have; what came after it is sent.",
+        "description": "The `seq` of the last record that you have. Later records are sent.",
     },
     {
         "name": "Last-Event-ID",
         "in": "header",
         "required": False,
         "schema": {"type": "string", "pattern": "^[0-9]{1,9}$"},
-        "description": "The same, as clients of server-sent events send it when they come back; it wins.",
+        "description": "The same, as sent by clients of server-sent events when they reconnect. This header takes "
+        "precedence.",
     },
 ]
 #: The schema is that of one event. OpenAPI has no words for what the data of each kind holds, so that stands beside it.
@@ -151,36 +152,37 @@ EVENTS_ANSWER: dict[str, Any] = {
 #: The errors of each operation, by what it does.
 ALWAYS = {
     "401": "No valid credentials.",
-    "403": "The token does not have the scope, or its user does not have the right.",
-    "429": "Too many requests by this token; `Retry-After` says when to come back.",
-    "500": "Our fault; the log says why.",
+    "403": "The token does not have the scope, or its user does not have the permission.",
+    "429": "Too many requests with this token; `Retry-After` says when to try again.",
+    "500": "An internal error; the server log has the details.",
     "503": "The database is not available.",
 }
-WITH_ID = {"404": "There is nothing by this name or id."}
+WITH_ID = {"404": "Nothing with this name or id exists."}
 WITH_QUERY = {
-    "400": "A filter, the cursor or the limit is not allowed; each by name, in words.",
-    "422": "A parameter is not of its type.",
+    "400": "A filter, the cursor or the limit is invalid; each error names its field and explains it.",
+    "422": "A parameter has the wrong type.",
 }
 WRITING = {
-    "400": "The Idempotency-Key is none, or a value is not allowed.",
-    "403": "The scope or the right is missing, or the CSRF token with a session.",
-    "409": "A request with this Idempotency-Key is still under way.",
-    "412": "What `If-Match` names has changed.",
+    "400": "The Idempotency-Key is malformed, or a value is not allowed.",
+    "403": "The scope or the permission is missing, or the CSRF token if a session is used.",
+    "409": "A request with this Idempotency-Key is in progress.",
+    "412": "The resource no longer matches `If-Match`.",
     "422": "The Idempotency-Key was used for another request.",
 }
 WITH_BODY = {
-    "400": "Not JSON, or a value is not allowed; each by field, in words.",
+    "400": "The body is not JSON, or a value is not allowed; each error names its field and explains it.",
     "413": "The body is too large.",
-    "422": "The body is not of this shape, each by field; or the Idempotency-Key was used for another request.",
+    "422": "The body does not match the schema (each error names its field), or the Idempotency-Key was used for "
+    "another request.",
 }
 SEAM = {
     "404": "The test seam is closed, or there is no script of this name.",
     "409": "No simulator answers in the process of this web server.",
 }
-STREAM = {"400": "`after` is not the number of a record.", "429": "This caller has too many streams open."}
-FILES = {"429": "This caller has too many files or streams open."}
-DAMAGED = {"409": "What is stored of the turn was changed or damaged; in words."}
-CONFLICT = {"409": "The turn is not where this makes sense, or the same request is still under way."}
+STREAM = {"400": "`after` is not the number of a record.", "429": "Too many open streams of this caller."}
+FILES = {"429": "Too many open files or streams of this caller."}
+DAMAGED = {"409": "The stored data of the turn was changed or damaged; `detail` explains how."}
+CONFLICT = {"409": "The action is not possible in the current state of the turn, or the same request is in progress."}
 
 
 def without_seam(schema: dict[str, Any]) -> None:

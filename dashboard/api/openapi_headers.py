@@ -8,14 +8,14 @@ _IF_NONE_MATCH = {
     "in": "header",
     "required": False,
     "schema": _TAG,
-    "description": "An `ETag`: the answer is 304 without a body where nothing has changed.",
+    "description": "An `ETag`. If nothing has changed, the response is 304 without a body.",
 }
 _IF_MATCH = {
     "name": "If-Match",
     "in": "header",
     "required": False,
     "schema": {"type": "string", "examples": ["*"]},
-    "description": "`*`, or the `ETag` of what is changed, as a `GET` of it told: 412 where it has changed since.",
+    "description": "`*`, or the `ETag` from a `GET` of the resource: 412 if the resource has changed since.",
 }
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
@@ -28,21 +28,21 @@ _IDEMPOTENCY_KEY = {
         "pattern": "^[!#-~]+$",
         "examples": ["5f0c7f7e-7c2e-4a5c-9d3a-1b1f2f3d4c5b"],
     },
-    "description": "The request is done once; sent again within 24 hours, it is given the same answer.",
+    "description": "The request is performed once. If it is sent again within 24 hours, the response is the same.",
 }
 UNREAD = {"/api/v1/logs/import"}  #: where nothing can be read that a write could be conditional on
 _NOT_MODIFIED = {"description": "Nothing has changed since the `ETag` in `If-None-Match`."}
 _RATE: dict[str, Any] = {
     "RateLimit-Policy": {
-        "description": "The quota `q`, which is back after `w` seconds.",
+        "description": "The quota `q` per window of `w` seconds.",
         "schema": {"type": "string", "examples": ['"default";q=30000;w=60']},
     },
     "RateLimit": {
-        "description": "What is left, `r`, and in how many seconds all of it is back, `t`.",
+        "description": "The remaining quota `r`, and the seconds `t` until the full quota is available.",
         "schema": {"type": "string", "examples": ['"default";r=29999;t=1']},
     },
 }
-_ETAG = {"description": "Of these very bytes; send it as `If-None-Match` or `If-Match`.", "schema": _TAG}
+_ETAG = {"description": "The version of this response; send it as `If-None-Match` or `If-Match`.", "schema": _TAG}
 
 
 def with_headers(schema: dict[str, Any]) -> None:

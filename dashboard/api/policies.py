@@ -31,7 +31,7 @@ router = Router(tags=["policies"])
 
 
 @router.post(
-    "/policies", response={201: configuration_response_schemas.Policy}, summary="Make a policy, or its next version"
+    "/policies", response={201: configuration_response_schemas.Policy}, summary="Create a policy, or its next version"
 )
 def policy_create(request: HttpRequest, body: request_schemas.NewPolicy) -> Status[dict[str, Any]]:
     """A policy that exists gets its next version; turns keep the version they started with."""
@@ -47,13 +47,13 @@ def _backtest(wanted: UUID | None) -> Backtest | None:
     try:
         return None if wanted is None else backtest_get(wanted)
     except Backtest.DoesNotExist as error:
-        raise ValidationError({"backtest": f"There is no backtest {wanted}; run one, or leave it out."}) from error
+        raise ValidationError({"backtest": f"There is no backtest {wanted}. Run one, or omit the field."}) from error
 
 
 @router.post(
     "/policies/{name}/activations",
     response={201: configuration_response_schemas.Activation},
-    summary="Activate, roll back, schedule",
+    summary="Activate, roll back or schedule a version",
 )
 def policy_activate(request: HttpRequest, name: str, body: request_schemas.Activate) -> Status[dict[str, Any]]:
     """The version is active from now on, or from `starts_at`; running turns keep theirs."""
@@ -70,7 +70,7 @@ def policy_activate(request: HttpRequest, name: str, body: request_schemas.Activ
 @router.get(
     "/turns/{turn_id}/policy_sources",
     response=list[configuration_response_schemas.PolicySource],
-    summary="Where its numbers come from",
+    summary="Get the sources of a turn's limits",
 )
 def turn_policy_sources(
     request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray
@@ -82,7 +82,7 @@ def turn_policy_sources(
 @router.get(
     "/agents/{name}/policy_sources",
     response=list[configuration_response_schemas.PolicySource],
-    summary="What its next turn uses",
+    summary="Get the effective limits of an agent's next turn",
 )
 def agent_policy_sources(
     request: HttpRequest, response: HttpResponse, name: str, page: PagedArray

@@ -25,7 +25,7 @@ def limits_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             **{name: _number_schema(name, limit) for name, limit in LIMIT_FIELDS.items()},
-            **{key: _number_schema(ours, LIMIT_FIELDS[ours], f"Another name of {ours}.") for key, ours in also},
+            **{key: _number_schema(ours, LIMIT_FIELDS[ours], f"Alias of {ours}.") for key, ours in also},
         },
         "examples": [{"max_continuations": 5, "max_total_completion_tokens": 2000}],
     }
@@ -55,7 +55,7 @@ def error_policy_schema() -> dict[str, Any]:
                 "type": "integer",
                 "minimum": 0,
                 "maximum": MAX_RETRIES,
-                "description": "Consecutive failures at which a retry stops.",
+                "description": "The number of consecutive failures at which retries stop.",
             },
             **dict.fromkeys(HANDLING_KEYS, handling),
         },
@@ -89,7 +89,7 @@ def criterion_schema() -> dict[str, Any]:
                 "description": "`module.Class` of a module that WHYSTOP_CRITERIA lists, or built in: "
                 f"{listed(POLICY_CRITERIA)}.",
             },
-            "kwargs": {"type": "object", "description": "What the class is built with, by name."},
+            "kwargs": {"type": "object", "description": "Keyword arguments of the class."},
         },
         "required": ["path"],
         "additionalProperties": False,

@@ -11,7 +11,7 @@ class PolicyVersion(BaseModel):
 
     version: int
     stands: str = Field(description="active, planned, past or draft.")
-    at: datetime | None = Field(description="Since when it is active, from when it will be, or until when it was.")
+    at: datetime | None = Field(description="When the version became, will become, or stopped being active.")
     changes: list[str] = Field(description="Its differences from the previous version, as text.")
     why: str
     created_at: datetime
@@ -23,9 +23,9 @@ class Quantile(BaseModel):
     """The share `complete` of answers is whole within `tokens`."""
 
     complete: float = Field(description="Above 0, below 1.")
-    tokens: int | None = Field(description="null: these recordings do not say.")
+    tokens: int | None = Field(description="null if these recordings do not show it.")
     low: int | None = Field(description="The lower end of the 95 % interval.")
-    high: int | None = Field(description="The upper end; null: these recordings do not say.")
+    high: int | None = Field(description="The upper end; null if these recordings do not show it.")
 
 
 class Estimate(BaseModel):
@@ -33,11 +33,11 @@ class Estimate(BaseModel):
 
     words: str
     turns: int
-    cut: int = Field(description="Of the turns, those whose answer was cut.")
-    undecided: float = Field(description="The share of answers longer than any that is known to have ended.")
-    suffices: int | None = Field(description="The smallest total of tokens in which 95 % are whole.")
+    cut: int = Field(description="The number of turns with a truncated answer.")
+    undecided: float = Field(description="The share of answers that are longer than the longest complete one.")
+    suffices: int | None = Field(description="The smallest token total within which 95 % of answers are complete.")
     quantiles: list[Quantile]
-    capped: bool = Field(description="Whether only the newest turns count, because there were more.")
+    capped: bool = Field(description="Whether only the newest turns were counted, because there were more.")
     certainties: dict[str, int] = Field(
         description="How certain the lengths are, by turns: `recorded` (one call said the answer), `certain` (every "
         "continuation was exact), `estimated` (continued after a hint, or usage was not reported), `undecidable` (cut)."

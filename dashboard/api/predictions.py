@@ -32,10 +32,10 @@ class PredictedEnding(BaseModel):
     status: str
     stop_reason: str
     terminal_reason: str
-    attempts: int = Field(description="Calls of the model.")
-    output_tokens: int = Field(description="Shown, not compared.")
+    attempts: int = Field(description="The number of model calls.")
+    output_tokens: int = Field(description="Shown for information; not compared.")
     text_sha256: str = Field(description="Of the answer as UTF-8; empty where the text was not predicted.")
-    failures: int = Field(description="Calls that failed.")
+    failures: int = Field(description="The number of failed calls.")
 
 
 class Difference(BaseModel):
@@ -49,33 +49,39 @@ class Prediction(BaseModel):
 
     id: UUID
     kind: str = Field(description=KINDS)
-    parent_id: UUID = Field(description="The turn whose recording it was made from.")
-    child_id: UUID = Field(description="The turn it is about.")
+    parent_id: UUID = Field(description="The turn whose recording the prediction is based on.")
+    child_id: UUID = Field(description="The re-run that the prediction is about.")
     provider: str
     model: str
     connection: str
-    overrides: Object = Field(description="The limits of the re-run, in place of the recorded ones.")
-    from_record: int | None = Field(description="Where the re-run began in the parent; null: at its start.")
+    overrides: Object = Field(description="The limits of the re-run that differ from the recorded ones.")
+    from_record: int | None = Field(
+        description="The record of the parent at which the re-run began; null: from the start."
+    )
     certainty: str = Field(description=CERTAINTIES)
     assumes: Objects = Field(description="`{name, low, high, source}` each.")
     predicted: list[PredictedEnding] = Field(
-        description="One ending; two where it was undecidable between them; none where nothing was predicted."
+        description="One ending; two if undecidable between them; empty if nothing was predicted."
     )
-    actual: PredictedEnding | None = Field(description="Null until the turn has ended and been compared.")
-    came_true: bool | None = Field(description="Null: not compared.")
+    actual: PredictedEnding | None = Field(
+        description="The actual ending; null until the turn has ended and been compared."
+    )
+    came_true: bool | None = Field(description="Whether the prediction came true; null if it was not compared.")
     not_compared: str | None = Field(description="Why it was not: " + ", ".join(Stored.NotCompared.values))
     differences: list[Difference]
-    reason: str | None = Field(description="Why it failed, as far as known: " + ", ".join(Stored.Reason.values))
-    check_id: UUID | None = Field(description="The turn that was run under the recorded policy to tell why it failed.")
-    calibration_id: UUID | None = Field(description="The run of `manage.py calibrate` that it belongs to.")
+    reason: str | None = Field(description="Why it failed, if known: " + ", ".join(Stored.Reason.values))
+    check_id: UUID | None = Field(
+        description="The second re-run, under the recorded policy, that shows why the prediction failed."
+    )
+    calibration_id: UUID | None = Field(description="The run of `manage.py calibrate` that the prediction belongs to.")
     created_at: datetime
     compared_at: datetime | None
 
 
 class PredictionPage(BaseModel):
     items: list[Prediction]
-    next: str | None = Field(description="The cursor of older predictions; null at the end.")
-    previous: str | None = Field(description="The cursor of newer predictions; null at the beginning.")
+    next: str | None = Field(description="The cursor of the older predictions; null on the last page.")
+    previous: str | None = Field(description="The cursor of the newer predictions; null on the first page.")
 
 
 class PredictionCounts(BaseModel):
@@ -84,9 +90,11 @@ class PredictionCounts(BaseModel):
     predictions: int
     came_true: int
     failed: int
-    waiting: int = Field(description="Their turn has not ended yet.")
+    waiting: int = Field(description="Predictions whose turn has not ended.")
     nothing_predicted: int = Field(description="Undecidable, and without endings to compare with.")
-    not_compared: int = Field(description="Cancelled, interrupted, changed by an operator, or answered by no provider.")
+    not_compared: int = Field(
+        description="Turns that were cancelled, interrupted or changed by an operator, or that no provider answered."
+    )
 
 
 class PredictionSummary(BaseModel):
@@ -107,8 +115,10 @@ class Asked(BaseModel):
     provider: Text | None = Field(default=None, description="The dialect of the connection.")
     kind: Annotated[Text | None, Field(description=f"One of: {KINDS}.")] = None
     certainty: Certainty | None = Field(default=None, description=f"One of: {CERTAINTIES}.")
-    came_true: bool | None = Field(default=None, description="Only those that did, or only those that did not.")
-    cursor: str | None = Field(default=None, description="`next` or `previous` of an answer, as it is.")
+    came_true: bool | None = Field(
+        default=None, description="true: only predictions that came true; false: only those that did not."
+    )
+    cursor: str | None = Field(default=None, description="The value of `next` or `previous` in a response.")
     limit: int = Field(default=DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Predictions on a page.")
 
 
@@ -116,7 +126,7 @@ class Asked(BaseModel):
 def prediction_list(request: HttpRequest, asked: Query[Asked]) -> dict[str, Any]:
     """Newest first, a page at a time."""
     if unknown := sorted(set(request.GET) - set(Asked.model_fields)):
-        words = f"There is no filter “{unknown[0]}”; there are {', '.join(Asked.model_fields)}."
+        words = f"There is no filter “{unknown[0]}”; the filters are {', '.join(Asked.model_fields)}."
         raise ValidationError({unknown[0]: words})
     given = asked.model_dump(exclude_none=True, exclude={"cursor", "limit"}, mode="json")
     filters: Filters = given  # type: ignore[assignment] # the fields of `Asked` are its keys

@@ -7,7 +7,7 @@ class Problem(BaseModel):
     """What went wrong, and what to do (RFC 9457)."""
 
     class Fault(BaseModel):
-        field: str | None = Field(description="Where it is wrong, with dots between the parts; null: as a whole.")
+        field: str | None = Field(description="The invalid field in dotted form; null for the body as a whole.")
         message: str
 
     type: str = "about:blank"

@@ -38,7 +38,7 @@ Fault = dict[str, str | None]
 REPLAY_MODES = ("verify", "what_if", "rerun", "sweep")
 #: What a field of the wrong shape is told, by pydantic's word for it.
 SHAPE_WORDS: Mapping[str, str] = {
-    "missing": "It is missing; give it.",
+    "missing": "This field is required.",
     "string_type": "It must be text.",
     "int_type": "It must be a whole number.",
     "dict_type": "It must be an object.",
@@ -48,7 +48,7 @@ SHAPE_WORDS: Mapping[str, str] = {
     "too_long": "It is {actual_length} long; it must be at most {max_length}.",
     "literal_error": "It must be one of {expected}.",
     "union_tag_invalid": "It must be one of {expected_tags}.",
-    "union_tag_not_found": "It is missing; give it.",
+    "union_tag_not_found": "This field is required.",
 }
 
 
@@ -103,7 +103,7 @@ def of_words(_: HttpRequest, error: WordsError) -> HttpResponse:
 def of_shape(_: HttpRequest, error: ShapeError) -> HttpResponse:
     """422, or 404 where what is wrong is the address."""
     if any(fault["loc"][0] == "path" for fault in error.errors):
-        return problem(404, "There is nothing at this address: an id is 32 hexadecimal digits with dashes.")
+        return problem(404, "There is nothing at this address. An id has 32 hexadecimal digits with dashes.")
     faults = [_shape_fault(fault) for fault in error.errors]
     return problem(422, " ".join(": ".join(part for part in fault.values() if part) for fault in faults), faults)
 
@@ -139,7 +139,7 @@ class _Kept(dict[str, Any]):
 
 def of_missing(_: HttpRequest, error: ObjectDoesNotExist) -> HttpResponse:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(error).partition(" matching query")[0]).lower()
-    return problem(404, f"There is no {words} by this name or id.")
+    return problem(404, f"There is no {words} with this name or id.")
 
 
 def of_http(_: HttpRequest, error: HttpError) -> HttpResponse:
@@ -190,7 +190,7 @@ def of_surprise(request: HttpRequest, error: Exception) -> HttpResponse:
     if words := damage_words(request, error):
         return problem(409, words)
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
-    return problem(500, "An internal error occurred; the server's log has the details.")
+    return problem(500, "An internal error occurred. The server log has the details.")
 
 
 HANDLERS: Mapping[type[Exception], Any] = {

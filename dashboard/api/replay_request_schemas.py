@@ -25,7 +25,7 @@ class AskWhatIf(Body):
 class OtherMessage(Body):
     """A message of the conversation in other words."""
 
-    place: int = Field(description="In the conversation, from 1.")
+    place: int = Field(description="The number of the message, from 1.")
     text: Text
 
 
@@ -34,11 +34,13 @@ class AskRerun(Body):
 
     mode: Literal["rerun"]
     overrides: Overrides = Overrides()
-    from_record: int | None = Field(default=None, description="Fork at this record; left out: from the start.")
-    connection: Text | None = Field(default=None, description="Another connection to ask, by name.")
-    messages: list[OtherMessage] | None = Field(default=None, description="Messages of the conversation there, anew.")
+    from_record: int | None = Field(default=None, description="Fork at this record. Default: re-run from the start.")
+    connection: Text | None = Field(default=None, description="The name of another connection to call.")
+    messages: list[OtherMessage] | None = Field(
+        default=None, description="Replacements for messages of the conversation at that record."
+    )
     tool_results: list[SuppliedResult] | None = Field(
-        default=None, description="In place of running the tools that are about to run at that record."
+        default=None, description="Results of the tools that are about to run at that record. These tools are not run."
     )
     breakpoints: list[Breakpoint] | None = None
 
@@ -50,7 +52,7 @@ class AskSweep(Body):
     limit: Text = Field(examples=["max_tokens"], description="One of: " + ", ".join(SWEPT) + ".")
     begin: int = Field(description="The first value.", examples=[50])
     end: int = Field(description="The last value.", examples=[1000])
-    step: int = Field(default=1, description="From one value to the next.", examples=[50])
+    step: int = Field(default=1, description="The step between two values.", examples=[50])
     overrides: Overrides = Overrides()
 
 
@@ -67,8 +69,8 @@ class NewBacktest(Body):
         "and other policies stand as they did. Left out: the draft stands alone, for all of them.",
     )
     max_tokens: int | None = Field(
-        default=None, description="The max_tokens of the first call, in place of each turn's own."
+        default=None, description="The max_tokens of each turn's first call, instead of the recorded value."
     )
     filter: Object | None = Field(
-        default=None, description="As the timeline's.", examples=[{"stop_reason": "retry_limit"}]
+        default=None, description="The filters of the timeline.", examples=[{"stop_reason": "retry_limit"}]
     )

@@ -18,8 +18,8 @@ class Verification(BaseModel):
         replayed: MaybeObject
 
     verified: bool
-    divergence: Divergence | None = Field(description="The first record where the two part.")
-    missing: list[str] = Field(description="What could not be compared because it is not stored, each in a sentence.")
+    divergence: Divergence | None = Field(description="The first record that differs.")
+    missing: list[str] = Field(description="What could not be compared because it is not stored, one sentence each.")
     vouched_by: Literal["here", "sender", "own", "known", "unknown", "unsigned", "broken"] = Field(
         description="Who vouches for the recording, which a verification does not tell: `here`: recorded by this "
         "installation; `sender`: of its trace; else what the signature of its file proves."
@@ -71,10 +71,12 @@ class Assumption(BaseModel):
     ]
     low: float
     high: float
-    source: str = Field(description="Where the range comes from, in words.")
+    source: str = Field(description="The source of the range.")
     came_true: float | None = Field(
-        description="In our examination of providers for which this does not hold: the share of estimates that came "
-        "true, 0 to 1. Null where nine in ten or more did."
+        description=(
+            "For providers for which the assumption does not hold: the share of estimates that came true in our "
+            "tests, 0 to 1. Null if at least 0.9."
+        )
     )
 
 
@@ -87,22 +89,22 @@ class Step(BaseModel):
     observed: Objects
     provenance: Literal["recorded", "derived", "live"]
     certainty: Certainty = Field(
-        description="Of what came, the event. How sure the answer to the command is stands at the next step."
+        description="The certainty of this event. The certainty of the answer to the command is given at the next step."
     )
-    assumes: list[Assumption] = Field(description="What this step takes for granted; empty unless it is estimated.")
+    assumes: list[Assumption] = Field(description="The assumptions of this step; empty unless it is estimated.")
 
 
 class Ending(Turn):
     """The turn as it would have been."""
 
     steps: list[Step]
-    undecidable: bool = Field(description="The recording does not decide how the turn ends; it stops there.")
-    why: Why | None = Field(description="Why it is undecidable; null where it is not. " + WHY_WORDS)
+    undecidable: bool = Field(description="The recording does not determine how the turn ends. The what-if stops here.")
+    why: Why | None = Field(description="Why it is undecidable; null if it is decidable. " + WHY_WORDS)
     stopped: str = Field(
         description="Why it is undecidable, in words, where imagining it would take too much work; else empty."
     )
-    certainty: Certainty = Field(description="The weakest of its steps. " + CERTAINTIES)
-    assumes: list[Assumption] = Field(description="What its steps take for granted, each name with its widest range.")
+    certainty: Certainty = Field(description="The certainty of its least certain step. " + CERTAINTIES)
+    assumes: list[Assumption] = Field(description="The assumptions of its steps, each with its widest range.")
 
 
 class WhatIf(Ending):
@@ -122,46 +124,57 @@ class Rerun(BaseModel):
 class Sweep(BaseModel):
     class Point(BaseModel):
         value: int
-        ends: str = Field(description="How the turn would have ended; `undecidable`: that is not in the recording.")
+        ends: str = Field(description="How the turn would have ended; `undecidable` if the recording does not show it.")
         certainty: Certainty
         completed: bool
         output_tokens: int
         attempts: int
-        price: float | None = Field(description="US dollars at list prices; null: not known.")
+        price: float | None = Field(description="US dollars at list prices; null if not known.")
         seconds: float = Field(description="How long the turn would have taken.")
-        why: Why | None = Field(description="Why it is undecidable; null where it is not.")
+        why: Why | None = Field(description="Why it is undecidable; null if it is decidable.")
 
     class Suggested(BaseModel):
         value: int
         certainty: str = Field(
-            description="`proven` by a live re-run that said the same, `likely` by another one or by the turns like it."
+            description=(
+                "`proven`: a live re-run with the same answer completed; `likely`: estimated from another re-run or "
+                "from similar turns."
+            )
         )
         words: str
         rerun: UUID | None
-        output_tokens: int | None = Field(description="That the re-run took; of a likely value, at most.")
+        output_tokens: int | None = Field(description="Output tokens of the re-run; for a likely value, the maximum.")
         attempts: int | None
-        price: float | None = Field(description="US dollars at list prices; null: not known.")
+        price: float | None = Field(description="US dollars at list prices; null if not known.")
         seconds: float | None
 
     class Found(BaseModel):
         since: int | None = Field(
-            description="The smallest value from which on every larger one that was tried completes as well; null: the "
-            "largest does not."
+            description=(
+                "The smallest value at which the turn completes and also completes at every larger value that was "
+                "tried; null if it does not complete at the largest."
+            )
         )
-        first: int = Field(description="The smallest value that completes.")
+        first: int = Field(description="The smallest value at which the turn completes.")
 
     limit: str
-    certain: Found | None = Field(description="Where it completes, `recorded` or `certain`; null: nowhere.")
-    likely: Found | None = Field(description="Where it completes, `estimated` included; null: nowhere.")
-    least: int | None = Field(description="The smallest value that completes, however certain: `likely.first`.")
-    sure: bool = Field(description="Every smaller value of the range than `least` was tried.")
+    certain: Found | None = Field(
+        description="Values at which the turn completes, `recorded` or `certain`; null if there are none."
+    )
+    likely: Found | None = Field(
+        description="Values at which the turn completes, `estimated` included; null if there are none."
+    )
+    least: int | None = Field(
+        description="The smallest value at which the turn completes, at any certainty: `likely.first`."
+    )
+    sure: bool = Field(description="Whether every value of the range below `least` was tried.")
     left_out: int = Field(
-        description="Values of the range that were not evaluated, for the sweep would have taken too much work."
+        description="Values of the range that were not evaluated, because the sweep would have taken too long."
     )
     tried: int
     words: str
     recommended: list[Point] = Field(
-        description="The values to choose from: for each number of calls the smallest, the fewest calls first."
+        description="The recommended values: the smallest value for each number of calls, fewest calls first."
     )
     suggested: list[Suggested] = Field(
         description="Values of the limit that the recording does not tell of, as the turn's page names them, the "
@@ -199,8 +212,8 @@ class BacktestSummary(BaseModel):
 
 class BacktestPage(BaseModel):
     items: list[BacktestSummary]
-    next: str | None = Field(description="The cursor of older backtests; null at the end.")
-    previous: str | None = Field(description="The cursor of newer backtests; null at the beginning.")
+    next: str | None = Field(description="The cursor of the older backtests; null on the last page.")
+    previous: str | None = Field(description="The cursor of the newer backtests; null on the first page.")
 
 
 class Backtest(BaseModel):
@@ -215,8 +228,10 @@ class Backtest(BaseModel):
     flipped: int
     undecidable: int
     unended: int = Field(
-        description="Turns that would have continued past their recording, or been tried again, to an unknown end. "
-        "They are not among the `undecidable`."
+        description=(
+            "Turns that would have continued past their recording, or been retried, with an unknown end. They are not "
+            "counted as `undecidable`."
+        )
     )
     recorded: int | None = Field(
         description="Of those the same or flipped, how many are `recorded`. With `certain`, `estimated`, `unended` "
@@ -231,7 +246,7 @@ class Backtest(BaseModel):
     calls_delta: int
     seconds_delta: float
     dollars_delta: float = Field(description="At list prices, of the decided turns whose price is known.")
-    unpriced: int = Field(description="Decided turns whose price is not known.")
+    unpriced: int = Field(description="The number of decided turns without a known price.")
     flipped_turns: list[UUID] = Field(description="The first thousand.")
     unended_turns: list[UUID] = Field(description="The first thousand.")
     undecided: list[Undecided] = Field(
@@ -249,4 +264,4 @@ class Backtest(BaseModel):
         description="The same counts by `provider` and `model`; `watched`: of all, the turns that were only watched."
     )
     max_tokens: int | None
-    stands_for: str | None = Field(description="The policy whose place the draft took; null: it stood alone.")
+    stands_for: str | None = Field(description="The policy that the draft replaced; null if it was tried alone.")

@@ -39,7 +39,7 @@ router = Router(tags=["replay"])
         200: replay_response_schemas.WhatIf | replay_response_schemas.Verification | replay_response_schemas.Sweep,
         201: replay_response_schemas.Rerun,
     },
-    summary="Verify a turn, ask what if, or run it again",
+    summary="Verify a turn, evaluate a what-if, or re-run a turn",
 )
 def turn_replay(
     request: HttpRequest, turn_id: UUID, body: Body[replay_request_schemas.Replay]
@@ -95,7 +95,7 @@ def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
     return imagined.shown(turn)
 
 
-@router.post("/backtests", response={201: replay_response_schemas.BacktestId}, summary="Try a policy over stored turns")
+@router.post("/backtests", response={201: replay_response_schemas.BacktestId}, summary="Start a backtest")
 def backtest_create(request: HttpRequest, body: replay_request_schemas.NewBacktest) -> Status[dict[str, Any]]:
     """It runs in the background; which turns it is tried on is said as the timeline's filters are."""
     made = backtests.backtest_create(

@@ -24,7 +24,7 @@ from dashboard.api import policy_openapi
 def _storable(value: Any) -> Any:
     """Postgres keeps no U+0000, which no name, prompt or schema needs."""
     if "\x00" in _text_of(value):
-        raise PydanticCustomError("nul", "It holds the character U+0000; take that out.")
+        raise PydanticCustomError("nul", "It contains the character U+0000; remove it.")
     return value
 
 

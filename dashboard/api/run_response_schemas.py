@@ -13,8 +13,10 @@ class Conversation(BaseModel):
 
     id: UUID
     agent: str
-    title: str = Field(description="The beginning of the first prompt; empty before there is one.")
-    token_budget: int | None = Field(description="Input and output tokens of all its turns together; null: none.")
+    title: str = Field(description="The beginning of the first prompt; empty until there is one.")
+    token_budget: int | None = Field(
+        description="The token budget of all its turns together, input and output; null: no budget."
+    )
     used_tokens: int
     turns: list[UUID] = Field(description="In order.")
 
@@ -29,14 +31,14 @@ class Run(BaseModel):
     tokens_estimated: bool
     started_at: datetime
     last_at: datetime = Field(description="When its last turn ended, or was created.")
-    unfinished: bool = Field(description="A turn of it has not ended.")
-    newest_turn: UUID = Field(description="In a list: the newest that match the filters.")
+    unfinished: bool = Field(description="Whether a turn of the run has not ended.")
+    newest_turn: UUID = Field(description="The turns of the run; in a list, the newest that match the filters.")
 
 
 class RunPage(BaseModel):
     items: list[Run]
-    next: str | None = Field(description="The cursor of older runs; null at the end.")
-    previous: str | None = Field(description="The cursor of newer runs; null at the beginning.")
+    next: str | None = Field(description="The cursor of the older runs; null on the last page.")
+    previous: str | None = Field(description="The cursor of the newer runs; null on the first page.")
 
 
 class PathStep(BaseModel):
@@ -46,10 +48,10 @@ class PathStep(BaseModel):
     follows: UUID | None = Field(
         description="The turn whose answer it continues; several turns may continue the same one."
     )
-    dollars: float | None = Field(description="At list prices; null where one is not known.")
+    dollars: float | None = Field(description="US dollars at list prices; null if a price is not known.")
 
 
 class RunWhole(Run):
-    dollars: float | None = Field(description="Of all turns told here; null where the price of one is not known.")
+    dollars: float | None = Field(description="US dollars of all turns listed here; null if a price is not known.")
     path: list[PathStep]
     items: list[Turn] = Field(description="Oldest first.")

@@ -39,7 +39,7 @@ NOT_AN_ACTION = f"Send a JSON object whose type is one of {', '.join(ACTIONS)}."
 STRANGER = 4401
 COME_BACK = 1012  #: the close code after which a program connects again, with `after`
 DONE = 1000
-OFTEN = "Too many sockets of yours ask at once. Wait a second, then send this again."
+OFTEN = "Too many of your sockets send requests at once. Wait a second, then send this again."
 MAX_REF = 200  #: characters
 
 

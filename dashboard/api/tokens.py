@@ -21,21 +21,21 @@ from dashboard.api.request_base import Body, Moment, Text
 router = Router(tags=["tokens"])
 
 SCOPES = "; ".join(f"`{scope}`: {meaning[0].lower()}{meaning[1:]}" for scope, meaning in MEANINGS.items()) + "."
-MORE = "The token you use does not have the scope “{}”, so it cannot give it. It has: {}."
+MORE = "Your token does not have the scope “{}”, so it cannot grant it. It has: {}."
 
 
 class NewToken(Body):
     """A token of one's own."""
 
-    name: Text = Field(description="What uses it.", max_length=80, min_length=1, examples=["ci"])
+    name: Text = Field(description="The program that uses it.", max_length=80, min_length=1, examples=["ci"])
     scopes: list[Annotated[Scope, Strict(False)]] | None = Field(
         default=None,
-        description=f"{SCOPES} Left out: all that you have.",
+        description=f"{SCOPES} Default: all that you have.",
         min_length=1,
         max_length=20,
         examples=[["read", "run"]],
     )
-    expires_at: Moment | None = Field(default=None, description="Left out: never.")
+    expires_at: Moment | None = Field(default=None, description="Default: never.")
 
 
 class Token(BaseModel):
@@ -43,7 +43,7 @@ class Token(BaseModel):
 
     id: int
     name: str = Field(examples=["ci"])
-    prefix: str = Field(description="The secret's first characters.", examples=["why_3mZq"])
+    prefix: str = Field(description="The first characters of the secret.", examples=["why_3mZq"])
     scopes: list[Scope] = Field(description=SCOPES, examples=[["read", "run"]])
     created_at: datetime
     expires_at: datetime | None
@@ -53,7 +53,7 @@ class Token(BaseModel):
 class MadeToken(Token):
     """A new token with its secret."""
 
-    secret: str = Field(description="Shown only once; only its hash is stored.", examples=["why_3mZqExampleSecret"])
+    secret: str = Field(description="Shown only once. Only its hash is stored.", examples=["why_3mZqExampleSecret"])
 
 
 @router.post("/tokens", response={201: MadeToken}, summary="Create a token")

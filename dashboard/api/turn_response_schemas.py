@@ -16,11 +16,13 @@ class Origin(BaseModel):
     imported_at: datetime
     imported_by: str
     exported_at: datetime
-    original_id: UUID = Field(description="The turn's id where it was recorded, as the file says.")
+    original_id: UUID = Field(
+        description="The id of the turn in the installation that recorded it, according to the file."
+    )
     signature: Literal["own", "known", "sender", "unknown", "unsigned", "broken"]
     installation: str = Field(description="The name of the known installation that signed.")
-    public_key: str = Field(description="Of whoever signed, in base64; empty where no signature holds.")
-    doubt: str = Field(description="Why it was imported as a turn that does not verify; empty where it does.")
+    public_key: str = Field(description="The public key of the signer in base64; empty without a valid signature.")
+    doubt: str = Field(description="Why the verification failed; empty if it succeeded.")
 
 
 class IngestNote(BaseModel):
@@ -28,22 +30,22 @@ class IngestNote(BaseModel):
 
     code: str = Field(description="Such as `reason_unknown`, `cut_call_lost`, `told_twice`.")
     words: str
-    attempt: int = Field(description="Of which attempt; 0: of the whole turn.")
+    attempt: int = Field(description="The number of the attempt; 0 for the whole turn.")
 
 
 class Ingested(BaseModel):
     """Of a turn that was made of a trace, or of a log: what told of it, and what that does not tell."""
 
     ingested_at: datetime
-    log: str = Field(description="The name of the log file that it was imported from; empty: it came of a trace.")
+    log: str = Field(description="The log file that the turn was imported from; empty for a turn from a trace.")
     instrumentations: list[str]
-    service: str = Field(description="The program's name, as its exporter gives it.")
-    provider: str = Field(description="As the trace names it; the turn's own `provider` is the dialect.")
+    service: str = Field(description="The service name of the trace.")
+    provider: str = Field(description="The provider named in the trace; the `provider` of the turn is the API dialect.")
     trace_id: str
     span_ids: list[str]
-    loop: str = Field(description="The agent or chain around its calls; empty: none.")
-    loop_reason: str | None = Field(description="The stop reason of that as a whole, where it has one.")
-    consistent_with: str = Field(description="The policy that its attempts imply.")
+    loop: str = Field(description="The agent or chain around the calls; empty if there is none.")
+    loop_reason: str | None = Field(description="The stop reason of the agent or chain, if it has one.")
+    consistent_with: str = Field(description="The policy that is consistent with the attempts.")
     notes: list[IngestNote]
 
 
@@ -57,19 +59,17 @@ class Turn(BaseModel):
     status: str = Field(description=words(TurnStatus))
     stop_reason: str | None = Field(description="Why the agent stopped: " + words(StopReason))
     model_stop_reason: str | None = Field(description="Why the model stopped: " + words(NormalizedStopReason))
-    raw_stop_reason: str | None = Field(description="The provider's own word.")
+    raw_stop_reason: str | None = Field(description="The provider's stop reason.")
     terminal_reason: str | None
     error_code: str | None
     output_text: str
-    notice: str = Field(description="The notice about missing content; not part of the answer.")
-    input_tokens: int = Field(
-        description="The sum over all its calls; a fork counts its own calls, not the inherited ones."
-    )
+    notice: str = Field(description="The notice about missing content. It is not part of the answer.")
+    input_tokens: int = Field(description="The sum of all calls; a fork counts its own calls, not the inherited ones.")
     output_tokens: int = Field(description="Reasoning included; counted as `input_tokens` are.")
     tokens_estimated: bool = Field(
-        description="A provider did not count some of these tokens, so that the numbers hold an estimate of ours."
+        description="Whether the numbers include estimates, because the provider did not report some tokens."
     )
-    attempts: int = Field(description="Calls of the model; of a fork, its own.")
+    attempts: int = Field(description="The number of model calls; for a fork, its own.")
     continuations: int
     tool_repairs: int
     envelope_retries: int
@@ -78,15 +78,15 @@ class Turn(BaseModel):
     duration_ms: int | None
     policy_version: int | None
     parent_id: UUID | None
-    forked_at: int | None = Field(description="The parent's record at which this one began.")
+    forked_at: int | None = Field(description="The record of the parent at which this turn began.")
     run_id: UUID = Field(
-        description="The run it is of, by the id of the run's first turn: its own where nothing came before it."
+        description="The run of the turn, by the id of the run's first turn; its own id if no turn came before."
     )
     envelope: Json = Field(description="The accepted structured answer.")
     lint: list[str]
-    verdict: str = Field(description="Why it stopped, in a sentence; never empty once it has ended.")
-    origin: Origin | None = Field(description="Where an imported turn came from; null: it was recorded here.")
-    ingested: Ingested | None = Field(description="Where an ingested turn came from; null: it has another origin.")
+    verdict: str = Field(description="Why the turn stopped, in a sentence; not empty once the turn has ended.")
+    origin: Origin | None = Field(description="The origin of an imported turn; null for a turn that was recorded here.")
+    ingested: Ingested | None = Field(description="The origin of an ingested turn; null for other turns.")
 
 
 class NotDone(BaseModel):
@@ -102,15 +102,15 @@ class TurnNow(Turn):
     """A turn, where its call stands in line, and what was asked of it in vain."""
 
     waiting: str | None = Field(
-        description="Such as “waiting for a slot of connection near, 3rd in line”; null where no call waits."
+        description="Such as “waiting for a slot of connection near, 3rd in the queue”; null where no call waits."
     )
-    not_done: list[NotDone] = Field(description="The last three actions that came too late, the newest first.")
+    not_done: list[NotDone] = Field(description="The last three actions that came too late, newest first.")
 
 
 class TurnPage(BaseModel):
     items: list[Turn]
-    next: str | None = Field(description="The cursor of older turns; null at the end.")
-    previous: str | None = Field(description="The cursor of newer turns; null at the beginning.")
+    next: str | None = Field(description="The cursor of the older turns; null on the last page.")
+    previous: str | None = Field(description="The cursor of the newer turns; null on the first page.")
 
 
 class Attempt(BaseModel):
@@ -177,8 +177,8 @@ class Evaluation(BaseModel):
 
 class Comment(BaseModel):
     id: UUID
-    imported: bool = Field(description="It came with a file, which claims that it is the author's.")
-    transition: int = Field(description="Its number, from 1; 0: the turn as a whole.")
+    imported: bool = Field(description="The comment was imported with a file; the author is as claimed by the file.")
+    transition: int = Field(description="The number of the transition, from 1; 0 for the whole turn.")
     author: str
     text: str
     created_at: datetime

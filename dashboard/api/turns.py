@@ -55,7 +55,7 @@ def _conversation(wanted: UUID | None) -> Conversation | None:
     try:
         return None if wanted is None else conversation_get(wanted, project=project_default())
     except Conversation.DoesNotExist as error:
-        words = f"There is no conversation {wanted}; begin one at /api/v1/conversations, or leave it out."
+        words = f"There is no conversation {wanted}. Create one at /api/v1/conversations, or omit the field."
         raise ValidationError({"conversation": words}) from error
 
 
@@ -95,7 +95,7 @@ def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
 @router.get(
     "/turns/{turn_id}/attempts",
     response=list[turn_response_schemas.Attempt],
-    summary="List a turn's attempts, the calls of the model",
+    summary="List a turn's attempts",
 )
 def turn_attempts(
     request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray

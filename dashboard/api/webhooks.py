@@ -29,11 +29,14 @@ class Webhook(BaseModel):
     name: str = Field(examples=["pager"])
     host: str = Field(examples=["hooks.example.com"])
     events: list[str] = Field(examples=[["turn.ended"]])
-    statuses: list[str] = Field(description="Of the turns it is told of; empty: any.")
-    stop_reasons: list[str] = Field(description="Why the agent stopped; empty: any.")
-    model_stop_reasons: list[str] = Field(description="Why the model stopped; empty: any.")
+    statuses: list[str] = Field(description="Report only turns of these agents; empty: all agents.")
+    stop_reasons: list[str] = Field(description="Report only turns with these agent stop reasons; empty: all.")
+    model_stop_reasons: list[str] = Field(description="Report only turns with these model stop reasons; empty: all.")
     enabled: bool
-    disabled_because: str = Field(description="Empty where a person did it, or it is enabled.", examples=[""])
+    disabled_because: str = Field(
+        description="Why it was disabled automatically; empty if a person disabled it or it is enabled.",
+        examples=[""],
+    )
     waiting: int = Field(description="Deliveries that are still to be sent.")
     dead: int = Field(description="Deliveries that were given up.")
     created_at: datetime
@@ -43,8 +46,8 @@ class Try(BaseModel):
     """One request, and its answer."""
 
     at: datetime
-    status: int | None = Field(description="Of HTTP; null: there was no answer.", examples=[204])
-    fault: str = Field(description="Why there was none.", examples=[""])
+    status: int | None = Field(description="The HTTP status; null if there was no response.", examples=[204])
+    fault: str = Field(description="Why there was no response.", examples=[""])
     duration_ms: int
 
 
@@ -55,23 +58,23 @@ class Delivery(BaseModel):
     kind: str = Field(examples=["turn.ended"])
     turn_id: UUID | None = Field(description="Null: a test.")
     state: str = Field(description="waiting, delivered or dead.", examples=["delivered"])
-    tried: int = Field(description="Since it was sent first, or again.")
-    next_at: datetime | None = Field(description="When it is tried next.")
+    tried: int = Field(description="The time of the first attempt, or of the last “Send again”.")
+    next_at: datetime | None = Field(description="The time of the next attempt.")
     created_at: datetime
     tries: list[Try]
 
 
 class DeliveryPage(BaseModel):
     items: list[Delivery]
-    next: str | None = Field(description="The cursor of older deliveries; null at the end.")
-    previous: str | None = Field(description="The cursor of newer deliveries; null at the beginning.")
+    next: str | None = Field(description="The cursor of the older deliveries; null on the last page.")
+    previous: str | None = Field(description="The cursor of the newer deliveries; null on the first page.")
 
 
 class Asked(Page):
     """Which deliveries."""
 
     state: Literal["waiting", "delivered", "dead"] | None = Field(default=None, description="Only those.")
-    kind: Text | None = Field(default=None, description="Only those of this event.", max_length=40)
+    kind: Text | None = Field(default=None, description="Only deliveries of this event.", max_length=40)
 
 
 @router.get("/webhooks", response=list[Webhook], summary="List webhooks")

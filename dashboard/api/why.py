@@ -32,7 +32,7 @@ def turn_verdict(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     "/turns/{turn_id}/roads",
     response=list[why_response_schemas.RoadsStep],
     by_alias=True,
-    summary="List the roads a turn did not take",
+    summary="List a turn's other possible transitions",
 )
 def turn_roads(request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray) -> list[dict[str, Any]]:
     """At each step out of a deciding state, every other move the table allows, with its guard and how near it was."""

@@ -18,8 +18,8 @@ class Fact(BaseModel):
 
     name: str
     value: str | float | bool | None
-    unit: str = Field(description="A plural; empty where there is none.")
-    estimated: bool = Field(description="The number is our estimate, not the provider's count.")
+    unit: str = Field(description="The unit, in the plural; empty if there is none.")
+    estimated: bool = Field(description="Whether the number is an estimate of Whystop, not a count of the provider.")
 
 
 class WhyNode(BaseModel):
@@ -39,16 +39,16 @@ class SuggestionCosts(BaseModel):
     """What a live try costs at most."""
 
     output_tokens: int | None
-    price: float | None = Field(description="US dollars at list prices; null: not known.")
+    price: float | None = Field(description="US dollars at list prices; null if not known.")
 
 
 class Suggestion(BaseModel):
     """The limit that would have let the turn finish, or complete in one call; the same as on the turn's page."""
 
     limit: str = Field(description="Its key: " + ", ".join(LIMIT_NAMES))
-    name: str = Field(description="Its name on the pages.")
+    name: str = Field(description="The display name.")
     value: float
-    recorded: float | None = Field(description="The value that the turn had; null: no limit.")
+    recorded: float | None = Field(description="The value in this turn; null: no limit.")
     certainty: str = Field(description=", ".join(Certainty))
     certainty_word: str = Field(
         description="The word on the pages: `proven` (by a live re-run that said the same), `certain`, `likely` or "
@@ -59,13 +59,17 @@ class Suggestion(BaseModel):
         "`agent`, or of its `model`, what the provider asked for (`setting`); `none`: it is a value to begin with."
     )
     goal: str = Field(description="`finish`, or `one_call` where the turn completed in several calls.")
-    share: float | None = Field(description="Of the answers of the agent or model, how many are complete within it.")
-    answers: int = Field(description="How many answers that is estimated from.")
-    cut: int = Field(description="Of these, how many were cut, so that only a lower bound of their length is known.")
+    share: float | None = Field(
+        description="The share of the answers of the agent or model that are complete within this value."
+    )
+    answers: int = Field(description="The number of answers in this estimate.")
+    cut: int = Field(
+        description="How many of these answers were truncated, so only a lower bound of their length is known."
+    )
     calls: int | None
-    used: int | None = Field(description="Output tokens that the turn then takes.")
+    used: int | None = Field(description="The output tokens of the turn under this value.")
     rerun: UUID | None
-    overrides: dict[str, Any] = Field(description="The change, as a replay takes it.")
+    overrides: dict[str, Any] = Field(description="The change, in the form that a replay accepts.")
     costs: SuggestionCosts
     words: str
 
@@ -74,7 +78,7 @@ class Decided(BaseModel):
     """The transition that decided how the turn ended."""
 
     seq: int = Field(description="Of its record.")
-    number: int = Field(description="Of the transition, from 1 through the whole history.")
+    number: int = Field(description="The number of the transition in the whole history, from 1.")
 
 
 class Why(BaseModel):
@@ -85,12 +89,14 @@ class Why(BaseModel):
     terminal_reason: str | None
     resource: str | None = Field(description="The limit that ended it: " + ", ".join(RESOURCES))
     model_reason: str | None = Field(description="Why the model stopped: " + ", ".join(NormalizedStopReason))
-    raw_model_reason: str | None = Field(description="The provider's own word.")
-    clause: str | None = Field(description="The field of the policy that ended it.")
+    raw_model_reason: str | None = Field(description="The provider's stop reason.")
+    clause: str | None = Field(description="The policy field that ended the turn.")
     decided_at: Decided | None
-    tree: WhyNode | None = Field(description="Null while the turn runs, and where no history is kept of it.")
+    tree: WhyNode | None = Field(description="Null while the turn runs, and if its history is not kept.")
     suggestion: Suggestion | None = Field(
-        description="The limit that would have let it finish; null: it needs none, or no limit would have helped."
+        description=(
+            "The limit that would have let the turn finish; null if it needs none or no limit would have helped."
+        )
     )
 
 
@@ -100,7 +106,7 @@ class Road(BaseModel):
     trigger: str
     to: str
     guard: str = Field(description="Its condition as text, to follow “when”.")
-    open: bool | None = Field(description="Whether the condition held; null where the record does not tell.")
+    open: bool | None = Field(description="Whether the condition held; null if the record does not show it.")
     miss: str = Field(description="The state of the condition, as text with numbers.")
     near: bool = Field(description="A limit was near, or its condition was true too.")
 

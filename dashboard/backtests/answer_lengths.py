@@ -46,7 +46,7 @@ class Estimate:
         """What it says, claiming no more than it knows."""
         curve = self.curve
         if not curve.count:
-            return "No turn here shows how long an answer was."
+            return "None of these turns shows the length of an answer."
         median, most = curve.quantile(0.5), curve.quantile(ENOUGH)
         if most.tokens is None:
             return (

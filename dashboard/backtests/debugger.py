@@ -28,7 +28,10 @@ def beyond_in_words(said: Mapping[str, Any]) -> str:
     """Of what a draft says, that which the debugger leaves as it was; empty where it can be told all of it."""
     found = [words for field, words in BEYOND.items() if said.get(field)]
     return (
-        f"The debugger takes limits, errors and cut tool calls, but not the draft’s {listed(found)}." if found else ""
+        "The what-if page supports limits, error handling and truncated tool calls, but not the draft’s "
+        f"{listed(found)}."
+        if found
+        else ""
     )
 
 

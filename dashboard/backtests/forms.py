@@ -98,7 +98,7 @@ class OverForm(forms.Form):
         where = turns_where(policy=policy) if policy else TurnScope({})
         self.own = where.filter
         self.initial = {"agent": ITS_OWN}
-        own = [(ITS_OWN, f"where it counts: {where.words}")] if where.filter else []
+        own = [(ITS_OWN, f"applies to: {where.words}")] if where.filter else []
         self._offer("agent", [*own, (ANY, "any agent"), *_same(known["agent"])])
         self._offer("provider", [(ANY, "any provider"), *_same(known["provider"])])
         self._offer("model", [(ANY, "any model"), *_same(known["model"])])

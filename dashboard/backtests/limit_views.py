@@ -1,4 +1,4 @@
-"""The smallest limit that suffices: the estimate, the map of two limits, and what was found as a policy."""
+"""Smallest sufficient limit: the estimate, the map of two limits, and what was found as a policy."""
 
 from typing import Any, cast
 
@@ -72,7 +72,7 @@ def keep(request: HttpRequest) -> HttpResponse:
     query = QueryDict(request.POST.get("query", ""))
     filters, errors = TimelineFilters.parse(query)
     if errors:
-        messages.error(request, " ".join(["Nothing was kept.", *errors.values()]))
+        messages.error(request, " ".join(["No draft was created.", *errors.values()]))
         return redirect(f"{reverse('backtests:limits')}?{query.urlencode()}")
     project, name = project_default(), str(request.POST.get("name", "")).strip()
     found = estimate_of(project=project, filters=filters)
@@ -93,6 +93,6 @@ def keep(request: HttpRequest) -> HttpResponse:
 def _kept(version: PolicyVersion) -> str:
     """What became of the number, and where the other words of the draft come from."""
     base = policy_version_active(policy=version.policy)
-    rest = f" It says all else as version {base.version} does, which counts." if base else ""
-    said = f"Kept as a draft: version {version.version} of “{version.policy.name}”.{rest}"
-    return f"{said} Try it, then have it count."
+    rest = f" All other settings are those of version {base.version}, which is active." if base else ""
+    said = f"Draft created: version {version.version} of “{version.policy.name}”.{rest}"
+    return f"{said} Backtest it, then activate it."

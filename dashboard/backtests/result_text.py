@@ -62,7 +62,7 @@ def _ends_in_words(counts: Mapping[str, Any]) -> str:
     said = {
         "the same": same,
         "would have continued": gone_on,
-        "would have continued to an unknown end": unended,
+        "would have continued, end not known": unended,
         "would have stopped sooner": sooner,
         OTHERWISE["gone_on" in counts]: flipped - gone_on - sooner,
     }

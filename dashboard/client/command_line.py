@@ -32,14 +32,14 @@ OUTCOMES = {
 }
 ACTIONS = {
     "hold": "hold a turn",
-    "step": "let a held turn take one decision",
-    "release": "let a held turn go on",
-    "refuse": "let a held turn go on without the tool calls that wait for approval",
+    "step": "run one decision of a held turn",
+    "release": "release a held turn",
+    "refuse": "release a held turn and refuse the tool calls that wait for approval",
 }
 BREAKPOINTS = "state=continue_pending, trigger=…, stop_reason=…, tool=… or budget_below=0.1"
 WRONG = 1
 URL = "http://127.0.0.1:8321"
-NO_TOKEN = "Set WHYSTOP_TOKEN to an API token; the account page makes one."  # noqa: S105 - a sentence
+NO_TOKEN = "Set WHYSTOP_TOKEN to an API token. Create one on the account page."  # noqa: S105 - a sentence
 
 Does = Callable[[Whystop, Namespace, Output], int]
 
@@ -164,9 +164,9 @@ def _breakpoint(text: str) -> dict[str, str | float]:
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser("whystop", description="Turns of a Whystop server, by its API.")
+    parser = ArgumentParser("whystop", description="Start, watch and control turns on a Whystop server.")
     url = os.environ.get("WHYSTOP_URL") or URL
-    one_a_line = "one JSON object a line"
+    one_a_line = "print one JSON object per line"
     parser.add_argument("--url", default=url, help=f"the server's address (WHYSTOP_URL; now {url})")
     parser.add_argument("--json", action="store_true", help=one_a_line)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -180,7 +180,7 @@ def _parser() -> ArgumentParser:
         return made
 
     start = command("start", _start, "start a turn", "agent", "text")
-    start.add_argument("--model", help="another model than the agent's")
+    start.add_argument("--model", help="a model to use instead of the agent's")
     start.add_argument(
         "--break", dest="breakpoints", action="append", type=_breakpoint, help=BREAKPOINTS, metavar="state=…"
     )
@@ -193,11 +193,11 @@ def _parser() -> ArgumentParser:
         _take_limits(changing)
     command("cancel", _cancel, "cancel a turn; text that has arrived is kept", "id")
     command("show", _show, "show the status of a turn and its answer", "id")
-    imagining = command("what-if", _what_if, "a turn under other limits, from its recording: how certain that is", "id")
+    imagining = command("what-if", _what_if, "evaluate a turn under other limits from its recording", "id")
     _take_limits(imagining)
     listing = command("list", _list, "turns, newest first")
     listing.add_argument("--status", help="running, held, completed, …")
-    listing.add_argument("--agent", help="of one agent")
+    listing.add_argument("--agent", help="turns of this agent")
     listing.add_argument("--most", type=_count, default=20, help="how many (default: 20)")
     return parser
 

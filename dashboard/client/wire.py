@@ -150,7 +150,7 @@ def _left(deadline: float | None, most: float) -> float:
     """Seconds until the deadline, at most `most`. Raises `TimeoutError` when it is past."""
     left = most if deadline is None else min(most, deadline - time.monotonic())
     if left <= 0:
-        raise TimeoutError("The turn has not come that far in the time given.")
+        raise TimeoutError("The turn did not get that far within the given time.")
     return left
 
 

@@ -45,5 +45,5 @@ def _text(text: str) -> str:
     if not said:
         raise ValidationError({"text": "Enter a comment; it must not be empty."})
     if len(said) > MAX_CHARS:
-        raise ValidationError({"text": f"The comment has {len(said):,} characters; at most {MAX_CHARS:,} go."})
+        raise ValidationError({"text": f"The comment has {len(said):,} characters; the maximum is {MAX_CHARS:,}."})
     return said

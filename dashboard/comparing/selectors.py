@@ -39,7 +39,7 @@ def candidates_for(turn: Turn) -> tuple[Candidates, ...]:
         "The turn it re-runs": listed.filter(children=turn.id),
         "Its re-runs": listed.filter(parent_id=turn.id),
         "Other re-runs of the same turn": listed.filter(parent_id=turn.parent_id or turn.id).exclude(parent_id=turn.id),
-        "Asked the same": _asked_the_same(listed, turn),
+        "Same request": _asked_the_same(listed, turn),
     }
     found = (Candidates(why, tuple(turns.order_by("-id")[:MOST])) for why, turns in kinds.items())
     return tuple(candidates for candidates in found if candidates.turns)

@@ -13,8 +13,8 @@ from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 
 SIDES = ("left", "right")
-UNREAD = "“{text}” names no turn. Paste a turn's id, or the address of its page."
-GONE = "There is no turn {id} here; it may have been erased, or be in another installation."
+UNREAD = "“{text}” is not a turn. Enter a turn's id, or the address of its page."
+GONE = "There is no turn {id} here. It may have been erased, or belong to another installation."
 
 
 @require_safe

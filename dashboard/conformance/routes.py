@@ -18,11 +18,10 @@ from dashboard.simulator.dialects import BASES
 from dashboard.simulator.scripts import PREFIX, SCRIPTS, Received, ScriptProgress
 
 CLOSED = (
-    "The test seam is closed. Start Whystop with WHYSTOP_TEST_SEAM=1 to have it, on a machine that serves nobody else."
+    "The test seam is closed. To open it, start Whystop with WHYSTOP_TEST_SEAM=1, on a machine that serves nobody else."
 )
 ELSEWHERE = (
-    "No simulator answers in the process of this web server, so that a script would reach none. Start both by "
-    "`manage.py up`."
+    "This web server does not run the simulator, so a script would have no effect. Start both with `manage.py up`."
 )
 
 
@@ -40,7 +39,7 @@ router = Router(tags=["conformance"])
 seam = Router(tags=["conformance"], auth=SeamCaller())
 
 
-@router.get("/capabilities", response=response_schemas.Capabilities, summary="Get what this host promises")
+@router.get("/capabilities", response=response_schemas.Capabilities, summary="Get the capabilities of this host")
 def capabilities_get(request: HttpRequest) -> dict[str, Any]:
     """Of envelopes: the events it tells, how many calls one may take, and that it knows a cut answer from a wrong one.
 

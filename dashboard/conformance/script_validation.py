@@ -40,7 +40,7 @@ def answers_of(body: SimulatorScript) -> list[Answer]:
     else:
         beside = next((name for name in _SEQUENCES if name in body.model_fields_set), None)
         if beside is not None:
-            raise ValidationError({beside: "It does not go with answers; send one of the two."})
+            raise ValidationError({beside: "It cannot be combined with answers. Send one of the two."})
         _within("answers", len(body.answers), MOST_ANSWERS, least=1)
         answers = [_answer(f"answers.{index}", sent) for index, sent in enumerate(body.answers)]
     _within("answers", sum(map(_length, answers)), LONGEST, of="characters in all")
@@ -51,7 +51,7 @@ def _sequence(body: SimulatorScript) -> Iterator[Answer]:
     """The answers of the RFC's sequences, and after them one in which nothing is wrong."""
     cuts, violations = body.mockTruncationSequence, body.mockSchemaViolationSequence
     if cuts is None and violations is None:
-        raise ValidationError({"answers": "It is missing; give it, or mockTruncationSequence."})
+        raise ValidationError({"answers": "This field is required, unless mockTruncationSequence is given."})
     for name, given in ((_SEQUENCES[0], cuts), (_SEQUENCES[1], violations)):
         _within(name, len(given or ()), MOST_ANSWERS)
     for index, cut in enumerate(cuts or ()):

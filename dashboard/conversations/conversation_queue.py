@@ -142,7 +142,7 @@ def withdraw(turn: Turn, by: str) -> bool:
     turn.refresh_from_db()
     if turn.status != TurnStatus.QUEUED or turn.last_seq or not waits(turn):
         return False
-    words = f"Cancelled by {by} before it began; it was waiting in line."
+    words = f"Cancelled by {by} before it started. It was waiting in the queue."
     _end_unbegun(turn, TurnStatus.CANCELLED, StopReason.USER_REQUESTED, "cancelled", words)
     return True
 

@@ -52,7 +52,7 @@ def budget_set(*, conversation: Conversation, token_budget: int | None) -> None:
     held = Conversation.objects.select_for_update(no_key=True).get(pk=conversation.pk)
     used = conversation_queue.used_of(held)
     if budget is not None and budget < used:
-        raise ValidationError({"token_budget": f"{used:,} tokens are used already; the budget cannot be less."})
+        raise ValidationError({"token_budget": f"{used:,} tokens are already used, so the budget cannot be lower."})
     held.token_budget = conversation.token_budget = budget
     held.save(update_fields=["token_budget"])
     newest = held.turns.order_by("-position").values_list("pk", flat=True).first()

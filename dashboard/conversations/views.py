@@ -22,7 +22,7 @@ from dashboard.conversations.url_parameters import number_from, uuid_from
 from dashboard.turns import selectors
 from dashboard.turns.models import Turn
 
-GONE = "This conversation is not there any more. Send again, and a new one begins."
+GONE = "This conversation no longer exists. Send the prompt again to start a new conversation."
 
 
 @require_safe

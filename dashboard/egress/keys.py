@@ -56,8 +56,8 @@ def _key_name(text: str) -> KeyName:
     sound = HOST.fullmatch(body) or _ADDRESS.fullmatch(body)
     if not _NAME.fullmatch(pattern.strip()) or (bound and not sound):
         raise ValueError(
-            f"“{text}” is no name of keys: write a variable's name, such as OPENAI_API_KEY or *_API_KEY, and behind it "
-            "@host where it may go to one host alone"
+            f"“{text}” is not a valid entry: write the name of a variable, such as OPENAI_API_KEY or *_API_KEY, "
+            "followed by @host if the key may be sent to one host only"
         )
     return KeyName(pattern.strip(), body, port)
 

@@ -34,11 +34,11 @@ def scope_clean(scope: Iterable[str], *, agents: Collection[str], connections: C
 def _fault(entry: str, agents: Collection[str], connections: Collection[str]) -> str | None:
     connection, slash, model = entry.partition("/")
     if len(entry) > MOST_CHARACTERS:
-        return f"“{entry[:40]}…” is too long for the name of anything."
+        return f"“{entry[:40]}…” is too long for a name."
     if not slash:
         known = entry in agents or entry == TRACES
         named = f"an agent's name, connection/model, connection/* or {TRACES}"
         return None if known else f"There is no agent “{entry}”. Write {named}."
     if connection not in connections:
         return f"There is no connection “{connection}”; create it first, or choose another."
-    return None if model else f"“{entry}” names no model: write {connection}/* for all of them."
+    return None if model else f"“{entry}” does not name a model: write {connection}/* for all of them."

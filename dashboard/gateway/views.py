@@ -105,7 +105,7 @@ def alias_delete(request: HttpRequest, alias_id: UUID) -> HttpResponse:
     if services.alias_delete(project=project_default(), alias_id=alias_id):
         messages.success(request, "The alias was removed; calls that use it are refused within two seconds.")
     else:
-        messages.error(request, "This alias was removed before.")
+        messages.error(request, "This alias was already removed.")
     return redirect("gateway:keys")
 
 

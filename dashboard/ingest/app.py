@@ -170,7 +170,9 @@ async def _in_turn(line: _Line, sender: str, work: Coroutine[Any, Any, T]) -> T:
             return await work
     except FullError:
         work.close()
-        raise ExportRefused(503, "Earlier requests take long; send this again later.", RETRY_SECONDS) from None
+        raise ExportRefused(
+            503, ("Earlier requests are still in progress. Send this again later."), RETRY_SECONDS
+        ) from None
 
 
 async def _taken(

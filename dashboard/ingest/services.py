@@ -24,7 +24,7 @@ from dashboard.ingest.wire.bodies import ParsedBody
 
 log = structlog.get_logger(__name__)
 
-FULL = f"A trace may have {span_store.MOST_OF_TRACE:,} spans; more of it are not taken."
+FULL = f"A trace may have {span_store.MOST_OF_TRACE:,} spans. Further spans are not accepted."
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
 NOT_THE_FIRST = "Its {what} is not the one of its first record"
 NOT_THE_STATE = "Its {what} is not the one of the state that it was forked at"
 LATER = "It says that it was {what} after {than}"
-DOUBTED = "The installation that made the file says that the turn did not verify there"
+DOUBTED = "The installation that exported the file says that the turn did not verify there"
 ENDED = frozenset({"complete", "abort"})
 
 
@@ -37,7 +37,7 @@ def _turn_faults(turn: file_schema.Turn, recording: Recording, columns: Mapping[
         if name in columns and getattr(turn, name) != columns[name]:
             yield f"Its {name} is not the one of its history"
     if turn.gave_up is not None and columns["state"] in ENDED:
-        yield "It says why it was given up, and its history has an end"
+        yield "It has a reason for being given up, but its history has an end"
     first = recording.records[0].event if recording.records else None
     if isinstance(first, Started) and turn.breakpoints != serial.event_to_json(first).get("breakpoints", []):
         yield NOT_THE_FIRST.format(what="list of breakpoints")
@@ -121,9 +121,9 @@ def _file_faults(file: file_schema.TurnFile, recording: Recording) -> Iterator[s
         yield "Its id is not the one that it began with"
     made = _made(file.id)
     if made is None:
-        yield "Its id does not tell when it was made, as the ids of turns do"
+        yield "Its id does not contain its creation time, as the ids of turns do"
     elif abs(made - file.turn.created_at) > CLOCKS_DIFFER:
-        yield "Its id was not made when it says that it was created"
+        yield "The time in its id is not its creation time"
     if file.turn.records and file.exported_at + CLOCKS_DIFFER < file.turn.records[-1].at:
         yield LATER.format(what="still running", than="its export")
     if max(file.exported_at, file.turn.created_at) > timezone.now() + INTO_THE_FUTURE:

@@ -22,7 +22,7 @@ SHAPE_WORDS: Mapping[str, str] = {
     "missing": "It is missing.",
     "extra_forbidden": "There is no such field in a turn file of this version.",
     "string_type": "It must be text.",
-    "string_unicode": "It must be text without halves of characters.",
+    "string_unicode": "It must be text without unpaired surrogates.",
     "string_too_long": "It must have at most {max_length} characters.",
     "string_too_short": "It must not be empty.",
     "int_type": "It must be a whole number.",
@@ -84,7 +84,7 @@ def _short(error: ValueError) -> str:
 
 
 def _too_deep() -> str:
-    return f"Values in this file stand more than {MAX_DEPTH} deep in each other; that is not read."
+    return f"Values in this file are nested more than {MAX_DEPTH} levels deep, which is not supported."
 
 
 def _depth_exceeds(value: Any, most: int) -> bool:

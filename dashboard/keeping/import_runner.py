@@ -31,9 +31,10 @@ log = structlog.get_logger(__name__)
 WAITING_SECONDS = 5.0  #: for the import under way
 MOST_WALL_SECONDS = 2 * MOST_SECONDS  #: a busy machine gives the process a part of its time
 TOO_LONG = (
-    f"The import took more than {MOST_SECONDS} s and was stopped; import what is not listed here in smaller parts."
+    f"The import took more than {MOST_SECONDS} s and was stopped. Import the files that are not listed here in smaller "
+    "parts."
 )
-FELL = "The import failed; the server's log says why."
+FELL = "The import failed. The server log has the error."
 REST = "(the files after these)"
 _RUN = "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.keeping.import_process import main; main()"
 _FOR_MEMORY = {-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS}
@@ -45,7 +46,7 @@ class ImportBusyError(Exception):
     """Another import is under way; later there is none."""
 
     def __init__(self) -> None:
-        super().__init__("Another import is running. Nothing was imported; try again when it has ended.")
+        super().__init__("Another import is running. Nothing was imported. Try again when it has ended.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ VOUCHED: Mapping[str, Provenance] = {
 }
 
 
-BEGINNING = "It goes on from another turn. {words}"
-GONE = Provenance("unsigned", "It continues a turn that no longer exists: its beginning cannot be verified.", False)
+BEGINNING = "It continues another turn. {words}"
+GONE = Provenance("unsigned", "It continues a turn that no longer exists, so its beginning cannot be verified.", False)
 
 
 def vouched_of(turn: Turn) -> Provenance:

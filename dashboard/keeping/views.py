@@ -80,7 +80,7 @@ def _log_told(request: HttpRequest, log: LogOutcome, name: str) -> HttpResponse:
 
 def _words(made: Import) -> str:
     if not made.fresh:
-        return "This very turn is here already; nothing was imported."
+        return "This turn already exists here. Nothing was imported."
     if not made.verified:
         return f"Imported; its replay differs from the recording: {made.doubt.rstrip('.')}."
     verified = "replay verified, not all compared" if made.missing else "replay verified"

@@ -17,7 +17,7 @@ MOST_TURNS = 200
 MOST_BYTES = 256_000_000  #: of all files together, before they are packed
 IN_MEMORY = 8_000_000  #: bytes, above which the ZIP stands in a temporary file
 LEFT_OUT = "left-out.txt"
-FULL = "The files before it have {most:,} bytes or more; export it apart."
+FULL = "The files before it have {most:,} bytes or more. Export it separately."
 
 
 def turns_bundle(ids: Sequence[UUID], *, most_bytes: int = MOST_BYTES) -> IO[bytes]:

@@ -24,9 +24,11 @@ ENCRYPTED = 0x1
 MOST_UNPACKED = 32_000_000  #: bytes of all files together, or, where that is more,
 MOST_RATIO = 100  #: as many times the bytes of the ZIP
 NAME = 100  #: characters of a file's name that are told
-FULL = "The files before it have {:,} bytes or more; import it apart."
-NO_ROOM = "With the files before it, it is too large for so small a ZIP when it is unpacked; import it apart."
-UNREADABLE = "This is no ZIP that can be read: it is damaged, or its list is."
+FULL = "The files before it have {:,} bytes or more. Import it separately."
+NO_ROOM = (
+    "Together with the files before it, it unpacks to too many bytes for a ZIP of this size. Import it separately."
+)
+UNREADABLE = "This ZIP cannot be read: it, or its directory, is damaged."
 TOO_MANY = f"A ZIP may hold {MOST_TURNS} turn files; this one holds more."
 
 

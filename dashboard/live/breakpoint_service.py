@@ -18,7 +18,7 @@ from dashboard.turns.breakpoints import breakpoints_clean, require_room
 from dashboard.turns.history import position_of, snapshot_at
 from dashboard.turns.models import Turn
 
-NOT_THERE = "This breakpoint is not there any more; look again."
+NOT_THERE = "This breakpoint no longer exists. Reload the page."
 
 
 @transaction.atomic

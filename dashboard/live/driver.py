@@ -196,10 +196,10 @@ class Driver:
             return
         running = self.performer.work is not None and self.standing.snapshot.state is State.EXECUTE_TOOLS
         if running and event.tool_call is not None:
-            raise IllegalEvent("The tools run already, with the arguments they were called with.")
+            raise IllegalEvent("The tools are already running with the original arguments.")
         given = event.tool_result
         if given is not None and given.call_id not in {call.id for call in pending_calls(self.standing.snapshot)}:
-            raise IllegalEvent(f"No tool call “{given.call_id}” waits for its result any longer.")
+            raise IllegalEvent(f"No tool call “{given.call_id}” is waiting for its result.")
 
     def _signal_event(self, signal: Signal) -> Event:
         at, calling = self._now_at(), self.standing.snapshot.state in CALLS

@@ -15,5 +15,5 @@ def breakpoint_asked(given: Mapping[str, Any]) -> dict[str, Any]:
         try:
             asked["budget_below"] = float(percent) / 100
         except ValueError as error:
-            raise ValidationError(f"A budget holds under a number of percent such as 10, not “{percent}”.") from error
+            raise ValidationError(f"Enter the budget as a percentage such as 10, not “{percent}”.") from error
     return asked

@@ -31,7 +31,7 @@ from dashboard.turns.record_reader import records_of
 RELEASING = ("release", "step", "refuse")
 #: What becomes of calls that wait for approval, by the action.
 DECIDING = {"release": "approved", "refuse": "refused"}
-OWNED = "This turn is answered to a caller of the gateway as it comes; it ends with its answer, or when they hang up."
+OWNED = "This turn streams to a gateway caller. It ends with its answer, or when the caller disconnects."
 BY_PEOPLE = ("operator_acted", "cancel_requested")  #: events
 
 
@@ -119,7 +119,7 @@ def _waiting(turn: Turn) -> QuerySet[Signal]:
 
 def _being_done(signal: Signal) -> str:
     when = f"{signal.created_at:%H:%M:%S} UTC"
-    return f"{signal.by} asked for {signal.action} at {when}, which is being done; look again."
+    return f"{signal.by} asked for {signal.action} at {when}, which is in progress. Reload the page."
 
 
 def _moved_on(turn: Turn, seen: int) -> str:
@@ -128,8 +128,8 @@ def _moved_on(turn: Turn, seen: int) -> str:
         return f"This turn has no record {seen} yet; its last is {turn.last_seq}."
     first = _who_was_first(turn, seen)
     if first is None:
-        return f"The turn has moved on from record {seen}, which you saw, to record {turn.last_seq}; look again."
-    return f"{first}; look again before you act."
+        return f"The turn has moved on from record {seen}, which you saw, to record {turn.last_seq}. Reload the page."
+    return f"{first}. Check the current state before you act."
 
 
 def _ended(turn: Turn, seen: int | None) -> str:
@@ -160,7 +160,7 @@ def _require_place(turn: Turn, action: str, run_to: str | None) -> None:
 
 def _require_approval(snapshot: Snapshot, action: str) -> None:
     if action == "refuse" and not snapshot.approving:
-        raise TurnConflict("No call waits for approval here, so there is none to refuse.")
+        raise TurnConflict("No call is waiting for approval, so there is none to refuse.")
 
 
 def _require_calls(snapshot: Snapshot, parts: Sequence[Part]) -> None:
@@ -171,7 +171,9 @@ def _require_calls(snapshot: Snapshot, parts: Sequence[Part]) -> None:
             named = ", ".join(waiting) or "none"
             raise TurnConflict(f"No tool call “{one['call_id']}” waits for its result; those that do: {named}.")
         if "arguments" in one and snapshot.state is State.EXECUTE_TOOLS:
-            raise TurnConflict("The tools run already, with the arguments they were called with; hold before they do.")
+            raise TurnConflict(
+                "The tools are already running with the original arguments. Hold the turn before they start."
+            )
 
 
 def _rewritten(snapshot: Snapshot, texts: Mapping[int, str]) -> list[dict[str, Any]]:

@@ -128,7 +128,7 @@ class OperateForm(forms.Form):
     def _max_tokens(self, value: int | None) -> int:
         if value is None:
             now = self.snapshot.asked.max_tokens
-            raise ValidationError(f"Each call needs a bound; it cannot be empty. It is {now:,} now.")
+            raise ValidationError(f"Each call needs a limit. The current value is {now:,}.")
         return max_tokens_clean(self.turn, value)
 
     def changes(self) -> dict[str, Any]:

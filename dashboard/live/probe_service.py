@@ -34,7 +34,7 @@ async def probed(connection: Connection, model: str) -> Probe:
 async def _found(connection: Connection, model: str) -> tuple[Finding, str, str]:
     ways = ways_of(connection.provider, model)
     if not ways:
-        return Finding.REFUSES, "", "This API, or this model, takes none; it was not asked."
+        return Finding.REFUSES, "", "This API or model does not accept one, so it was not tested."
     async with Transport() as transport:
         asking = _Asking(connection, model, transport)
         seen = []
@@ -76,7 +76,7 @@ class _Asking:
         if finding is Finding.REFUSES:
             alone = await self._answer(self._request(CASES[0], None))
             if isinstance(alone, ProviderError):
-                return Finding.UNKNOWN, "", f"The server answers no request. It said: {alone.message}"
+                return Finding.UNKNOWN, "", f"The server does not answer requests. It said: {alone.message}"
         return finding, "", why
 
     def _request(self, case: Case, way: str | None) -> ChatRequest:

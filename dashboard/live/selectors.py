@@ -30,12 +30,13 @@ def refused_of(turn: Turn) -> tuple[Signal, ...]:
 
 
 def waiting_words(turn_id: UUID) -> str | None:
-    """Where a turn stands in line, as “waiting for a slot of connection near, 3rd in line”; None where it does not."""
+    """Where a turn stands in line, as “waiting for a slot of connection near, 3rd in the queue”; None where it does "
+    "not."""
     own = CallSlot.objects.filter(turn_id=turn_id, granted_at=None).select_related("connection").first()
     if own is None:
         return None
     before = CallSlot.objects.filter(connection=own.connection_id, granted_at=None, id__lt=own.id).count()
-    return f"waiting for a slot of connection {own.connection.name}, {_ordinal(before + 1)} in line"
+    return f"waiting for a slot of connection {own.connection.name}, {_ordinal(before + 1)} in the queue"
 
 
 def _ordinal(number: int) -> str:

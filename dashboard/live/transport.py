@@ -257,7 +257,7 @@ def _why(error: Exception) -> str:
         case aiohttp.ClientConnectorCertificateError():
             return f"its certificate is not trusted ({_verdict(error.certificate_error)})"
         case aiohttp.ClientSSLError():
-            return "it does not speak https as it should"
+            return "its TLS connection failed"
         case aiohttp.ClientConnectorDNSError():
             return "its name is not known"
         case aiohttp.ClientConnectorError() if isinstance(error.os_error, ConnectionRefusedError):
@@ -265,6 +265,6 @@ def _why(error: Exception) -> str:
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return "it was closed before the answer was whole"
         case aiohttp.ClientResponseError():
-            return f"its answer is no HTTP that can be read ({error.message.rstrip('.')})"
+            return f"its response is not valid HTTP ({error.message.rstrip('.')})"
         case _:
             return str(error).rstrip(".") or type(error).__name__

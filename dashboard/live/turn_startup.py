@@ -127,7 +127,9 @@ def _input_clean(text: str) -> str:
     if not text.strip():
         raise ValidationError({"input": "Enter a prompt; it must not be empty."})
     if len(text) > MAX_INPUT_CHARS:
-        raise ValidationError({"input": f"The prompt has {len(text):,} characters; at most {MAX_INPUT_CHARS:,} go."})
+        raise ValidationError(
+            {"input": (f"The prompt has {len(text):,} characters; the maximum is {MAX_INPUT_CHARS:,}.")}
+        )
     return storable_text(text)
 
 

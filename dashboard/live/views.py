@@ -74,7 +74,7 @@ def _changed(request: HttpRequest, turn: Turn, action: str) -> HttpResponse:
     seen = _seen(request)
     snapshot = position_of(turn).snapshot if seen is None else snapshot_at(turn, seen)
     if snapshot.setup is None:
-        return _panel(request, turn, None, told="This turn has not begun yet.")
+        return _panel(request, turn, None, told="This turn has not started yet.")
     form = OperateForm(turn, snapshot, request.POST)
     if not form.is_valid():
         return _panel(request, turn, form)
@@ -87,7 +87,7 @@ def _changed(request: HttpRequest, turn: Turn, action: str) -> HttpResponse:
     except TurnConflict as conflict:
         now = turn_or_404(turn_id=turn.id)
         again = form.carried_over(now, position_of(now).snapshot)
-        hope = "What you wrote is kept; send it again if it still holds." if now.status in UNFINISHED else ""
+        hope = "Your entries are kept. Send them again if they still apply." if now.status in UNFINISHED else ""
         return _panel(request, now, again, told=f"{conflict} {hope}".rstrip())
     return HttpResponse(status=204) if request.headers.get("HX-Request") else redirect("turns:detail", turn.id)
 

@@ -29,7 +29,7 @@ TIME_UNKNOWN = "time_unknown", "The log does not say when the call was made; the
 DURATION_UNKNOWN = "duration_unknown", "The log does not say how long the call took."
 CREDENTIALS = (
     "credentials_removed",
-    "What may hold credentials was left out: fields such as keys and headers, or a part of the address.",
+    "Fields that may contain credentials were removed, such as keys, headers and parts of the address.",
 )
 _LINES = frozenset({"ollama"})  #: dialects that stream one object a line
 _ERROR_STATUS = 400
@@ -177,7 +177,7 @@ def _answered(
         return None, changed(provider.decode_error(logged.status or _ERROR_STATUS, {}, raw), status=logged.status)
     if not raw.strip():
         if not logged.error:
-            raise UnreadableError("It holds no answer.")
+            raise UnreadableError("It contains no answer.")
         error = provider.decode_error(_ERROR_STATUS, {}, json.dumps({"error": {"message": logged.error}}).encode())
         return None, changed(error, status=None)
     decoder = provider.stream_decoder(max_tokens=cap)

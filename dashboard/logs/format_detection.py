@@ -18,7 +18,7 @@ from dashboard.logs.values import Episode, Fault, Found, Json, Skipped, Unreadab
 
 UNKNOWN = "The record is not a request with its answer in a supported format."
 NO_OBJECT = "It is not a JSON object."
-UNEXPECTED = "It could not be read; the server's log says why."
+UNEXPECTED = "It could not be read. The server log has the error."
 
 log = structlog.get_logger(__name__)
 

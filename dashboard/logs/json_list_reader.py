@@ -13,7 +13,7 @@ LISTS = frozenset(
 )
 MOST_ABOVE = 2  #: objects and lists around such a list
 NOT_CLOSED = "The document ends before its list does: the file is cut."
-NO_LIST = "It is a JSON document without a list of records that is known here."
+NO_LIST = "It is a JSON document without a supported list of records."
 _MOST_KEY = 64
 _MARKS = re.compile(rb'["\[\]{}]')
 _IN_TEXT = re.compile(rb'["\\]')

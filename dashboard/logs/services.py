@@ -20,8 +20,8 @@ log = structlog.get_logger(__name__)
 
 LOGS = UUID("6c6f6773-0000-8000-8000-000000000000")  #: the sender of logs that no user imported, but this host
 PORTION = 64  #: episodes
-NOT_STORABLE = "A value in it is not one that the database takes."
-NOT_MADE = "No turn could be made of it; the server's log says why."
+NOT_STORABLE = "The database does not accept a value in it."
+NOT_MADE = "No turn could be created from it. The server log has the error."
 
 
 @dataclass(slots=True)

@@ -22,13 +22,13 @@ _heard = logging.getLogger(LOGGER)  #: whether anybody listens
 
 CALLS = Counter(
     "whystop_gateway_calls",
-    "Calls through the gateway, by what the caller was told and what decided it.",
+    "Gateway calls, by the finish_reason that was returned and what decided it.",
     ("provider", "model", "mode", "finish_reason", "source"),
     registry=REGISTRY,
 )
 OVERHEAD_SECONDS = Histogram(
     "whystop_gateway_overhead_seconds",
-    "Of each call, the time that was the gateway's own and not the provider's.",
+    "Time of each call that was spent in the gateway and not at the provider.",
     ("mode", "form"),
     buckets=(0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2),
     registry=REGISTRY,
@@ -36,7 +36,7 @@ OVERHEAD_SECONDS = Histogram(
 
 RELAYED = Counter(
     "whystop_gateway_relayed",
-    "Requests through the gateway that are no turns, by the address below the connection's and the status told.",
+    "Gateway requests that are not turns, by the path below the connection's address and the returned status.",
     ("provider", "model", "address", "status"),
     registry=REGISTRY,
 )

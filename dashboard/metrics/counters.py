@@ -25,21 +25,21 @@ STOP_REASONS = Counter(
 UNKNOWN_REASONS = Counter(
     "whystop_unknown_stop_reasons", "Attempts that ended with an unknown stop reason.", _WHO, registry=REGISTRY
 )
-CONTINUATIONS = Counter("whystop_continuations", "Continuations of cut answers.", _WHO, registry=REGISTRY)
+CONTINUATIONS = Counter("whystop_continuations", "Continuations of truncated answers.", _WHO, registry=REGISTRY)
 TRUNCATION_EXITS = Counter(
     "whystop_truncation_exits",
-    "Cut answers that a limit or guard kept from being continued.",
+    "Truncated answers that a limit or guard did not allow to be continued.",
     (*_WHO, "terminal_reason"),
     registry=REGISTRY,
 )
 TURNS_ENDED = Counter(
     "whystop_turns_ended",
-    "Turns that ended, by how and by the limit that ran out (empty: none did).",
+    "Ended turns, by stop reason and by the limit that was used up (empty: none).",
     (*_WHO, "terminal_reason", "resource"),
     registry=REGISTRY,
 )
 TOOL_REPAIRS = Counter(
-    "whystop_tool_payload_repairs", "Broken tool calls by what became of them.", (*_WHO, "outcome"), registry=REGISTRY
+    "whystop_tool_payload_repairs", "Broken tool calls, by outcome.", (*_WHO, "outcome"), registry=REGISTRY
 )
 CONTINUATIONS_PER_TURN = Histogram(
     "whystop_continuation_attempts_per_turn",

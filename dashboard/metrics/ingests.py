@@ -7,7 +7,7 @@ from dashboard.metrics.labels import child
 
 SPANS = Counter(
     "whystop_ingested_spans",
-    "Spans and log records that came by OTLP: about a model (kept), about anything else (let_go), or refused.",
+    "Spans and log records received by OTLP: about a model (kept), about anything else (let_go), or refused.",
     ("outcome",),
     registry=REGISTRY,
 )

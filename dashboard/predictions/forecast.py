@@ -51,8 +51,8 @@ class Purpose:
 
 RERUN = Purpose()
 CHANGED = (
-    "This turn cannot be asked the same once more: its connection or its agent has been changed since, so another "
-    "answer would say nothing."
+    "This turn cannot be re-run unchanged: its connection or its agent has changed since, so another answer would "
+    "prove nothing."
 )
 
 

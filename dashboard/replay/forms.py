@@ -1,4 +1,4 @@
-"""All that a replay may be told otherwise: numbers, what is done about errors, what about calls of a cut answer."""
+"""All that a replay may be told otherwise: numbers, how errors are handled, what about calls of a cut answer."""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -93,7 +93,7 @@ def changes(child: Turn, parent: Turn | None) -> Iterator[str]:
     if child.overrides.get("connection") != parent.overrides.get("connection"):
         yield f"at {child.overrides.get('connection', 'its agent’s connection')}"
     if child.policy.get("system_prompt") != parent.policy.get("system_prompt"):
-        yield "another system prompt"
+        yield "new system prompt"
     yield from _said(child.overrides.get("said", {}))
 
 
@@ -115,7 +115,7 @@ def _word(value: Any) -> str:
 
 def _said(said: Mapping[str, Any]) -> Iterator[str]:
     if said.get("went_on"):
-        yield "went on live where the recording ends"
+        yield "continued live where the recording ends"
     places = said.get("messages", [])
     if places:
         yield f"message{'s' if len(places) > 1 else ''} {', '.join(map(str, places))} rewritten"

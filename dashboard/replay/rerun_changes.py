@@ -68,7 +68,7 @@ def _fault(messages: tuple[Message, ...], place: int, text: str) -> str | None:
     if not 1 <= place <= len(messages):
         return f"The conversation has messages 1 to {len(messages)} here, not {place}."
     if messages[place - 1].role is Role.USER and not text.strip():
-        return f"Message {place} is the user’s; say something in it."
+        return f"Message {place} is from the user and must not be empty."
     return f"Message {place} has more than {MAX_INPUT_CHARS:,} characters." if len(text) > MAX_INPUT_CHARS else None
 
 

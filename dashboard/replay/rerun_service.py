@@ -80,7 +80,7 @@ def turn_go_on(*, turn: Turn, overrides: Mapping[str, Any], created_by: User | N
     what_if = turn_what_if(turn=turn, overrides=overrides)
     records, final = what_if.recording.records, what_if.recording.final
     if not what_if.undecidable or final is None or not records:
-        raise ValidationError("With these limits the recording is complete; there is nothing to continue live.")
+        raise ValidationError("With these limits the recording is complete, so there is nothing to continue live.")
     wanted = overrides_clean(overrides, connection)
     child = _child(turn, what_if.recording.policy, wanted, connection, created_by)
     child.forked_at = max(1, sum(record.provenance is Provenance.RECORDED for record in records))

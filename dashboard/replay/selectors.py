@@ -47,7 +47,7 @@ def _places(recording: Recording) -> Iterator[RerunPlace]:
     for span in fold(recording):
         seq, after = span.record.seq, span.after
         if not span.known:
-            why_not = f"Record {seq} cannot be judged by this version; take an earlier one."
+            why_not = f"This version cannot evaluate record {seq}. Choose an earlier one."
             yield RerunPlace(seq, "not judged", after, why_not)
             continue
         yield RerunPlace(seq, _next_words(after), after, unforkable(after, seq))
@@ -86,7 +86,7 @@ def origin_of(turn: Turn) -> Turn:
     while origin.base_snapshot is not None and origin.parent is not None:
         origin = origin.parent
     if "setup" not in origin.setup:
-        raise ValidationError("The start of this turn is no longer stored; re-run it from one of its records.")
+        raise ValidationError("The start of this turn is no longer stored. Re-run the turn from one of its records.")
     return origin
 
 

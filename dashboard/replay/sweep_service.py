@@ -75,7 +75,7 @@ def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Re
     """The turn, ready to be tried at any value of one limit. Raises `ValidationError` in words."""
     recording = recording_of(turn) if recording is None else recording
     if not recording.records:
-        raise ValidationError("Nothing is recorded of this turn yet.")
+        raise ValidationError("Nothing has been recorded for this turn yet.")
     if faults := criteria_faults(recording.policy):
         raise ValidationError(faults)
     connection = turn.agent.connection if turn.agent else None
@@ -97,7 +97,7 @@ def _swept(name: str, values: range) -> None:
     count = (values[-1] - values[0]) // values.step + 1  # `len` knows no more than a processor's word holds
     if count > MOST_POINTS:
         raise ValidationError(
-            {"step": f"The range has {count:,} values; at most {MOST_POINTS} are drawn. Take larger steps."}
+            {"step": f"The range has {count:,} values; the maximum is {MOST_POINTS}. Choose a larger step."}
         )
     for value in (values[0], values[-1]):
         if name != "max_tokens":

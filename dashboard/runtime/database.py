@@ -13,7 +13,7 @@ from dashboard.runtime.processes.process_identity import PLACE
 _OLDEST = 140000  #: server version number, as PostgreSQL counts
 
 _UNREADABLE = (
-    "DATABASE_URL is no PostgreSQL address: write postgresql://user:password@host:5432/database, "
+    "DATABASE_URL is not a PostgreSQL address: write postgresql://user:password@host:5432/database, "
     "with special characters percent-encoded."
 )
 

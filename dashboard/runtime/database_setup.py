@@ -81,13 +81,13 @@ def _told_in_a_sentence() -> Iterator[None]:
 
 
 def _any_other(said: str) -> str:
-    return f"The database cannot be made ready: {said}."
+    return f"The database cannot be prepared: {said}."
 
 
 _SENTENCES: dict[type[psycopg.Error], Callable[[str], str]] = {
     errors.DiskFull: lambda _: "The disk of the database is full: free some space and start again.",
     errors.InsufficientPrivilege: lambda said: (
-        f"The user of DATABASE_URL may not make the tables ({said}): make it the owner of the database."
+        f"The user of DATABASE_URL may not create the tables ({said}): make it the owner of the database."
     ),
     errors.ReadOnlySqlTransaction: lambda _: (
         "The server of DATABASE_URL is read-only: name the one that can be written to."

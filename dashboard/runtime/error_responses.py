@@ -16,9 +16,9 @@ from dashboard.accounts.error_responses import machine_error
 from dashboard.runtime.statement_timeout import TOO_SLOW, was_too_slow
 
 AWAY = "The database is not available: it cannot be reached, or all its connections are in use. Try again in a moment."
-FAILED = "An internal error occurred; the server's log has the details."
-STRANGE = "This server does not go by the name in the Host header; WHYSTOP_ALLOWED_HOSTS gives it further names."
-UNREAD = "This request cannot be read; the server's log says why."
+FAILED = "An internal error occurred. The server log has the details."
+STRANGE = "This server does not serve the name in the Host header. Add the name to WHYSTOP_ALLOWED_HOSTS."
+UNREAD = "This request cannot be read. The server log has the reason."
 RETRY_SECONDS = 1
 
 

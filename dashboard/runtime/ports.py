@@ -13,7 +13,9 @@ _BACKLOG = 1024
 _SENTENCES = {
     errno.EADDRINUSE: "Port {port} on {host} is in use: stop the program that has it, or set {variable} to another.",
     errno.EACCES: "This user may not open port {port}: set {variable} to a port from 1024 on.",
-    errno.EADDRNOTAVAIL: "{host} is no address of this machine: set WHYSTOP_HOST to one that is, such as 127.0.0.1.",
+    errno.EADDRNOTAVAIL: (
+        "{host} is not an address of this machine: set WHYSTOP_HOST to one that is, such as 127.0.0.1."
+    ),
 }
 
 

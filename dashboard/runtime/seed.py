@@ -58,7 +58,7 @@ def _seed_openai(project: Project, chosen: str) -> None:
         if chosen:
             _move(connection, chosen)
     except ValidationError as error:
-        raise StartError(f"OPENAI_BASE_URL does not do: {' '.join(error.messages)}") from error
+        raise StartError(f"OPENAI_BASE_URL is not valid: {' '.join(error.messages)}") from error
     model = os.environ.get("OPENAI_MODEL", "").strip() or _OPENAI_MODEL
     _agent(project, connection, name=_OPENAI, model=model, sample=Sample(1024, ""))
 

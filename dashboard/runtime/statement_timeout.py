@@ -16,8 +16,8 @@ SECONDS = {"command": 0, "job": 300, "page": 30}
 SEARCH_SECONDS = 10  #: of one query of a search
 CANCELED = "57014"  #: SQLSTATE of a statement that was ended for the time it took
 TOO_SLOW = (
-    "This took longer than the database may take for it. Ask for less: fewer words, or a shorter time. "
-    "Where that does not help, try again when less is going on."
+    "This query took too long and was stopped. Search for fewer words or a shorter time. If this does not help, try "
+    "again later."
 )
 
 Application = Callable[..., Any]  #: ASGI, as our applications type it each in its own way

@@ -18,7 +18,9 @@ from dashboard.runtime.secret_key import secret_kept_in
 
 KEY_FILE, RETIRED_FILE, HEAD_FILE = "signing-key", "signing-keys-retired", "last-seal"
 KEY_BYTES = 32
-UNREADABLE = "{where} holds no signing key: it must be 32 bytes in base64, as `manage.py signing_key new` prints them."
+UNREADABLE = (
+    "{where} contains no signing key: it must be 32 bytes in base64, as `manage.py signing_key new` prints them."
+)
 
 
 def public_key() -> str:
@@ -62,7 +64,7 @@ def rotate() -> str:
 def retire(public: str) -> None:
     """Let the signatures of an earlier key of this installation count."""
     if not is_key(public):
-        raise StartError("This is no public key: it must be 32 bytes in base64.")
+        raise StartError("This is not a public key: it must be 32 bytes in base64.")
     with (_folder() / RETIRED_FILE).open("a") as file:
         file.write(public + "\n")
 

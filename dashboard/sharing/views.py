@@ -80,7 +80,7 @@ def revoke(request: HttpRequest, turn_id: UUID, link_id: int) -> HttpResponse:
     if services.link_revoke(link=link, by=cast("User", request.user)):
         messages.success(request, "The link was revoked.")
     else:
-        messages.error(request, "This link was revoked before.")
+        messages.error(request, "This link was already revoked.")
     return redirect("sharing:manage", turn_id)
 
 

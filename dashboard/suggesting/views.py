@@ -73,7 +73,7 @@ def _meant(turn: Turn, limit: str) -> Suggestion:
     if panel is not None and limit in ("", panel.suggestion.limit):
         return panel.suggestion
     if limit not in LIMIT_NAMES:
-        raise ValidationError("No limit would have let this turn finish; name the limit that is to change.")
+        raise ValidationError("No limit would have let this turn finish; choose the limit to change.")
     return Suggestion(limit, 0, None, Certainty.UNDECIDABLE, Basis.NONE)
 
 
@@ -86,7 +86,7 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
         messages.success(request, f"Draft v{version.version} of “{version.policy.name}” created: {said.limit} {value}.")
         return reverse("policies:version", args=[version.pk])
     if not request.user.has_perm("agents.change_agent"):
-        raise ValidationError("To change an agent you need the right to; ask an administrator.")
+        raise ValidationError("You do not have permission to change agents. Ask an administrator.")
     was = turn.agent.max_tokens if turn.agent else None
     agent = agent_cap_use(turn=turn, value=value, by=by, why=why)
     changed = f"max_tokens of {agent.name} changed from {was} to {value}. It applies from the next turn on."

@@ -43,7 +43,7 @@ REFUSED = frozenset({400, 406, 411, 414, 415, 422, 501})
 
 #: What is raised of a turn whose rows do not say what they should.
 UNTELLABLE = (ValueError, LookupError, TypeError, AttributeError)
-UNTOLD = "A turn cannot be told; the log says why."
+UNTOLD = "A turn could not be sent. The server log has the error."
 
 
 class Exporter:
@@ -111,7 +111,7 @@ class Exporter:
             measured = await asyncio.to_thread(_metrics, told, destination, until)
             also = await self._post(destination, "/v1/metrics", measured, ExportMetricsServiceResponse(), 0)
             if also.fault:
-                outcome = Outcome(fault=f"Metrics were not taken: {also.fault}")
+                outcome = Outcome(fault=f"Metrics were not accepted: {also.fault}")
         return len(told), _of_turns(outcome, turns=len(told), spans=count)
 
     async def _post(self, destination: Destination, path: str, body: bytes, answer: Any, whole: int) -> Outcome:

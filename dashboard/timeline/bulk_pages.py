@@ -25,7 +25,7 @@ Act = Callable[[HttpRequest, Choice], str]
 
 @require_POST
 def tag(request: HttpRequest) -> HttpResponse:
-    """Put tags on turns, take tags off them."""
+    """Tag turns, take tags off them."""
     return _answer(request, "timeline/_tag_form.html", _tag)
 
 

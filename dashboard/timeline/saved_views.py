@@ -28,7 +28,7 @@ def saved_view_save(*, project: Project, owner: User, name: str, query: str, sha
     kept = {"query": _query_clean(query), "shared": shared}
     views = SavedView.objects.filter(project=project, owner=owner)
     if not views.filter(name=name.strip()).exists() and views.count() >= MOST_VIEWS:
-        raise ValidationError({"name": f"There are {MOST_VIEWS} views already; delete one that is not needed."})
+        raise ValidationError({"name": f"There are {MOST_VIEWS} views already. Delete one that you do not need."})
     view = SavedView(project=project, owner=owner, name=name.strip(), **kept)
     view.clean_fields()
     return SavedView.objects.update_or_create(project=project, owner=owner, name=view.name, defaults=kept)[0]

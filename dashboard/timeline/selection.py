@@ -73,7 +73,7 @@ def _ids(texts: list[str]) -> list[UUID]:
     try:
         return sorted({UUID(text) for text in texts if text}, reverse=True)
     except ValueError as error:
-        raise ValidationError("A turn is chosen by its id; this is none. Choose again on the timeline.") from error
+        raise ValidationError("This is not the id of a turn. Select the turns again on the timeline.") from error
 
 
 def tags_known(project: Project) -> list[str]:

@@ -61,7 +61,7 @@ RETURNING id, cardinality(tags)
 def turns_tag(
     *, project: Project, chosen: Chosen, by: User, add: Iterable[str] = (), remove: Iterable[str] = ()
 ) -> int:
-    """Put tags on turns, take tags off them; returns how many turns have changed. A tag in both is taken off.
+    """Tag turns, take tags off them; returns how many turns have changed. A tag in both is taken off.
 
     Raises `ValidationError` in words; batches before the one that could not be done stay done.
     """

@@ -92,7 +92,7 @@ def delete(request: HttpRequest, view_id: UUID) -> HttpResponse:
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     else:
-        messages.success(request, f"The view “{view.name}” is deleted. The turns it found are all there.")
+        messages.success(request, f"The view “{view.name}” is deleted. No turns were deleted.")
     return redirect("timeline:views")
 
 

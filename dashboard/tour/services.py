@@ -27,12 +27,13 @@ from dashboard.tour.selectors import agents_on_simulator, simulator_of, turns_of
 from dashboard.turns.models import UNFINISHED, Turn
 
 NO_SIMULATOR = (
-    "The connection “simulator” was removed or changed, and the tour asks nothing else. “manage.py up” restores it."
+    "The connection “simulator” was removed or changed, and the tour uses no other connection. “manage.py up” restores "
+    "it."
 )
 SILENT = (
-    "The simulator does not answer at {address}. It is part of “manage.py up”; start that, and load the tour again."
+    "The simulator does not answer at {address}. It is part of “manage.py up”. Start that, then load the tour again."
 )
-BUSY = "Somebody is loading or removing the tour at this moment. Look at it again in a few seconds."
+BUSY = "The tour is being loaded or removed by another user. Try again in a few seconds."
 ANSWER_SECONDS = 2.0
 LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 5201840617))"  #: by project; the number is only ours
 FIRST = tuple(lesson for lesson in LESSONS if not lesson.after)

@@ -43,11 +43,11 @@ def _seconds_fault(given: dict[str, Any]) -> str | None:
     number = seconds if isinstance(seconds, int | float) and not isinstance(seconds, bool) else None
     if seconds is None or (number is not None and 1 <= number <= LONGEST):
         return None
-    return f"An approval is waited for 1 to {LONGEST:,} seconds, not {seconds!r}; leave it out to wait for ever."
+    return f"The time to approve is 1 to {LONGEST:,} seconds, not {seconds!r}. Leave it out to wait without a limit."
 
 
 def _otherwise_fault(given: dict[str, Any]) -> str | None:
     otherwise = given.get("otherwise")
     if otherwise is None or otherwise in tuple(Otherwise):
         return None
-    return f"What happens then must be one of {listed(Otherwise)}, not {otherwise!r}."
+    return f"otherwise must be one of {listed(Otherwise)}, not {otherwise!r}."

@@ -54,7 +54,7 @@ def breakpoints_clean(given: Sequence[Mapping[str, Any]], *, tools: Collection[s
 def require_room(count: int) -> None:
     """Raises `ValidationError` where a turn would have more breakpoints than are looked at."""
     if count > MOST:
-        raise ValidationError(f"There are {count} breakpoints; at most {MOST} are looked at.")
+        raise ValidationError(f"There are {count} breakpoints; the maximum is {MOST}.")
 
 
 def _fault(asked: Mapping[str, Any], tools: Collection[str]) -> str | None:

@@ -34,7 +34,7 @@ WHYS: Mapping[Why, str] = {
     Why.WINDOW: "a call might not fit into the context window",
     Why.BLOCKED: "the answer was blocked at its end, and what it would show before that is not known",
     Why.NOT_BEGUN: "the recording has no question",
-    Why.WORK: "imagining the rest would take too much work",
+    Why.WORK: "evaluating the rest would take too long",
 }
 
 NOT_JUDGED = "not_judged"  #: why a stored turn is undecidable of which no what-if could be made
@@ -50,7 +50,7 @@ ASSUMED: Mapping[Assumed, str] = {
     Assumed.REASONING: "Reasoning takes {} tokens of a call’s max_tokens",
     Assumed.POSITION: "Cuts fall at characters {} of the text",
     Assumed.USAGE: "A call without exact usage spent {} output tokens",
-    Assumed.WORDING: "What is said after a hint takes {} tokens",
+    Assumed.WORDING: "The text after a hint takes {} tokens",
     Assumed.FAILURES: "{} of the calls fail",
     Assumed.INPUT: "A call that was never made reads {} input tokens",
     Assumed.SECONDS: "A call that was never made takes {} seconds",
@@ -111,7 +111,10 @@ def assumption_and_share(assumption: Assumption) -> str:
     words, share = assumption_in_words(assumption), assumption.came_true
     if share is None:
         return words
-    return f"{words}. In our examination of providers that do otherwise, {100 * share:.0f} % of the estimates came true"
+    return (
+        f"{words}. In our tests with providers for which this does not hold, {100 * share:.0f} % of the estimates "
+        "came true"
+    )
 
 
 def _range(assumption: Assumption) -> str:

@@ -35,7 +35,7 @@ def curl_command(turn: Turn, attempt: Attempt, body: str) -> str:
     """
     # Signs that are not seen, or turn the direction of what follows them, show another address than is called.
     if not (ADDRESS.fullmatch(attempt.request_url) and attempt.request_url.isprintable()):
-        return "# What is stored as the address of this request is none, so there is no command for it."
+        return "# The stored address of this request is not valid, so there is no command for it."
     arguments = ["curl --globoff --proto =http,https --silent --show-error --no-buffer"]
     arguments.append(f"--url {shlex.quote(attempt.request_url)}")
     arguments += [f"--header {header}" for header in _headers(turn, attempt)]

@@ -121,7 +121,7 @@ def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse
 def attempt_bytes(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """The answer's bytes as a file that no browser interprets."""
     if (removed := turn_or_404(turn_id).raw_removed_at) is not None:
-        raise Http404(f"What came was removed on {removed:%Y-%m-%d %H:%M} UTC, as the turn's policy says.")
+        raise Http404(f"The response was removed on {removed:%Y-%m-%d %H:%M} UTC, as the turn's policy says.")
     came = history.raw_response_of(_attempt_or_404(turn_id, index))
     return _file(came, f"{turn_id}-attempt-{index}.txt")
 

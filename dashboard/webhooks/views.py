@@ -73,7 +73,7 @@ def enable(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
 def disable(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
     with _by(request):
         services.webhook_disable(found := _webhook(webhook_id))
-    messages.success(request, "Disabled. Nothing is sent to it, and new events are not kept for it.")
+    messages.success(request, "Disabled. No events are sent to it, and new events are not kept.")
     return redirect("webhooks:webhook", found.pk)
 
 
@@ -112,9 +112,9 @@ def delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 def again(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     found = _delivery(delivery_id)
     if services.delivery_again(found):
-        messages.success(request, "It is sent again.")
+        messages.success(request, "The event is being sent again.")
     else:
-        messages.error(request, "It waits to be sent already.")
+        messages.error(request, "The event is already waiting to be sent.")
     return redirect("webhooks:delivery", found.pk)
 
 

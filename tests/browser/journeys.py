@@ -36,7 +36,7 @@ class Clicks:
 def ask(page: Page, agent: str, prompt: str, *, max_tokens: int | None = None) -> None:
     """Send a prompt to an agent from its live page."""
     page.goto(f"/agents/{agent}/live")
-    page.get_by_label(f"Say something to {agent}").fill(prompt)
+    page.get_by_label(f"Prompt for {agent}").fill(prompt)
     if max_tokens is not None:
         page.get_by_label("Max tokens per call").fill(str(max_tokens))
     page.get_by_role("button", name="Send").click()
@@ -66,9 +66,9 @@ def played(page: Page, agent: str, prompt: str, *, max_tokens: int | None = None
 
 def go_on(page: Page, agent: str, prompt: str) -> None:
     """Send a prompt in the conversation that is open."""
-    page.get_by_label(f"Say something to {agent}").fill(prompt)
+    page.get_by_label(f"Prompt for {agent}").fill(prompt)
     page.get_by_role("button", name="Send").click()
-    expect(page.get_by_label(f"Say something to {agent}")).to_have_value("")
+    expect(page.get_by_label(f"Prompt for {agent}")).to_have_value("")
 
 
 def until(page: Page, holds: Callable[[], object], what: str, *, every: float = 50) -> None:

@@ -39,7 +39,7 @@ def create_an_agent_on_it(page: Page) -> None:
 
 def talk_to_it(page: Page) -> None:
     page.get_by_role("link", name="Talk", exact=True).click()
-    page.get_by_label(f"Say something to {NAME}").fill("Why do agents stop?")
+    page.get_by_label(f"Prompt for {NAME}").fill("Why do agents stop?")
     page.get_by_role("button", name="Send").click()
     ended(page)
 

@@ -32,26 +32,26 @@ def test_an_empty_prompt_is_refused_beside_its_field_and_the_focus_is_there(page
     page.get_by_label("Max tokens per call").fill("70")
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_role("alert")).to_have_text("Enter a prompt; it must not be empty.")
-    expect(page.get_by_label("Say something to sim-essay")).to_be_focused()
+    expect(page.get_by_label("Prompt for sim-essay")).to_be_focused()
     expect(page.get_by_label("Max tokens per call")).to_have_value("70")
 
 
 def test_the_keyboard_alone_sends(page: Page):
     page.goto("/agents/sim-essay/live")
-    page.get_by_label("Say something to sim-essay").fill("By keyboard.")
+    page.get_by_label("Prompt for sim-essay").fill("By keyboard.")
     page.keyboard.press("Shift+Enter")
     page.keyboard.type("In two lines.")
-    expect(page.get_by_label("Say something to sim-essay")).to_have_value("By keyboard.\nIn two lines.")
+    expect(page.get_by_label("Prompt for sim-essay")).to_have_value("By keyboard.\nIn two lines.")
     page.keyboard.press("Enter")
     ended(page)
-    expect(page.get_by_label("Say something to sim-essay")).to_have_value("")
+    expect(page.get_by_label("Prompt for sim-essay")).to_have_value("")
 
 
 def test_enter_breaks_the_line_where_this_browser_was_told_so(page: Page):
     page.goto("/agents/sim-refuse/live")
-    page.get_by_label("Keys").select_option("Enter breaks the line, Shift+Enter sends")
+    page.get_by_label("Keys").select_option("Enter adds a line, Shift+Enter sends")
     page.reload()
-    prompt = page.get_by_label("Say something to sim-refuse")
+    prompt = page.get_by_label("Prompt for sim-refuse")
     prompt.fill("One line.")
     page.keyboard.press("Enter")
     page.keyboard.type("Another.")

@@ -200,7 +200,7 @@ def test_the_drawer_sends_what_was_typed_and_after_a_refusal_that_once_more(page
 def test_what_is_too_large_to_be_sent_is_said_beside_it_and_stays(new_page: NewPage):
     page = new_page(missing=True)  # what is refused is a complaint of the browser's
     page.goto("/agents/sim-essay/live")
-    prompt = page.get_by_label("Say something to sim-essay")
+    prompt = page.get_by_label("Prompt for sim-essay")
     prompt.evaluate("(field) => (field.value = 'x'.repeat(6_300_000))")
     page.get_by_role("button", name="Send").click()
     expect(page.locator("#composer [role=alert]")).to_contain_text("a form may have 6,200,000 bytes", timeout=LONG)
@@ -229,7 +229,7 @@ def test_what_no_server_answers_is_said_beside_it_and_can_be_sent_again(new_page
 def test_an_error_page_in_place_of_an_answer_is_said_in_the_form_and_what_was_typed_stays(new_page: NewPage):
     page = new_page(missing=True)
     page.goto("/agents/sim-essay/live")
-    prompt, told = page.get_by_label("Say something to sim-essay"), page.locator("#composer [role=alert]")
+    prompt, told = page.get_by_label("Prompt for sim-essay"), page.locator("#composer [role=alert]")
     page.locator("#composer [name=csrfmiddlewaretoken]").evaluate("(field) => (field.value = 'of an earlier session')")
     prompt.fill("Do not lose this.")
     page.get_by_role("button", name="Send").click()

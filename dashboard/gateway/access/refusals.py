@@ -65,7 +65,7 @@ def may_not(why: str) -> Refusal:
 
 def out_of_scope(*, key: str, wanted: str) -> Refusal:
     """What OpenAI answers for a model a project has no access to, with our own sentence."""
-    message = f"The key “{key}” may not call “{wanted}”. Whoever made it can give it that at /gateway/keys."
+    message = f"The key “{key}” may not call “{wanted}”. The creator of the key can allow it at /gateway/keys."
     return Refusal(403, "invalid_request_error", "model_not_found", message)
 
 
@@ -77,6 +77,10 @@ def too_fast(*, what: str, limit: int, retry_after: float) -> Refusal:
 
 def spent(*, what: str, span: str, retry_after: float | None) -> Refusal:
     """`what`: the budget with its unit."""
-    again = "It opens again when that is over." if retry_after is not None else "It stays so until it is raised."
+    again = (
+        ("The budget resets at the end of that period.")
+        if retry_after is not None
+        else "Raise the budget to use the key again."
+    )
     message = f"This key's budget of {what} {span} is spent. {again}"
     return Refusal(429, "insufficient_quota", "insufficient_quota", message, retry_after)

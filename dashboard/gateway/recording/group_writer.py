@@ -40,7 +40,7 @@ TURN_SECONDS = 0.01  #: that each turn of a group adds to what its statement may
 BYTES_A_SECOND = 1024 * 1024  #: and their bytes, in whole seconds
 REFUSALS = 5  #: after which a group is given up that refers to nodes that are not there
 SLOW_IN_A_ROW = 2  #: turns that were alone too slow, after which it is the database that is slow
-TAKEN = "Another process has ended this turn, for this one was not heard of."
+TAKEN = "Another process ended this turn because this process stopped responding."
 
 #: A turn, what is said of it, what is stored of it, whether it is stored, whether it has ended.
 Given = tuple[UUID, TurnUpdate, StoredTurn, bool, bool]

@@ -16,7 +16,7 @@ UNSTORABLE = Fault(
     "not_recordable",
     headers=(("x-should-retry", "false"),),
 )
-BROKEN = Fault(500, "An internal error occurred; the gateway's log has the details.", "server_error", "gateway_failed")
+BROKEN = Fault(500, "An internal error occurred. The gateway log has the details.", "server_error", "gateway_failed")
 STOPPING = Fault(
     503, "The gateway is stopping; try again soon.", "server_error", "gateway_stops", headers=(("retry-after", "2"),)
 )

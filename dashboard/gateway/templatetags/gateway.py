@@ -13,14 +13,14 @@ register = template.Library()
 TOLD = {
     "stop": ("end", "check", "the answer is whole"),
     "length": ("cut", "torn", "the answer was cut"),
-    "tool_calls": ("tool", "nut", "the caller is to run tools"),
-    "function_call": ("tool", "nut", "the caller is to run a function"),
+    "tool_calls": ("tool", "nut", "the caller must run tools"),
+    "function_call": ("tool", "nut", "the caller must run a function"),
     "content_filter": ("block", "octagon", "the content was withheld"),
     "error": ("block", "triangle", "an error, in OpenAI’s words"),
-    "disconnected": ("wait", "cross", "nothing: the caller had gone"),
+    "disconnected": ("wait", "cross", "nothing: the caller had disconnected"),
     "unfinished": ("wait", "ring", "nothing yet"),
 }
-UNKNOWN = ("odd", "question", "a word of the provider’s own")
+UNKNOWN = ("odd", "question", "a stop reason of the provider’s own")
 
 
 @register.inclusion_tag("gateway/_turn_call.html")

@@ -35,17 +35,17 @@ def notes_of(turn: TurnCalls) -> list[Note]:
 def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
     call, content = step.call, step.call.content
     if len(call.spans) > 1:
-        yield "told_twice", f"{len(call.spans)} spans tell of this call; it is one attempt."
+        yield "told_twice", f"{len(call.spans)} spans describe this call. They are one attempt."
     if content.input is None:
-        yield "input_unknown", "The trace does not hold what was asked."
+        yield "input_unknown", "The trace does not contain the request."
     if not content.answered and call.error is None:
-        yield "answer_unknown", "The trace does not hold the answer's content."
+        yield "answer_unknown", "The trace does not contain the content of the answer."
     if not call.words and call.error is None:
-        yield "reason_unknown", "The trace holds no stop reason for this call."
+        yield "reason_unknown", "The trace has no stop reason for this call."
     if call.usage is None and call.error is None:
-        yield "usage_unknown", "The trace holds no token counts, so they are estimated."
+        yield "usage_unknown", "The trace has no token counts, so they are estimated."
     if call.max_tokens is None:
-        yield "cap_unknown", "The trace does not hold the limit of output tokens that was asked for."
+        yield "cap_unknown", "The trace does not contain the limit of output tokens that was requested."
     if call.exchange is not None:
         yield from call.exchange.notes
     yield from _of_reason(call)
@@ -58,7 +58,11 @@ def _of_reason(call: ModelCall) -> Iterator[tuple[str, str]]:
     renamed = [word for word in raw if word in _RENAMED.get(dialect, ()) or _HYPHEN in word]
     if renamed:
         own = [word for word in raw if word not in renamed]
-        said = f"; the provider's own word was “{own[0]}”" if own else "; the provider's own word is not in the trace"
+        said = (
+            f"; the provider's own stop reason was “{own[0]}”"
+            if own
+            else ("; the provider's own stop reason is not in the trace")
+        )
         yield "reason_renamed", f"The instrumentation's word for the stop reason is “{renamed[0]}”{said}."
 
 
@@ -69,13 +73,14 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
     if content.answered and lacks_its_end(call, answer.stop_reason):
         yield (
             "cut_call_lost",
-            f"{used} output tokens are neither text nor a tool call in the trace: a cut tool call may be lost there.",
+            f"{used} output tokens are neither text nor a tool call in the trace. They may be a truncated tool call "
+            "that was lost.",
         )
     last = content.calls[-1] if content.calls else None
     if is_cut and last is not None and last.may_hide_a_cut:
         yield (
             "cut_arguments_lost",
-            "The trace holds the cut tool call's arguments as a complete object: the text that was cut is not in it.",
+            "The trace has the arguments of the truncated tool call as a complete object, not as the truncated text.",
         )
     if answer.stop_reason is NormalizedStopReason.TOOL_CALL and not content.calls:
-        yield "calls_unknown", "The model asked for a tool; which one, and with what, is not in the trace."
+        yield "calls_unknown", "The model called a tool. Its name and arguments are not in the trace."

@@ -69,9 +69,9 @@ TOO_MANY_GROUPS = f"A request may hold {MOST_GROUPS:,} resources and scopes. Sen
 NO_ID = "The trace's id must be 16 bytes, a span's 8, and neither may be zero."
 NO_TIME = "It needs a start between 2001 and 2096, in nanoseconds since 1970."
 TOO_DEEP = "An attribute is nested too deeply."
-OWN = "These spans are of this very installation, where their turns are already: its telemetry leads back to it."
+OWN = "These spans come from this installation, which already has their turns: its telemetry is sent back to itself."
 INSTANCE = "whystop.instance"  #: of a resource: the installation whose telemetry it is
-NO_SPAN_OF_LOG = "A log record is taken only where it names its trace and its span."
+NO_SPAN_OF_LOG = "A log record is accepted only if it names its trace and its span."
 
 
 def is_id(value: Any, digits: int) -> bool:

@@ -12,7 +12,7 @@ from dashboard.logs.values import Json
 SOURCE = "LiteLLM log"
 RENAMED = (
     "reason_renamed",
-    "LiteLLM tells the stop reason in OpenAI's words; the provider's own word is not in the log.",
+    "LiteLLM reports OpenAI's stop reasons. The provider's own stop reason is not in the log.",
 )
 _MARKS = frozenset({"litellm_call_id", "custom_llm_provider", "model_group", "api_base", "hidden_params", "request_id"})
 _CALLS = frozenset({"completion", "acompletion", "responses", "aresponses", "anthropic_messages", ""})

@@ -36,7 +36,7 @@ def logged(told: Json) -> LoggedCall:
     request, answer = _request(told), _answer(told)
     around_request, around_answer = _around(told, REQUESTS), _around(told, ANSWERS)
     if answer is None and not told.get("error"):
-        raise UnreadableError("It holds no answer.")
+        raise UnreadableError("It contains no answer.")
     begun, ended = span_of(told)
     if begun is None:
         begun = first_moment(around_request, ("timestamp", "time", "created_at"))

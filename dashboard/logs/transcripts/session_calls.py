@@ -21,8 +21,8 @@ from dashboard.logs.values import UNKNOWN_MODEL, Episode, digest_of
 
 MOST_CALLS = 500  #: of a turn, beyond which the rest of it is a turn of its own
 MOST_BYTES = 32 * 2**20  #: of its texts, about, as above
-EARLIER = "earlier_unknown", "Its request holds what was said in this turn; the turns before it hold the rest."
-SYSTEM = "system_unknown", "The log does not hold the system prompt and the tools that were offered."
+EARLIER = "earlier_unknown", "Its request contains the messages of this turn. The turns before it contain the others."
+SYSTEM = "system_unknown", "The log does not contain the system prompt and the tools that were offered."
 
 Note = tuple[str, str]
 

@@ -15,7 +15,7 @@ from dashboard.turns.verdicts import verdict_now
 
 register = template.Library()
 
-WORDLESS = "A turn without words"  #: an image alone, say, or an empty message
+WORDLESS = "A turn without text"  #: an image alone, say, or an empty message
 THIN = "\u202f"  #: a narrow space that does not break, between a number and its unit
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 MARKUP = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}

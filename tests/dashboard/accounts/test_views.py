@@ -231,7 +231,7 @@ def test_who_is_signed_in_goes_on_from_the_sign_in_page(browser: Client):
 def test_signing_out_is_a_post_and_ends_the_session(browser: Client):
     empty = browser.get("/sign-out/")
     assert (empty.status_code, empty["Allow"]) == (405, "POST")
-    assert "Go back, and use the form" in empty.content.decode()
+    assert "Go back and use the form" in empty.content.decode()
     assert browser.post("/sign-out/", {"csrfmiddlewaretoken": csrf_of(browser)})["Location"] == "/sign-in/"
     assert not is_in(browser)
 

@@ -102,7 +102,7 @@ def test_a_test_needs_a_model_and_its_result_is_said_on_the_page(admin_client, c
         "max_tokens_field": "max_tokens",
         "_test": "Save and test the connection",
     }
-    assert "Name a model of this server to test with." in page(admin_client, address, said)
+    assert "Enter a model of this server for the test." in page(admin_client, address, said)
     told = page(admin_client, address, {**said, "test_model": "any"})
     assert "Saved. Could not tell whether it continues a last assistant message." in told
     assert "Tested with any at" in told
@@ -281,7 +281,7 @@ def test_an_agents_breakpoints_and_approvals_are_filled_in_and_shown_again(admin
             {"tools": ["current_time"]},
             "The agent has no tool “calculator” that could need approval; its tools are current_time.",
         ),
-        ({"approve_seconds": "0"}, "An approval is waited for 1 to 604,800 seconds, not 0.0"),
+        ({"approve_seconds": "0"}, "The time to approve is 1 to 604,800 seconds, not 0.0"),
     ],
 )
 def test_what_cannot_be_held_at_or_approved_of_is_said_at_its_field(admin_client, connection, given: dict, words: str):

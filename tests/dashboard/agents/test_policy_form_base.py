@@ -152,7 +152,7 @@ def test_a_backtest_that_does_not_speak_for_a_draft_is_said_to_be_left_out(
     other = backtest_create(project=wide.project, policy={"limits": {"max_continuations": 4}}, filter={})
     _, sent = opened(admin_client, wide)
     assert saved(admin_client, wide, {**sent, "counts": "now", "backtest": str(other.pk)}) == [
-        "Version 2 of “wide” is now active. The backtest that ran is not kept with it: it tried other words."
+        "Version 2 of “wide” is now active. The backtest is not kept with this version: it used other settings."
     ]
 
 

@@ -143,7 +143,7 @@ def test_a_test_of_a_connection_says_what_it_found(admins: Client, connection: C
     assert 'id="id_test_model_error">Name a model' in page(admins, "/connections/near", 422, **given)
     html = page(admins, "/connections/near", **given, test_model="m")
     assert "Saved. Could not tell whether it continues a last assistant message." in html
-    assert "The server answers no request" in html or "The server said" in html
+    assert "The server does not answer requests" in html or "The server said" in html
     assert "what-if numbers about max_tokens are estimates" in html
 
 

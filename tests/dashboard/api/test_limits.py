@@ -38,7 +38,7 @@ def test_a_version_carries_the_backtest_of_its_own_words_and_of_no_others(api: P
     made = api.post("/policies", {"name": "curt", **LIMITS, "activate": False, "backtest": backtest, "why": "tried"})
     assert (made.status_code, made.json()["backtest"]) == (201, backtest)
     other = {"name": "curt", "limits": {"max_continuations": 2}, "backtest": backtest}
-    assert "tried other words" in api.problem("/policies", other)["backtest"]
+    assert "used other settings" in api.problem("/policies", other)["backtest"]
     gone = {"name": "curt", **LIMITS, "backtest": "01a1fbc5-27eb-74dc-9e07-332dcdb1f422"}
     assert "There is no backtest" in api.problem("/policies", gone)["backtest"]
     assert "alone, not in place of “curt”" in api.problem("/policies", gone | {"backtest": backtest})["backtest"]

@@ -68,8 +68,8 @@ def test_missing_and_wrong_fields_are_said_by_name(api: Program):
     assert api.problem("/connections", {"name": 5, "max_output_tokens": "many"}, 422) == {
         "name": "It must be text.",
         "max_output_tokens": "It must be a whole number.",
-        "provider": "It is missing; give it.",
-        "base_url": "It is missing; give it.",
+        "provider": "This field is required.",
+        "base_url": "This field is required.",
     }
 
 

@@ -44,7 +44,7 @@ def test_it_says_how_many_would_have_ended_otherwise_at_what_cost_and_which(play
 def test_a_turn_that_would_have_continued_to_an_unknown_end_is_not_listed_as_undecidable(play: Play):
     play("sim-essay", overrides={"max_tokens": 60})
     lines = told("--max-continuations", "9", "--max-total-completion-tokens", "9999").splitlines()
-    assert lines[0].endswith("1 would have continued to an unknown end, 0 undecidable.")
+    assert lines[0].endswith("1 would have continued, end not known, 0 undecidable.")
     assert lines[1].startswith("1 not decided: the recording ends here, and the model would have continued ")
     assert len(lines) == 2
 

@@ -60,7 +60,7 @@ def test_what_the_debugger_cannot_be_told_is_said(browser: Client, play: Play):
     assert "not the draft’s final stop reasons." in unescape(page(browser, f"/backtests/{backtest.pk}"))
     limited = tried(policy={"limits": {"max_continuations": 0}})
     assert limited.flipped == 1
-    assert "The debugger takes" not in page(browser, f"/backtests/{limited.pk}")
+    assert "The what-if page supports" not in page(browser, f"/backtests/{limited.pk}")
 
 
 def test_every_difference_the_form_knows_is_told_by_the_forms_names():

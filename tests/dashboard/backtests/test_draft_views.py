@@ -90,14 +90,14 @@ def test_other_words_carry_nothing_and_it_is_said(admin_client: Client, wide: Po
     other = {**SAID, **SAVED, "max_continuations": "2", "backtest": str(Backtest.objects.get().pk)}
     address = reverse("admin:agents_policy_change", args=[wide.pk])
     page = unescape(admin_client.post(address, other, follow=True).content.decode())
-    assert "without a backtest: the one that ran tried other words" in page
+    assert "without a backtest: the one that ran used other settings" in page
     assert PolicyVersion.objects.get(version=2).backtest is None
     untried = {**SAID, **SAVED, "max_continuations": "3"}
     assert "of “wide”, without a backtest." in unescape(
         admin_client.post(address, untried, follow=True).content.decode()
     )
     activating = unescape(admin_client.get(f"/policies/{wide.pk}").content.decode())
-    assert "No backtest is attached: its effect is untested" in activating
+    assert "No backtest is attached, so the effect of this version is untested" in activating
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_version_waits_for_the_backtest_of_its_words(
     with pytest.raises(ValidationError, match=f"The backtest {words}; wait for it, or save without one"):
         policy_create(project=project_default(), name="wide", backtest=backtest, **LIMITS)
     assert wide.versions.count() == 1
-    assert "without a backtest: the one that ran tried other words" in unescape(
+    assert "without a backtest: the one that ran used other settings" in unescape(
         admin_client.post(address, {**saved, "max_continuations": "2"}, follow=True).content.decode()
     )
 

@@ -1,4 +1,4 @@
-"""The smallest limit that suffices, as its page says it; a map of two limits; a version made of it."""
+"""Smallest sufficient limit, as its page says it; a map of two limits; a version made of it."""
 
 import re
 from html import unescape
@@ -79,7 +79,7 @@ def test_whole_calls_for_the_caller_end_an_answer_and_calls_that_were_kept_from_
 
 
 def test_without_turns_it_says_so(browser: Client):
-    assert "No turn here shows how long an answer was" in page(browser, "/backtests/limits?model=none")
+    assert "None of these turns shows the length of an answer" in page(browser, "/backtests/limits?model=none")
     assert "None of these turns has a recording" in browser.get("/backtests/limits/map?model=none").content.decode()
 
 
@@ -87,7 +87,7 @@ def test_what_suffices_becomes_a_version_that_keeps_the_rest(browser: Client):
     make_lengths()
     policy_create(project=project_default(), name="chat", limits={"max_continuations": 7})
     answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": ""})
-    assert "Kept as a draft: version 2" in str(next(iter(get_messages(answer.wsgi_request))))
+    assert "Draft created: version 2" in str(next(iter(get_messages(answer.wsgi_request))))
     latest = PolicyVersion.objects.order_by("-version").first()
     assert (latest.limits["max_continuations"], latest.limits["max_total_completion_tokens"]) == (7, 950)
     assert latest.why.startswith("Median 500")
@@ -108,7 +108,7 @@ def test_a_filter_that_cannot_be_read_keeps_nothing_instead_of_counting_every_tu
     make_lengths()
     answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": "since=yesterdayish"})
     (told,) = get_messages(answer.wsgi_request)
-    assert str(told).startswith("Nothing was kept.")
+    assert str(told).startswith("No draft was created.")
     assert not PolicyVersion.objects.exists()
     assert answer["location"] == "/backtests/limits?since=yesterdayish"
     assert browser.get(answer["location"]).status_code == 400

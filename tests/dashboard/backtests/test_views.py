@@ -74,7 +74,7 @@ def test_what_was_tried_and_where_is_told_in_words(browser: Client, play: Play):
     shown = page(browser, f"/backtests/{stored.pk}")
     assert "finish_reasons <b>max_tokens, safety_blocked</b>" in shown
     assert "error_policy <b>preset retry_all</b>" in shown
-    assert "A turn without words</a>" in shown
+    assert "A turn without text</a>" in shown
 
 
 def test_without_a_policy_the_default_limits_are_tried(browser: Client):

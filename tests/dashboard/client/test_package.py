@@ -33,7 +33,7 @@ def test_it_is_installed_without_the_server_and_its_command_runs(tmp_path: Path)
     ran(*PIP, "install", "-q", "--disable-pip-version-check", "--target", str(installed), str(source), cwd=tmp_path)
     assert {path.name for path in installed.glob("whystop_client/*.py")} == {path.name for path in CLIENT.glob("*.py")}
     help_text = ran(str(installed / "bin" / "whystop"), "--help", cwd=tmp_path, PYTHONPATH=str(installed))
-    assert "Turns of a Whystop server" in help_text
+    assert "Start, watch and control turns" in help_text
 
 
 def test_its_project_takes_this_folder_as_the_package_and_names_its_command():

@@ -182,7 +182,7 @@ def test_turns_are_listed_over_all_pages_and_agents_with_them(whystop: Whystop, 
 
 def test_a_wait_that_takes_too_long_is_ended(whystop: Whystop, essay: str):
     turn = whystop.start(essay, "nobody works here")
-    with pytest.raises(TimeoutError, match="in the time given"):
+    with pytest.raises(TimeoutError, match="within the given time"):
         turn.wait(seconds=0.5)
 
 
@@ -250,7 +250,7 @@ def test_a_limit_is_found_tried_kept_and_rolled_back(whystop: Whystop, essay: st
     whystop.activate("curt", 1, why="back")
     versions = [(row["version"], row["stands"], row["backtest"]) for row in whystop.policy_versions("curt")]
     assert versions == [(2, "past", found["id"]), (1, "active", None)]
-    with pytest.raises(Refused, match="tried other words"):
+    with pytest.raises(Refused, match="used other settings"):
         whystop.policy_version("curt", limits={"max_steps": 3}, backtest=found["id"])
 
 

@@ -268,7 +268,7 @@ def test_a_server_that_stays_away_or_says_no_is_not_asked_for_ever(monkeypatch: 
         found_again(turn_at(server).refreshed)
     assert len(heads) == 1
     with serving(gone) as (server, _):
-        with pytest.raises(TimeoutError, match="in the time given"):
+        with pytest.raises(TimeoutError, match="within the given time"):
             found_again(turn_at(server).refreshed, deadline_in(0.05))
         monkeypatch.setattr(wire, "PATIENCE", 0.05)
         with pytest.raises(Unreachable):

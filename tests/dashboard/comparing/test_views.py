@@ -56,7 +56,7 @@ def test_the_others_to_choose_from_are_the_family_and_who_was_asked_the_same(bro
     unrelated = drive(turn_start(agent=cut.agent, input_text="Something else."))
     html = page(browser, f"/compare?left={cut.id}")
     assert (
-        html.index("Its re-runs") < html.index(str(whole.id)) < html.index("Asked the same") < html.index(str(again.id))
+        html.index("Its re-runs") < html.index(str(whole.id)) < html.index("Same request") < html.index(str(again.id))
     )
     assert str(unrelated.id) not in html
     assert "The turn it re-runs" in page(browser, f"/compare?left={whole.id}")
@@ -81,7 +81,7 @@ def test_what_names_no_turn_is_said_beside_the_field(browser: Client, cut: Turn,
     response = browser.get("/compare", {"left": str(cut.id), "right": text})
     assert response.status_code == 404
     html = response.content.decode()
-    assert "names no turn" in html
+    assert "is not a turn" in html
     assert SCRIPT not in html
 
 

@@ -111,7 +111,7 @@ def test_a_turn_that_waits_can_be_withdrawn_and_is_asked_of_no_model(say: Say):
     turn_cancel(turn=second, by="ada")
     withdrawn = fresh(second)
     assert (withdrawn.status, withdrawn.stop_reason, withdrawn.last_seq) == ("cancelled", "user_requested", 0)
-    assert withdrawn.verdict == "Cancelled by ada before it began; it was waiting in line."
+    assert withdrawn.verdict == "Cancelled by ada before it started. It was waiting in the queue."
     drive(first)
     assert told(drive(third)) == [("user", "One?"), ("assistant", fresh(first).output_text), ("user", "Three?")]
     assert drive(second).last_seq == 0
@@ -171,7 +171,7 @@ def test_a_budget_that_is_none_is_refused(conversation: Conversation, wrong: Any
 
 def test_a_budget_below_what_is_used_is_refused(say: Say, conversation: Conversation):
     drive(say("One?"))
-    with pytest.raises(ValidationError, match="are used already"):
+    with pytest.raises(ValidationError, match="are already used"):
         budget_set(conversation=conversation, token_budget=1)
 
 

@@ -69,12 +69,12 @@ def test_who_waits_is_said_with_its_place_and_can_be_withdrawn(browser: Client, 
     second, _ = say("Two?"), say("Three?")
     html = page(browser, f"/agents/sim-essay/live?conversation={conversation.id}")
     assert "Next, after “One?” has ended." in html
-    assert "Number 2 in line." in html
+    assert "Number 2 in the queue." in html
     assert browser.post(f"/turns/{second.id}/cancel", headers=HTMX).status_code == 204
     assert Turn.objects.get(pk=second.pk).status == "cancelled"
     html = page(browser, f"/agents/sim-essay/live?conversation={conversation.id}")
-    assert "it was waiting in line" in html
-    assert "Number 2 in line." not in html
+    assert "It was waiting in the queue" in html
+    assert "Number 2 in the queue." not in html
 
 
 def test_a_long_conversation_begins_with_its_last_turns_and_leads_to_the_earlier_ones(
@@ -113,7 +113,7 @@ def test_the_conversation_of_another_agent_is_not_shown_here(
     given = {"input": "Two?", "conversation": str(conversation.id)}
     refused = browser.post("/agents/sim-refuse/live", given)
     assert refused.status_code == 422
-    assert "This conversation is not there any more" in refused.content.decode()
+    assert "This conversation no longer exists" in refused.content.decode()
 
 
 def test_a_turn_of_no_conversation_is_shown_alone_and_one_of_a_conversation_within_it(
@@ -168,7 +168,7 @@ def test_a_used_up_budget_is_said_beside_the_prompt_and_can_be_raised_on_the_pag
 
 
 @pytest.mark.parametrize(
-    ("given", "words"), [("1", "are used already"), ("x", "must be a whole number"), ("-4", "from 1 to")]
+    ("given", "words"), [("1", "are already used"), ("x", "must be a whole number"), ("-4", "from 1 to")]
 )
 def test_a_budget_that_makes_no_sense_is_refused_in_words(
     browser: Client, say: Say, conversation: Conversation, given: str, words: str

@@ -135,7 +135,7 @@ def test_the_owner_names_models(browser: Client, agent: Agent, near: Connection)
     assert "exists already" in text_of(refused)
     assert browser.post("/gateway/aliases", {"name": "x", "target": "agent:nobody"}).status_code == 422
     alias = Alias.objects.get(name="best")
-    for words in ("The alias was removed", "was removed before"):
+    for words in ("The alias was removed", "was already removed"):
         assert words in text_of(browser.post(f"/gateway/aliases/{alias.pk}/delete", follow=True))
 
 

@@ -24,7 +24,7 @@ def test_the_page_of_every_export_opens_and_says_what_is_not_known(browser: Clie
         assert turn.ingested.trace.hex in page
     lost = Turn.objects.get(ingested__service="demo-openllmetry-langchain")
     page = browser.get(f"/turns/{lost.id}").content.decode()
-    assert "a cut tool call may be lost there." in page
+    assert "They may be a truncated tool call that was lost." in page
     assert "Consistent with a policy that allows no further call." in page
     assert "999,99" not in page, "a limit that stands for none has no meter"
 

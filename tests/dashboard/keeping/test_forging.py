@@ -84,7 +84,7 @@ def test_a_backdated_turn_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "created_at", to="2020-01-01T00:00:00+00:00")
-    assert "Its id was not made when" in refused(altered)["turn.records"][0]
+    assert "The time in its id is not" in refused(altered)["turn.records"][0]
 
 
 def test_another_question_does_not_verify(honest: Turn):

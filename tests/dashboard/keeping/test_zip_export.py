@@ -53,7 +53,7 @@ def test_what_cannot_leave_is_told_in_the_bundle(browser: Client, turns: list[Tu
 def test_a_bundle_has_an_end(turns: list[Turn]):
     with turns_bundle([turn.id for turn in turns], most_bytes=1) as made, ZipFile(made) as packed:
         assert packed.namelist() == [f"turn-{turns[0].id}.json", "left-out.txt"]
-        assert "export it apart" in packed.read("left-out.txt").decode()
+        assert "Export it separately" in packed.read("left-out.txt").decode()
 
 
 def test_more_turns_than_a_bundle_takes_are_refused_in_words(browser: Client):

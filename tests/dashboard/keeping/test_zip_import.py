@@ -78,8 +78,8 @@ def test_where_every_file_is_refused_nothing_was_done(browser: Client, db: None)
     ("content", "told"),
     [
         (zipped({}), "contains no files"),
-        (zipped({"a.json": b"{}"})[:-30], "no ZIP that can be read"),
-        (b"PK\x03\x04" + b"nothing", "no ZIP that can be read"),
+        (zipped({"a.json": b"{}"})[:-30], "This ZIP cannot be read"),
+        (b"PK\x03\x04" + b"nothing", "This ZIP cannot be read"),
         (zipped({f"{n}.json": b"" for n in range(202)}), "may hold 200 turn files"),
         (b"PK\x03\x04" + zip_import.LISTED * 1_001, "may hold 200 turn files"),
     ],
@@ -102,7 +102,7 @@ def test_a_bomb_is_not_unpacked_further_than_a_turn_file_may_be_long(monkeypatch
 
 def test_many_files_together_are_bounded_too():
     outcomes = bundle_import(content=zipped({"1": b"x" * 60, "2": b"x" * 60, "3": b"x"}), most_bytes=100)
-    assert ["import it apart" in words(outcome) for outcome in outcomes] == [False, False, True]
+    assert ["Import it separately" in words(outcome) for outcome in outcomes] == [False, False, True]
 
 
 def test_what_is_packed_otherwise_or_encrypted_or_damaged_is_told():

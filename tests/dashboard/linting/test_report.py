@@ -70,14 +70,14 @@ def test_a_seam_that_may_hide_a_repeat_is_told_in_both_readings(browser: Client,
     assert kept in turn.output_text
     assert len(kept) - len(dropped) >= 12
     html = page(browser, f"/turns/{turn.id}")
-    assert html.count("If it is a repeat") == turn.continuations == 3
+    assert html.count("Without the possible repeat") == turn.continuations == 3
     assert html.count("They may be a repeat, or the author") == 1, "said once, with the seams below it"
     assert [html.count(f'<p class="of-attempt">Attempt {attempt}</p>') for attempt in (2, 3, 4)] == [1, 1, 1]
 
 
 def test_a_report_without_any_sign_says_so(browser: Client):
-    assert "No sign of a hidden cut" in page(browser, "/lint")
-    assert "No sign of a hidden cut" in page(browser, "/lint?days=x")
+    assert "No signs of truncation" in page(browser, "/lint")
+    assert "No signs of truncation" in page(browser, "/lint?days=x")
 
 
 def test_every_code_has_a_look_and_is_shown_for_turns_without_a_history(browser: Client):

@@ -129,5 +129,5 @@ def test_a_result_that_comes_after_the_tools_have_returned_is_kept_with_the_reas
     late = Signal.objects.create(turn_id=turn.id, action="change", by="ada", payload={"tool_result": given})
     drive(turn)
     late.refresh_from_db()
-    assert late.refused == f"No tool call “{call.id}” waits for its result any longer."
+    assert late.refused == f"No tool call “{call.id}” is waiting for its result."
     assert not [row for row in recording_of(turn).records if isinstance(row.event, OperatorActed)]

@@ -86,7 +86,7 @@ def test_a_turn_has_no_more_of_them_than_are_looked_at(held: Turn):
     most = [{"state": "evaluate_stop"}] * (MOST - 1)
     turn_control(turn=held, by="ada", action="change", breakpoints=most)
     add(held, STATES[0])
-    with pytest.raises(ValidationError, match=f"There are {MOST + 1} breakpoints; at most {MOST} are looked at"):
+    with pytest.raises(ValidationError, match=f"There are {MOST + 1} breakpoints; the maximum {MOST} are looked at"):
         add(held, STATES[1])
     assert len(counting(held)) == MOST
 

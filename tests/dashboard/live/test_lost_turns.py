@@ -131,7 +131,7 @@ def test_nobody_takes_a_turn_from_the_process_that_answers_its_caller():
     left_open(story)
     turn, before = Turn.objects.get(id=story.id), Record.objects.filter(turn_id=story.id).count()
     for act in (turn_cancel, partial(turn_control, action="hold"), partial(turn_control, action="change")):
-        with pytest.raises(TurnConflict, match="a caller of the gateway"):
+        with pytest.raises(TurnConflict, match="a gateway caller"):
             act(turn=turn, by="ada")
     assert not Signal.objects.filter(turn_id=story.id).exists()
     assert not ProcrastinateJob.objects.filter(lock=str(story.id)).exists()

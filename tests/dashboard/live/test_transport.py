@@ -205,7 +205,7 @@ async def test_a_server_that_speaks_no_tls_is_told_apart():
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
     async with raw_server(plain) as port, Transport() as transport:
-        with pytest.raises(TransportError, match="does not speak https"):
+        with pytest.raises(TransportError, match="its TLS connection failed"):
             await posted(transport, f"https://127.0.0.1:{port}/x")
 
 
@@ -264,7 +264,7 @@ async def puts_too_much_above_it(writer: asyncio.StreamWriter) -> None:
 @pytest.mark.parametrize("answer", [packs_unasked, puts_too_much_above_it])
 async def test_an_answer_that_cannot_be_read_is_told_without_the_address_it_came_from(answer: Answer):
     async with serving(answer) as server, Transport() as transport:
-        with pytest.raises(TransportError, match="its answer is no HTTP that can be read") as caught:
+        with pytest.raises(TransportError, match="its response is not valid HTTP") as caught:
             await posted(transport, f"http://127.0.0.1:{server.port}/x?key=secret")
         assert "secret" not in str(caught.value)
 

@@ -60,7 +60,7 @@ def test_without_a_path_the_transcripts_in_the_home_folder_are_imported(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    with pytest.raises(CommandError, match="Name a file or a folder"):
+    with pytest.raises(CommandError, match="Give a file or a folder"):
         run()
     folder = tmp_path / ".claude/projects/-p"
     folder.mkdir(parents=True)

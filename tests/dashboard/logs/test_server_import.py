@@ -25,7 +25,7 @@ def test_a_transcript_that_is_sent_becomes_turns_whose_origin_is_told(browser: C
     assert f'href="/turns/{last.id}"' in html
     page = browser.get(f"/turns/{last.id}").content.decode()
     assert "from a log; not verified" in page
-    assert "the turns before it hold the rest" in page
+    assert "The turns before it contain the others" in page
     assert "<b>2</b> turns were here already" in sent(browser, "s1.jsonl", FILES["claude"]).content.decode()
 
 

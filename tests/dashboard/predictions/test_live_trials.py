@@ -1,4 +1,4 @@
-"""Turns that would have continued to an unknown end: counted as their own result, and tried live within a budget."""
+"""Turns that would have continued, end not known: counted as their own result, and tried live within a budget."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_a_cut_turn_that_a_draft_lets_go_on_is_a_result_of_its_own(cut: Turn):
     shown = backtest_shown(found)
     assert (shown["unended"], shown["undecidable"], shown["whys"]) == (1, 0, {"more_text": 1}), "as the page counts"
     assert shown["undecided"] == [{"turn": str(cut.id), "why": "more_text"}]
-    assert "1 would have continued to an unknown end, 0 undecidable" in in_words(found)
+    assert "1 would have continued, end not known, 0 undecidable" in in_words(found)
 
 
 def test_what_would_not_go_on_is_not_counted_as_that(cut: Turn, play: Play):

@@ -63,7 +63,7 @@ def test_views_need_no_schema_before_their_names():
         ("COMMIT; DELETE FROM turns_turn", "multiple commands"),
         ("SELECT pg_sleep(3)", "statement timeout"),
         ("SELECT nothing", "does not exist"),
-        (" ", "There is no query"),
+        (" ", "The query is empty"),
     ],
 )
 def test_what_is_not_a_question_is_refused_in_words(sql, why):

@@ -28,13 +28,13 @@ def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):
     assert lines[0] == "   recorded  [THINK] Call 1 of sim-essay: initial, 400 tokens"
     assert "Completed in 1 call." in lines
     assert any(line.startswith("Estimated. It depends on assumptions") for line in lines)
-    assert any(line.startswith("- What is said after a hint takes ") for line in lines)
+    assert any(line.startswith("- The text after a hint takes ") for line in lines)
 
 
 def test_an_assumption_that_often_fails_says_so(play: Play):
     turn = play("sim-essay", max_tokens=1000)
     asked = (str(turn.id), "--max-tokens", "100", "--max-continuations", "0")
-    assert "In our examination of providers that do otherwise, 52 % of the estimates came true." in told(*asked)
+    assert "In our tests with providers for which this does not hold, 52 % of the estimates came true." in told(*asked)
     (assumed,) = [one for one in json.loads(told(*asked, "--json"))["assumes"] if one["name"] == "truncation"]
     assert assumed["came_true"] == 0.52
 
@@ -90,7 +90,7 @@ def test_a_sweep_is_a_table_that_names_the_smallest_value_that_completes(play: P
 
 
 @pytest.mark.parametrize(
-    ("sweep", "words"), [("max_tokens", "is no sweep"), ("colour=1:2", "There is no limit “colour”")]
+    ("sweep", "words"), [("max_tokens", "is not a sweep"), ("colour=1:2", "There is no limit “colour”")]
 )
 def test_a_sweep_that_makes_no_sense_is_refused_in_words(play: Play, sweep: str, words: str):
     turn = play("sim-essay")

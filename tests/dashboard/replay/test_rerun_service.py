@@ -136,7 +136,7 @@ def test_going_on_live_begins_where_the_recording_has_no_answer_any_more(cut: Tu
     assert (child.status, child.output_text) == ("completed", ESSAY)
     assert child.parent_id == cut.id
     assert Attempt.objects.filter(turn_id=child.id).count() < child.attempts
-    assert "went on live where the recording ends" in list(changes(child, cut))
+    assert "continued live where the recording ends" in list(changes(child, cut))
     assert turn_verify(turn=child).verified
 
 
@@ -165,7 +165,7 @@ def test_a_turn_that_still_runs_may_be_run_beside_itself(agent_of: AgentOf):
     turn = turn_start(agent=agent_of("sim-essay"), input_text="Why do agents stop?")
     child = drive(turn_rerun(turn=turn, overrides={}))
     assert child.status == "completed"
-    assert refused(turn, from_record=1) == "Nothing is recorded of this turn yet; begin from the start."
+    assert refused(turn, from_record=1) == "Nothing has been recorded for this turn yet. Start from the beginning."
 
 
 def test_overrides_of_generations_add_up(cut: Turn):

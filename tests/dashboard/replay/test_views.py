@@ -49,7 +49,7 @@ def test_a_budget_that_the_recording_covers_completes_with_the_same_words(browse
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=400"), "what-if")
     assert "in 1 call" in html
     assert 'data-certainty="estimated"' in html
-    assert "What is said after a hint takes" in html
+    assert "The text after a hint takes" in html
     assert "same text as recorded" not in html
     assert "the call asks for 400 tokens in place of 150" in html
 
@@ -60,7 +60,7 @@ def test_an_assumption_that_often_fails_is_listed_with_the_share_of_estimates_th
     whole = play("sim-essay", max_tokens=1000)
     html = column(page(browser, f"/turns/{whole.id}/replay?max_tokens=100&max_continuations=0"), "what-if")
     listed = html[html.index("<h3>Assumptions</h3>") : html.index("</ul>")]
-    assert "In our examination of providers that do otherwise, 52 % of the estimates came true" in listed
+    assert "In our tests with providers for which this does not hold, 52 % of the estimates came true" in listed
 
 
 def test_every_step_says_where_it_comes_from(browser: Client, continued: Turn):
@@ -69,7 +69,7 @@ def test_every_step_says_where_it_comes_from(browser: Client, continued: Turn):
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=400"), "what-if")
     steps = html[html.index('class="steps"') :]
     assert 'data-certainty="estimated"' in steps
-    assert "Assumed: What is said after a hint takes" in steps
+    assert "Assumed: The text after a hint takes" in steps
 
 
 def test_where_the_assumptions_decide_both_endings_stand_side_by_side(browser: Client, continued: Turn):
@@ -234,7 +234,7 @@ def test_words_that_cannot_be_are_answered_beside_their_field_with_nothing_lost(
     response = browser.post(f"/turns/{cut.id}/replay/again", sent)
     html = response.content.decode()
     assert response.status_code == 422
-    assert "say something in it" in html
+    assert "must not be empty" in html
     assert "Keep me." in html
     assert not Turn.objects.filter(parent=cut).exists()
 

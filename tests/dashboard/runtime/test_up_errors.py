@@ -45,9 +45,9 @@ def test_a_simulator_port_in_use(up: Start, busy_port: int):
         nightly("WHYSTOP_HOST", "192.0.2.1", "192.0.2.1 is no address of this machine"),
         nightly("WHYSTOP_DATA_DIR", "/sys/whystop", "The data folder /sys/whystop is not open to this user"),
         nightly("WHYSTOP_BOOTSTRAP_TOKEN", "with space", "WHYSTOP_BOOTSTRAP_TOKEN must be 24 or more"),
-        nightly("DATABASE_URL", "not a url", "DATABASE_URL is no PostgreSQL address"),
-        nightly("DATABASE_URL", "mysql://localhost/x", "DATABASE_URL is no PostgreSQL address"),
-        ("DATABASE_URL", "postgresql://u:half%2@localhost/x", "DATABASE_URL is no PostgreSQL address"),
+        nightly("DATABASE_URL", "not a url", "DATABASE_URL is not a PostgreSQL address"),
+        nightly("DATABASE_URL", "mysql://localhost/x", "DATABASE_URL is not a PostgreSQL address"),
+        ("DATABASE_URL", "postgresql://u:half%2@localhost/x", "DATABASE_URL is not a PostgreSQL address"),
         nightly("DATABASE_URL", "postgresql://localhost", "DATABASE_URL names no database"),
         ("DATABASE_URL", "postgresql://u:p@127.0.0.1:1/x", "does not answer at 127.0.0.1:1"),
         nightly("DATABASE_URL", "postgresql://u:p@no.such.host.invalid/x", "there is no host “no.such.host.invalid”"),
@@ -89,4 +89,4 @@ def test_a_user_who_may_not_make_tables(up: Start, data_dir: Path):
         with psycopg.connect(url) as connection:
             connection.execute("CREATE ROLE guest LOGIN")
         said = sentence(up(DATABASE_URL=url.replace("whystop@", "guest@")))
-        assert "may not make the tables" in said
+        assert "may not create the tables" in said

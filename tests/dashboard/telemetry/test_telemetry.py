@@ -156,7 +156,7 @@ def test_telemetry_that_leads_back_here_is_recognised_and_said(
         play("sim-essay", max_tokens=60)
         send()
     destination.refresh_from_db()
-    assert "its telemetry leads back to it" in destination.fault
+    assert "its telemetry is sent back to itself" in destination.fault
     assert (destination.sent, destination.refused) == (0, 1)
     assert not Ingested.objects.exists()
 

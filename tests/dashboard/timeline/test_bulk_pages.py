@@ -66,7 +66,7 @@ def test_all_that_match_are_those_that_did_when_it_was_asked(browser: Client, tu
     [
         ({"add": "", "confirmed": "1"}, "Enter a tag to add"),
         ({"add": "x" * 65, "confirmed": "1"}, "1 to 64 printable characters"),
-        ({"turn": ["nonsense"]}, "chosen by its id"),
+        ({"turn": ["nonsense"]}, "not the id of a turn"),
         ({"every": "1", "query": "status=sleeping"}, "There is no status “sleeping”"),
     ],
 )

@@ -65,7 +65,7 @@ def test_no_two_views_of_one_person_have_one_name(browser: Client, view: SavedVi
 
 def test_a_deleted_view_is_gone(browser: Client, view: SavedView):
     browser.post(f"/timeline/views/{view.pk}/delete")
-    assert "No view is saved yet" in page(browser, "/timeline/views")
+    assert "No saved views" in page(browser, "/timeline/views")
 
 
 def test_a_browser_may_open_with_a_view_and_all_turns_are_still_a_link_away(browser: Client, view: SavedView):

@@ -85,8 +85,8 @@ def test_who_watches_is_told_why_not_and_may_do_nothing(short: Project):
     watcher = client_of("watcher")
     html = page(watcher, "/tour")
     assert "<form" not in html.partition("<main")[2]
-    for what in ("Start a turn, talk to an agent", "delete turn", "Make keys of the gateway"):
-        assert f"Read-only access: this needs the right “{what}" in words(html)
+    for what in ("Start a turn, talk to an agent", "delete turn", "Create gateway keys"):
+        assert f"Read-only access: this needs the permission “{what}" in words(html)
     for action in ("load", "remove", "key"):
         assert watcher.post(f"/tour/{action}").status_code == 403
     assert (Stop.objects.count(), GatewayKey.objects.count()) == (2, 0)
@@ -122,7 +122,7 @@ def test_who_clicks_while_another_one_loads_it_is_told_so(
 ):
     monkeypatch.setattr(services, "LOCK", "SELECT false OR %s IS NULL")  # as the database says while it is held
     html = words(admin_client.post(f"/tour/{action}", follow=True).content.decode())
-    assert "Somebody is loading or removing the tour at this moment." in html
+    assert "The tour is being loaded or removed by another user." in html
     assert not Stop.objects.exists()
 
 

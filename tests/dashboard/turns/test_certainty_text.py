@@ -14,7 +14,7 @@ from dashboard.turns.certainty_text import WHYS, assumption_and_share, assumptio
         (Assumed.USAGE, 9.6, 80, "A call without exact usage spent 9.6–80 output tokens (default)"),
         (Assumed.USAGE, 0, 0, "The provider counts no output tokens that it does not report (default)"),
         (Assumed.FAILURES, 0, 0, "Calls fail as they failed in the recording, and no others (default)"),
-        (Assumed.WORDING, 40, 48, "What is said after a hint takes 40–48 tokens (default)"),
+        (Assumed.WORDING, 40, 48, "The text after a hint takes 40–48 tokens (default)"),
         (Assumed.WORDING, 0, 0, "The provider gives the same answers as in the recorded calls (default)"),
     ],
 )
@@ -42,7 +42,7 @@ def test_an_assumption_that_often_fails_is_told_with_the_share_of_estimates_that
     often, seldom = (Assumption(Assumed.TRUNCATION, 0, 0, source) for source in (CUT_AS_TOLD, "stored calls"))
     assert assumption_and_share(often) == (
         f"The provider reports a truncated answer as truncated ({CUT_AS_TOLD}). "
-        "In our examination of providers that do otherwise, 52 % of the estimates came true"
+        "In our tests with providers for which this does not hold, 52 % of the estimates came true"
     )
     assert assumption_and_share(seldom) == assumption_in_words(seldom)
 

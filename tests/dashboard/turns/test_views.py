@@ -37,9 +37,9 @@ def test_the_timeline_shows_each_turn_with_why_it_stopped(browser: Client, cut: 
 @pytest.mark.parametrize("asked", ["", " \n "])
 def test_a_turn_that_was_asked_nothing_in_words_has_a_name_all_the_same(browser: Client, cut: Turn, asked: str):
     Turn.objects.filter(pk=cut.pk).update(input_text=asked)
-    assert re.search(rf'<a href="/turns/{cut.id}" [^>]*>A turn without words</a>', page(browser, "/"))
+    assert re.search(rf'<a href="/turns/{cut.id}" [^>]*>A turn without text</a>', page(browser, "/"))
     for address in (f"/turns/{cut.id}", f"/turns/{cut.id}/replay"):
-        assert '<h1 class="prompt">A turn without words</h1>' in page(browser, address)
+        assert '<h1 class="prompt">A turn without text</h1>' in page(browser, address)
     Turn.objects.filter(pk=cut.pk).update(input_text="Why?")
     assert '<h1 class="prompt">“Why?”</h1>' in page(browser, f"/turns/{cut.id}")
 

@@ -37,7 +37,7 @@ class Command(BaseCommand):
 
 def _typed() -> str:
     password = getpass.getpass("New password: ")
-    if password != getpass.getpass("The same again: "):
-        message = "The two do not agree. Nothing was changed; run the command again."
+    if password != getpass.getpass("Repeat the password: "):
+        message = "The passwords do not match. Nothing was changed. Run the command again."
         raise CommandError(message)
     return password

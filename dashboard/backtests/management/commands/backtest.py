@@ -32,26 +32,33 @@ LOOK_SECONDS = 0.1  #: between two looks at what other processes still judge
 
 class Command(BaseCommand):
     help = (
-        "Try a policy over stored turns, from their recordings: how many would have ended otherwise, at what cost. No "
-        "provider is asked. Workers that run help; Ctrl-C cancels it."
+        "Backtest a policy: evaluate stored turns under it from their recordings, and count how many would have ended "
+        "otherwise, at what cost. No provider is called. Running workers help; Ctrl-C cancels the backtest."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--policy", metavar="NAME", help="begin from what this policy says (default: the defaults)")
-        parser.add_argument("--max-tokens", type=int, help="tokens of a turn's first call, in place of what it had")
+        parser.add_argument(
+            "--policy", metavar="NAME", help="start from the settings of this policy (default: the default limits)"
+        )
+        parser.add_argument(
+            "--max-tokens", type=int, help="max_tokens of each turn's first call, in place of the recorded value"
+        )
         for name, field in LIMIT_FIELDS.items():
             kind = int if field.whole else float
             parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=field.meaning.replace("%", "%%"))
-        parser.add_argument("--error-policy", choices=tuple(PRESETS), help="what is done about errors")
-        parser.add_argument("--stands-for", metavar="NAME", help="the policy whose place it takes in each turn")
+        parser.add_argument("--error-policy", choices=tuple(PRESETS), help="how errors are handled")
+        parser.add_argument("--stands-for", metavar="NAME", help="the policy that the draft replaces in each turn")
         parser.add_argument(
             "--filter",
             metavar="NAME=VALUE",
             action="append",
             default=[],
-            help="only the turns the timeline finds by this, such as agent=sim-essay or status=partial; repeatable",
+            help=(
+                "only turns that match this filter of the timeline, such as agent=sim-essay or status=partial; "
+                "repeatable"
+            ),
         )
-        parser.add_argument("--json", action="store_true", help="one JSON object, as the API tells it, with its id")
+        parser.add_argument("--json", action="store_true", help="print one JSON object, as in the API, with its id")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         prepare(settings.ENVIRONMENT, simulator_url=None)

@@ -27,7 +27,10 @@ class Command(BaseCommand):
             metavar="NAME=VALUE",
             action="append",
             default=[],
-            help="only the turns the timeline finds by this, such as agent=sim-essay or status=partial; repeatable",
+            help=(
+                "only turns that match this filter of the timeline, such as agent=sim-essay or status=partial; "
+                "repeatable"
+            ),
         )
         parser.add_argument("--output", type=Path, metavar="FILE", help="write here; default: standard output")
 

@@ -18,7 +18,7 @@ from dashboard.runtime.database_setup import prepare
 EVERY_SECONDS = 2.0  #: between two lines of progress
 MOST_FAULTS = 20  #: of a file that are told one by one
 NOTHING = (
-    "Name a file or a folder: no transcripts were found in your home folder ("
+    "Give a file or a folder: no transcripts were found in your home folder ("
     + ", ".join(f"~/{name}" for name in TRANSCRIPTS)
     + ")."
 )
@@ -27,8 +27,8 @@ NOTHING = (
 class Command(BaseCommand):
     help = (
         "Import turns from logs: JSONL of requests and answers, HTTP archives, cassettes, batch results, LiteLLM's and "
-        "Langfuse's exports, transcripts of coding agents, and turn files. The same file twice changes nothing; one "
-        "that was broken off goes on where it stopped."
+        "Langfuse's exports, transcripts of coding agents, and turn files. Importing the same file twice changes "
+        "nothing. An interrupted import continues where it stopped."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -36,7 +36,7 @@ class Command(BaseCommand):
             "paths", metavar="PATH", nargs="*", type=Path,
             help="a file or a folder (default: the transcripts of coding agents in your home folder)",
         )  # fmt: skip
-        parser.add_argument("--dry-run", action="store_true", help="tell what would be imported, and store nothing")
+        parser.add_argument("--dry-run", action="store_true", help="show what would be imported, without storing it")
         parser.add_argument("--unverified", action="store_true", help="also turn files whose replay differs")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -121,8 +121,10 @@ def _add_choice(parser: ArgumentParser) -> None:
         type=_count,
         default=4,
         metavar="N",
-        help="without values of your own: how many values of max_tokens to choose for each turn, on both sides of "
-        "where its what-if changes (default: 4)",
+        help=(
+            "if no values are given: the number of max_tokens values to choose for each turn, on both sides of each "
+            "change in its what-if (default: 4)"
+        ),
     )
 
 
@@ -198,7 +200,7 @@ def _agreed(*, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise CommandError("There is no terminal to confirm this at. Add --yes to start without asking.")
+        raise CommandError("There is no terminal for the confirmation. Add --yes to start without it.")
     try:
         answer = input("Start? [y/N] ")
     except (EOFError, KeyboardInterrupt):

@@ -26,7 +26,7 @@ Writer = Callable[[Sequence[str], Iterable[Sequence[Any]]], None]
 class Command(BaseCommand):
     """One statement in a transaction that only reads, with a limit of time."""
 
-    help = "Ask the database by SQL: SELECT alone, over the views of the schema whystop (docs/how-to/sql.md)."
+    help = "Run a SELECT statement over the views of the schema whystop (docs/how-to/sql.md)."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("sql", help="the query; - reads it from standard input")
@@ -34,12 +34,14 @@ class Command(BaseCommand):
         parser.add_argument(
             "--exact", action="store_true", help="in CSV, without the ' before text that spreadsheets would calculate"
         )
-        parser.add_argument("--seconds", type=int, default=SECONDS, help=f"give up after so many (default {SECONDS})")
+        parser.add_argument(
+            "--seconds", type=int, default=SECONDS, help=(f"stop after this many seconds (default {SECONDS})")
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         asked = sys.stdin.read() if options["sql"] == "-" else options["sql"]
         if not asked.strip():
-            raise CommandError("There is no query.")
+            raise CommandError("The query is empty.")
         if options["seconds"] < 1:
             raise CommandError(f"--seconds must be 1 or more, not {options['seconds']}.")
         try:

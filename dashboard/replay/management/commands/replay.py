@@ -37,10 +37,10 @@ NUMBERS = (
 
 
 class Command(BaseCommand):
-    help = "Verify a turn; with numbers, show what it would have been under them. No provider is asked."
+    help = "Verify a turn; with limits, evaluate it under them (what-if). No provider is called."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("turn", help="the turn's id")
+        parser.add_argument("turn", help="the id of the turn")
         parser.add_argument("--max-tokens", type=int, help="tokens of one call")
         for name in NUMBERS:
             parser.add_argument(f"--{name.replace('_', '-')}", type=int)
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             "--sweep", metavar="LIMIT=FROM:TO:STEP", help="a limit over a range, such as max_tokens=50:1000:50"
         )
 
-        parser.add_argument("--json", action="store_true", help="one JSON object, as the API tells it")
+        parser.add_argument("--json", action="store_true", help="print one JSON object, as in the API")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         prepare(settings.ENVIRONMENT, simulator_url=None)
@@ -68,7 +68,7 @@ class Command(BaseCommand):
             told = api_serializers.verification_json(verification)
             self.stdout.write(_json({**told, "vouched_by": vouched_of(turn).by}))
         elif verification.verified:
-            self.stdout.write(f"Replay verified: {verification.records} records replayed, all the same.")
+            self.stdout.write(f"Replay verified: {verification.records} records replayed, no differences.")
             for missing in verification.missing:
                 self.stdout.write(missing)
             self.stdout.write(vouched_of(turn).words)
@@ -155,11 +155,13 @@ def _range(said: str) -> tuple[str, range]:
         begin, end, *step = (int(number) for number in values.split(":"))
         return name, range(begin, end + 1, step[0] if step else 1)
     except ValueError as error:
-        raise CommandError(f"“{said}” is no sweep; say it as max_tokens=50:1000:50.") from error
+        raise CommandError(
+            f"“{said}” is not a sweep. Write NAME=FIRST:LAST:STEP, such as max_tokens=50:1000:50."
+        ) from error
 
 
 def _turn(given: str) -> Turn:
     try:
         return selectors.turn_get(UUID(given))
     except (ValueError, Turn.DoesNotExist) as error:
-        raise CommandError(f"There is no turn {given}; the timeline and the API list them by id.") from error
+        raise CommandError(f"There is no turn {given}. The timeline and the API show the ids of turns.") from error

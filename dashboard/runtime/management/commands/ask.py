@@ -28,13 +28,18 @@ from dashboard.turns.models import Record, Turn
 
 
 class Command(BaseCommand):
-    help = "Ask an agent something and watch its turn: THINK, ACT, OBSERVE, and why it stopped. Ctrl-C cancels it."
+    help = (
+        "Send a prompt to an agent and watch its turn: THINK, ACT, OBSERVE, and why it stopped. Ctrl-C cancels the "
+        "turn."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("prompt", help="what the agent is to do")
+        parser.add_argument("prompt", help="the prompt")
         parser.add_argument("--agent", default="sim-essay", help="the agent's name (default: sim-essay)")
-        parser.add_argument("--max-tokens", type=int, help="tokens of one call, in place of the agent's own")
-        parser.add_argument("--json", action="store_true", help="one JSON object a line: each record, why, the turn")
+        parser.add_argument("--max-tokens", type=int, help="max_tokens of one call, instead of the agent's value")
+        parser.add_argument(
+            "--json", action="store_true", help=("print one JSON object per line: each record, why, the turn")
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         port = settings.ENVIRONMENT.simulator_port

@@ -11,7 +11,7 @@ from dashboard.runtime.startup import start
 
 
 class Command(BaseCommand):
-    help = "Runs the whole of Whystop: database, web server, worker and simulator. Ctrl-C stops it."
+    help = "Run Whystop: database, web server, worker and simulator. Ctrl-C stops it."
     requires_system_checks = ()
     requires_migrations_checks = False
 

@@ -11,7 +11,10 @@ from dashboard.runtime.startup import start
 
 
 class Command(BaseCommand):
-    help = "Serves pages, live updates and the API; workers drive the turns. Any number may run; Ctrl-C stops it."
+    help = (
+        "Serve pages, live updates and the API. Workers drive the turns. Any number of servers can run; Ctrl-C stops "
+        "this one."
+    )
     requires_system_checks = ()
     requires_migrations_checks = False
 

@@ -9,7 +9,10 @@ from dashboard.runtime.startup import start
 
 
 class Command(BaseCommand):
-    help = "Drive queued turns and backtests. Any number may run; Ctrl-C leaves turns under way to the others."
+    help = (
+        "Drive queued turns and backtests. Any number of workers can run; Ctrl-C hands the turns in progress to the "
+        "others."
+    )
     requires_system_checks = ()
     requires_migrations_checks = False
 

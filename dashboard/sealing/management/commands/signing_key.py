@@ -19,15 +19,15 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        actions.add_parser("show", help="print the public key, to be given to other installations")
-        actions.add_parser("new", help="print a fresh private key, for WHYSTOP_SIGNING_KEY")
-        actions.add_parser("rotate", help="sign with a new key from now on; what the old one signed still counts")
-        retire = actions.add_parser("retire", help="let what an earlier key of this installation signed count")
+        actions.add_parser("show", help="print the public key, for other installations")
+        actions.add_parser("new", help="print a new private key, for WHYSTOP_SIGNING_KEY")
+        actions.add_parser("rotate", help="sign with a new key from now on; signatures of the old key stay valid")
+        retire = actions.add_parser("retire", help="accept signatures of an earlier key of this installation")
         retire.add_argument("key")
-        trust = actions.add_parser("trust", help="show the exports of another installation under a name")
+        trust = actions.add_parser("trust", help="register the key of another installation under a name")
         trust.add_argument("name")
         trust.add_argument("key")
-        forget = actions.add_parser("forget", help="know a key no longer")
+        forget = actions.add_parser("forget", help="remove a key")
         forget.add_argument("key")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -49,11 +49,13 @@ class Command(BaseCommand):
                 return f"Signing with {keys.rotate()} from now on. Restart every process that signs."
             case "retire":
                 keys.retire(options["key"])
-                return "What this key signed counts as this installation's."
+                return "Signatures of this key count as signatures of this installation."
         if options["action"] == "forget":
             gone, _ = KnownKey.objects.filter(public_key=options["key"]).delete()
-            return "Forgotten." if gone else "This key was not known."
+            return "Forgotten." if gone else "This key was not registered."
         if not keys.is_key(options["key"]):
-            raise CommandError("This is no public key: it must be 32 bytes in base64, as `signing_key show` prints it.")
+            raise CommandError(
+                "This is not a public key: it must be 32 bytes in base64, as `signing_key show` prints it."
+            )
         KnownKey.objects.update_or_create(public_key=options["key"], defaults={"name": options["name"]})
-        return f"Exports signed by this key are shown as those of {options['name']}."
+        return f"Exports signed by this key are shown as exports of {options['name']}."

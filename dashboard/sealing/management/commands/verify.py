@@ -25,14 +25,18 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--all", action="store_true", help="check everything that is stored")
-        parser.add_argument("--seal", action="store_true", help="first chain every turn that has ended, and seal them")
-        parser.add_argument("--quick", action="store_true", help="check seals and chains, and replay nothing")
-        parser.add_argument("--digest", default="", help="of a seal, noted elsewhere; it must be among those stored")
-        parser.add_argument("--resume", type=Path, help="a file of notes, from which an ended check goes on")
+        parser.add_argument("--seal", action="store_true", help="first chain and seal every ended turn")
+        parser.add_argument("--quick", action="store_true", help="check seals and chains only, without replaying turns")
+        parser.add_argument(
+            "--digest", default="", help=("the digest of a seal, noted elsewhere; a stored seal must have it")
+        )
+        parser.add_argument(
+            "--resume", type=Path, help=("a file for the progress of the check; an interrupted check continues from it")
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         if not options["all"] and not options["seal"]:
-            raise CommandError("Say what to verify: --all. For one turn: manage.py replay <turn id>.")
+            raise CommandError("Add --all to verify everything. To verify one turn: manage.py replay <turn id>.")
         prepare(settings.ENVIRONMENT, simulator_url=None)
         if options["seal"]:
             while chain_some():
@@ -47,7 +51,7 @@ class Command(BaseCommand):
         notes = Notes(resume) if resume else None
         begun, after = (notes.read() if notes else None) or (None, None)
         if begun is not None:
-            self.stdout.write(f"Going on after {begun.turns:,} turns.")
+            self.stdout.write(f"Continuing after {begun.turns:,} turns.")
         total, told_at = Turn.objects.count(), time.monotonic()
 
         def on_batch(checked: Checked, last: UUID) -> None:
@@ -68,7 +72,7 @@ class Command(BaseCommand):
         self._list(checked.changed)
         self.stdout.write(
             f"{checked.turns:,} turns, {checked.sealed:,} sealed by {checked.seals:,} seals, "
-            f"{checked.erased:,} erased, {checked.unchained:,} wait for their chain."
+            f"{checked.erased:,} erased, {checked.unchained:,} not chained yet."
         )
         if checked.changed:
             turns = len({place for place, _ in checked.changed})

@@ -19,14 +19,18 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 class Command(BaseCommand):
-    help = "Show which turns a limit on age, count or size would erase; with --yes erase them, for good."
+    help = "Show which turns a limit on age, count or size would erase. With --yes, erase them permanently."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--project", default=DEFAULT_PROJECT)
-        parser.add_argument("--keep-days", type=_count, help="erase turns that began longer ago")
-        parser.add_argument("--keep-turns", type=_count, help="erase all but so many of the newest")
-        parser.add_argument("--keep-bytes", type=_size, help="erase the oldest beyond so many bytes: 500M, 20G")
-        parser.add_argument("--yes", action="store_true", help="erase them; without it they are only counted")
+        parser.add_argument("--keep-days", type=_count, help="erase turns that started more than this many days ago")
+        parser.add_argument("--keep-turns", type=_count, help="erase all but this many of the newest turns")
+        parser.add_argument(
+            "--keep-bytes", type=_size, help=("erase the oldest turns beyond this size, such as 500M or 20G")
+        )
+        parser.add_argument(
+            "--yes", action="store_true", help=("erase the turns; without this option they are only counted")
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         days, turns, size = (options[name] for name in ("keep_days", "keep_turns", "keep_bytes"))
@@ -54,19 +58,22 @@ class Command(BaseCommand):
 
 def _words(planned: Plan) -> str:
     if planned.oldest is None or planned.newest is None:
-        return "No turn would go."
+        return "No turn would be erased."
     size, days = f"{planned.bytes / 1e6:,.1f} MB", f"{planned.oldest:%Y-%m-%d} to {planned.newest:%Y-%m-%d}"
-    return f"{len(planned.turn_ids):,} turns of {size} would go, from {days}. Shares and comments go with them."
+    return (
+        f"{len(planned.turn_ids):,} turns of {size} would be erased, from {days}. Their shared links and comments are "
+        "erased with them."
+    )
 
 
 def _count(word: str) -> int:
     if not re.fullmatch(r"\d{1,9}", word):
-        raise ArgumentTypeError(f"“{word}” is no whole number from 0.")
+        raise ArgumentTypeError(f"“{word}” is not a whole number from 0.")
     return int(word)
 
 
 def _size(word: str) -> int:
     found = re.fullmatch(r"(\d{1,9})([KMGT]?)B?", word.upper())
     if not found:
-        raise ArgumentTypeError(f"“{word}” is no size: write 500M or 20G.")
+        raise ArgumentTypeError(f"“{word}” is not a size: write 500M or 20G.")
     return int(found[1]) * _UNITS[found[2]]

@@ -290,7 +290,7 @@ def test_who_was_taken_for_gone_writes_nothing_more():
             (result,) = await asyncio.gather(recorder.committed(story.id), return_exceptions=True)
             return result
 
-    assert "Another process has ended this turn" in str(asyncio.run(late()))
+    assert "Another process ended this turn" in str(asyncio.run(late()))
     assert Record.objects.filter(turn_id=story.id).count() == 1
     assert TOLD.status == 200
 
