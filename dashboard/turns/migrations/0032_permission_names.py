@@ -17,7 +17,7 @@ NAMES = (
 )
 
 
-def rename(apps: Any, schema_editor: Any) -> None:
+def rename(apps: Any, _editor: Any) -> None:
     permissions = apps.get_model("auth", "Permission").objects.filter(content_type__app_label="turns")
     for codename, name in NAMES:
         permissions.filter(codename=codename).update(name=name)
