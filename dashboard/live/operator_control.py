@@ -119,7 +119,7 @@ def _waiting(turn: Turn) -> QuerySet[Signal]:
 
 def _being_done(signal: Signal) -> str:
     when = f"{signal.created_at:%H:%M:%S} UTC"
-    return f"{signal.by} asked for {signal.action} at {when}, which is in progress. Reload the page."
+    return f"{signal.by} requested {signal.action} at {when}, which is in progress. Reload the page."
 
 
 def _moved_on(turn: Turn, seen: int) -> str:

@@ -62,7 +62,7 @@ def test_whoever_is_late_is_told_who_did_what_when(api: Program, cut: Turn):
     assert api.post(f"/turns/{cut.id}/control", body).status_code == 202
     late = api.post(f"/turns/{cut.id}/control", body)
     assert late.status_code == 409
-    assert "asked for step at" in late.json()["detail"]
+    assert "requested step at" in late.json()["detail"]
     drive(cut)
     assert "was first: step at" in api.post(f"/turns/{cut.id}/control", body).json()["detail"]
     assert Record.objects.filter(turn_id=cut.id).count() == cut.last_seq

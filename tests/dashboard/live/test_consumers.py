@@ -158,7 +158,7 @@ async def test_what_the_machine_refused_is_pushed_though_no_record_tells_of_it(q
             turn_id=queued.id, action="release", by="ada", refused="It has ended.", handled_at=timezone.now()
         )
         await database_sync_to_async(signal.save)()
-        pushed = await everything(socket, until="it was not done: It has ended.")
+        pushed = await everything(socket, until="the action was not performed: It has ended.")
     assert 'id="operate-refused"' in pushed[-1]
 
 

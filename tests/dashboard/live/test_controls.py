@@ -114,7 +114,7 @@ def test_who_comes_second_is_told_on_the_page_which_stays_as_it_is(browser: Clie
     assert control(browser, held, action="step", expected_seq=seen) == 204
     answer = browser.post(f"/turns/{held.id}/control", {"action": "release", "expected_seq": seen}, headers=HTMX)
     assert (answer.status_code, "HX-Refresh" in answer) == (200, False)
-    assert "asked for step at" in answer.content.decode()
+    assert "requested step at" in answer.content.decode()
 
 
 def test_what_was_done_stands_in_the_transcript_and_at_its_step(browser: Client, held: Turn):
@@ -129,7 +129,7 @@ def test_what_was_done_stands_in_the_transcript_and_at_its_step(browser: Client,
 def test_an_action_that_was_refused_is_shown_with_its_reason_while_the_turn_runs(browser: Client, held: Turn):
     Signal.objects.create(turn_id=held.id, action="step", by="ada", refused="That came too late.", payload={})
     Signal.objects.filter(turn_id=held.id).update(handled_at=held.created_at)
-    assert "it was not done: That came too late." in page(browser, f"/turns/{held.id}")
+    assert "the action was not performed: That came too late." in page(browser, f"/turns/{held.id}")
 
 
 def test_a_turn_that_waits_for_approval_shows_its_calls_and_until_when(browser: Client, agent_of: AgentOf):

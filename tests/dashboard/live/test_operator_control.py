@@ -211,7 +211,7 @@ def test_what_makes_no_sense_here_is_a_conflict(held: Turn, action: str, asked: 
 def test_whoever_saw_an_older_record_is_told_who_did_what_since(held: Turn):
     seen = held.last_seq
     turn_control(turn=held, by="ben", action="step", expected_seq=seen)
-    with pytest.raises(TurnConflict, match=r"ben asked for step at \d\d:\d\d:\d\d UTC, which is being done"):
+    with pytest.raises(TurnConflict, match=r"ben requested step at \d\d:\d\d:\d\d UTC, which is in progress"):
         turn_control(turn=held, **BY, action="release", expected_seq=seen)
     drive(held)
     for act in (turn_control, turn_cancel):
@@ -248,7 +248,7 @@ def test_of_two_operators_at_the_same_instant_one_wins_and_one_is_told(browser: 
         thread.join(30)
     won, lost = sorted(answers, key=lambda answer: answer.status_code)
     assert (won.status_code, lost.status_code) == (202, 409)
-    assert "asked for release at" in lost.json()["detail"]
+    assert "requested release at" in lost.json()["detail"]
     assert Signal.objects.filter(turn_id=held.id).count() == 1
     drive(held)
     assert len(acted(held)) == 1
@@ -259,7 +259,7 @@ def test_whoever_lets_a_turn_go_second_is_told_so_and_passes_no_hold_that_nobody
     """Without saying what was seen, too."""
     stops = [{"state": "continue_pending"}]
     turn_control(turn=held, by="ben", action="release", limits={"max_continuations": 9}, breakpoints=stops)
-    with pytest.raises(TurnConflict, match=r"ben asked for release at .*, which is being done"):
+    with pytest.raises(TurnConflict, match=r"ben requested release at .*, which is being done"):
         turn_control(turn=held, **BY, action=second)
     turn_control(turn=held, **BY, action="change", max_tokens=70)
     drive(held)

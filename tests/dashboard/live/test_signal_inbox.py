@@ -94,7 +94,7 @@ def test_what_was_asked_of_a_turn_that_ended_first_is_settled_and_says_why(
     told = browser.get(f"/api/v1/turns/{turn.id}").json()["not_done"]
     assert [(one["action"], one["by"], one["why"]) for one in told] == [("change", "ada", why)]
     assert why in Follower(turn.id, turn.last_seq).look()[-1].data
-    assert f"it was not done: {why}" in page(browser, f"/turns/{turn.id}")
+    assert f"the action was not performed: {why}" in page(browser, f"/turns/{turn.id}")
 
 
 def asked_having_seen(*, turn: Turn, by: str, expected_seq: int) -> None:
