@@ -37,6 +37,8 @@ def used_of(limit: str, last: Snapshot) -> int:
     return -int(-USED[limit](last) // 1)
 
 
+#: What bounds how often a cut answer is continued. A larger cap needs no continuation, so none of them holds it back.
+CONTINUING = ("max_continuations", "max_total_completion_tokens", "max_total_tokens")
 COUNTED = ("max_continuations", "max_tool_repair_attempts", "max_steps", "schema_rounds")
 
 
@@ -92,7 +94,22 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     limit = _limit(last)
     case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together(last, limit))
     full = case is not None and case.ceiling is not None and case.ceiling <= turn.max_tokens
-    return ExhaustedLimit(turn, last, "max_continuations") if full else case
+    return _continued(turn, last) if full else case
+
+
+def _continued(turn: Turn, last: Snapshot) -> ExhaustedLimit:
+    """A cut that no larger cap can mend: only more continuations can, and more of what bounds those."""
+    bounds = {name: _larger(last, name) for name in CONTINUING[1:]}
+    larger = {name: value for name, value in bounds.items() if value is not None}
+    return ExhaustedLimit(turn, last, CONTINUING[0], together={"limits": larger} if larger else None)
+
+
+def _larger(last: Snapshot, limit: str) -> int | None:
+    """Clearly more than a limit's value; None where there is no limit. Each call is sent all answers before it again,
+    so input grows with the square of the calls."""
+    value = last.completion_budget if limit == "max_total_completion_tokens" else getattr(last.limits, limit)
+    times = LARGER**2 if limit == "max_total_tokens" else LARGER
+    return None if value is None else times * int(value)
 
 
 def _limit(last: Snapshot) -> str | None:
@@ -107,7 +124,7 @@ def _limit(last: Snapshot) -> str | None:
     if ended == "repetition":
         return "max_tokens" if last.eaten else None
     was_cut = last.model_stop_reason == NormalizedStopReason.MAX_TOKENS
-    if was_cut and resource in ("max_continuations", "max_total_completion_tokens", "max_tokens"):
+    if was_cut and resource in (*CONTINUING, "max_tokens"):
         return "max_tokens"
     return resource if resource in USED and resource != "max_tokens" else None
 
@@ -117,7 +134,7 @@ def _together(last: Snapshot, limit: str) -> dict[str, Any] | None:
     if limit == "max_tokens":
         return None
     stood = {raised.limit for raised in remedy_of(last).raises if raised.limit != limit}
-    larger = {name: LARGER * int(getattr(last.limits, name) or 1) for name in stood}
+    larger = {name: _larger(last, name) or LARGER for name in stood}
     return {"limits": larger} if larger else None
 
 

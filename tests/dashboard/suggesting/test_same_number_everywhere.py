@@ -28,6 +28,7 @@ AGENTS = {
     "exact": ("sim-essay", {"max_tokens": 150}, True),
     "hinted": ("sim-essay", {"max_tokens": 150}, False),
     "cut": ("sim-essay", {"max_tokens": 60}, False),
+    "total": ("sim-essay", {"max_tokens": 60, "overrides": {"limits": {"max_total_tokens": 200}}}, False),
     "characters": ("sim-essay", {"max_tokens": 900, "overrides": {"limits": {"max_total_output_chars": 200}}}, False),
     "uncounted": ("sim-no-usage", {"max_tokens": 150}, False),
     "other words": ("sim-hint-differs", {"max_tokens": 150}, False),

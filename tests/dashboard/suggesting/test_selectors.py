@@ -127,6 +127,36 @@ def test_other_answers_tell_no_number_that_is_more_text_than_the_turn_may_have(p
     assert said.basis is Basis.NONE
 
 
+@pytest.mark.parametrize("limits", [{"max_total_tokens": 200}, {"max_total_tokens": 200, "max_continuations": 9}])
+def test_a_cut_answer_that_the_total_of_input_and_output_ended_needs_a_larger_cap_alone(
+    play: Play, limits: dict[str, int]
+):
+    cut = play("sim-essay", max_tokens=60, overrides={"limits": limits})
+    assert cut.resource == "max_total_tokens"
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.overrides == {"max_tokens": said.value}
+    again = drive(turn_rerun(turn=cut, overrides=said.overrides))
+    proven = suggestion_for(cut)
+    assert proven is not None
+    assert (again.status, proven.basis, proven.limit) == ("completed", Basis.RERUN, "max_tokens")
+    assert drive(turn_rerun(turn=cut, overrides=proven.overrides)).attempts == 1, "the total holds back no first call"
+
+
+@pytest.mark.parametrize("limits", [{"max_total_tokens": 200}, {}])
+def test_where_a_call_can_give_no_more_the_re_run_raises_all_that_bounds_continuations(
+    play: Play, simulator_url: str, limits: dict[str, int]
+):
+    connection = connection_create(
+        project=project_default(), name="small", provider="openai", base_url=simulator_url, max_output_tokens=60
+    )
+    cut = play("sim-essay", connection=connection, max_tokens=60, overrides={"limits": limits})
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.limit == "max_continuations"
+    assert drive(turn_rerun(turn=cut, overrides=said.overrides)).status == "completed"
+
+
 def test_one_call_is_the_same_number_in_the_verdict_the_sweep_and_here(play: Play, simulator_url: str):
     address = simulator_url.removesuffix("/v1")
     exact = connection_create(
