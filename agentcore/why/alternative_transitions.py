@@ -12,7 +12,7 @@ from agentcore.why.transition_case import Case, cases_of
 @dataclass(frozen=True, slots=True)
 class Road:
     """A move that was possible by the table and not made. `open`: its guard held too, and another was asked first;
-    None: the record does not tell. `near`: a limit says how near it was, or it was open."""
+    None: the record does not show it. `near`: a limit says how near it was, or it was open."""
 
     source: State  #: where the turn stood
     trigger: Trigger  #: by which it would have moved
@@ -33,7 +33,7 @@ def _road(case: Case, trigger: Trigger) -> Road:
     guard = GUARDS[case.source][trigger]
     stand = guard.look(case)
     near = stand.counted or bool(stand.open)
-    miss = stand.miss or ("the turn was held before this was asked" if case.held else "the record does not tell")
+    miss = stand.miss or ("the turn was held before this was evaluated" if case.held else "the record does not show it")
     return Road(case.source, trigger, TRANSITIONS[case.source][trigger], guard.words, stand.open, miss, near)
 
 

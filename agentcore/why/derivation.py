@@ -18,7 +18,12 @@ from agentcore.why.max_tokens_claim import claim_of
 from agentcore.why.transition_case import Case, case_of
 from agentcore.why.tree import Fact, Kind, Node
 
-_DECIDED = {"forbid": "forbade", "allow": "allowed", "request": "asked to go on", "stop": "has nothing left to do"}
+_DECIDED = {
+    "forbid": "forbade",
+    "allow": "allowed",
+    "request": "requested to continue",
+    "stop": ("has nothing left to do"),
+}
 
 
 @dataclass(frozen=True, slots=True)

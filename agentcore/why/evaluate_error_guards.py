@@ -43,7 +43,7 @@ def cut(*, structured: bool) -> Look:
         wanted = snapshot.setup.envelope_schema is not None and snapshot.revision is not None
         if wanted == structured:
             return stand
-        return Stand(False, "a structured answer was asked for" if wanted else "no structured answer was asked for")
+        return Stand(False, "a structured answer was requested" if wanted else "no structured answer was requested")
 
     return look
 
@@ -57,7 +57,7 @@ def _of_text(case: Case, *, with_text: bool) -> Stand | None:
     """Shut, where what there is of an answer is not as the guard wants it."""
     if case.snapshot is None or bool(case.snapshot.output_text) == with_text:
         return None
-    return Stand(False, "no part of an answer is there" if with_text else "part of an answer is there")
+    return Stand(False, "there is no part of an answer" if with_text else "there is part of an answer")
 
 
 def stops(*, with_text: bool) -> Look:
@@ -67,7 +67,7 @@ def stops(*, with_text: bool) -> Look:
         if case.outcome is None:
             return Stand(None, "")
         if not _asked(case):
-            return Stand(False, "the error really is a stop reason")
+            return Stand(False, "the error is a stop reason")
         if case.forbade:
             return _of_text(case, with_text=with_text) or Stand(True, case.forbade[0]["reason"], counted=True)
         amount = amounts_of(case).get("max_retries")
@@ -85,7 +85,7 @@ def ignores(*, with_text: bool) -> Look:
         if case.outcome is None:
             return Stand(None, "")
         if not _asked(case):
-            return Stand(False, "the error really is a stop reason")
+            return Stand(False, "the error is a stop reason")
         if _handling(case) != ErrorHandlingDecision.IGNORE or case.forbade:
             return Stand(False, _policy_says(case))
         return _of_text(case, with_text=with_text) or Stand(True, "ignored by policy")
@@ -99,7 +99,7 @@ def _handling(case: Case) -> str:
 
 def _policy_says(case: Case) -> str:
     handling = _handling(case)
-    return f"the error policy says {handling}" if handling else "what the error policy says is not recorded"
+    return f"the error policy says {handling}" if handling else "the handling by the error policy is not recorded"
 
 
 def retries(case: Case) -> Stand:
@@ -107,7 +107,7 @@ def retries(case: Case) -> Stand:
     if case.outcome is None:
         return Stand(None, "")
     if not _asked(case):
-        return Stand(False, "the error really is a stop reason")
+        return Stand(False, "the error is a stop reason")
     if not case.forbade:
         return Stand(_handling(case) == ErrorHandlingDecision.RETRY, _policy_says(case))
     lack = missing(case)

@@ -59,28 +59,32 @@ def _envelope(case: Case, response: ChatResponse) -> Stand:
     if setup is None:
         return Stand(case.trigger is Trigger.ENVELOPE or None, "")
     if setup.envelope_schema is None:
-        return Stand(False, "no structured answer was asked for")
+        return Stand(False, "no structured answer was requested")
     if response.stop_reason is Reason.PAUSED:
         return Stand(False, "the provider paused it")
     if _has_calls(response):
         return Stand(False, "the answer calls tools")
-    return Stand(not _warmed_up(case, response), "a structured answer was asked for")
+    return Stand(not _warmed_up(case, response), "a structured answer was requested")
 
 
 def _broken(case: Case, response: ChatResponse) -> Stand:
     if response.broken_tool_calls or case.trigger is Trigger.BROKEN_TOOL_CALL:
-        return Stand(True, "a tool call in it is not whole")
+        return Stand(True, "a tool call in the answer is incomplete")
     if response.tool_calls and response.stop_reason is Reason.MAX_TOKENS and case.trigger is not Trigger.TOOL_CALL:
         return _UNKNOWN  # whether a cut answer's call is whole was not asked, or not kept
-    return Stand(False, "every tool call in it is whole" if response.tool_calls else "no tool call in the answer")
+    return Stand(
+        False, ("every tool call in the answer is complete") if response.tool_calls else "no tool call in the answer"
+    )
 
 
 def _unknown(_case: Case, response: ChatResponse) -> Stand:
     word = word_of(response)
     if response.stop_reason is not Reason.UNKNOWN or not word:
-        return Stand(False, _was(response) if word else "the provider gave no word")
+        return Stand(False, _was(response) if word else "the provider gave no stop reason")
     fatal = word in CALL_WORDS or not response.text
-    return Stand(fatal, "nothing in it can be used" if fatal else "its word is not known, but there is text")
+    return Stand(
+        fatal, "the answer contains nothing usable" if fatal else ("the stop reason is unknown, but there is text")
+    )
 
 
 def _cut(case: Case, response: ChatResponse) -> Stand:
@@ -96,11 +100,14 @@ def _cut(case: Case, response: ChatResponse) -> Stand:
 def _calls(_case: Case, response: ChatResponse) -> Stand:
     if not response.tool_calls:
         return Stand(
-            False, "no tool call in the answer" if not response.broken_tool_calls else "no call in it is whole"
+            False,
+            "no tool call in the answer"
+            if not response.broken_tool_calls
+            else ("no tool call in the answer is complete"),
         )
     if response.broken_tool_calls:
-        return Stand(False, "not every tool call in it is whole")
-    return Stand(True, "it calls tools, all of them whole")
+        return Stand(False, "not every tool call in the answer is complete")
+    return Stand(True, "it calls tools, all complete")
 
 
 def forbidden(case: Case) -> Stand:
@@ -110,7 +117,7 @@ def forbidden(case: Case) -> Stand:
     if case.outcome is None:
         return _UNKNOWN
     if case.trigger is not Trigger.TOOL_CALL:
-        return Stand(False, "nothing in it was forbidden")
+        return Stand(False, "nothing in the answer was forbidden")
     near = nearest(case)
     return Stand(False, near.words if near else "no criterion forbade", counted=near is not None)
 
@@ -127,26 +134,26 @@ def _out_of_steps(case: Case) -> bool:
 
 
 def requested(case: Case) -> Stand:
-    """Whether a criterion asked for more after a natural end, and had an iteration left for it."""
+    """Whether a criterion requested another iteration after a natural end, and had an iteration left for it."""
     if case.trigger is Trigger.CONTINUE_REQUESTED:
-        return Stand(True, "a criterion asked for more")
+        return Stand(True, "a criterion requested another iteration")
     if case.outcome is None:
         return _UNKNOWN
     if not _ended_by_itself(case):
         return Stand(False, "the model did not end by itself")
     if not case.outcome["shouldContinue"] and not _out_of_steps(case):
-        return Stand(False, "no criterion asked for more")
+        return Stand(False, "no criterion requested another iteration")
     steps = case.context("StepsLimit")
     used, limit = steps.get("used"), steps.get("limit")
     if used is None or limit is None or used < limit:
         return _UNKNOWN
-    return Stand(False, f"a criterion asked for more at {used} of {limit} iterations", counted=True)
+    return Stand(False, f"a criterion requested another iteration at {used} of {limit} iterations", counted=True)
 
 
 def ended(case: Case) -> Stand:
     """Whether the model ended by itself, with no call and no cut."""
     if _ended_by_itself(case):
-        return Stand(case.trigger is not Trigger.CONTINUE_REQUESTED, "a criterion asked for more")
+        return Stand(case.trigger is not Trigger.CONTINUE_REQUESTED, "a criterion requested another iteration")
     if case.response is None or case.outcome is None:
         return _UNKNOWN
     if case.trigger is Trigger.FORBIDDEN and not _has_calls(case.response):

@@ -70,7 +70,7 @@ def clauses_of(case: Case, said: Json, recording: Recording, spans: tuple[Span, 
         words = ", ".join(recording.policy.finish_reasons)
         yield Node(Kind.CLAUSE, "finish_reasons", f"final stop reasons: {words}", (Fact("value", words),))
     elif name not in _BUILT_IN:
-        yield Node(Kind.CLAUSE, "criteria", f"a criterion of the policy's own: {name}", (Fact("value", name),))
+        yield Node(Kind.CLAUSE, "criteria", f"a custom criterion of the policy: {name}", (Fact("value", name),))
 
 
 def _limit_clause(limit: Amount, spans: tuple[Span, ...], case: Case) -> Node:
@@ -176,7 +176,7 @@ def _raw_node(response: ChatResponse) -> Node:
     facts = [Fact("raw", raw), Fact("normalized", response.stop_reason.value)]
     facts += [Fact(one.source, one.raw) for one in seen]
     if raw is None:
-        words = "gave no word" + (", and its stream broke off" if response.incomplete_stream else "")
+        words = "gave no stop reason" + (", and its stream broke off" if response.incomplete_stream else "")
         return Node(Kind.PROVIDER_WORD, "", words, tuple(facts))
     where = f", in {', then '.join(dict.fromkeys(one.source for one in seen))}" if seen else ""
     return Node(Kind.PROVIDER_WORD, raw, f"said “{raw}”{where}", tuple(facts))

@@ -1,7 +1,7 @@
 """The guard of every move out of a deciding state: its condition in words, and how it stood when it was asked.
 
 One row for each (state, trigger) of the transition table; a test holds it to that. A guard is *open* where its own
-condition held, whether or not an earlier one was taken instead; None where the record does not tell.
+condition held, whether or not an earlier one was taken instead; None where the record does not show it.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ def _held(case: Case) -> Stand:
         return Stand(None, "")
     marks = len(case.snapshot.breakpoints)
     if not marks:
-        return Stand(case.held, "nobody asked to hold here")
+        return Stand(case.held, "no hold was requested here")
     return Stand(case.held, f"{'its breakpoint' if marks == 1 else f'none of its {marks} breakpoints'} does not match")
 
 
@@ -38,7 +38,9 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
         Trigger.RESPONSE_ERROR: Guard(
             "the answer carries an error, or its stream broke off", evaluate_stop_guards.error
         ),
-        Trigger.ENVELOPE: Guard("a structured answer is wanted, and no tool is called", evaluate_stop_guards.envelope),
+        Trigger.ENVELOPE: Guard(
+            ("a structured answer is required, and no tool is called"), evaluate_stop_guards.envelope
+        ),
         Trigger.SAFETY_BLOCKED: Guard(
             "the model's reason is safety_blocked", evaluate_stop_guards.reason_is("safety_blocked")
         ),
@@ -46,20 +48,24 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
             "the model's reason is context_window_exceeded", evaluate_stop_guards.reason_is("context_window_exceeded")
         ),
         Trigger.CANCELLED: Guard("the model's reason is cancelled", evaluate_stop_guards.reason_is("cancelled")),
-        Trigger.BROKEN_TOOL_CALL: Guard("a tool call in it is not whole", evaluate_stop_guards.broken),
+        Trigger.BROKEN_TOOL_CALL: Guard("a tool call in the answer is incomplete", evaluate_stop_guards.broken),
         Trigger.UNKNOWN_FATAL: Guard(
-            "its word is one we do not know, with nothing usable beside it", evaluate_stop_guards.unknown
+            "its stop reason is unknown, and it contains nothing usable", evaluate_stop_guards.unknown
         ),
-        Trigger.MAX_TOKENS: Guard("it was cut by max_tokens, with no whole tool call to run", evaluate_stop_guards.cut),
+        Trigger.MAX_TOKENS: Guard(
+            ("it was cut by max_tokens, without a complete tool call to run"), evaluate_stop_guards.cut
+        ),
         Trigger.PAUSED: Guard("the provider paused it", evaluate_stop_guards.reason_is("paused")),
         Trigger.FORBIDDEN: Guard(
-            "a criterion forbids what it asks for, or its text was cut", evaluate_stop_guards.forbidden
+            "a criterion forbids its tool calls, or its text was cut", evaluate_stop_guards.forbidden
         ),
-        Trigger.TOOL_CALL: Guard("it calls tools, all of them whole", evaluate_stop_guards.calls),
+        Trigger.TOOL_CALL: Guard("it calls tools, all complete", evaluate_stop_guards.calls),
         Trigger.CONTINUE_REQUESTED: Guard(
-            "a criterion asks for more after a natural end", evaluate_stop_guards.requested
+            "a criterion requests another iteration after a natural end", evaluate_stop_guards.requested
         ),
-        Trigger.END_TURN: Guard("the model ended by itself, and nothing else is to do", evaluate_stop_guards.ended),
+        Trigger.END_TURN: Guard(
+            ("the model ended its answer, and nothing else is left to do"), evaluate_stop_guards.ended
+        ),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.CONTINUE_PENDING: {
@@ -68,7 +74,7 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
         Trigger.OUTPUT_CAP: Guard("max_total_output_chars is used up", pending_guards.spent("max_total_output_chars")),
         Trigger.REPETITION: Guard("two cut answers running added nothing new", pending_guards.repetition),
         Trigger.FORBIDDEN: Guard("another criterion forbids", pending_guards.forbidden),
-        Trigger.UNDER_LIMITS: Guard("every limit has room, and no criterion forbids", pending_guards.room),
+        Trigger.UNDER_LIMITS: Guard("no limit is used up, and no criterion forbids", pending_guards.room),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.REPAIR_PENDING: {
@@ -81,13 +87,13 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.EVALUATE_ENVELOPE: {
-        Trigger.COMPLETE: Guard("it ended by itself and fits its schema", pending_guards.fault_is(None)),
+        Trigger.COMPLETE: Guard("it ended by itself and matches its schema", pending_guards.fault_is(None)),
         Trigger.REFUSED: Guard("the provider refused", pending_guards.fault_is("refusal")),
-        Trigger.EXHAUSTED: Guard("no envelope retry is left, or none could help", pending_guards.exhausted),
+        Trigger.EXHAUSTED: Guard("no envelope retry is left, or a retry could not help", pending_guards.exhausted),
         Trigger.FORBIDDEN: Guard("another criterion forbids", pending_guards.forbidden),
         Trigger.TRUNCATED: Guard("it was cut, and an envelope retry is left", pending_guards.again("truncation")),
         Trigger.SCHEMA_VIOLATION: Guard(
-            "it is not what the schema asks for, and an envelope retry is left",
+            "it does not match the schema, and an envelope retry is left",
             pending_guards.again("schema-violation", "parse-error"),
         ),
         Trigger.BREAKPOINT: _BREAKPOINT,
@@ -104,30 +110,30 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
             "the error says that the answer was cut", evaluate_error_guards.cut(structured=False)
         ),
         Trigger.STOP: Guard(
-            "something forbids, and no part of an answer is there", evaluate_error_guards.stops(with_text=False)
+            "something forbids, and there is no part of an answer", evaluate_error_guards.stops(with_text=False)
         ),
         Trigger.STOP_WITH_TEXT: Guard(
-            "something forbids, and part of an answer is there", evaluate_error_guards.stops(with_text=True)
+            "something forbids, and there is part of an answer", evaluate_error_guards.stops(with_text=True)
         ),
         Trigger.IGNORE: Guard(
-            "the error policy ignores it, and no part of an answer is there",
+            "the error policy ignores it, and there is no part of an answer",
             evaluate_error_guards.ignores(with_text=False),
         ),
         Trigger.IGNORE_WITH_TEXT: Guard(
-            "the error policy ignores it, and part of an answer is there", evaluate_error_guards.ignores(with_text=True)
+            "the error policy ignores it, and there is part of an answer", evaluate_error_guards.ignores(with_text=True)
         ),
         Trigger.RETRY: Guard("the error policy retries it, and nothing forbids", evaluate_error_guards.retries),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.EVALUATE_CONTINUATION: {
         Trigger.FORBIDDEN: Guard("a criterion forbids", pending_guards.forbidden),
-        Trigger.STOP: Guard("nothing forbids, and nothing asks to go on", pending_guards.idle),
-        Trigger.CONTINUE: Guard("a criterion asks to go on, and none forbids", pending_guards.room),
+        Trigger.STOP: Guard("nothing forbids continuing, and nothing requests it", pending_guards.idle),
+        Trigger.CONTINUE: Guard("a criterion requests to continue, and none forbids it", pending_guards.room),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },
     State.ABORT_PARTIAL: {
         Trigger.RETURN_PARTIAL_WITH_NOTICE: Guard(
-            "nothing holds it: what there is, is returned", pending_guards.returned
+            "nothing holds the turn, so the partial answer is returned", pending_guards.returned
         ),
         Trigger.BREAKPOINT: _BREAKPOINT,
     },

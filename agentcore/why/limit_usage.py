@@ -262,4 +262,4 @@ def _stubborn_in(case: Case, said: Json, limits: list[Amount]) -> list[str]:
         return stubborn
     if said["context"].get("bound") == "repetition" or (case.snapshot and case.snapshot.idle_answers >= IDLE):
         return [REPEATED]
-    return stubborn if case.snapshot else [*stubborn, "something that is not known here may have"]
+    return stubborn if case.snapshot else [*stubborn, "an unknown cause may have"]

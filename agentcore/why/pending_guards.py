@@ -68,16 +68,16 @@ def room(case: Case) -> Stand:
     if case.outcome is None:
         return Stand(None, "")
     if case.outcome["shouldContinue"]:
-        return Stand(True, "every limit had room")
+        return Stand(True, "no limit was used up")
     if not case.forbade:
-        return Stand(False, "nothing asked to go on")
+        return Stand(False, "nothing requested to continue")
     lack = missing(case)
     used = ", ".join(amount.words for amount in lack.limits)
     return Stand(False, "; ".join(filter(None, (used, lack.words))), counted=bool(lack.limits))
 
 
 def idle(case: Case) -> Stand:
-    """Whether nothing asked to go on after tools."""
+    """Whether nothing requested to continue after tools."""
     if case.outcome is None:
         return Stand(None, "")
     asked = bool(case.outcome["shouldContinue"])

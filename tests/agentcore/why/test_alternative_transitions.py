@@ -192,7 +192,7 @@ def test_a_held_step_promises_nothing():
     case, roads = steps(held_at(State.CONTINUE_PENDING) >> truncated("a"))[-1]
     assert case.held
     assert all(road.open is None for road in roads)
-    assert {road.miss for road in roads} == {"the turn was held before this was asked"}
+    assert {road.miss for road in roads} == {"the turn was held before this was evaluated"}
 
 
 def test_of_what_this_core_cannot_judge_only_what_was_recorded_is_told():

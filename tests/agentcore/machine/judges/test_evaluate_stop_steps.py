@@ -52,7 +52,7 @@ def test_the_derivation_names_the_limit():
 def test_the_roads_not_taken_say_that_the_model_ended_and_more_was_asked_for():
     case = next(case for case in cases_of(fold(_out_of_steps().recording)[-1]) if case)
     missed = {road.trigger: road.miss for road in roads_of(case)}
-    assert missed[Trigger.CONTINUE_REQUESTED] == "a criterion asked for more at 2 of 2 iterations"
+    assert missed[Trigger.CONTINUE_REQUESTED] == "a criterion requested another iteration at 2 of 2 iterations"
     assert missed[Trigger.TOOL_CALL] == "no tool call in the answer"
 
 
