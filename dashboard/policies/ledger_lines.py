@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from agentcore.messages import TokenUsage
+from dashboard.agents.samples import is_simulated
 from dashboard.policies.field_settings import Setting
 from dashboard.policies.field_text import LEVEL_WORDS, key_of, label_of, value_in_words
 from dashboard.prices.rates import Price, priced, rate_of
@@ -81,6 +82,12 @@ class LedgerLine:
     def cut_short(self) -> int:
         """Turns that ended with only part of an answer."""
         return self.turns - self.unanswered
+
+    @property
+    def model(self) -> str:
+        """A model of these turns where all are of the simulator, which is free; else empty."""
+        models = [model for _, model in self.spent]
+        return models[0] if models and all(map(is_simulated, models)) else ""
 
     @property
     def price(self) -> Price | None:

@@ -56,6 +56,7 @@ def test_who_lowered_a_limit_is_found_with_what_it_cost(play: Play, project: Pro
     assert '<span class="way lowered">lowered</span> from 5 continuations' in html
     assert "<q>Too dear.</q>" in html
     assert "saved without a backtest" in html
+    assert ("simulator, free" in html, "price not known" in html) == (True, False)
     assert "continuation_max_attempts" in html
     told = page(browser, f"/turns/{turn.id}")
     assert "ended this turn" in told
