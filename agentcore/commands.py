@@ -60,7 +60,7 @@ class Finish:
     error_code: str | None = None  #: such as envelope_refusal
     error_message: str = ""  #: in words, without the model's or the user's content
     envelope: Any = None  #: the accepted value of an envelope turn
-    calls: tuple[ToolCall, ...] = ()  #: whole ones, for who asked to run (`Setup.client_tools`)
+    calls: tuple[ToolCall, ...] = ()  #: complete calls, for the client to run (`Setup.client_tools`)
 
     def __post_init__(self) -> None:
         if self.calls.__class__ is not tuple:

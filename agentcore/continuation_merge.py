@@ -31,7 +31,7 @@ class Rule(IntEnum):
     DROPS = 0  #: all are dropped
     TURNS = 1  #: some are told by turning the passage around, and kept
     TELLS_APART = 2  #: they are told by `agentcore.overlaps`, and kept
-    GOES_ON = 3  #: the same, and a repetition that goes on around the passage is told too
+    GOES_ON = 3  #: the same, and a repetition around the passage is reported too
 
 
 @quickly_made
@@ -50,13 +50,13 @@ class Merge:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What is known of how a continuation was asked for."""
+    """What is known about how a continuation was requested."""
 
     min_overlap: int = MIN_OVERLAP  #: characters; a shorter overlap is kept
     trimmed: bool = False  #: the model went on from the text without its trailing whitespace
     exact: bool = False  #: the model writes on from the text itself, and repeats nothing
-    echo: bool = False  #: the server sends the text that was gone on from again
-    anew: bool = False  #: it was asked for from its beginning on, as a repair is
+    echo: bool = False  #: the server repeats the text that it continues
+    anew: bool = False  #: it was requested from its beginning, like a repair
     rule: Rule = Rule.GOES_ON  #: what is done with an ambiguous overlap
     said: int = 0  #: characters of the last answer that brought any; they end the text so far
     generated: bool = False  #: the provider counted tokens for what came: it is no mere echo
@@ -83,7 +83,7 @@ def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_O
 
 
 def join(existing: str, addition: str, how: Joining = DEFAULT) -> Merge:
-    """The continuation joined to what it continues, by what is known of how it was asked for."""
+    """The continuation joined to the text that it continues, depending on how it was requested."""
     dropped, ambiguous = seam(existing, addition, how)
     return Merge(existing + addition[dropped:], dropped, ambiguous)
 

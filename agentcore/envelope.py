@@ -153,7 +153,7 @@ def _violations(schema: Mapping[str, Any], value: Any, policy: Policy) -> tuple[
 
 
 def corrective_fragment(reading: EnvelopeReading) -> str:
-    """What the model is told after a violation: host-written, from the validator, with no word of the model's."""
+    """The message to the model after a violation: from the validator, without any text of the model."""
     return (
         "Your previous emission did not validate against the required envelope schema. "
         f"Validator output: {reading.summary}. "

@@ -14,7 +14,7 @@ class ErrorHandlingDecision(StrEnum):
     """What is done about an error (spec: continuation-and-error-policy)."""
 
     STOP = "stop"  #: forbid continuation at once
-    RETRY = "retry"  #: allow continuation, for another try
+    RETRY = "retry"  #: allow another try
     IGNORE = "ignore"  #: allow continuation, as if there were no error
 
 

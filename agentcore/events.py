@@ -29,14 +29,14 @@ class Breakpoint:
 
 
 class Otherwise(StrEnum):
-    """What becomes of calls that nobody has approved in time."""
+    """What happens to calls that were not approved in time."""
 
     REFUSE = "refuse"  #: each comes to an error result
     RUN = "run"  #: they run
     CANCEL = "cancel"  #: the turn is cancelled
 
 
-#: Who refuses, releases or cancels where nobody has decided in time.
+#: The user named for a refusal, release or cancellation when the time to approve is over.
 APPROVAL_TIME_LIMIT = "the approval's time limit"
 
 
@@ -57,7 +57,7 @@ class Approvals:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What the turn is asked with. Numbers are tokens; `ceiling` is the connection's largest output of one call."""
+    """The request of the turn. Numbers are tokens; `ceiling` is the connection's largest output of one call."""
 
     turn_id: str  #: the turn's id; also the `nodeId` of envelope events
     provider: str  #: the dialect's name, for observations
@@ -98,7 +98,7 @@ class Started:
     """A user asked. The first event of a turn, and only that."""
 
     at: float  #: seconds since the turn started
-    setup: Setup  #: what the turn is asked with
+    setup: Setup  #: the request of the turn
     messages: tuple[Message, ...]  #: the conversation, ending with the user's input
     breakpoints: tuple[Breakpoint, ...] = ()  #: where to hold
 
@@ -160,7 +160,7 @@ class ToolsReturned:
     """The tools of a `RunTools` have run. A call without a result becomes an error result."""
 
     at: float  #: seconds since the turn started
-    results: tuple[ToolResult, ...] = ()  #: one per call that was asked for, in any order
+    results: tuple[ToolResult, ...] = ()  #: one per requested call, in any order
 
     def __post_init__(self) -> None:
         settle(self, results=tuple)

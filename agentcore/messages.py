@@ -34,7 +34,7 @@ class CallIssue(StrEnum):
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One client-side call the model asked for.
+    """One tool call of the model, to be run by the client.
 
     `raw` is the argument text as it came (or its canonical JSON where the dialect sends objects); `arguments` is empty
     while `issue` is set. `custom` marks a free-text call, whose text is `raw`. `shown_whole` says that the arguments
@@ -75,7 +75,7 @@ class Message:
 @strict()
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model is told of it. `schema` is the JSON Schema of its arguments."""
+    """A tool as it is described to the model. `schema` is the JSON Schema of its arguments."""
 
     name: str  #: as the model calls it
     description: str  #: what the model reads to decide

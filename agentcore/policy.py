@@ -20,17 +20,17 @@ DEFAULT_COMPLETION_CALLS = 4
 class Limits:
     """What a turn may use, counted over the whole turn (spec: stop-reason-state-machine, "Hard limits")."""
 
-    max_continuations: int = 3  #: how often a cut answer is asked to go on, resumes included
+    max_continuations: int = 3  #: how often a cut answer is continued, resumes included
     #: output tokens of all attempts, beyond which nothing is continued, nor tried again after an error that cost some;
     #: None: 4 times the first max_tokens
     max_total_completion_tokens: int | None = None
     max_total_output_chars: int = 120_000  #: characters of the whole answer; it is cut there
-    max_tool_repair_attempts: int = 1  #: how often a broken tool call is asked for again
+    max_tool_repair_attempts: int = 1  #: how often a broken tool call is requested again
     max_steps: int = 20  #: iterations
     max_total_tokens: int | None = None  #: input and output tokens together; None: no limit
     max_seconds: float | None = None  #: seconds in the model and in tools; None: no limit
     schema_rounds: int = 3  #: envelope retries; the first call is none
-    truncation_budget_multiplier: float = 2.0  #: by which max_tokens grows when an envelope was cut, 1 to 8
+    truncation_budget_multiplier: float = 2.0  #: factor of max_tokens after a truncated envelope, 1 to 8
 
 
 #: What people call each limit, beside the key that programs know it by; the three after `Limits`' own are an agent's,
@@ -63,7 +63,7 @@ class OnTruncation(StrEnum):
     """What is done with whole and valid tool calls of a `max_tokens` answer."""
 
     EXECUTE_IF_COMPLETE = "execute_if_complete"  #: they run, where all are whole and valid
-    REPAIR = "repair"  #: they are asked for again, as if they were broken
+    REPAIR = "repair"  #: they are requested again, like broken ones
 
 
 @strict()
@@ -114,7 +114,7 @@ REVISION = 6  #: the judging rules of this release
 class CriterionSpec:
     """A criterion as a policy names it: its class by dotted path, and the keyword arguments it is built with."""
 
-    path: str  #: `module.Class`, or a name that whoever builds it knows
+    path: str  #: `module.Class`, or a name that the builder knows
     kwargs: Mapping[str, Any] = field(default_factory=dict)  #: JSON types
 
 
@@ -148,12 +148,12 @@ class Policy:
     #: the judging rules that this policy's turns are judged by: those of this release, unless a stored policy says
     #: otherwise. None: those from before rules were numbered, as in every policy that was stored without a number
     revision: int | None = REVISION
-    #: whether the call is made for somebody who is only watched: nobody's limit keeps it from going on. None: it is not
+    #: whether the call is only observed, so no limit applies to it. None: no
     watched: bool | None = None
     max_retry_after: float = 120.0  #: seconds we are ready to wait because a provider says so
     validate: Validator | None = field(default=None, compare=False, repr=False)  #: None: every value is valid
     repair: Repairer | None = field(default=None, compare=False, repr=False)  #: None: nothing is repaired
-    #: what the error policy is asked about, where something failed; None: what the machine counted. One that raises
+    #: provides the context of a failure for the error policy; None: the machine's counts. One that raises
     #: stops the turn
     resolver: ResolvesErrorContext | None = field(default=None, compare=False, repr=False)
 

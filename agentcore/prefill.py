@@ -23,7 +23,7 @@ _LAST_TO_PREFILL = (4, 5)
 
 
 def prefills(extra: Mapping[str, Any]) -> bool:
-    """Whether this connection's model goes on writing a last assistant message."""
+    """Whether this connection's model continues a last assistant message."""
     return not _SETTINGS.isdisjoint(extra) and any(extra.get(key) for key in SETTINGS)
 
 

@@ -19,7 +19,7 @@ class NormalizedStopReason(StrEnum):
 class StopReason(StrEnum):
     """Why the agent stopped (spec: continuation-and-error-policy, `StopReason`)."""
 
-    COMPLETED = "completed"  #: nothing more was asked for
+    COMPLETED = "completed"  #: no further call was needed
     STEPS_LIMIT = "steps_limit"  #: max_steps iterations
     #: a total of tokens
     TOKEN_LIMIT = "token_limit"  # noqa: S105
@@ -55,7 +55,7 @@ class AttemptKind(StrEnum):
     TOOL_REPAIR = "tool_repair"  #: a broken call once more, whole
     ENVELOPE_RETRY = "envelope_retry"  #: a structured answer once more
     ERROR_RETRY = "error_retry"  #: after an error, as the error policy allows
-    REQUESTED = "requested"  #: a criterion asked for more after a natural end
+    REQUESTED = "requested"  #: a criterion requested more after a natural end
 
 
 #: Words of an unknown reason that say the provider ran out of time.

@@ -1,4 +1,4 @@
-"""One criterion's answer to whether the agent goes on, with its reason."""
+"""One criterion's result on whether the agent continues, with its reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from agentcore.values import quickly_made
 
 
 class ContinuationDecision(StrEnum):
-    """One criterion's answer to whether the agent goes on."""
+    """One criterion's result on whether the agent continues."""
 
     FORBID = "forbid"  #: must not go on; outweighs all others
     ALLOW = "allow"  #: may go on, if somebody wants to

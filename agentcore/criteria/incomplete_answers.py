@@ -1,4 +1,4 @@
-"""Whether an answer is asked for again: a cut one continued, a broken tool call repaired, an envelope retried.
+"""Whether an answer is requested again: continuation, tool-call repair, envelope retry.
 
 They are built in, as those of `agentcore.criteria.builtin`, and decide and explain as they do.
 """
@@ -121,7 +121,7 @@ def asks_within_total(state: Snapshot) -> bool:
 
 
 def total_forbids_retry(state: Snapshot) -> bool:
-    """Whether an error that would be tried again is not, for the token total is used up."""
+    """Whether the used-up token total prevents a retry after an error."""
     if not asks_within_total(state) or state.completion_left >= max(1, state.asked.output_floor):
         return False
     error = state.failure.provider if state.failure else None
@@ -176,7 +176,7 @@ def _nothing_new(state: Snapshot) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeCriterion:
-    """Judges whether a structured answer is asked for again (design §3.7)."""
+    """Judges whether a structured answer is requested again (design §3.7)."""
 
     def decide(self, state: Snapshot) -> ContinuationDecision:
         reading = state.reading
@@ -219,7 +219,7 @@ def names_bounds(state: Snapshot) -> bool:
 
 
 def envelope_bound(state: Snapshot, fault: EnvelopeFault) -> str | None:
-    """The limit that keeps an envelope from being asked for again; None where no limit of ours does."""
+    """The limit that prevents another envelope retry; None if no limit does."""
     if _hopeless_envelope(state, fault) is None:
         return "schema_rounds"
     full = state.response and state.response.stop_reason is NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED

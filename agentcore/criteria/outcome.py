@@ -113,7 +113,7 @@ _DRAFT = draft(ContinuationOutcome)
 
 
 class Judged:
-    """What criteria are asked about: `Snapshot`, and nothing else."""
+    """The argument of criteria: a `Snapshot`, and nothing else."""
 
     __slots__ = ()
 

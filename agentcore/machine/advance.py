@@ -63,7 +63,7 @@ _OBSERVED: Mapping[tuple[State, Trigger], Callable[[Snapshot], Observation]] = {
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One move. `outcome` is what the criteria said, for moves out of a deciding state."""
+    """One transition. `outcome` is the result of the criteria, for transitions out of a deciding state."""
 
     source: State  #: the state it leaves
     trigger: Trigger  #: why it moved

@@ -1,4 +1,4 @@
-"""The error context that the error policy is asked about: the machine's own, or a policy's (`Policy.resolver`)."""
+"""The error context for the error policy: the machine's own, or that of `Policy.resolver`."""
 
 from dataclasses import dataclass
 

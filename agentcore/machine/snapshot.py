@@ -96,7 +96,7 @@ class Call:
     corrective: str = ""  #: appended to the system prompt
     echo: tuple[Message, ...] = ()  #: a paused answer, sent back unchanged
     clamped: bool = False  #: a larger budget was wanted than the connection's ceiling
-    resume_token: str | None = None  #: of the cut answer: the provider goes on by itself, no hint of ours is needed
+    resume_token: str | None = None  #: of the cut answer: the provider continues by itself, without a hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Snapshot(Judged):
     cut_at_cap: bool = False  #: text was cut at max_total_output_chars
     repairing: CallIssue | None = None  #: the issue that is being repaired
     wait_seconds: float = 0.0  #: of the backoff
-    held_state: State | None = None  #: where a release goes on
+    held_state: State | None = None  #: the state that a release continues in
     hold_requested: bool = False  #: hold at the next deciding state
     breakpoints: tuple[Breakpoint, ...] = ()  #: where to hold
     low: frozenset[str] = frozenset()  #: budgets under a breakpoint that has held for them, with its words

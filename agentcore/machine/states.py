@@ -20,7 +20,7 @@ class State(StrEnum):
     HELD = "held"  #: waits for an operator
     EVALUATE_STOP = "evaluate_stop"  #: decides what an answer means
     CONTINUE_PENDING = "continue_pending"  #: decides whether a cut answer is continued
-    REPAIR_PENDING = "repair_pending"  #: decides whether a broken call is asked for again
+    REPAIR_PENDING = "repair_pending"  #: decides whether a broken call is requested again
     EVALUATE_ENVELOPE = "evaluate_envelope"  #: decides whether a structured answer is complete
     EVALUATE_ERROR = "evaluate_error"  #: decides by the error policy
     EVALUATE_CONTINUATION = "evaluate_continuation"  #: decides whether tool results are told to the model
@@ -36,11 +36,11 @@ class Trigger(StrEnum):
     RESPONDED = "responded"  #: the model answered
     FAILED = "failed"  #: a call failed
     INTERRUPTED = "interrupted"  #: the worker of the command is gone
-    LOST = "lost"  #: the worker of the command is gone, and nobody waits for the turn any more
+    LOST = "lost"  #: the worker of the command is gone, and the turn is abandoned
     OPERATOR_ACTED = "operator_acted"  #: a person changed something
     CANCEL = "cancel"  #: a person ended the turn
     END_TURN = "end_turn"  #: a natural end
-    CONTINUE_REQUESTED = "continue_requested"  #: a criterion asked for more
+    CONTINUE_REQUESTED = "continue_requested"  #: a criterion requested more
     TOOL_CALL = "tool_call"  #: whole calls are to run
     FORBIDDEN = "forbidden"  #: a criterion forbade
     MAX_TOKENS = "max_tokens"  #: the answer was cut
@@ -51,7 +51,7 @@ class Trigger(StrEnum):
     SAFETY_BLOCKED = "safety_blocked"  #: blocked
     CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"  #: the context is full
     CANCELLED = "cancelled"  #: the provider ended the call
-    UNKNOWN_FATAL = "unknown_fatal"  #: an unknown reason that cannot be gone on from
+    UNKNOWN_FATAL = "unknown_fatal"  #: an unknown reason without a usable answer
     UNDER_LIMITS = "under_limits"  #: another call is within the limits
     RETRY_LIMIT = "retry_limit"  #: calls of this sort are used up
     BUDGET_EXHAUSTED = "budget_exhausted"  #: tokens are used up
@@ -63,8 +63,8 @@ class Trigger(StrEnum):
     EXHAUSTED = "exhausted"  #: no rounds are left
     REFUSED = "refused"  #: the provider refused
     TOOLS_RETURNED = "tools_returned"  #: all results are there
-    CONTINUE = "continue"  #: the model is told the results
-    STOP = "stop"  #: nobody wants to go on
+    CONTINUE = "continue"  #: the results are sent to the model
+    STOP = "stop"  #: nothing requests to continue
     RETRY = "retry"  #: the policy retries
     TRUNCATED_BY_ERROR = "truncated_by_error"  #: the error says the answer was cut
     IGNORE = "ignore"  #: ignored; there is no answer
@@ -76,13 +76,13 @@ class Trigger(StrEnum):
     RETRY_ENVELOPE = "retry_envelope"  #: the delay is over: the envelope again
     BREAKPOINT = "breakpoint"  #: an operator asked to hold here
     RETURN_PARTIAL_WITH_NOTICE = "return_partial_with_notice"  #: the turn ends with what there is
-    RELEASE_EVALUATE_STOP = "release_evaluate_stop"  #: released: judged anew
-    RELEASE_CONTINUE_PENDING = "release_continue_pending"  #: released: judged anew
-    RELEASE_REPAIR_PENDING = "release_repair_pending"  #: released: judged anew
-    RELEASE_EVALUATE_ENVELOPE = "release_evaluate_envelope"  #: released: judged anew
-    RELEASE_EVALUATE_ERROR = "release_evaluate_error"  #: released: judged anew
-    RELEASE_EVALUATE_CONTINUATION = "release_evaluate_continuation"  #: released: judged anew
-    RELEASE_ABORT_PARTIAL = "release_abort_partial"  #: released: judged anew
+    RELEASE_EVALUATE_STOP = "release_evaluate_stop"  #: released: evaluated again
+    RELEASE_CONTINUE_PENDING = "release_continue_pending"  #: released: evaluated again
+    RELEASE_REPAIR_PENDING = "release_repair_pending"  #: released: evaluated again
+    RELEASE_EVALUATE_ENVELOPE = "release_evaluate_envelope"  #: released: evaluated again
+    RELEASE_EVALUATE_ERROR = "release_evaluate_error"  #: released: evaluated again
+    RELEASE_EVALUATE_CONTINUATION = "release_evaluate_continuation"  #: released: evaluated again
+    RELEASE_ABORT_PARTIAL = "release_abort_partial"  #: released: evaluated again
 
 
 #: States that wait for the model.

@@ -32,7 +32,7 @@ class Verification:
     verified: bool  #: whether all agreed
     records: int  #: how many records agreed
     divergence: Divergence | None = None  #: None: there is none
-    #: what could not be proved, for it was not stored with the recording, each in a sentence
+    #: what could not be verified because it was not stored, one sentence each
     missing: tuple[str, ...] = ()
 
 

@@ -11,7 +11,7 @@ max_tokens_claim         the number that a verdict names, and what it rests on
 derivation               from the end back to the provider's own word; `evidence` makes its nodes
 tree                     the node the derivation is made of, and a tree as lines
 
-Nothing here judges anew: it reads what was recorded, and says nothing where that does not tell.
+Nothing is evaluated again: only recorded data is read, and missing data is left out.
 """
 
 from agentcore.why.alternative_transitions import Road, roads_of, roads_taken_past

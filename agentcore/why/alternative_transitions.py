@@ -15,7 +15,7 @@ class Road:
     None: the record does not show it. `near`: a limit says how near it was, or it was open."""
 
     source: State  #: where the turn stood
-    trigger: Trigger  #: by which it would have moved
+    trigger: Trigger  #: the trigger of the transition
     target: State  #: where to
     guard: str  #: its condition, in words
     open: bool | None
@@ -24,7 +24,7 @@ class Road:
 
 
 def roads_of(case: Case) -> tuple[Road, ...]:
-    """The other moves of one step, in the order in which they are asked for."""
+    """The other transitions of one step, in the order in which they are checked."""
     guards = GUARDS.get(case.source, {})
     return tuple(_road(case, trigger) for trigger in guards if trigger is not case.trigger)
 

@@ -1,6 +1,6 @@
 """Bedrock's Converse and ConverseStream; also Nova's answers to InvokeModel, which have the same shape.
 
-Requests are signed (SigV4) by whoever sends them; a key given here is one of Bedrock's own API keys.
+The sender signs requests (SigV4); a key given here is one of Bedrock's own API keys.
 """
 
 from collections.abc import Mapping
