@@ -88,6 +88,8 @@ def is_cut_bare_call(text: str, tools: Collection[str]) -> bool:
     An object that goes on in another way, such as a description of the tool, is text; so is one that is whole.
     """
     said = _beginning(text)
+    if not said.startswith(_BARE_HEADS):
+        return False  # nearly every text
     begun = any(
         said.startswith(head + name + key) or (len(said) > len(head) and (head + name + key).startswith(said))
         for head, name, key in product(_BARE_HEADS, tools, _BARE_KEYS)

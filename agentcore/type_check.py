@@ -45,7 +45,7 @@ def _test(hint: Any) -> _Test:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         tests = [_test(inner) for inner in get_args(hint)]
-        return lambda value: any([test(value) for test in tests])
+        return lambda value: any(test(value) for test in tests)
     if origin in (tuple, frozenset):
         return _items_test(origin, _test(get_args(hint)[0]))
     if is_dataclass(hint):
