@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from pydantic_core import from_json
+from jiter import from_json
 
 from agentcore import schema_violations
 from agentcore.policy import EnvelopeRules, Policy, RecoveryPath, Repairer, Violation

@@ -7,7 +7,7 @@ author ended in an odd way: poems, lists, headings, scripts without full stops, 
 import re
 from bisect import bisect_right
 
-from pydantic_core import from_json
+from jiter import from_json
 
 _FENCE = re.compile(r"(?m)^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})([^\n]*)$")
 _OPENERS, _CLOSERS = "([{（［｛「『", ")]}）］｝」』"

@@ -49,6 +49,7 @@ _BARE_KEYS = ('","parameters"', '","arguments"')
 _BARE_CHARS = 500  #: of a text that are looked at for its beginning
 _LONGEST = max(len(opener) for opener, _ in _ALL)
 _TOLD = 6  #: characters of a form's beginning by which one is known that was cut itself
+_BEGINNINGS = tuple(opener[:length] for opener, _ in _ALL if " " not in opener for length in range(_TOLD, len(opener)))
 
 
 def _any_of(forms: tuple[tuple[str, str | None], ...]) -> re.Pattern[str]:
@@ -76,13 +77,9 @@ def left_open(text: str, *, later: bool = True) -> int | None:
 def _begun(text: str, position: int) -> int | None:
     """Where the beginning of a form stands that the text ends inside of. One with words in it may become other markup
     of the same model."""
-    begun = [
-        length
-        for opener, _ in _ALL
-        for length in range(_TOLD, len(opener))
-        if " " not in opener and text.endswith(opener[:length])
-    ]
-    return position + len(text) - max(begun) if begun else None
+    if not text.endswith(_BEGINNINGS):
+        return None
+    return position + len(text) - max(len(beginning) for beginning in _BEGINNINGS if text.endswith(beginning))
 
 
 def is_cut_bare_call(text: str, tools: Collection[str]) -> bool:
@@ -91,6 +88,8 @@ def is_cut_bare_call(text: str, tools: Collection[str]) -> bool:
     An object that goes on in another way, such as a description of the tool, is text; so is one that is whole.
     """
     said = _beginning(text)
+    if not said.startswith(_BARE_HEADS):
+        return False  # nearly every text
     begun = any(
         said.startswith(head + name + key) or (len(said) > len(head) and (head + name + key).startswith(said))
         for head, name, key in product(_BARE_HEADS, tools, _BARE_KEYS)

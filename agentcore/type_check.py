@@ -28,10 +28,24 @@ def misfits(hint: Any, value: Any, place: str = "") -> Iterator[str]:
 
 
 @cache
+def _plain(hint: Any) -> frozenset[type]:
+    """The classes whose values are of this type without being looked into; nearly every field holds one of these."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return frozenset().union(*map(_plain, get_args(hint)))
+    if origin is Mapping:
+        return frozenset({dict})
+    if hint is float:
+        return frozenset({float, int})
+    return frozenset({hint}) if isinstance(hint, type) and not is_dataclass(hint) else frozenset()
+
+
+@cache
 def _test(hint: Any) -> _Test:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        return _any_test([_test(inner) for inner in get_args(hint)])
+        tests = [_test(inner) for inner in get_args(hint)]
+        return lambda value: any(test(value) for test in tests)
     if origin in (tuple, frozenset):
         return _items_test(origin, _test(get_args(hint)[0]))
     if is_dataclass(hint):
@@ -40,15 +54,9 @@ def _test(hint: Any) -> _Test:
         return lambda _: True
     if origin is not None:  # Mapping[str, Any] and its like
         return lambda value: isinstance(value, Mapping)
-    if hint is float:
-        return lambda value: value.__class__ is float or value.__class__ is int
-    if hint in (int, str, bool):
-        return lambda value: value.__class__ is hint
+    if hint in (int, float, str, bool):
+        return lambda value: value.__class__ in _plain(hint)
     return lambda value: isinstance(value, hint)
-
-
-def _any_test(tests: list[_Test]) -> _Test:
-    return lambda value: any(test(value) for test in tests)
 
 
 def _items_test(cls: type[tuple[Any, ...] | frozenset[Any]], test: _Test) -> _Test:
@@ -57,10 +65,19 @@ def _items_test(cls: type[tuple[Any, ...] | frozenset[Any]], test: _Test) -> _Te
 
 def _fields_test(cls: Any) -> _Test:
     @cache  # found when first wanted, for a value may hold values of its own class
-    def tests() -> tuple[tuple[str, _Test], ...]:
-        return tuple((name, _test(hint)) for name, hint in _hints(cls))
+    def tests() -> tuple[tuple[str, frozenset[type], _Test], ...]:
+        return tuple((name, _plain(hint), _test(hint)) for name, hint in _hints(cls))
 
-    return lambda value: value.__class__ is cls and all(test(getattr(value, name)) for name, test in tests())
+    def is_whole(value: Any) -> bool:
+        if value.__class__ is not cls:
+            return False
+        for name, plain, test in tests():
+            field = getattr(value, name)
+            if field.__class__ not in plain and not test(field):
+                return False
+        return True
+
+    return is_whole
 
 
 def _hints(cls: Any) -> tuple[tuple[str, Any], ...]:

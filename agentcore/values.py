@@ -141,7 +141,7 @@ def settle(value: object, **kinds: Callable[[Any], Any]) -> None:
     """
     for name, kind in kinds.items():
         given = getattr(value, name)
-        if given is not None and given.__class__ is not kind:
+        if given.__class__ is not kind and given is not None:
             if kind is tuple and isinstance(given, str | bytes | Mapping):
                 raise TypeError(f"{name} is a list")  # of which Python would make one of letters, or of keys
             object.__setattr__(value, name, kind(given))

@@ -103,10 +103,15 @@ def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP, response: ChatRe
     rule, asked = rule_of(snapshot.revision), snapshot.asked
     if repairing or not goes_on_exactly(asked.provider, asked.model, asked.extra):
         return Joining(min_overlap, anew=repairing and rule >= Rule.TELLS_APART, rule=rule, said=_said(snapshot))
-    echo = bool(asked.extra.get(ECHO))
-    counted = snapshot.revision >= 6 and response is not None and was_generated(response)
-    how = Joining(min_overlap, prefilled(snapshot), exact=True, echo=echo, rule=rule, said=_said(snapshot))
-    return replace(how, generated=True) if counted else how
+    return Joining(
+        min_overlap,
+        prefilled(snapshot),
+        exact=True,
+        echo=bool(asked.extra.get(ECHO)),
+        rule=rule,
+        said=_said(snapshot),
+        generated=snapshot.revision >= 6 and response is not None and was_generated(response),
+    )
 
 
 def _said(snapshot: Snapshot) -> int:

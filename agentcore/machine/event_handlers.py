@@ -199,19 +199,17 @@ def _tools_returned(snapshot: Snapshot, event: ToolsReturned) -> Intake:
     results = tuple(returned.get(call.id) or _missing(call.id, call.name) for call in snapshot.calls)
     told = tuple(Message(Role.TOOL, result.content, tool_call_id=result.call_id) for result in results)
     error = next((result for result in results if result.error is not None), None)
-    taken = replace(
-        spend_seconds(snapshot, event.at),
-        messages=(*snapshot.messages, *told),
-        rejected=(),
-        supplied=(),
-        failure=None,
-        outcome=None,
-    )
-    if error is not None:
-        failure = Failure(error.error or ErrorType.TOOL, error.content, error.name)
-        taken = replace(count_failure(taken), failure=failure)
-    bad = sum(result.error is not None for result in results)
-    return Trigger.TOOLS_RETURNED, taken, f"{len(results)} results, {bad} of them errors", (), {}
+    taken = snapshot if error is None else count_failure(snapshot)
+    brought = {
+        "spent": replace(taken.spent, seconds=taken.spent.seconds + seconds_since(snapshot, event.at)),
+        "messages": (*snapshot.messages, *told),
+        "rejected": (),
+        "supplied": (),
+        "failure": error and Failure(error.error or ErrorType.TOOL, error.content, error.name),
+        "outcome": None,
+    }
+    bad = sum([result.error is not None for result in results])
+    return Trigger.TOOLS_RETURNED, taken, f"{len(results)} results, {bad} of them errors", (), brought
 
 
 def _missing(call_id: str, name: str) -> ToolResult:

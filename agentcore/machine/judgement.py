@@ -101,21 +101,20 @@ def _asked(
     return tuple([criterion.decide for criterion in built_in(finish_reasons, max_retry_after)])
 
 
-def next_iteration(snapshot: Snapshot) -> Snapshot:
-    """Begin another iteration; one without any failure ends the run of failures."""
+def next_iteration(snapshot: Snapshot) -> dict[str, Any]:
+    """What changes as another iteration begins; one without any failure ends the run of failures."""
     spent = snapshot.spent
-    if snapshot.iteration_failures == 0:
+    if snapshot.iteration_failures == 0 and spent.consecutive_failures:
         spent = replace(spent, consecutive_failures=0)
     answered = snapshot.answer.text or snapshot.answer.segments
-    return replace(
-        snapshot,
-        iteration=snapshot.iteration + 1,
-        earlier=(*snapshot.earlier, snapshot.answer) if answered else snapshot.earlier,
-        answer=type(snapshot.answer)(),
-        spent=spent,
-        iteration_failures=0,
-        failed_spent=None,
-        idle_answers=0,
-        truncated=False,
-        repairing=None,
-    )
+    return {
+        "iteration": snapshot.iteration + 1,
+        "earlier": (*snapshot.earlier, snapshot.answer) if answered else snapshot.earlier,
+        "answer": type(snapshot.answer)(),
+        "spent": spent,
+        "iteration_failures": 0,
+        "failed_spent": None,
+        "idle_answers": 0,
+        "truncated": False,
+        "repairing": None,
+    }

@@ -96,10 +96,10 @@ class PendingCall:
     def _untold(self, heard: Heard) -> float:
         """Tokens that counted towards the cap of an answer beside the reported ones, where it matters whether any
         did."""
-        most = self._untold_at_most(heard)
-        if heard.tokens is None or not heard.tokens <= self.cap < heard.tokens + most:
+        if heard.tokens is None or not heard.tokens <= self.cap < heard.cap:
             return 0.0
-        return self.assuming.at(Assumed.USAGE, 0.0, most, UNTOLD)
+        most = self._untold_at_most(heard)
+        return self.assuming.at(Assumed.USAGE, 0.0, most, UNTOLD) if self.cap < heard.tokens + most else 0.0
 
     def _untold_at_most(self, heard: Heard) -> float:
         """The same at most: none where something shows that none did, or how many."""

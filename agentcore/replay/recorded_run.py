@@ -45,6 +45,8 @@ class Past:
     rate: tuple[float, float]  #: tokens of a character, least and most, where usage is missing
     reasoning: int  #: tokens of reasoning in one call, at most
     cut_otherwise: bool  #: a call was cut at other tokens than it reported: this provider counts and reports apart
+    tells_cuts: bool  #: a call was cut, and its provider said so
+    reports_sometimes: bool  #: some answers came with their tokens, and some without them, or with none
     #: by iteration, the tokens towards its cap that each of its calls came to, and the seconds it took
     paces: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
     _told: dict[int, bool] = field(default_factory=dict)  #: `all_told` of the iterations it was asked of
@@ -71,24 +73,12 @@ class Past:
         return max((_repeated(one, self.segments) for one in self.attempts.values()), default=0.0)
 
     @cached_property
-    def reports_sometimes(self) -> bool:
-        """Whether some answers came with their tokens, and some without them, or with none."""
-        told = {one.tokens is not None for one in self.attempts.values() if one.answered and one.response}
-        return len(told) == 2
-
-    @cached_property
     def reports_zeros(self) -> bool:
         """Whether an answer that has cost tokens came with a usage of none."""
         return any(
             one.tokens is None and one.response is not None and one.response.usage is not None
             for one in self.attempts.values()
         )
-
-    @cached_property
-    def tells_cuts(self) -> bool:
-        """Whether a call of the recording was cut, and its provider said so."""
-        said = [one.response for one in self.attempts.values() if one.cut and one.response]
-        return any("relabelled" not in response.diagnostics for response in said)
 
     @cached_property
     def uncounted(self) -> bool:
@@ -150,12 +140,17 @@ def _read(recording: Recording) -> Past:
         snapshot = settle(snapshot, event, judging, signs=False)
         after.append((event, snapshot))
     heard = told_apart(listener.calls, hides=bool(base.veiled))
-    calls, attempts, counted, otherwise = dict[int, list[Heard]](), dict[int, Heard](), True, False
+    calls, attempts, reports = dict[int, list[Heard]](), dict[int, Heard](), set[bool]()
+    counted, otherwise, tells_cuts = True, False, False
     for one in heard:
+        said, is_told = one.response, one.tokens is not None
         calls.setdefault(one.iteration, []).append(one)
         attempts[one.attempt] = one
-        counted = counted and one.tokens is not None and not one.veiled
+        counted = counted and is_told and not one.veiled
         otherwise = otherwise or _cut_otherwise(one)
+        tells_cuts = tells_cuts or (one.cut and said is not None and "relabelled" not in said.diagnostics)
+        if one.answered and said is not None:
+            reports.add(is_told)
     segments = {part.attempt: part for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
     exact = writes_on(snapshot)
     rate = RATE if counted else _rate(heard, segments if exact else {})  # where all were counted, nothing asks for it
@@ -173,6 +168,8 @@ def _read(recording: Recording) -> Past:
         rate,
         max([_reasoned(one, rate) for one in heard], default=0),
         otherwise,
+        tells_cuts,
+        len(reports) == 2,
     )
 
 

@@ -83,8 +83,8 @@ def _record_from_json(data: Mapping[str, Any]) -> Record:
         tuple(data["transitions"]),
         data["command"],
         tuple(data.get("observed", ())),
-        Provenance(data.get("provenance", Provenance.RECORDED)),
-        Certainty(data.get("certainty", Certainty.RECORDED)),
+        Provenance(data["provenance"]) if "provenance" in data else Provenance.RECORDED,
+        Certainty(data["certainty"]) if "certainty" in data else Certainty.RECORDED,
         tuple(serial.from_json(Assumption, assumed) for assumed in data.get("assumes", ())),
     )
     if next(misfits(Record, record), None) is not None:

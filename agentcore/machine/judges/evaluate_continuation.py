@@ -2,18 +2,18 @@
 
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine import finish
-from agentcore.machine.judgement import Judgement, evaluate, next_iteration
+from agentcore.machine.judgement import Judgement, evaluate_now, next_iteration
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.policy import Policy
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
-    outcome = evaluate(snapshot, policy)
+    outcome = evaluate_now(snapshot, policy)
     if outcome.should_continue:
         following = next_iteration(snapshot)
-        reason = f"iteration {following.iteration} of {snapshot.limits.max_steps}"
-        return Judgement(Trigger.CONTINUE, reason, following, outcome)
+        reason = f"iteration {following['iteration']} of {snapshot.limits.max_steps}"
+        return Judgement(Trigger.CONTINUE, reason, snapshot, outcome, also=following)
     if outcome.get_forbidding_criterion() is None:
         also = {"end": finish.natural_finish(snapshot, snapshot.answer.text)}
         return Judgement(Trigger.STOP, "nothing asks to go on", snapshot, outcome, also=also)

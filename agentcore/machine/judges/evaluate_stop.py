@@ -10,7 +10,7 @@ from agentcore.criteria.outcome import ContinuationOutcome, resolve
 from agentcore.events import ToolResult
 from agentcore.machine import classify, finish
 from agentcore.machine.accounting import add_text, count_failure, keep_partial, text_added
-from agentcore.machine.judgement import Judgement, echoing, evaluate, next_iteration
+from agentcore.machine.judgement import Judgement, echoing, evaluate, evaluate_now, next_iteration
 from agentcore.machine.snapshot import Failure, Snapshot, added_by
 from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
@@ -73,8 +73,8 @@ def _once_more(
     """A criterion asked for more after a natural end: its message begins another iteration."""
     messages = (*snapshot.messages, *_spoken(snapshot, response), Message(Role.USER, message))
     observed = (*repaired, *finish.termination_observed(snapshot, "completed"))
-    snapshot = next_iteration(replace(snapshot, messages=messages))
-    return Judgement(Trigger.CONTINUE_REQUESTED, f"{outcome.resolved_by} asked for more", snapshot, outcome, observed)
+    also, words = next_iteration(snapshot) | {"messages": messages}, f"{outcome.resolved_by} asked for more"
+    return Judgement(Trigger.CONTINUE_REQUESTED, words, snapshot, outcome, observed, also)
 
 
 def _out_of_steps(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple[Observation, ...]) -> Judgement:
@@ -124,11 +124,10 @@ def _requested_message(outcome: ContinuationOutcome) -> str | None:
 
 def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     repaired = finish.repair_answered(snapshot, success=True)
-    snapshot = add_text(snapshot, response, policy)
     calls = classify.with_unique_ids(response.tool_calls, snapshot.call_ids, snapshot.spent.attempts)
-    ids = snapshot.call_ids | {call.id for call in calls}
-    snapshot = replace(snapshot, calls=calls, call_ids=ids, repairing=None)
-    outcome = evaluate(snapshot, policy)
+    brought = {"calls": calls, "call_ids": snapshot.call_ids | {call.id for call in calls}, "repairing": None}
+    snapshot = changed(snapshot, text_added(snapshot, response, policy) | brought)
+    outcome = evaluate_now(snapshot, policy)
     if snapshot.asked.client_tools and not snapshot.cut_at_cap:
         return _handed_out(snapshot, response, policy, outcome, repaired)
     if not outcome.should_continue:  # the calls ask for more, so a criterion forbade

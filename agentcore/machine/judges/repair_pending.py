@@ -3,7 +3,7 @@
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine import finish
 from agentcore.machine.accounting import give_back
-from agentcore.machine.judgement import Judgement, evaluate
+from agentcore.machine.judgement import Judgement, evaluate_now
 from agentcore.machine.judges.continue_pending import HINT, apart_of, stop_trigger
 from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import State, Trigger
@@ -21,7 +21,7 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     snapshot = give_back(snapshot)
     issue = snapshot.repairing
     assert issue is not None, "repair_pending is entered by a broken call only"
-    outcome = evaluate(snapshot, policy)
+    outcome = evaluate_now(snapshot, policy)
     if not outcome.should_continue:
         return _stop(snapshot, outcome, issue)
     assert snapshot.call is not None, "the broken call was called for"
