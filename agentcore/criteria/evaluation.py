@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from agentcore.argument_validation import WrongInput, required, shown
+from agentcore.argument_validation import WrongInput, optional, required, shown
+from agentcore.json_values import foreign
 from agentcore.reasons import StopReason
 from agentcore.values import quickly_made
 
@@ -72,6 +73,16 @@ class ContinuationEvaluation:
     ) -> "ContinuationEvaluation":
         """What this criterion says; `stop` is what its Forbid means, `context` the numbers it was judged by."""
         return cls(type(criterion).__name__, decision, reason, context, stop)
+
+    def check(self) -> None:
+        """Raise `WrongInput` where a part could not be stored with the turn."""
+        required(self.criterion, str, "criterion")
+        required(self.reason, str, "reason")
+        required(self.context, Mapping, "context")
+        optional(self.stop_reason, str, "stop_reason")
+        optional(self.message, str, "message")
+        if parts := foreign(self.context):
+            raise WrongInput(f"context must be JSON, not one with {shown(parts[0])}.")
 
     def inferred_stop_reason(self) -> StopReason:
         """What a Forbid of this criterion means for the agent; `guard` where nothing says."""

@@ -174,9 +174,10 @@ def _ask(criterion: Criterion, state: Any) -> ContinuationEvaluation:
     try:
         if (explain := getattr(criterion, "explain", None)) is not None:
             evaluation: ContinuationEvaluation = explain(state)
-            if isinstance(evaluation.decision, ContinuationDecision):
-                return evaluation
-            return replace(evaluation, decision=ContinuationDecision(evaluation.decision))
+            if not isinstance(evaluation.decision, ContinuationDecision):
+                evaluation = replace(evaluation, decision=ContinuationDecision(evaluation.decision))
+            evaluation.check()
+            return evaluation
         decision = ContinuationDecision(criterion.decide(state))  # type: ignore[union-attr]
         return ContinuationEvaluation.from_decision(name, decision)
     except Exception as error:

@@ -146,6 +146,8 @@ class Asked(TapeReading):
                     self.assuming.note(Assumed.WORDING, 0.0, 0.0, "the same request was answered whole only later")
                     return self._again(heard, Certainty.ESTIMATED)
                 return self._again(heard, Certainty.CERTAIN if asks == heard.asks else self._reworded())
+            if heard is same:
+                return None  # another answer to the same request belongs to a later call
         return None
 
     def _fits(self, heard: Heard, same: Heard | None) -> bool:

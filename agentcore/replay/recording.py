@@ -25,6 +25,17 @@ class Provenance(StrEnum):
     LIVE = "live"  #: a provider was asked
 
 
+#: What a record's parts must be, beside its number and its event.
+_PARTS: tuple[tuple[str, type], ...] = (
+    ("transitions", tuple),
+    ("command", Mapping),
+    ("observed", tuple),
+    ("provenance", Provenance),
+    ("certainty", Certainty),
+    ("assumes", tuple),
+)
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -39,19 +50,20 @@ class Record:
     certainty: Certainty = Certainty.RECORDED  #: of a what-if's step
     assumes: tuple[Assumption, ...] = ()  #: what a what-if's step takes for granted
 
+    def __post_init__(self) -> None:
+        if self.seq.__class__ is not int or self.seq < 1:
+            raise WrongInput(f"Record: seq must be a whole number of at least 1, not {shown(self.seq)}.")
+        if self.event.__class__ not in _EVENTS:
+            kinds = ", ".join(kind.__name__ for kind in _EVENTS)
+            raise WrongInput(f"Record: event must be one of {kinds}, not {shown(self.event)}.")
+        for name, kind in _PARTS:
+            required(getattr(self, name), kind, f"Record: {name}")
+
     @classmethod
     def of(cls, seq: int, event: Event, step: Step, provenance: Provenance = Provenance.RECORDED) -> "Record":
         """The record of one step; `seq` counts from 1."""
-        if seq.__class__ is not int or seq < 1:
-            raise WrongInput(f"seq must be a whole number of at least 1, not {shown(seq)}.")
-        if event.__class__ not in _EVENTS:
-            raise WrongInput(
-                f"event must be one of {', '.join(kind.__name__ for kind in _EVENTS)}, not {shown(event)}."
-            )
         if step.__class__ is not Step:
             required(step, Step, "step")
-        if provenance.__class__ is not Provenance:
-            required(provenance, Provenance, "provenance")
         return cls(
             seq,
             event,

@@ -87,7 +87,8 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     if turn.status in UNFINISHED or last.end is None or last.setup is None:
         return None
     if last.end.status is TurnStatus.COMPLETED:
-        several = last.spent.continuations > 0 and last.iteration <= 1
+        # A fork that began with a continuation cannot take one call: its text begins in its parent's.
+        several = 0 < last.own.continuations < last.own.attempts and last.iteration <= 1
         return ExhaustedLimit(turn, last, "max_tokens", Goal.ONE_CALL) if several else None
     if last.end.terminal_reason == "provider_error":
         return _retried(turn, last)

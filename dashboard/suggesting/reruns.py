@@ -1,12 +1,16 @@
 """Live re-runs of a turn that tried the limit in question, and nothing else."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agentcore import serial
 from agentcore.reasons import TurnStatus
+from dashboard.predictions.endings import was_changed
 from dashboard.suggesting.exhausted_limits import ExhaustedLimit
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
+from dashboard.turns.record_reader import acts_between
 
 GROUPS = ("limits", "error_policy")  #: overrides that hold several settings
 
@@ -25,15 +29,22 @@ class LimitTrial:
 
     @property
     def in_vain(self) -> bool:
-        """Whether it ended without being complete, by a limit again; of retries, by the same kind of failure."""
+        """Whether it ended without being complete, by a limit again; of retries, by the same kind of failure; of a
+        structured answer, without a valid one."""
         refused = self.limit == "max_retries" and self.turn.terminal_reason == "provider_error"
-        return self.turn.status == TurnStatus.PARTIAL or refused
+        invalid = self.turn.status == TurnStatus.FAILED and bool(self.turn.error_code)
+        return self.turn.status == TurnStatus.PARTIAL or refused or invalid
 
 
 def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
-    """The oldest first. One that was given anything else otherwise tells nothing of the limit alone."""
-    found = (_tried(case, child) for child in case.turn.children.order_by("id"))
-    return tuple(tried for tried in found if tried is not None)
+    """The oldest first. One that was given anything else otherwise, also by an operator while it ran, tells nothing of
+    the limit alone."""
+    found = [tried for child in case.turn.children.order_by("id") if (tried := _tried(case, child)) is not None]
+    return tuple(tried for tried in found if not _changed_by_operator(tried.turn))
+
+
+def _changed_by_operator(turn: Turn) -> bool:
+    return was_changed(serial.event_from_json(record.event) for record in acts_between(turn.id, turn.id))
 
 
 def _tried(case: ExhaustedLimit, child: Turn) -> LimitTrial | None:
@@ -62,14 +73,23 @@ def _taken(given: dict[str, Any], limit: str) -> int | None:
     value = place.pop(limit, None) if isinstance(place, dict) else None
     if given.get(group) == {}:
         del given[group]
-    return None if value is None else int(value)
+    return None if value is None else math.ceil(value)
 
 
 def said_the_same(case: ExhaustedLimit, trial: LimitTrial) -> bool:
-    """Whether the re-run's first answer begins as the recorded one does: the provider said the same twice, as far as
-    is known."""
-    recorded, again = (
-        Attempt.objects.filter(turn_id=turn.id).order_by("index").values_list("text", flat=True).first() or ""
-        for turn in (case.turn, trial.turn)
-    )
-    return again.startswith(recorded) if case.limit == "max_tokens" else again == recorded
+    """Whether the provider said the same twice, as far as is known: under another max_tokens the first answer begins as
+    the recorded one does; under another limit each answer up to the last recorded one is the same."""
+    recorded, again = _answers(case.turn), _answers(trial.turn)
+    if case.limit == "max_tokens":
+        recorded = [(text, []) for text, _ in recorded[:1]]
+    if len(again) < len(recorded) or not recorded:
+        return False
+    (text, calls), (new, new_calls) = recorded[-1], again[len(recorded) - 1]
+    before = recorded[:-1] == again[: len(recorded) - 1]
+    return before and new.startswith(text) and (not calls or calls == new_calls)
+
+
+def _answers(turn: Turn) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The text of each answer, and its whole calls by name and arguments."""
+    rows = Attempt.objects.filter(turn_id=turn.id).order_by("index").values_list("text", "tool_calls")
+    return [(text or "", [(call["name"], call["raw"]) for call in calls]) for text, calls in rows]

@@ -136,13 +136,15 @@ def _too_many_characters(case: ExhaustedLimit, tokens: Number) -> bool:
 
 def _rerun(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usual: Suggestion | None) -> Suggestion | None:
     """What a live re-run has shown. Of several that completed, the one under the smallest value above those that did
-    not. It is certain only where the provider said the same twice, as far as is known."""
+    not. It is certain only where the provider said the same twice, as far as is known; no run takes as long as another.
+    """
     completed = (tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED and tried.value > case.in_vain)
     least = min(completed, key=lambda tried: tried.value, default=None)
     if least is None:
         return None
     value = max(_needed(case, least, usual), case.in_vain + 1)
-    sure = Certainty.CERTAIN if said_the_same(case, least) else Certainty.ESTIMATED
+    again = case.limit != "max_seconds" and said_the_same(case, least)
+    sure = Certainty.CERTAIN if again else Certainty.ESTIMATED
     about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
     return Suggestion(case.limit, value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
 

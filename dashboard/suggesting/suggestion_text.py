@@ -116,8 +116,18 @@ def rerun_named(said: Suggestion) -> str:
 def rerun_found(said: Suggestion) -> str:
     """What it took: of the limit itself where that is known, else of tokens."""
     used = amount(said.limit, said.value) if _needed_less(said) else count(said.used or 0, "token")
-    other = "" if said.certainty is Certainty.CERTAIN else " Its answer does not begin as this one does."
-    return f"completed in {count(said.calls or 1, 'call')} and used {used}.{other}"
+    return f"completed in {count(said.calls or 1, 'call')} and used {used}.{_unlike(said)}"
+
+
+def _unlike(said: Suggestion) -> str:
+    """Why what a re-run has shown is no more than likely."""
+    if said.certainty is Certainty.CERTAIN:
+        return ""
+    if said.limit == "max_seconds":
+        return " Another run may take longer."
+    if said.limit == "max_tokens":
+        return " Its answer does not begin as this one does."
+    return " Its answers are not the recorded ones."
 
 
 def _needed_less(said: Suggestion) -> bool:

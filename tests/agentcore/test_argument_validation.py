@@ -139,6 +139,10 @@ TABLE: dict[str, tuple[Callable[[], object], str, str]] = {
     "rules to come": (lambda: Policy(revision=99), "revision", "from 0 to"),
     "a policy's JSON": (lambda: Recording({}, Snapshot(), ()), "policy", "Policy"),  # type: ignore[arg-type]
     "records as JSON": (lambda: Recording(Policy(), Snapshot(), ({},)), "records", "Record"),  # type: ignore[arg-type]
+    "a record of nothing": (lambda: Record(1, None), "event", "Started"),  # type: ignore[arg-type]
+    "a record's place as text": (lambda: Record("1", WokeUp(1.0)), "seq", "at least 1"),  # type: ignore[arg-type]
+    "a text for transitions": (lambda: Record(1, WokeUp(1.0), "x"), "transitions", "tuple"),  # type: ignore[arg-type]
+    "a text for a command": (lambda: Record(1, WokeUp(1.0), (), "x"), "command", "Mapping"),  # type: ignore[arg-type]
     "a recording as text": (lambda: recording_from_json("{}"), "data", "Mapping"),  # type: ignore[arg-type]
     "a validator's name": (lambda: Policy(validate="jsonschema"), "validate", "function"),  # type: ignore[arg-type]
     "a resolving function": (lambda: Policy(resolver=print), "resolver", "resolve"),  # type: ignore[arg-type]

@@ -112,7 +112,19 @@ class DecidesNonsense:
         return "perhaps"
 
 
-@pytest.mark.parametrize("criterion", [Raises(), AnswersNonsense(), DecidesNonsense()])
+class TellsWhatIsNoJson:
+    def explain(self, state):
+        return ContinuationEvaluation("TellsWhatIsNoJson", D.REQUEST, context={"asked": object()})
+
+
+class SaysNoText:
+    def explain(self, state):
+        return ContinuationEvaluation("SaysNoText", D.REQUEST, message=5)
+
+
+@pytest.mark.parametrize(
+    "criterion", [Raises(), AnswersNonsense(), DecidesNonsense(), TellsWhatIsNoJson(), SaysNoText()]
+)
 def test_a_criterion_that_fails_to_answer_forbids_with_error(criterion):
     outcome = ContinuationCriteria(Says(D.REQUEST), criterion).evaluate(SNAPSHOT)
     assert not outcome.should_continue

@@ -294,6 +294,16 @@ def test_a_truncated_envelope_is_complete_at_a_larger_cap():
     assert end_of(smaller).output_text == whole
 
 
+def test_a_shorter_answer_to_the_same_request_made_later_is_not_the_first_calls():
+    schema = {"type": "object", "required": ["answer"]}
+    story = Playbook(max_tokens=80, envelope_schema=schema) >> started() >> ended('{"other": "' + "x" * 280, tokens=70)
+    story = story >> truncated('{"answer": "' + "y" * 300, tokens=80) >> ended('{"answer": ""}', tokens=5)
+    assert story.end.status is TurnStatus.COMPLETED
+    imagined = under(story, max_tokens=12)
+    assert calls(imagined)[:2] == [12, 24], "the first answer had more tokens than its cap now allows"
+    assert imagined.certainty is not Certainty.CERTAIN
+
+
 def test_a_forks_recording_begins_at_its_base_and_takes_the_new_limits():
     parent = play(Playbook(max_tokens=60), Says(ESSAY))
     base = parent.steps[2].snapshot

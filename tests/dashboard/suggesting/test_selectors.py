@@ -8,8 +8,12 @@ from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.backtests.answer_lengths import ENOUGH, estimate_of
+from dashboard.live.services import turn_control
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.sweep_service import turn_sweep
+from dashboard.suggesting import selectors
+from dashboard.suggesting.exhausted_limits import ExhaustedLimit
+from dashboard.suggesting.reruns import LimitTrial
 from dashboard.suggesting.selectors import LEAST, suggestion_for
 from dashboard.suggesting.suggestion import Basis, Goal
 from dashboard.suggesting.suggestion_text import because, certainty_word, sentence
@@ -33,6 +37,13 @@ def lengths(cut: Turn, tokens: list[int]) -> None:
     ended = {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1, "max_tokens": 900}
     for count in tokens:
         Turn.objects.create(model=cut.model, output_tokens=count, input_text="Another.", **about, **ended)
+
+
+def overwrite(turn: Turn, column: str) -> None:
+    """Store another value with each call of a turn that has ended, which the database refuses else."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = 'replica'")
+        cursor.execute(f"UPDATE turns_attempt SET {column} WHERE turn_id = %s", [turn.id])
 
 
 def test_what_nothing_tells_is_a_value_to_begin_with(cut: Turn):
@@ -107,14 +118,53 @@ def test_a_value_that_completed_once_and_not_again_is_not_the_one_to_use(cut: Tu
 
 def test_a_re_run_that_said_other_things_makes_its_value_likely(cut: Turn):
     again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = 'replica'")
-        cursor.execute("UPDATE turns_attempt SET text = 'Other words' WHERE turn_id = %s", [again.id])
+    overwrite(again, "text = 'Other words'")
     said = suggestion_for(cut)
     assert said is not None
     assert (said.basis, said.certainty, certainty_word(said)) == (Basis.RERUN, Certainty.ESTIMATED, "likely")
     assert "the turn likely finishes" in sentence(said)
     assert "does not begin as this one does" in because(said)
+
+
+def test_a_re_run_that_called_its_tools_otherwise_makes_its_value_likely(play: Play):
+    stopped = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
+    again = drive(turn_rerun(turn=stopped, overrides={"limits": {"max_steps": 9}}))
+    assert again.status == "completed"
+    first = suggestion_for(stopped)
+    overwrite(again, """tool_calls = '[{"name": "other", "raw": "{}"}]'""")
+    said = suggestion_for(stopped)
+    assert first is not None
+    assert said is not None
+    assert (first.certainty, said.certainty) == (Certainty.CERTAIN, Certainty.ESTIMATED)
+    assert "Its answers are not the recorded ones." in because(said)
+
+
+def test_a_structured_answer_that_stayed_invalid_was_tried_in_vain():
+    failed = Turn(status="failed", error_code="envelope_invalid")
+    assert LimitTrial(5, failed, "schema_rounds").in_vain
+    assert not LimitTrial(5, Turn(status="failed"), "schema_rounds").in_vain, "a provider's failure tells of no limit"
+
+
+def test_a_time_that_was_enough_once_is_likely_and_not_rounded_down(play: Play, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(selectors, "exhausted_limit_of", lambda *of: ExhaustedLimit(*of, "max_seconds"))
+    stopped = play("sim-tools")
+    drive(turn_rerun(turn=stopped, overrides={"limits": {"max_seconds": 90.5}}))
+    said = suggestion_for(stopped)
+    assert said is not None
+    assert (said.basis, said.certainty, said.value) == (Basis.RERUN, Certainty.ESTIMATED, 91)
+    assert because(said).endswith("Another run may take longer.")
+
+
+@pytest.mark.parametrize(("change", "basis"), [({"max_tokens": 2_000}, Basis.NONE), ({}, Basis.RERUN)])
+def test_a_re_run_that_an_operator_changed_while_it_ran_proves_nothing(cut: Turn, change: dict[str, int], basis: Basis):
+    again = turn_rerun(turn=cut, overrides={"max_tokens": 100 if change else 2_000})
+    turn_control(turn=again, by="ann", action="hold")
+    assert drive(again).status == "held"
+    turn_control(turn=again, by="ann", action="release", **change)
+    assert drive(again).status == "completed"
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.basis is basis
 
 
 def test_other_answers_tell_no_number_that_is_more_text_than_the_turn_may_have(play: Play):
@@ -170,6 +220,12 @@ def test_one_call_is_the_same_number_in_the_verdict_the_sweep_and_here(play: Pla
         assert swept.best is not None
         assert (swept.best.value, swept.best.calls, swept.best.certainty) == (said.value, 1, said.certainty)
         assert (f"max_tokens ≥ {said.value}" in turn.verdict) == (said.certainty is Certainty.CERTAIN)
+
+
+def test_a_fork_that_began_with_a_continuation_is_not_told_that_one_call_is_enough(cut: Turn):
+    fork = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}, from_record=2))
+    assert (fork.status, fork.attempts, fork.continuations) == ("completed", 1, 1)
+    assert suggestion_for(fork) is None
 
 
 def test_characters_that_were_recorded_past_the_limit_make_its_number_certain(play: Play):
