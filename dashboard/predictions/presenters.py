@@ -10,9 +10,10 @@ from django.urls import reverse
 from agentcore.replay import Assumed, Assumption, Certainty
 from dashboard.agents.models import Project
 from dashboard.predictions import record_text
-from dashboard.predictions.failure_check import CLAIMING, may_be_checked
+from dashboard.predictions.failure_check import may_be_checked
 from dashboard.predictions.models import Prediction
 from dashboard.predictions.selectors import ModelRecord, Tally, predictions_of, record_by_model, with_turns
+from dashboard.predictions.suggested_limits import CLAIMING
 from dashboard.replay.lineage import changes
 from dashboard.turns.certainty_text import assumption_and_share
 
