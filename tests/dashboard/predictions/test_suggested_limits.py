@@ -4,13 +4,19 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.test import Client
+from django.utils.timezone import now
 
 from dashboard.accounts.models import User
 from dashboard.inbox.models import Notice
 from dashboard.live.services import turn_cancel
 from dashboard.predictions import outcome_comparison
+from dashboard.predictions.calibration_state import calibration_begin, trial_begin
 from dashboard.predictions.failure_check import may_be_checked, prediction_check
 from dashboard.predictions.models import Prediction
+from dashboard.predictions.suggested_record import suggested_of, suggested_tallies, tally_words
+from dashboard.predictions.terminal_output import table_lines
+from dashboard.predictions.trials import Values, plan_of
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.suggesting.selectors import LEAST, suggestion_for
@@ -18,7 +24,10 @@ from dashboard.suggesting.services import limit_find
 from dashboard.suggesting.suggestion import Basis, Suggestion
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
+from tests.dashboard.api.conftest import Program
 from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import page
+from tests.dashboard.predictions.test_views import bare
 from tests.dashboard.suggesting.test_selectors import lengths
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -156,3 +165,78 @@ def test_it_is_erased_with_either_turn(short: Turn):
     compared(limit_find(turn=short, suggestion=said_of(short, LONG)))
     turns_erase(project=short.project, chosen=[short.id], by=by)
     assert not Prediction.objects.exists()
+
+
+def test_the_record_counts_by_model_and_basis_with_the_expected_share(short: Turn):
+    said = said_of(short, SHORT)
+    few = compared(limit_find(turn=short, suggestion=said))
+    turn_rerun(turn=short, overrides={"limits": {"max_continuations": 9}})
+    assert (few.suggested_came_true, few.child.status) == (False, "partial")
+    (tally,) = suggested_tallies(suggested_of(project=short.project))
+    assert (tally.basis, tally.predictions, tally.came_true, tally.failed) == ("agent", 1, 0, 1)
+    assert (tally.expected, tally.expected_share, tally.wrong) == (0.95, "95 %", False)
+    assert tally_words(tally) == (
+        "Likely limits from the agent’s answers were enough in 0 of 1 re-run of this model (expected 95 %)."
+    )
+
+
+def test_the_page_names_what_failed_with_both_turns_and_a_certain_one_first(browser: Client, short: Turn):
+    likely = compared(limit_find(turn=short, suggestion=said_of(short, SHORT)))
+    html = page(browser, "/backtests/track-record")
+    assert f"/compare?left={short.id}&amp;right={likely.child_id}" in html
+    words = bare(html)
+    assert "Likely suggested limits that were not enough" in words
+    assert "suggested max_tokens 100: predicted completed, was partial (max_tokens)" in words
+    assert "5 % of the answers of sim-essay were expected to need more." in words
+    assert "Certain suggested limits that were not enough" not in words
+    other = called_certain(Prediction.objects.get(child=turn_rerun(turn=short, overrides={"max_tokens": SHORT + 900})))
+    Prediction.objects.filter(id=other.id).update(suggested_came_true=False, compared_at=now())
+    words = bare(page(browser, "/backtests/track-record"))
+    assert "Certain suggested limits that were not enough these should not happen" in words
+    assert "Ask again under the recorded policy" in words
+
+
+def test_the_suggestion_of_a_turn_says_how_often_others_like_it_were_enough(browser: Client, short: Turn):
+    said = said_of(short, LONG)
+    address = f"/turns/{short.id}"
+    assert "Likely limits from the agent’s answers have not been tried for this model yet." in bare(
+        page(browser, address)
+    )
+    compared(limit_find(turn=short, suggestion=said))
+    html = page(browser, f"/turns/{play_again(short).id}")
+    assert "were enough in 1 of 1 re-run of this model (expected 95 %)." in bare(html)
+
+
+def play_again(short: Turn) -> Turn:
+    """The same turn once more as it was, which no re-run has proven."""
+    return drive(turn_rerun(turn=short, overrides={}))
+
+
+def test_the_api_tells_the_suggestion_and_counts_by_basis(api: Program, short: Turn):
+    prediction = compared(limit_find(turn=short, suggestion=said_of(short, SHORT)))
+    (told,) = api.get("/predictions?basis=agent&suggested_came_true=false").json()["items"]
+    assert (told["id"], told["suggested"]["value"], told["suggested"]["came_true"]) == (
+        str(prediction.id),
+        SHORT,
+        False,
+    )
+    assert api.get("/predictions?basis=recording").json()["items"] == []
+    (summary,) = api.get("/predictions/summary").json()
+    assert summary["suggested"] == [
+        {
+            "basis": "agent", "certainty": "estimated", "word": "likely", "predictions": 1, "came_true": 0, "failed": 1,
+            "waiting": 0, "not_compared": 0, "expected": 0.95,
+        }
+    ]  # fmt: skip
+
+
+def test_calibration_tries_the_suggested_value_and_tells_what_came_of_it(short: Turn):
+    said = said_of(short, LONG)
+    plan = plan_of([short], Values(most=2), most=1)
+    (trial,) = [trial for trial in plan.trials if trial.overrides == said.overrides]
+    calibration = calibration_begin(project=short.project, key="k", plan=plan)
+    prediction = trial_begin(calibration=calibration, place=plan.trials.index(trial), trial=trial)
+    compared(prediction.child)
+    assert "Suggested limits: sim-essay, likely from the agent’s answers: 1 of 1 came true (expected 95 %)." in list(
+        table_lines(calibration)
+    )
