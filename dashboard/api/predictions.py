@@ -50,9 +50,11 @@ class SuggestedLimit(BaseModel):
     """A suggested limit that the re-run tried, and whether it was enough."""
 
     limit: str = Field(description="Its key.")
-    value: float = Field(description="The suggested value.")
-    tried: float | None = Field(description="The value of the re-run, at least the suggested one; null: no limit.")
-    recorded: float | None = Field(description="The value in the recorded turn.")
+    value: int | float = Field(description="The suggested value.")
+    tried: int | float | None = Field(
+        description="The value of the re-run, at least the suggested one; null: no limit."
+    )
+    recorded: int | float | None = Field(description="The value in the recorded turn.")
     goal: str = Field(description="What was predicted: finish, or one_call (completed in one call).")
     certainty: str = Field(description=CERTAINTIES)
     word: str = Field(description="The word on the badge: proven, certain, likely or not known.")

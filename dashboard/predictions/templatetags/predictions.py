@@ -32,5 +32,5 @@ def suggestion_record(turn: Turn, said: Suggestion) -> dict[str, Any]:
     """The sentence for the model of a turn; none for a value that claims nothing."""
     if not said.known:
         return {"sentence": ""}
-    about = {"project": turn.project, "provider": turn.provider, "model": turn.model}
-    return {"sentence": tally_words(tally_of_suggestion(said, **about))}
+    tally = tally_of_suggestion(said, project=turn.project, provider=turn.provider, model=turn.model)
+    return {"sentence": tally_words(tally)}
