@@ -16,13 +16,15 @@ from dashboard.agents.selectors import project_default
 from dashboard.api.request_base import Text
 from dashboard.api.response_fields import Json, Object, Objects
 from dashboard.predictions.models import Prediction as Stored
-from dashboard.predictions.presenters import tallies_told, told
-from dashboard.predictions.selectors import Filters, predictions_page, record_by_model
+from dashboard.predictions.presenters import summary_told, told
+from dashboard.predictions.selectors import Filters, predictions_page
+from dashboard.suggesting.suggestion import Basis
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
 
 router = Router(tags=["replay"])
 
 CERTAINTIES = ", ".join(Certainty)
+BASES = ", ".join(Basis)
 KINDS = ", ".join(kind for kind in Stored.Kind.values if kind != Stored.Kind.CHECK)
 
 
@@ -44,6 +46,27 @@ class Difference(BaseModel):
     actual: Json
 
 
+class SuggestedLimit(BaseModel):
+    """A suggested limit that the re-run tried, and whether it was enough."""
+
+    limit: str = Field(description="Its key.")
+    value: int | float = Field(description="The suggested value.")
+    tried: int | float | None = Field(
+        description="The value of the re-run, at least the suggested one; null: no limit."
+    )
+    recorded: int | float | None = Field(description="The value in the recorded turn.")
+    goal: str = Field(description="What was predicted: finish, or one_call (completed in one call).")
+    certainty: str = Field(description=CERTAINTIES)
+    word: str = Field(description="The word on the badge: proven, certain, likely or not known.")
+    basis: str = Field(description=f"What it rests on: {BASES}.")
+    share: float | None = Field(description="The share of the answers that fit in the value; null: it rests on none.")
+    answers: int = Field(description="How many answers tell.")
+    cut: int = Field(description="How many of them were cut.")
+    of: str = Field(description="The agent or model of the answers.")
+    came_true: bool | None = Field(description="Null: not compared, or nothing was claimed (`none`).")
+    reason: str | None = Field(description="Why it failed, as `reason` of the prediction.")
+
+
 class Prediction(BaseModel):
     """What was predicted for a turn before it ran, and what came of it."""
 
@@ -63,6 +86,7 @@ class Prediction(BaseModel):
     predicted: list[PredictedEnding] = Field(
         description="One ending; two if undecidable between them; empty if nothing was predicted."
     )
+    suggested: SuggestedLimit | None = Field(description="The suggested limit that the re-run tried; null if none.")
     actual: PredictedEnding | None = Field(
         description="The actual ending; null until the turn has ended and been compared."
     )
@@ -97,6 +121,20 @@ class PredictionCounts(BaseModel):
     )
 
 
+class SuggestedCounts(BaseModel):
+    """Suggested limits that rest on the same thing."""
+
+    basis: str = Field(description=BASES)
+    certainty: str = Field(description=CERTAINTIES)
+    word: str = Field(description="The word on the badge.")
+    predictions: int = Field(description="Re-runs that tried one.")
+    came_true: int
+    failed: int
+    waiting: int = Field(description="Their turn has not ended yet.")
+    not_compared: int = Field(description="As for predictions, and values that claim nothing (`none`).")
+    expected: float | None = Field(description="The share that should come true; null: none is stated.")
+
+
 class PredictionSummary(BaseModel):
     """The track record of one model."""
 
@@ -106,6 +144,7 @@ class PredictionSummary(BaseModel):
     certain: PredictionCounts
     estimated: PredictionCounts
     undecidable: PredictionCounts
+    suggested: list[SuggestedCounts] = Field(description="Suggested limits that re-runs tried.")
 
 
 class Asked(BaseModel):
@@ -118,6 +157,10 @@ class Asked(BaseModel):
     came_true: bool | None = Field(
         default=None, description="true: only predictions that came true; false: only those that did not."
     )
+    basis: Basis | None = Field(default=None, description=f"Only re-runs that tried a limit suggested by: {BASES}.")
+    suggested_came_true: bool | None = Field(
+        default=None, description="true: only suggested limits that were enough; false: only those that were not."
+    )
     cursor: str | None = Field(default=None, description="The value of `next` or `previous` in a response.")
     limit: int = Field(default=DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Predictions on a page.")
 
@@ -129,6 +172,8 @@ def prediction_list(request: HttpRequest, asked: Query[Asked]) -> dict[str, Any]
         words = f"There is no filter “{unknown[0]}”; the filters are {', '.join(Asked.model_fields)}."
         raise ValidationError({unknown[0]: words})
     given = asked.model_dump(exclude_none=True, exclude={"cursor", "limit"}, mode="json")
+    if basis := given.pop("basis", None):
+        given["suggested__basis"] = basis
     filters: Filters = given  # type: ignore[assignment] # the fields of `Asked` are its keys
     page = predictions_page(project=project_default(), filters=filters, cursor=asked.cursor, limit=asked.limit)
     return {"items": [told(one) for one in page.items], "next": page.next, "previous": page.previous}
@@ -136,5 +181,5 @@ def prediction_list(request: HttpRequest, asked: Query[Asked]) -> dict[str, Any]
 
 @router.get("/predictions/summary", response=list[PredictionSummary], summary="Count the predictions that came true")
 def prediction_summary(request: HttpRequest) -> list[dict[str, Any]]:
-    """By provider and model, and by certainty."""
-    return [tallies_told(record) for record in record_by_model(project=project_default())]
+    """By provider and model, and by certainty; suggested limits by what they rest on."""
+    return summary_told(project_default())

@@ -76,7 +76,8 @@ WITH made AS MATERIALIZED (
     UNION ALL
     SELECT start, agent_name, made.provider, made.model, 'failed_predictions', count(*)
       FROM made JOIN predictions_prediction prediction ON prediction.child_id = made.id
-     WHERE prediction.came_true IS FALSE AND prediction.kind <> 'check' GROUP BY 1, 2, 3, 4, 5
+     WHERE (prediction.came_true IS FALSE OR prediction.suggested_came_true IS FALSE)
+       AND prediction.kind <> 'check' GROUP BY 1, 2, 3, 4, 5
 )
 INSERT INTO board_sum (project_id, seconds, start, agent_name, provider, model, sums)
 SELECT %(project)s, 60, start, agent_name, provider, model, jsonb_object_agg(measure, value)

@@ -58,7 +58,7 @@ class Whystop:
         return self._server.pages("/predictions", filters)
 
     def track_record(self) -> list[Json]:
-        """How many predictions came true, by model and certainty."""
+        """How many predictions came true, by model and certainty; suggested limits by what they rest on."""
         return list(self._server.call("GET", "/predictions/summary"))
 
     def agents(self) -> list[Json]:

@@ -3,22 +3,22 @@
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from agentcore.replay import Certainty
 from dashboard.accounts.models import User
 from dashboard.predictions.forecast import Kind, Purpose
 from dashboard.predictions.models import Calibration, Prediction
+from dashboard.predictions.suggested_limits import CLAIMING, claim_failed
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 
 UNHELD = RerunChanges(breakpoints=())  #: nobody waits at a breakpoint of such a turn
-CLAIMING = (Certainty.RECORDED.value, Certainty.CERTAIN.value)  #: what must come true
 
 
 def may_be_checked(prediction: Prediction) -> bool:
     """Whether it failed, and asking once more could tell why."""
-    failed = prediction.came_true is False and not prediction.reason
-    return failed and prediction.certainty in CLAIMING and prediction.kind not in (Kind.CHECK, Kind.CONTINUED)
+    failed = prediction.came_true is False and not prediction.reason and prediction.certainty in CLAIMING
+    suggested = claim_failed(prediction) and not prediction.suggested_reason
+    return (failed or suggested) and prediction.kind not in (Kind.CHECK, Kind.CONTINUED)
 
 
 def prediction_check(

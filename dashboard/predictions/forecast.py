@@ -24,7 +24,9 @@ from dashboard.agents.policies import stored_policy
 from dashboard.backtests.turn_judgement import KEPT
 from dashboard.predictions.endings import Ending, claims_text, was_changed, was_taken_over
 from dashboard.predictions.models import Calibration, Prediction
+from dashboard.predictions.suggested_limits import suggested
 from dashboard.replay.services import what_if_of
+from dashboard.suggesting.suggestion import Suggestion
 from dashboard.turns.history import begun_as, recording_of
 from dashboard.turns.models import Turn
 
@@ -47,6 +49,7 @@ class Purpose:
     calibration: Calibration | None = None
     place: int | None = None  #: among the calibration's trials
     checks: Prediction | None = None  #: the prediction that failed
+    suggestion: Suggestion | None = None  #: the one that the re-run tries; None: that is found out
 
 
 RERUN = Purpose()
@@ -96,6 +99,17 @@ def _foretold(parent: Turn, child: Turn, wanted: Mapping[str, Any], purpose: Pur
     return _prediction(parent, child, found, wanted, made)
 
 
+def _suggested(parent: Turn, child: Turn, purpose: Purpose) -> dict[str, Any] | None:
+    """A fork tries no suggestion: it has the text that was written under the recorded limit."""
+    if child.forked_at:
+        return None
+    try:
+        return suggested(parent, child, purpose.suggestion)
+    except Exception as error:
+        log.warning("nothing_suggested", turn=str(parent.id), error=f"{type(error).__name__}: {error}")
+        return None
+
+
 def predicted_on(*, parent: Turn, child: Turn, found: Recording, wanted: Mapping[str, Any]) -> Prediction | None:
     """What is predicted for a turn that goes on live from where a what-if was undecidable; not saved."""
     assert isinstance(found, WhatIf), "a what-if is what it goes on from"
@@ -116,6 +130,7 @@ def _prediction(parent: Turn, child: Turn, found: WhatIf, wanted: Mapping[str, A
         certainty=found.certainty.value,
         assumes=[serial.to_json(assumption) for assumption in found.assumes],
         endings=said,
+        suggested=_suggested(parent, child, purpose),
     )
 
 

@@ -79,6 +79,8 @@ class Prediction(models.Model):
     certainty = models.TextField(choices=[(word.value, word.value) for word in Certainty])
     assumes = ExactJSONField(default=list)  #: `{name, low, high, source}` each
     endings = ExactJSONField(default=list)  #: `endings.Ending` each: one; two where undecidable; none: nothing is said
+    #: `suggested_limits.suggested`: the suggestion of the parent's page that the child tries; null: it tries none
+    suggested = ExactJSONField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     compared_at = models.DateTimeField(null=True)  #: null: the child has not ended, or is not compared yet
@@ -87,6 +89,8 @@ class Prediction(models.Model):
     actual = ExactJSONField(null=True)  #: `endings.Ending` of the child
     differences = ExactJSONField(default=list)  #: `{field, predicted, actual}` each, against the nearest ending
     reason = models.TextField(choices=Reason, default="", blank=True)
+    suggested_came_true = models.BooleanField(null=True)  #: null: not compared, or none that claims anything
+    suggested_reason = models.TextField(choices=Reason, default="", db_default="", blank=True)  #: why it failed
 
     #: of a check: the prediction that failed
     checks = models.ForeignKey(
@@ -101,6 +105,9 @@ class Prediction(models.Model):
             models.Index(fields=["project", "model", "certainty"], name="predictions_model"),
             models.Index(fields=["child"], condition=Q(compared_at=None), name="predictions_open"),
             models.Index(fields=["project", "-id"], condition=Q(came_true=False), name="predictions_failed"),
+            models.Index(
+                fields=["project", "model"], condition=Q(suggested__isnull=False), name="predictions_suggested"
+            ),
         ]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["calibration", "place"], name="predictions_one_of_a_trial"),

@@ -14,8 +14,9 @@ from agentcore.replay import Certainty
 from dashboard.inbox.models import Notice
 from dashboard.inbox.services import notice_put
 from dashboard.predictions.endings import Ending, was_changed, was_taken_over, was_unanswered
-from dashboard.predictions.failure_check import CLAIMING
 from dashboard.predictions.models import Prediction
+from dashboard.predictions.suggested_limits import CLAIMING, claim_failed, judge_suggested
+from dashboard.suggesting.suggestion import Goal
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.record_reader import records_of
 
@@ -24,8 +25,15 @@ log = structlog.get_logger(__name__)
 SWEEP_SECONDS = 2.0  #: between two sweeps
 BATCH = 100  #: predictions of one transaction
 FAILED = "A what-if said “{}”, and this re-run ended otherwise."
+NOT_ENOUGH = "A suggested limit was called “{}”, and this re-run did not complete under it."
+NOT_IN_ONE = "A suggested limit was called “{}”, and this re-run did not complete in one call under it."
 
 NotCompared, Reason = Prediction.NotCompared, Prediction.Reason
+#: What a comparison writes.
+COMPARED = (
+    "actual", "compared_at", "not_compared", "came_true", "differences", "reason", "suggested_came_true",
+    "suggested_reason",
+)  # fmt: skip
 
 
 def sweep() -> int:
@@ -54,7 +62,10 @@ def compare(prediction: Prediction, child: Turn) -> None:
     prediction.not_compared = _why_not(prediction, child, events)
     if not prediction.not_compared:
         _judge(prediction, actual)
-    prediction.save(update_fields=["actual", "compared_at", "not_compared", "came_true", "differences", "reason"])
+    if _limit_was_tried(prediction, events):
+        judge_suggested(prediction, actual)
+    prediction.save(update_fields=COMPARED)
+    _tell_failure(prediction)
     if prediction.checks_id is not None and prediction.came_true is not None:
         _tell_why(prediction)
 
@@ -86,7 +97,24 @@ def _judge(prediction: Prediction, actual: Ending) -> None:
         prediction.reason = Reason.PROVIDER_FAILED
     elif found[nearest] and prediction.certainty == Certainty.ESTIMATED:
         prediction.reason = Reason.ASSUMPTION
-    if found[nearest] and prediction.certainty in CLAIMING:
+
+
+def _limit_was_tried(prediction: Prediction, events: list[Event]) -> bool:
+    """Whether the turn tests the suggested limit. More retries are suggested against just those failures that leave a
+    turn unanswered."""
+    if not prediction.suggested:
+        return False
+    if prediction.suggested["limit"] == "max_retries":
+        return prediction.not_compared in ("", NotCompared.NOTHING_PREDICTED, NotCompared.UNANSWERED)
+    return prediction.not_compared in ("", NotCompared.NOTHING_PREDICTED) and not was_unanswered(events)
+
+
+def _tell_failure(prediction: Prediction) -> None:
+    """One notice of a turn, also where its what-if and its suggested limit both failed."""
+    if claim_failed(prediction):
+        said = NOT_IN_ONE if prediction.suggested["goal"] == Goal.ONE_CALL else NOT_ENOUGH
+        notice_put(turn=prediction.child, kind=Notice.Kind.FAILED, told=said.format(prediction.suggested["word"]))
+    elif prediction.came_true is False and prediction.certainty in CLAIMING:
         notice_put(turn=prediction.child, kind=Notice.Kind.FAILED, told=FAILED.format(prediction.certainty))
 
 
@@ -100,4 +128,6 @@ def _differences(ending: Ending, actual: Ending, predicted: list[Ending]) -> lis
 def _tell_why(check: Prediction) -> None:
     """The provider gave the recorded answer once more, so the prediction was wrong; or it did not."""
     reason = Reason.DEFECT if check.came_true else Reason.PROVIDER_DIFFERS
-    Prediction.objects.filter(checked_by=check, came_true=False, reason="").update(reason=reason)
+    failed = Prediction.objects.filter(checked_by=check)
+    failed.filter(came_true=False, reason="").update(reason=reason)
+    failed.filter(suggested_came_true=False, suggested_reason="").update(suggested_reason=reason)

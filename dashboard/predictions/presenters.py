@@ -1,6 +1,6 @@
 """The track record as its page shows it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -10,9 +10,11 @@ from django.urls import reverse
 from agentcore.replay import Assumed, Assumption, Certainty
 from dashboard.agents.models import Project
 from dashboard.predictions import record_text
-from dashboard.predictions.failure_check import CLAIMING, may_be_checked
+from dashboard.predictions.failure_check import may_be_checked
 from dashboard.predictions.models import Prediction
 from dashboard.predictions.selectors import ModelRecord, Tally, predictions_of, record_by_model, with_turns
+from dashboard.predictions.suggested_limits import CLAIMING
+from dashboard.predictions.suggested_record import SuggestedTally, suggested_of, suggested_tallies, tally_told
 from dashboard.replay.lineage import changes
 from dashboard.turns.certainty_text import assumption_and_share
 
@@ -69,6 +71,19 @@ class FailedPrediction:
     prediction: Prediction
 
     @property
+    def certainty(self) -> str:
+        return self.prediction.certainty
+
+    @property
+    def word(self) -> str:
+        """Of the badge."""
+        return self.certainty
+
+    @property
+    def reason(self) -> str:
+        return self.prediction.reason
+
+    @property
     def changed(self) -> tuple[str, ...]:
         return tuple(changes(self.prediction.child, self.prediction.parent))
 
@@ -103,6 +118,35 @@ class FailedPrediction:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedSuggestion(FailedPrediction):
+    """A suggested limit that was not enough."""
+
+    @property
+    def certainty(self) -> str:
+        return str(self.prediction.suggested["certainty"])
+
+    @property
+    def word(self) -> str:
+        return str(self.prediction.suggested["word"])
+
+    @property
+    def reason(self) -> str:
+        return self.prediction.suggested_reason
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        return (record_text.suggested_difference_words(self.prediction),)
+
+    @property
+    def why(self) -> str:
+        return record_text.suggested_reason_words(self.prediction)
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class TrackRecordView:
     """The whole page."""
 
@@ -110,6 +154,9 @@ class TrackRecordView:
     claims: tuple[FailedPrediction, ...]  #: recorded and certain ones that failed
     estimates: tuple[FailedPrediction, ...]
     neither: tuple[FailedPrediction, ...]  #: undecidable ones that ended in neither of the two ways
+    suggested: tuple[SuggestedTally, ...]
+    suggested_claims: tuple[FailedSuggestion, ...]  #: certain ones that were not enough
+    suggested_likely: tuple[FailedSuggestion, ...]
 
 
 def compared_at(left: Any, right: Any) -> str:
@@ -123,12 +170,20 @@ def track_record_view(project: Project) -> TrackRecordView:
         _failed(project, *CLAIMING),
         _failed(project, Certainty.ESTIMATED.value),
         _failed(project, Certainty.UNDECIDABLE.value),
+        suggested_tallies(suggested_of(project=project)),
+        _not_enough(project, *CLAIMING),
+        _not_enough(project, Certainty.ESTIMATED.value),
     )
 
 
 def _failed(project: Project, *certainties: str) -> tuple[FailedPrediction, ...]:
     rows = predictions_of(project=project, came_true=False, certainty__in=certainties).order_by("-id")
     return tuple(map(FailedPrediction, with_turns(rows)[:LISTED]))
+
+
+def _not_enough(project: Project, *certainties: str) -> tuple[FailedSuggestion, ...]:
+    rows = suggested_of(project=project, suggested_came_true=False, suggested__certainty__in=certainties)
+    return tuple(map(FailedSuggestion, with_turns(rows.order_by("-id"))[:LISTED]))
 
 
 def _in_words(assumption: Mapping[str, Any]) -> str:
@@ -144,6 +199,7 @@ def told(prediction: Prediction) -> dict[str, Any]:
     return {
         **{name: getattr(prediction, name) for name in (*names, "certainty", "assumes", *came)},
         "predicted": prediction.endings,
+        "suggested": _suggestion_told(prediction),
         "not_compared": prediction.not_compared or None,
         "reason": prediction.reason or None,
         "check_id": None if check is None else check.child_id,
@@ -151,9 +207,23 @@ def told(prediction: Prediction) -> dict[str, Any]:
     }
 
 
-def tallies_told(record: ModelRecord) -> dict[str, Any]:
-    """A model's track record as the API returns it."""
-    return {"provider": record.provider, "model": record.model, **{t.certainty.value: _counts(t) for t in record.all}}
+def _suggestion_told(prediction: Prediction) -> dict[str, Any] | None:
+    if prediction.suggested is None:
+        return None
+    came = {"came_true": prediction.suggested_came_true, "reason": prediction.suggested_reason or None}
+    return {**prediction.suggested, **came}
+
+
+def summary_told(project: Project) -> list[dict[str, Any]]:
+    """The track record of each model as the API returns it."""
+    suggested = suggested_tallies(suggested_of(project=project))
+    return [_record_told(record, suggested) for record in record_by_model(project=project)]
+
+
+def _record_told(record: ModelRecord, suggested: Iterable[SuggestedTally]) -> dict[str, Any]:
+    about, counts = (record.provider, record.model), {t.certainty.value: _counts(t) for t in record.all}
+    own = [tally_told(tally) for tally in suggested if (tally.provider, tally.model) == about]
+    return {"provider": record.provider, "model": record.model, **counts, "suggested": own}
 
 
 def _counts(tally: Tally) -> dict[str, int]:

@@ -74,6 +74,25 @@ def difference_words(difference: Mapping[str, Any]) -> str:
     return f"{name}: predicted {difference['predicted'] or 'none'}, was {difference['actual'] or 'none'}"
 
 
+def suggested_reason_words(prediction: Prediction) -> str:
+    """Why a suggested limit was not enough, as far as that can be told."""
+    said, reason = prediction.suggested, prediction.suggested_reason
+    if reason == Prediction.Reason.ASSUMPTION and said["share"]:
+        what = "answers of" if said["limit"] == "max_tokens" else "turns of"
+        return f"{100 * (1 - said['share']):.0f} % of the {what} {said['of']} were expected to need more."
+    return REASONS[reason] if reason else UNKNOWN
+
+
+def suggested_difference_words(prediction: Prediction) -> str:
+    """`suggested max_tokens 378: predicted completed, was partial (retry_limit)`"""
+    said, actual = prediction.suggested, prediction.actual or {}
+    wanted = "completed in one call" if said["goal"] == "one_call" else "completed"
+    was = f"{actual.get('status')} ({actual.get('terminal_reason')})"
+    calls = actual.get("attempts", 0)
+    ended = f"completed in {calls} calls" if actual.get("status") == "completed" else was
+    return f"suggested {said['limit']} {said['value']:,}: predicted {wanted}, was {ended}"
+
+
 def reason_words(prediction: Prediction) -> str:
     """Why a prediction failed, as far as that can be told."""
     if prediction.reason:

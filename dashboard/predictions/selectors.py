@@ -68,6 +68,8 @@ class Filters(TypedDict, total=False):
     kind: str
     certainty: str
     came_true: bool
+    suggested__basis: str
+    suggested_came_true: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dashboard.predictions import record_text
 from dashboard.predictions.calibration_state import Budget, Used, trials_of
 from dashboard.predictions.models import Calibration, Prediction
 from dashboard.predictions.selectors import Tally, tallies_of
+from dashboard.predictions.suggested_record import SuggestedTally, suggested_of_calibration, tally_told
 from dashboard.predictions.trials import Trial
 from dashboard.prices.templatetags.prices import dollars_in_words
 
@@ -106,9 +107,28 @@ def table_lines(calibration: Calibration) -> Iterable[str]:
         yield "  ".join([first[0].ljust(first[1]), *(text.rjust(width) for text, width in rest)]).rstrip()
     if any(0 < tally.compared < record_text.ENOUGH for tally in tallies_of(calibration)):
         yield f"A share is shown once there are {record_text.ENOUGH} comparisons."
+    yield from _suggested_lines(calibration)
     for prediction in failed_of(calibration):
         yield f"{prediction.certainty}: {prediction.parent_id} → {prediction.child_id}, {_came(prediction)}."
         yield f"  {record_text.reason_words(prediction)}"
+
+
+def _suggested_lines(calibration: Calibration) -> Iterable[str]:
+    """Of the suggested limits that were tried, then the ones that were not enough with both turns."""
+    for tally in suggested_of_calibration(calibration):
+        yield f"Suggested limits: {tally.model}, {tally.word} {tally.source}: {_enough(tally)}."
+    for prediction in calibration.predictions.filter(suggested_came_true=False).order_by("id"):
+        said = f"{prediction.suggested['word']}: {prediction.parent_id} → {prediction.child_id}"
+        yield f"{said}, {record_text.suggested_difference_words(prediction)}."
+        yield f"  {record_text.suggested_reason_words(prediction)}"
+
+
+def _enough(tally: SuggestedTally) -> str:
+    if not tally.compared:
+        return f"{tally.predictions:,} tried, none compared"
+    expected = f"expected {tally.expected_share}" if tally.expected_share else ""
+    shares = ", ".join(filter(None, (tally.share, expected)))
+    return f"{tally.came_true:,} of {tally.compared:,} came true{f' ({shares})' if shares else ''}"
 
 
 def _row(tally: Tally) -> tuple[str, ...]:
@@ -133,6 +153,7 @@ def told(calibration: Calibration, used: Used, over: str) -> dict[str, Any]:
         "dollars": float(used.dollars),
         "left_out": calibration.skipped,
         "by_certainty": {tally.certainty.value: _counts(tally) for tally in tallies_of(calibration)},
+        "suggested": [{"model": tally.model, **tally_told(tally)} for tally in suggested_of_calibration(calibration)],
         "failed": [_failed(prediction) for prediction in failed_of(calibration)],
     }
 

@@ -21,6 +21,7 @@ from dashboard.predictions.usage_bounds import UsageBound, usage_bound
 from dashboard.replay.rerun_changes import said_at
 from dashboard.replay.selectors import began_with
 from dashboard.replay.services import what_if_under
+from dashboard.suggesting.selectors import suggestion_for
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 
@@ -122,18 +123,33 @@ def _trials(turn: Turn, values: Values, left_out: Counter[str]) -> Iterator[Tria
         left_out["turns that an operator changed, or a worker left behind"] += 1
         return
     ask = _asking(recording, turn)
-    for overrides in values.by_hand or _chosen(turn, ask, values.most):
+    suggested = [] if values.by_hand else _suggested(turn)
+    for overrides in values.by_hand or _each(suggested, _chosen(turn, ask, values.most)):
         found = ask(overrides)
         if _is_its_own(turn, overrides):
             left_out[SAME] += 1
         elif isinstance(found, str):
             left_out[f"values that cannot be tried ({found.rstrip('.')})"] += 1
-        elif found.certainty is Certainty.UNDECIDABLE and not found.endings and not values.by_hand:
+        elif (
+            found.certainty is Certainty.UNDECIDABLE
+            and not found.endings
+            and not (values.by_hand or overrides in suggested)
+        ):
             left_out[UNDECIDABLE] += 1
         else:
             bound = asdict(usage_bound(turn, overrides))
             dollars = None if bound["dollars"] is None else str(bound["dollars"])
             yield Trial(str(turn.id), dict(overrides), found.certainty.value, {**bound, "dollars": dollars})
+
+
+def _suggested(turn: Turn) -> list[Overrides]:
+    """The value that the turn's page suggests, if anything tells that it is enough."""
+    said = suggestion_for(turn)
+    return [said.overrides] if said is not None and said.known else []
+
+
+def _each(first: list[Overrides], others: list[Overrides]) -> list[Overrides]:
+    return [*first, *(one for one in others if one not in first)]
 
 
 def _is_its_own(turn: Turn, overrides: Overrides) -> bool:

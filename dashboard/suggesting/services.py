@@ -17,6 +17,7 @@ from dashboard.agents.services import policy_said
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.services import backtest_create
 from dashboard.live.services import overrides_clean
+from dashboard.predictions.forecast import Purpose
 from dashboard.replay.rerun_service import GONE, turn_rerun
 from dashboard.suggesting.suggestion import Number, Suggestion
 from dashboard.turns.filters import TimelineFilters
@@ -28,7 +29,8 @@ def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = 
     where it may be the value to use, and not merely one to begin with."""
     if suggestion.known:
         backtest_of_value(turn=turn, suggestion=suggestion, value=suggestion.value, created_by=created_by)
-    return turn_rerun(turn=turn, overrides=suggestion.overrides, created_by=created_by)
+    about: dict[str, Any] = {"created_by": created_by, "purpose": Purpose(suggestion=suggestion)}
+    return turn_rerun(turn=turn, overrides=suggestion.overrides, **about)
 
 
 def backtest_of_value(

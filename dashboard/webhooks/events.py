@@ -81,10 +81,16 @@ def _held(turn: Turn, _: Prediction | None) -> Made:
     return (APPROVAL, {**_told(turn), "tools": list(waiting)}) if waiting else None
 
 
+#: Told of a prediction that failed: it, or the suggested limit that the re-run tried.
+SAID = (
+    "kind", "certainty", "overrides", "differences", "reason", "suggested", "suggested_came_true", "suggested_reason",
+)  # fmt: skip
+
+
 def _failed(turn: Turn, prediction: Prediction | None) -> Made:
     if prediction is None:
         return None
-    said = {name: getattr(prediction, name) for name in ("kind", "certainty", "overrides", "differences", "reason")}
+    said = {name: getattr(prediction, name) for name in SAID}
     ids = {"id": str(prediction.id), "parent_id": str(prediction.parent_id)}
     expected = {"predicted": prediction.endings, "actual": prediction.actual}
     return PREDICTION, {**_told(turn), "prediction": {**ids, **said, **expected}}

@@ -3,6 +3,7 @@
 Beside a running `manage.py up` with a data folder of its own, and with that folder's `WHYSTOP_DATA_DIR`:
 
     manage.py shell -c "from tests.browser.lowered_limit import fill; fill()"
+    manage.py shell -c "from tests.browser.tried_limits import fill; fill()"
     manage.py shell -c "from tests.browser.pictures import take; take('<sign-in link>')"
 
 Each page is taken in light and dark, at 1280, 390 and 1920 pixels. With names, as in `take(link, "sweep", "replay")`,
@@ -20,6 +21,7 @@ from tests.browser.conftest import ARGUMENTS, DESK, PHONE, cookies_of
 from tests.browser.journeys import LONG, api, ask, ended, played, until
 from tests.browser.test_inbox import asking
 from tests.browser.test_operating import agent
+from tests.browser.tried_limits import LONGEST
 from tests.conftest import CHROMIUM
 
 FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
@@ -104,6 +106,8 @@ def made(page: Page) -> dict[str, str]:
     whole = turn_of(page, "sim-essay", "Explain why a model stops before its answer is whole.", max_tokens=900)
     for cap in (88, 100, 120, 400):
         predicted(page, exact, cap)
+    for name in LONGEST:
+        tried(page, name)
     waiting(page)
     return {
         "cut": cut,
@@ -139,6 +143,14 @@ def predicted(page: Page, turn: str, cap: int) -> None:
     again = api(page, f"turns/{id_of(turn)}/replay", asked)
     address = f"/api/v1/turns/{again['id']}"
     until(page, lambda: page.request.get(address).json()["status"] not in ("queued", "running"), "it does not end")
+
+
+def tried(page: Page, name: str) -> None:
+    """What the agent's answers suggest for a turn that was cut, tried live."""
+    for month in ("May", "June", "July"):
+        turn = played(page, name, f"Write the notes of {month}.")
+        said = page.request.get(f"/api/v1/turns/{id_of(turn)}/verdict").json()["suggestion"]
+        predicted(page, turn, int(said["value"]))
 
 
 def waiting(page: Page) -> None:

@@ -3,10 +3,12 @@
 import pytest
 
 from dashboard.predictions.models import Prediction
+from dashboard.suggesting.services import limit_find
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.driving import Play
 from tests.dashboard.predictions.conftest import again_of
+from tests.dashboard.predictions.test_suggested_limits import SHORT, compared, said_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -75,3 +77,22 @@ def test_the_summary_counts_by_model_and_certainty(api: Program, cut: Turn):
         "predictions": 1, "came_true": 1, "failed": 0, "waiting": 0, "nothing_predicted": 0, "not_compared": 0,
     }  # fmt: skip
     assert told["undecidable"]["predictions"] == 0
+
+
+def test_the_api_tells_the_suggestion_and_counts_by_basis(api: Program, play: Play):
+    short = play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
+    prediction = compared(limit_find(turn=short, suggestion=said_of(short, SHORT)))
+    (told,) = api.get("/predictions?basis=agent&suggested_came_true=false").json()["items"]
+    assert (told["id"], told["suggested"]["value"], told["suggested"]["came_true"]) == (
+        str(prediction.id),
+        SHORT,
+        False,
+    )
+    assert api.get("/predictions?basis=recording").json()["items"] == []
+    (summary,) = api.get("/predictions/summary").json()
+    assert summary["suggested"] == [
+        {
+            "basis": "agent", "certainty": "estimated", "word": "likely", "predictions": 1, "came_true": 0, "failed": 1,
+            "waiting": 0, "not_compared": 0, "expected": 0.95,
+        }
+    ]  # fmt: skip
