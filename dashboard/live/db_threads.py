@@ -49,8 +49,8 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 
 
 async def in_turn(size: QueueSize, who: object, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """As `in_database`, when it is this user's turn. Then this user rests for as long as the work took, and so has half a
-    thread at most; the place is the next user's at once. Raises `FullError`."""
+    """As `in_database`, when it is this user's turn. Then this user rests for as long as the work took, and so has half
+    a thread at most; the place is the next user's at once. Raises `FullError`."""
     loop = asyncio.get_running_loop()
     line = _lines.setdefault(loop, {}).setdefault(size, FairQueue(size))
     await line.enter(str(who))
