@@ -5,11 +5,12 @@ twice, twenty times over, are a million. A validator that has begun cannot be st
 is of the schema and the value alone: unlike a time limit, it says the same at every replay.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from agentcore.schema_size import MOST_LOOKED_AT, NESTED, Sizes, TooMuchWork, Walk, Words, walked
+from agentcore.schema_size import MOST_LOOKED_AT, NESTED, Sizes, TooMuchWork, Walk, Words, parts_of, walked
 
 #: Steps, of which a validator takes a few million a second.
 MOST_STEPS = 2_000_000
@@ -26,8 +27,11 @@ _OF_PROPERTIES = ("additionalProperties", "unevaluatedProperties")
 
 _META = ("https://json-schema.org/", "http://json-schema.org/")
 _SCALARS = (str, int, float)
-_Place = tuple[Any, Any]  #: a subschema, and the schema that its references begin in
-_Key = tuple[int, int, int]  #: which subschema with which value
+_ID = ("$id", "id")
+#: The end of an address that only an address with the same end can be equal to.
+_PLAIN = re.compile(r"(?:[^?#%]*/)?(?!\.{1,2}$)([^/?#%]+)")
+_Key = tuple[int, int]  #: which subschema with which value
+_Pairs = Iterable[tuple[Any, Any]]  #: a subschema, and what it judges
 
 
 def steps(schema: Any, value: Any) -> int:
@@ -40,40 +44,38 @@ class _Subschema(NamedTuple):
 
     own: Words  #: that judge the value by themselves
     again: bool  #: the ones beside it are judged once more
-    beside: tuple[_Place, ...]  #: judge the same value
+    beside: tuple[Any, ...]  #: judge the same value
     properties: Mapping[str, Any]  #: judge the property of their name
     of_each: tuple[Any, ...]  #: judge every property
     of_names: Any  #: judges every property's name
     first: Sequence[Any]  #: judge the item of their place
     of_items: tuple[Any, ...]  #: judge every item
-    base: Any  #: where its references begin
 
 
 class _Counting:
     def __init__(self, schema: Any) -> None:
-        self._root = schema
-        self._named = dict(_named(schema))
+        names = _Names(schema)
+        self._root, self._names = names.root, names
         self._sizes = Sizes()
         self._looked_at = 0
         self._known: dict[_Key, int] = {}
-        self._read: dict[tuple[int, int], _Subschema] = {}
+        self._read: dict[int, _Subschema] = {}
 
     def of(self, value: Any) -> int:
-        part = self._part((self._root, self._root), value, 0)
+        part = self._part(self._root, value, 0)
         return part if isinstance(part, int) else walked(part)
 
-    def _part(self, place: _Place, value: Any, depth: int) -> int | Walk:
+    def _part(self, schema: Any, value: Any, depth: int) -> int | Walk:
         """The steps, or the walk that counts them."""
-        schema, base = place
         self._looked_at += 1
         if depth > MOST_DEPTH or self._looked_at > MOST_LOOKED_AT:
             raise TooMuchWork(NESTED)
         if not isinstance(schema, Mapping):
             return 1
-        read = self._read.get((id(schema), id(base))) or self._reading(schema, base)
+        read = self._read.get(id(schema)) or self._reading(schema)
         if not read.beside and (value is None or isinstance(value, _SCALARS)):
             return self._within(read.own.steps(value, self._sizes))  # nearly all of a large value
-        key = (id(schema), id(base), id(value))
+        key = (id(schema), id(value))
         known = self._known.get(key)
         if known is None:
             self._known[key] = MOST_STEPS + 1  # it refers to itself, and so never ends, if it is asked for meanwhile
@@ -82,15 +84,15 @@ class _Counting:
 
     def _count(self, key: _Key, read: _Subschema, value: Any, depth: int) -> Walk:
         own = read.own.steps(value, self._sizes)
-        beside = yield from self._sum(((place, value) for place in read.beside), depth)
+        beside = yield from self._sum(((part, value) for part in read.beside), depth)
         inside = yield from self._sum(_inside(read, value), depth)
         known = self._known[key] = own + inside + (UNEVALUATED + 2 * beside if read.again else beside)
         return self._within(known)
 
-    def _sum(self, pairs: Iterable[tuple[_Place, Any]], depth: int) -> Walk:
+    def _sum(self, pairs: _Pairs, depth: int) -> Walk:
         taken = 0
-        for place, value in pairs:
-            part = self._part(place, value, depth)
+        for schema, value in pairs:
+            part = self._part(schema, value, depth)
             taken = self._within(taken + (part if isinstance(part, int) else (yield part)))
         return taken
 
@@ -102,68 +104,47 @@ class _Counting:
             )
         return taken
 
-    def _reading(self, schema: Mapping[str, Any], base: Any) -> _Subschema:
-        inner = schema if "$id" in schema and schema is not self._root else base
+    def _reading(self, schema: Mapping[str, Any]) -> _Subschema:
         patterns, prefix = _mapping(schema, "patternProperties"), schema.get("prefixItems")
         items = prefix if isinstance(prefix, list) else schema.get("items")
-        read = self._read[id(schema), id(base)] = _Subschema(
+        read = self._read[id(schema)] = _Subschema(
             Words.of(schema),
             any(word in schema for word in _AGAIN),
-            tuple(self._beside(schema, inner)),
+            tuple(self._beside(schema)),
             _mapping(schema, "properties"),
             (*patterns.values(), *(schema[word] for word in _OF_PROPERTIES if word in schema)),
             schema.get("propertyNames"),
             items if isinstance(items, list) else (),
             tuple(schema[word] for word in _OF_ITEMS if isinstance(schema.get(word), Mapping)),
-            inner,
         )
         return read
 
-    def _beside(self, schema: Mapping[str, Any], base: Any) -> Iterator[_Place]:
+    def _beside(self, schema: Mapping[str, Any]) -> Iterator[Any]:
         for word in _ALL_OF:
             if isinstance(parts := schema.get(word), list | tuple):
-                yield from ((part, base) for part in parts)
-        yield from ((schema[word], base) for word in _ONE if word in schema)
+                yield from parts
+        yield from (schema[word] for word in _ONE if word in schema)
         for word in ("dependentSchemas", "dependencies"):
-            yield from ((part, base) for part in _mapping(schema, word).values())
+            yield from _mapping(schema, word).values()
         for word in _REFERS:
             if isinstance(uri := schema.get(word), str):
-                yield from self._referred(uri, base)
-
-    def _referred(self, uri: str, base: Any) -> Iterator[_Place]:
-        """What a reference may lead to; of a dynamic one each place of its name."""
-        document, _, fragment = uri.partition("#")
-        if document.startswith(_META):
-            if any(name.startswith("#") for name in self._named):
-                raise TooMuchWork(f"The schema refers to {uri} and has anchors of its own; leave out one of the two.")
-            return  # validators bring these along
-        if document:
-            found = self._named.get(document.rpartition("/")[2])
-            if found is None:
-                raise TooMuchWork(f"The schema refers to {uri}; only references within the schema itself are followed.")
-            base = found[0]
-        if not fragment or fragment.startswith("/"):
-            yield _pointed(base, fragment, uri), base
-            return
-        named = self._named.get("#" + fragment)
-        if named is None:
-            raise TooMuchWork(f"The schema refers to {uri}, which is nowhere in it.")
-        yield from ((part, base) for part in named)
+                yield from self._names.referred(uri, schema)
+        if "$recursiveRef" in schema:
+            yield from self._names.recursive
 
 
-def _inside(read: _Subschema, value: Any) -> Iterator[tuple[_Place, Any]]:
+def _inside(read: _Subschema, value: Any) -> _Pairs:
     """Which parts of the value are judged by which subschemas."""
-    base = read.base
     if isinstance(value, Mapping):
-        yield from (((read.properties[name], base), value[name]) for name in value.keys() & read.properties.keys())
+        yield from ((read.properties[name], value[name]) for name in value.keys() & read.properties.keys())
         for part in read.of_each:
-            yield from (((part, base), child) for child in value.values())
+            yield from ((part, child) for child in value.values())
         if read.of_names is not None:
-            yield from (((read.of_names, base), name) for name in value)
+            yield from ((read.of_names, name) for name in value)
     elif isinstance(value, list | tuple):
-        yield from (((part, base), child) for part, child in zip(read.first, value, strict=False))
+        yield from zip(read.first, value, strict=False)
         for part in read.of_items:
-            yield from (((part, base), child) for child in value)
+            yield from ((part, child) for child in value)
 
 
 def _mapping(schema: Mapping[str, Any], word: str) -> Mapping[str, Any]:
@@ -171,22 +152,96 @@ def _mapping(schema: Mapping[str, Any], word: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _named(schema: Any) -> Iterator[tuple[str, list[Any]]]:
-    """Subschemas by the names that references may use: `#anchor`, and the last part of an `$id`."""
-    found: dict[str, list[Any]] = {}
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            for word in ("$anchor", "$dynamicAnchor"):
-                if isinstance(name := part.get(word), str):
-                    found.setdefault("#" + name, []).append(part)
-            if isinstance(name := part.get("$id"), str):
-                found.setdefault(name.rstrip("#").rpartition("/")[2], []).append(part)
-            waiting += part.values()
-        elif isinstance(part, list | tuple):
-            waiting += part
-    yield from found.items()
+class _Names:
+    """What the references of a schema may lead to. Drafts and validators differ in what an `$id` renames; of several
+    readings all are counted."""
+
+    def __init__(self, schema: Any) -> None:
+        self._anchors: dict[str, list[Any]] = {}
+        self._ids: list[tuple[str, Any]] = []
+        self._bases: dict[int, tuple[Any, ...]] = {}  #: of each subschema, where its references may begin
+        self.recursive: list[Any] = []  #: what `$recursiveRef` may lead to
+        # The same object at two places would have the names of one of them.
+        self.root = json.loads(json.dumps(schema)) if _has_ids(schema) else schema
+        self._read()
+        if any("json-schema.org" in _unescaped(name).lower() for name, _ in self._ids):
+            raise TooMuchWork("An $id of the schema is an address of json-schema.org; leave it out.")
+
+    def _read(self) -> None:
+        waiting: list[tuple[Any, tuple[Any, ...]]] = [(self.root, (self.root,))]
+        while waiting:
+            part, bases = waiting.pop()
+            if isinstance(part, Mapping):
+                bases = self._named(part, bases)
+                waiting += ((inner, bases) for inner in part.values())
+            elif isinstance(part, list | tuple):
+                waiting += ((inner, bases) for inner in part)
+
+    def _named(self, part: Mapping[str, Any], bases: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Keep what this object is called; where references within it may begin."""
+        for word in ("$anchor", "$dynamicAnchor"):
+            if isinstance(name := part.get(word), str):
+                self._anchors.setdefault(name, []).append(part)
+        if part.get("$recursiveAnchor") is True:
+            self.recursive.append(part)
+        for word in _ID:
+            if isinstance(name := part.get(word), str):
+                document, _, anchor = name.partition("#")
+                self._ids.append((document, part))
+                if anchor:
+                    self._anchors.setdefault(anchor, []).append(part)
+                bases = bases if part is bases[-1] else (*bases, part)
+        self._bases[id(part)] = bases
+        return bases
+
+    def referred(self, uri: str, schema: Mapping[str, Any]) -> Iterator[Any]:
+        """What a reference may lead to; of a dynamic one each place of its name."""
+        document, _, fragment = uri.partition("#")
+        meta = document.startswith(_META)
+        if meta and self._anchors:
+            raise TooMuchWork(f"The schema refers to {uri} and has anchors of its own; leave out one of the two.")
+        if meta:
+            return  # validators bring these along
+        bases = self._documents(document, uri) if document else self._bases.get(id(schema), (self.root,))
+        if not fragment or fragment.startswith("/"):
+            yield from _all_pointed(bases, fragment, uri)
+        elif fragment in self._anchors:
+            yield from self._anchors[fragment]
+        else:
+            raise _nowhere(uri)
+
+    def _documents(self, document: str, uri: str) -> Sequence[Any]:
+        """The subschemas that an address may be of."""
+        end = _end_of(document)
+        found = [part for name, part in self._ids if end is None or _end_of(name) in (None, end)]
+        if not found:
+            raise TooMuchWork(f"The schema refers to {uri}; only references within the schema itself are followed.")
+        return found
+
+
+def _has_ids(schema: Any) -> bool:
+    return any(
+        isinstance(part, Mapping) and any(isinstance(part.get(word), str) for word in _ID) for part in parts_of(schema)
+    )
+
+
+def _end_of(document: str) -> str | None:
+    """None: addresses with other ends may be equal to it."""
+    plain = _PLAIN.fullmatch(document)
+    return plain[1] if plain else None
+
+
+def _all_pointed(bases: Sequence[Any], pointer: str, uri: str) -> Iterator[Any]:
+    missing: TooMuchWork | None = None
+    found = False
+    for base in bases:
+        try:
+            yield _pointed(base, pointer, uri)
+            found = True
+        except TooMuchWork as error:
+            missing = error
+    if missing and not found:
+        raise missing
 
 
 _ESCAPED = re.compile("(?:%[0-9A-Fa-f]{2})+")
@@ -196,15 +251,23 @@ def _character(escaped: re.Match[str]) -> str:
     return bytes.fromhex(escaped[0].replace("%", "")).decode("utf-8", "replace")
 
 
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(_character, text)
+
+
+def _nowhere(uri: str) -> TooMuchWork:
+    return TooMuchWork(f"The schema refers to {uri}, which is nowhere in it.")
+
+
 def _pointed(base: Any, pointer: str, uri: str) -> Any:
     """What a JSON pointer leads to."""
     found = base
     for escaped in pointer.split("/")[1:]:
-        word = _ESCAPED.sub(_character, escaped).replace("~1", "/").replace("~0", "~")
+        word = _unescaped(escaped).replace("~1", "/").replace("~0", "~")
         try:
             found = found[int(word)] if isinstance(found, list | tuple) else found[word]
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise TooMuchWork(f"The schema refers to {uri}, which is nowhere in it.") from error
+            raise _nowhere(uri) from error
     return found
 
 

@@ -27,9 +27,14 @@ _LONG_PATTERN = 2_000  #: characters from which on a pattern is too large
 BACKTRACKS = 100_000  #: that the engine for lookaround and back references may do for one text, in some 2 ms
 _BACKTRACKING = 10_000  #: steps that take as long
 _DOUBLINGS = 14  #: characters from which on backtracking can take all of these
+_TRIED = 10  #: backtracks in the time of one step
+_ASIDE = 8  #: characters that lookaround goes through at each of them, in the time of one
 _READ = 20  #: states, or characters where the states are few, that are gone through in the time of one step
 _FEW = 100  #: states that the engine turns into a table
 _FANCY = re.compile(r"\(\?(?:[=!>]|<[=!])|\\[1-9]|\\k|[*+?}]\+")
+_OPENS = re.compile(r"\(\?(?:[:=!>]|<[=!])")
+_CHOICE = re.compile(r"[*+?{|]")
+_REPEATED_GROUP = re.compile(r"\)[*+?{]")
 _TOKEN = re.compile(
     r"""(?P<wide>\\[wWsSdD] | \\[pP](?:\{[^{}]*\}|.)) | \\. | (?P<set>\[\^?\]?(?:\\.|\[:?|[^\]\\])*+\]) | (?P<any>\.)
     | (?P<open>\() | (?P<close>\)) | \{(?P<least>\d{1,6})(?P<more>,(?P<most>\d{1,6})?)?\} | .""",
@@ -42,6 +47,8 @@ _COMPARED = 2  #: values that are compared with one another in the time of one s
 _HASHED = 5  #: values that are looked at for `uniqueItems`, the same
 _NAMED = 20  #: names that are looked up, the same
 _COUNTED = 2_000  #: characters that are counted, the same
+_EXACT = 53  #: bits that a float holds
+_MEASURED = 4  #: the square of a long integer's words that is compared with a bound, in the time of one step
 _DIVIDED = 16  #: powers of two that numbers are away from 1, for a step of dividing them
 _DESCRIBED = 4  #: steps for each value that is judged by the schema of schemas
 _META = ("https://json-schema.org/", "http://json-schema.org/")
@@ -54,13 +61,13 @@ class TooMuchWork(CoreError, ValueError):
 def check(schema: Any) -> None:
     """Raises `TooMuchWork` for a schema that would take too long, or too much memory, to compile."""
     states = 0
-    for subschemas, part in enumerate(_parts(schema), 1):
+    for subschemas, part in enumerate(parts_of(schema), 1):
         states += sum(map(states_of, _patterns(part)))
         if subschemas > MOST_SUBSCHEMAS or states > MOST_STATES:
             raise TooMuchWork(TOO_LARGE)
 
 
-def _parts(schema: Any) -> Iterator[Any]:
+def parts_of(schema: Any) -> Iterator[Any]:
     waiting = [schema]
     while waiting:
         part = waiting.pop()
@@ -107,14 +114,27 @@ def states_of(pattern: str) -> int:
 
 def matching(pattern: str, states: int, characters: int) -> int:
     """Steps of looking for a pattern of so many states in a text."""
-    if _backtracks(pattern):
-        return min(_BACKTRACKING, 1 << min(characters, _DOUBLINGS))
-    return characters * (1 + max(0, states - _FEW)) // _READ
+    choices = _choices(pattern)
+    if choices is None:
+        return characters * (1 + max(0, states - _FEW)) // _READ
+    ways: int = 1 + (characters + 1) ** min(choices, 9) // _TRIED
+    tried = min(_BACKTRACKING, 1 << min(characters, _DOUBLINGS), ways)
+    return tried * (1 + characters // _ASIDE)
 
 
 @lru_cache(maxsize=4_096)
-def _backtracks(pattern: str) -> bool:
-    return _FANCY.search(pattern) is not None
+def _choices(pattern: str) -> int | None:
+    """How many times backtracking can choose among the characters of a text; None: the engine need not backtrack."""
+    if not (fancy := list(_FANCY.finditer(pattern))):
+        return None
+    before = pattern[: fancy[-1].start()]
+    opened = [token.lastgroup for token in _TOKEN.finditer(before) if token.lastgroup in {"open", "close"}]
+    # What follows the last of them is left to the other engine, unless a group holds both.
+    tried = pattern[: fancy[-1].end()] if opened.count("open") == opened.count("close") else pattern
+    if _REPEATED_GROUP.search(tried):
+        return _DOUBLINGS
+    anchored = pattern.startswith("^") and "|" not in pattern
+    return len(_CHOICE.findall(_OPENS.sub("", tried))) + (not anchored)
 
 
 def _powers(number: Any) -> int:
@@ -145,11 +165,18 @@ def walked(walk: Walk) -> int:
     return int(answer)
 
 
+def _long(number: Any) -> int:
+    """Of 64 bits, that an integer takes beyond what a float holds exactly."""
+    bits = number.bit_length() if isinstance(number, int) else 0
+    return 1 + bits // 64 if bits > _EXACT else 0
+
+
 class Sizes:
     """How many values each value holds, itself included; long texts count as more."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}
+        self._alike: dict[int, int] = {}
 
     def of(self, value: Any) -> int:
         """Raises `TooMuchWork` for a value that is nested too deeply."""
@@ -168,6 +195,25 @@ class Sizes:
             taken += (yield self._walk(part)) if known is None else known
         self._known[id(value)] = taken
         return taken
+
+    def alike(self, items: Any) -> int:
+        """Steps of comparing the long integers that a list holds with one another: `uniqueItems` finds them alike."""
+        known = self._alike.get(id(items))
+        if known is None:
+            known = self._alike[id(items)] = 2 * sum(map(_long, _scalars(items))) ** 2
+        return known
+
+
+def _scalars(value: Any) -> Iterator[Any]:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            waiting += part.values()
+        elif isinstance(part, list | tuple):
+            waiting += part
+        else:
+            yield part
 
 
 Pattern = tuple[str, int]  #: and its states
@@ -213,9 +259,10 @@ class Words(NamedTuple):
                 raise TooMuchWork(NESTED)
             taken += sum([matching(*one, len(name)) for one in self.names for name in value])
         elif self.unique and isinstance(value, list | tuple):
-            taken += sizes.of(value) // _HASHED
-        elif self.divisor:
-            taken += (self.divisor + _powers(value)) // _DIVIDED
+            taken += sizes.of(value) // _HASHED + sizes.alike(value)
+        elif isinstance(value, int | float):
+            taken += _long(value) ** 2 // _MEASURED
+            taken += (self.divisor + _powers(value)) // _DIVIDED if self.divisor else 0
         if self.compared > self.equals:  # else all of them are plain
             taken += min(self.compared, self.equals * sizes.of(value)) // _COMPARED
         return taken + (_DESCRIBED * sizes.of(value) if self.described else 0)

@@ -6,6 +6,7 @@ from contextlib import aclosing, suppress
 from typing import Any
 from uuid import UUID
 
+from asgiref.sync import async_to_sync
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router
@@ -13,7 +14,7 @@ from ninja import Router
 from dashboard.accounts.session_watch import Ticket, ticket_of, visitors
 from dashboard.api.callers import caller
 from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
-from dashboard.live.db_threads import request_connection_returned
+from dashboard.live.db_threads import LOOKS, in_turn, request_connection_returned
 from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
 from dashboard.live.turn_events import MAX_SEQ, DamagedTurnError, Follower, Message, followed
 from dashboard.turns import selectors
@@ -39,7 +40,8 @@ def turn_events(request: HttpRequest, turn_id: UUID) -> StreamingHttpResponse:
     who = key_of(caller(request), getattr(request, "auth_token", None))
     streams.require_room(who)
     follower = Follower(turn.id, seq)
-    first = follower.look()  # a turn that cannot be read is refused in words: who comes back then stays away
+    # A turn that cannot be read is refused in words: who comes back then stays away.
+    first = async_to_sync(in_turn)(LOOKS, who.user, follower.look)
     ticket = ticket_of(token=getattr(request, "auth_token", None), session=request.session)
     told = _events(follower, first, who, ticket)
     return StreamingHttpResponse(told, content_type="text/event-stream", headers=HEADERS)

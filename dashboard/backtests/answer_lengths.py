@@ -15,7 +15,7 @@ from dashboard.gateway.models import GatewayCall
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED
 from dashboard.turns.selectors import turns_matching
-from dashboard.turns.shared_values import beginning
+from dashboard.turns.shared_values import whole
 from dashboard.turns.templatetags.formatting import number
 
 MOST = 5_000  #: turns, the newest: enough for the 99 % quantile, and read within a tenth of a second
@@ -25,7 +25,7 @@ ASKED = (0.5, 0.75, 0.9, 0.95, 0.99)
 ENOUGH = 0.95  #: of the answers, whole: what a limit should do
 FEW = 30  #: turns, below which an interval says little
 #: The settings of the connection, of turns that were continued; of others the setup is not read.
-SETUP = Case(When(continuations__gt=0, then=F("setup")))
+SETUP = Case(When(continuations__gt=0, then=F("setup__setup")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,10 @@ def _lengths(project: Project, filters: TimelineFilters) -> Iterator[tuple[Lengt
     one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)
     several = GatewayCall.objects.filter(turn_id=OuterRef("pk"), n__gt=1)
     told = ("output_tokens", "model_stop_reason", "status", "lint", "continuations", "tokens_estimated")
-    asked = ("provider", "model", "began")
-    rows = one_answer.exclude(Exists(several)).annotate(began=SETUP).values_list(*told, *asked)[:MOST]
-    for tokens, reason, status, lint, continuations, guessed, provider, model, began in rows.iterator(chunk_size=5_000):
-        extra = (beginning(began or {}).get("setup") or {}).get("extra")
+    asked = ("provider", "model", "asked_of")
+    rows = one_answer.exclude(Exists(several)).annotate(asked_of=SETUP).values_list(*told, *asked)[:MOST]
+    for tokens, reason, status, lint, continuations, guessed, provider, model, setup in rows.iterator(chunk_size=5_000):
+        extra = whole(setup or {}).get("extra")
         ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
         exact = goes_on_exactly(provider, model, extra or {}) and "ambiguous_seam" not in lint
         certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=exact)

@@ -49,15 +49,15 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 
 
 async def in_turn(size: QueueSize, who: object, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """As `in_database`, when it is this user's turn. Its place stays taken for as long again as the work took, so that
-    one user has half a thread at most. Raises `FullError`."""
+    """As `in_database`, when it is this user's turn. Then this user rests for as long as the work took, and so has half
+    a thread at most; the place is the next user's at once. Raises `FullError`."""
     loop = asyncio.get_running_loop()
     line = _lines.setdefault(loop, {}).setdefault(size, FairQueue(size))
     await line.enter(str(who))
     begun = loop.time()
     work = asyncio.ensure_future(in_database(function, *args, **kwargs))
     # Whoever waits for it may go; the thread does not.
-    work.add_done_callback(lambda _: loop.call_later(loop.time() - begun, line.leave, str(who)))
+    work.add_done_callback(lambda _: line.leave(str(who), rests=loop.time() - begun))
     return await asyncio.shield(work)
 
 

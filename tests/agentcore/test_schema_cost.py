@@ -57,6 +57,38 @@ DYNAMIC = {"$dynamicAnchor": "n", "properties": {"a": {"oneOf": [{"$dynamicRef":
 NUMBERS, NAMES = list(range(1000)), {f"k{n}": 1 for n in range(1000)}
 META = "https://json-schema.org/draft/2020-12/schema"
 OWN_BASE = {"$defs": {"x": {**doubled(40, {}), "$id": "https://example.org/x"}}, "$ref": "x"}
+LONG, SHORT = doubled(26, {}), {"$defs": {f"a{n}": {} for n in range(27)}, "$ref": "#/$defs/a0"}
+BEGINS = {"$ref": "#/$defs/a0"}
+DRAFT_7, DRAFT_2019 = "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"
+
+
+def two_documents(asked: str, long: str, short: object, **more: object) -> dict:
+    """A long document beside a short one that might be taken for it."""
+    return {"$defs": {"q": {**LONG, "$id": long}, "p": short}, "allOf": [{"$ref": asked}], **more}
+
+
+def anchored_in(name: str, document: dict) -> dict:
+    """A document in which a place is called `n`."""
+    return {"$id": name, "$defs": {**document["$defs"], "h": {"$dynamicAnchor": "n", **BEGINS}}}
+
+
+#: The long one comes before the anchor's other place, whose `#` begins elsewhere.
+DYNAMIC_BASE = {
+    "$ref": "http://x/e",
+    "$defs": {
+        "d": {**anchored_in("http://x/d", SHORT), "$dynamicRef": "#n"},
+        "e": {**anchored_in("http://x/e", LONG), "$ref": "http://x/d"},
+    },
+}
+RECURSIVE = {
+    "$schema": DRAFT_2019,
+    "$recursiveAnchor": True,
+    "allOf": [{"$ref": "http://x/d"}] * 40,
+    "$defs": {"d": {"$id": "http://x/d", "$recursiveAnchor": True, "additionalProperties": {"$recursiveRef": "#"}}},
+}
+#: What is called by another document's address, read from the root.
+POINTED_INTO = {"$ref": "#/$defs/d/$defs/h", "$defs": {"d": {**anchored_in("d", LONG)}, **SHORT["$defs"]}}
+OLD_ID = {"$schema": DRAFT_7, "$defs": LONG["$defs"], "allOf": [{"$id": "http://x/d", **BEGINS, **{"definitions": {}}}]}
 
 
 @together
@@ -71,6 +103,18 @@ OWN_BASE = {"$defs": {"x": {**doubled(40, {}), "$id": "https://example.org/x"}},
         (ANCHORED, nested(40)),
         (DYNAMIC, nested(40)),
         (OWN_BASE, 1),
+        (two_documents("http://x/y/a", "http://x/y/a", {**SHORT, "$id": "http://x/x/a"}), 1),
+        (two_documents("http://x/y/a", "http://x/y/a", {"const": {"$id": "http://x/y/a"}}), 1),
+        (two_documents("http://x/", "http://x/y/..", {**SHORT, "$id": "http://z/"}), 1),
+        (two_documents("d/", "d/", {**SHORT, "$id": "e/"}, **{"$id": "http://x/r"}), 1),
+        (two_documents("http://x/%61", "http://x/a", {**SHORT, "$id": "http://x/%61"}), 1),
+        (DYNAMIC_BASE, 1),
+        (RECURSIVE, nested(6)),
+        (POINTED_INTO, 1),
+        ({**OLD_ID, "allOf": [{**SHORT, "$id": "http://x/d"}]}, 1),
+        ({**OLD_ID, "allOf": [{**SHORT, "$id": "#foo", **BEGINS}]}, 1),
+        (two_documents(META, META, {}), 1),
+        (two_documents("schema", "schema", {}, **{"$id": "https://json%2Dschema.org/draft/2020-12/"}), 1),
         (doubled(17, {"const": NUMBERS}), NUMBERS),
         (doubled(17, {"enum": [NUMBERS]}), NUMBERS),
         (doubled(17, {"uniqueItems": True}), NUMBERS),
@@ -83,6 +127,11 @@ OWN_BASE = {"$defs": {"x": {**doubled(40, {}), "$id": "https://example.org/x"}},
         ({"pattern": "(a{0,900}){0,20}b$|(?:x|y)z"}, "a" * 80_000),
         ({"items": {"pattern": "^(a+)+(?=b)c"}}, ["a" * 60] * 1000),
         ({"items": {"pattern": r"^(a*)*\1b$"}}, ["a" * 60] * 1000),
+        ({"pattern": "(?=a*b)c"}, "a" * 100_000),
+        ({"pattern": "(?=.*(?=.*b))c"}, "a" * 3000),
+        ({"uniqueItems": True}, [2**64 + n for n in range(4000)]),
+        ({"uniqueItems": True}, [{"a": [10**1000 + n]} for n in range(100)]),
+        ({"items": {"minimum": 5}}, [10**4000] * 2000),
         ({"allOf": [{"$ref": META}] * 2000}, {"properties": NAMES}),
         ({"allOf": [{"$ref": META}], "$dynamicAnchor": "meta"}, {}),
         ({"allOf": [{"items": {"type": "integer"}} for _ in range(200)]}, [1] * 20_000),
@@ -147,6 +196,11 @@ def test_names_are_not_looked_up_one_by_one_where_they_are_too_many_for_the_patt
         ({"enum": [{"a": [1, 2]}, "b"]}, {"a": [1, 2]}, 0),
         ({"items": {"pattern": "^[0-9a-f]{8}-[0-9a-f]{4}$"}}, ["0123abcd-0000"] * 1000, 0),
         ({"items": {"pattern": "^(?!x)[a-z]+$"}}, ["abc"] * 1000, 0),
+        ({"items": {"pattern": "^(?!-)[a-z0-9-]{1,63}(?<!-)$"}}, ["whystop-example-name"] * 2000, 0),
+        ({"pattern": r"^(?!\s*$).+"}, "a " * 50_000, 0),
+        ({"pattern": r"^(?=.*[A-Z])(?=.*\d).{8,}$"}, "Ab3" * 1000, 0),
+        ({"uniqueItems": True}, [10**18 + n for n in range(900)], 0),
+        ({"$defs": {"n": {"$id": "n", "items": {"$ref": "#"}}}, "$ref": "n"}, [[[]]], 0),
         ({"$ref": META}, {"type": "object"}, 0),
         ({"items": {"multipleOf": 0.01}}, [5.25] * 10_000, 0),
         ({"$id": "https://example.org/tree", "items": {"$ref": "tree"}}, [[[]]], 0),

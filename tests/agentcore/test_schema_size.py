@@ -43,7 +43,23 @@ def test_the_states_of_a_pattern_are_those_of_its_repeats_written_out(pattern, l
 
 
 def test_a_pattern_that_may_backtrack_costs_more_than_one_that_cannot():
-    assert matching("(?=a)(a+)+b", 20, 60) > 100 * matching("(a+)+b", 20, 60)
+    assert matching("(a+)+(?=a)b", 20, 60) > 100 * matching("(a+)+b", 20, 60)
+
+
+@together
+@pytest.mark.parametrize(
+    ("pattern", "least", "most"),
+    [
+        (r"^(?!\s*$).+", 100, 200),  # looked at once
+        ("^(?!-)[a-z-]{1,63}(?<!-)$", 10_000, 50_000),  # at each place
+        ("(?=a*b)c", 10_000, 50_000),
+        ("^(?!-)a|b(?=c)", 100_000, 9_000_000),
+        ("((?=a)a*a*a*)c", 1_000_000, 9_000_000),
+        ("(?:(?=a)a)*c", 1_000_000, 9_000_000),
+    ],
+)
+def test_backtracking_costs_what_its_choices_allow_times_the_text_that_each_may_look_at(pattern, least, most):
+    assert least <= matching(pattern, states_of(pattern), 1000) <= most
 
 
 def test_breaches_by_a_large_value_are_not_all_made_for_each_has_a_copy_of_it():

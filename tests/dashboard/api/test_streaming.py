@@ -4,6 +4,7 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
@@ -113,6 +114,32 @@ def asked(address: str, path: str) -> object:
         return json.loads(connection.getresponse().read())
     finally:
         connection.close()
+
+
+def test_the_first_look_of_each_stream_waits_for_its_users_turn(
+    address: str, waiting: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    looking, most, lock = 0, 0, threading.Lock()
+    look = turn_events.Follower.look
+
+    def counted(follower: turn_events.Follower) -> list[Message]:
+        nonlocal looking, most
+        with lock:
+            looking += 1
+            most = max(most, looking)
+        time.sleep(0.2)
+        try:
+            return look(follower)
+        finally:
+            with lock:
+                looking -= 1
+
+    monkeypatch.setattr(turn_events.Follower, "look", counted)
+    with ThreadPoolExecutor(3) as readers:
+        opened = list(readers.map(lambda _: Reader(address, waiting.pk), range(3)))
+    for reader in opened:
+        reader.connection.close()
+    assert most == 1
 
 
 def test_who_comes_back_at_any_record_is_told_the_rest(address: str, play: Play):

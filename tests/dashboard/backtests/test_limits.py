@@ -2,10 +2,12 @@
 
 import re
 from html import unescape
+from uuid import uuid4
 
 import pytest
 from django.contrib.messages import get_messages
 from django.test import Client
+from pytest_django.fixtures import DjangoAssertNumQueries as Asserted
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
@@ -67,6 +69,17 @@ def test_how_certain_the_lengths_are_is_said_with_all_four_counts(browser: Clien
     found = estimate_of(project=project_default(), filters=TimelineFilters())
     assert found.certainties == {"recorded": 1, "certain": 1, "estimated": 3, "undecidable": 1}
     assert 'id="certainties"' in page(browser, "/backtests/limits")
+
+
+def test_the_estimate_reads_no_messages_of_the_turns(django_assert_num_queries: Asserted):
+    """Each would be a query, and a caller of the gateway says how long they are."""
+    setup = {"setup": {"extra": {"prefill": True}}, "messages": str(uuid4())}
+    for _ in range(3):
+        make_turn(output_tokens=40, **{**ENDED, "attempts": 2, "continuations": 1}, setup=setup)
+    project = project_default()
+    with django_assert_num_queries(1):
+        found = estimate_of(project=project, filters=TimelineFilters())
+    assert found.certainties["certain"] == 3
 
 
 def test_whole_calls_for_the_caller_end_an_answer_and_calls_that_were_kept_from_running_do_not():

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -54,3 +55,13 @@ async def test_a_place_is_kept_until_the_thread_has_ended_whoever_waits_for_it()
     over.set()
     size = replace(size, seconds=20.0)
     assert await in_turn(size, 2, over.is_set)
+
+
+async def test_while_a_user_rests_the_place_is_the_next_ones():
+    size = replace(COMMANDS, places=1, seconds=5.0)
+    await in_turn(size, 1, time.sleep, 0.5)
+    begun = time.monotonic()
+    await in_turn(size, 2, int)
+    other = time.monotonic() - begun
+    await in_turn(size, 1, int)
+    assert other < 0.3 < time.monotonic() - begun
