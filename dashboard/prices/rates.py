@@ -1,7 +1,7 @@
 """List prices in US dollars, from the data that comes with `genai-prices`. An unknown model has no price, never 0."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -37,15 +37,14 @@ class Price:
 class Rate:
     """One model's list prices at one seller. Some rise with the length of the input: each call is priced by itself."""
 
-    seller: Provider
-    model: ModelInfo
+    seller: Provider = field(compare=False)
+    model: ModelInfo = field(compare=False)
+    named: tuple[str, str]  #: the ids of both, by which rates are compared: the lists themselves are not hashable
     at: datetime
 
     def dollars(self, usage: TokenUsage) -> Decimal:
         """What a call cost. Cached input counts at its own price where there is one."""
-        cached = min(usage.cached_tokens, usage.input_tokens)
-        used = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cache_read_tokens=cached)
-        return self.model.calc_price(used, self.seller, genai_request_timestamp=self.at).total_price
+        return _dollars(self, usage)
 
     def dollars_of(self, usages: Sequence[TokenUsage]) -> Decimal:
         """What many calls cost; priced at once where no price depends on a call's length."""
@@ -83,7 +82,17 @@ def rate_of(*, provider: str, model: str, address: str = "", at: datetime | None
     `address`: where it was asked; a seller is known by it. An address nobody's (a proxy) counts as the dialect's maker.
     """
     found = _found(provider, model, _site(address))
-    return None if found is None else Rate(*found, at or datetime.now(UTC))
+    if found is None:
+        return None
+    seller, known = found
+    return Rate(seller, known, (seller.id, known.id), at or datetime.now(UTC))
+
+
+@lru_cache(maxsize=4096)  # a list prices the same calls each time it is shown
+def _dollars(rate: Rate, usage: TokenUsage) -> Decimal:
+    cached = min(usage.cached_tokens, usage.input_tokens)
+    used = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cache_read_tokens=cached)
+    return rate.model.calc_price(used, rate.seller, genai_request_timestamp=rate.at).total_price
 
 
 def _site(address: str) -> str:

@@ -19,6 +19,7 @@ from dashboard.turns.sort_order import WORDS
 
 PAGE_LENGTH = 50
 MOST_COUNTED = 99
+IN_SIGHT = 24  #: rows that fill a window of 1,440 px
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ class TimelinePage:
     def address(self) -> str:
         """Where this list begins, its filters in the address."""
         return address_of(self.query)
+
+    @property
+    def in_sight(self) -> str:
+        """The id of the element with which the page can be shown: what comes after it is below the window."""
+        return f"row-{self.items[IN_SIGHT - 1].id}" if len(self.items) > IN_SIGHT else "whole"
 
     @property
     def headings(self) -> dict[str, "Heading"]:

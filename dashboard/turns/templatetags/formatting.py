@@ -25,7 +25,9 @@ MARKS = {(True, False): "future", (False, True): "past", (False, False): "now"}
 @register.filter
 def prompt(text: str, length: int) -> str:
     """At most `length` characters of what was asked; where that has no words, words that say so: a link needs some."""
-    return Truncator(text).chars(length) if text.strip() else WORDLESS
+    if not text.strip():
+        return WORDLESS
+    return text if len(text) <= length else Truncator(text).chars(length)
 
 
 @register.filter

@@ -99,6 +99,18 @@ def test_older_and_newer_pages_are_linked(browser: Client, cut: Turn, monkeypatc
     assert 'rel="prev"' in second
 
 
+def test_the_timeline_is_shown_as_soon_as_its_rows_fill_the_window(
+    browser: Client, cut: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    waits = 'rel="expect" href="#{}" blocking="render"'
+    assert waits.format("whole") in page(browser, "/")
+    monkeypatch.setattr("dashboard.turns.timeline_page.IN_SIGHT", 1)
+    newest = drive(turn_start(agent=cut.agent, input_text="Another one."))
+    html = page(browser, "/")
+    assert waits.format(f"row-{newest.id}") in html
+    assert html.index(f'id="row-{newest.id}"') < html.index(f'id="row-{cut.id}"')
+
+
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_a_turn_answers_with_and_without_a_last_slash(browser: Client, cut: Turn, slash: str):
     assert "by max_tokens 4 times, then stopped at max_continuations, 3 of 3" in re.sub(
