@@ -43,8 +43,8 @@ def environment_of(name: str, folder: Path = HERE) -> Path:
 
 
 @contextmanager
-def gateway() -> Iterator[str]:
-    """Its address, while it serves."""
+def gateway(**more: str) -> Iterator[str]:
+    """Its address, while it serves. `more`: variables of its environment."""
     folder = Path(tempfile.mkdtemp(prefix="why-clients-"))
     folder.chmod(0o755)  # the database's user must reach what is below
     ours = ("DATABASE_URL", "REDIS_URL", "WHYSTOP_", "OPENAI_", "DJANGO_", "PG")
@@ -58,7 +58,9 @@ def gateway() -> Iterator[str]:
         "WHYSTOP_TEST_SEAM": "1",
     }
     command = [sys.executable, "manage.py", "up"]
-    process = subprocess.Popen(command, cwd=CHECKOUT, env={**kept, **settings}, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=CHECKOUT, env={**kept, **settings, **more}, stdout=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -2,4 +2,7 @@
 
 `middleware.AccessMiddleware` stands before every address and `websocket.AccessStack` before every socket; `access`
 holds the one table that says how a stranger is answered where. A secret is stored as its SHA-256 only.
+
+`two_factor` holds the second factor of a password, `openid_connect` the identity provider, and `external_users` the
+users that it names; `sessions` opens a browser's session for all ways in.
 """

@@ -29,7 +29,13 @@ class AccessForm(StrEnum):
 
 
 #: Addresses by their exact path.
-EXACT = {"/healthz": AccessForm.OPEN, SIGN_IN: AccessForm.SIGN_IN}
+EXACT = {
+    "/healthz": AccessForm.OPEN,
+    SIGN_IN: AccessForm.SIGN_IN,
+    f"{SIGN_IN}code/": AccessForm.SIGN_IN,
+    f"{SIGN_IN}oidc/": AccessForm.SIGN_IN,
+    f"{SIGN_IN}oidc/return/": AccessForm.SIGN_IN,
+}
 #: Addresses by prefix: the path itself without the last slash, and all below it. The first that fits counts.
 BELOW = (
     ("/static/", AccessForm.OPEN),
@@ -73,4 +79,5 @@ def next_url(request: HttpRequest, wanted: str) -> str:
     own = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
     path = urlsplit(wanted).path if own else ""
     # A path without a slash at its beginning is relative to the sign-in page, and to Django the name of a view.
-    return wanted if path.startswith("/") and path.rstrip("/") not in _NO_PLACE else HOME
+    is_place = path.startswith("/") and path.rstrip("/") not in _NO_PLACE and not path.startswith(SIGN_IN)
+    return wanted if is_place else HOME

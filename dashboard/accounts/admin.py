@@ -14,10 +14,20 @@ from django.http import HttpRequest
 
 from dashboard.accounts.models import User
 from dashboard.accounts.selectors import groups_within, outranks, rights_of, token_by
+from dashboard.accounts.two_factor import second_factor_remove
 
 
 class Users(UserAdmin):  # type: ignore[type-arg]
     """Django's, within the rights of who uses it."""
+
+    actions = ("turn_two_factor_off",)
+
+    @admin.action(description="Turn two-factor authentication off", permissions=["change"])
+    def turn_two_factor_off(self, request: HttpRequest, users: QuerySet[User]) -> None:
+        """For people who lost their app and their recovery codes. Accounts with more rights are left alone."""
+        within = [user for user in users if self.has_change_permission(request, user)]
+        removed = sum(second_factor_remove(user=user) for user in within)
+        self.message_user(request, f"Two-factor authentication was turned off for {removed} of {len(users)} users.")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Not by a token: what it would do outlives it, and a form that will be refused is not shown."""

@@ -43,15 +43,17 @@ FULL: Mapping[GuessKind, str] = {
     GuessKind.ACCOUNT: "Too many failed attempts for this user name. Try again in {when}, or use an API token. "
     + _CODE,
     GuessKind.PASSWORD: "Too many attempts with a wrong current password. Try again in {when}.",
+    GuessKind.SECOND_FACTOR: "Too many wrong codes for this account. Try again in {when}. " + _CODE,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """May come in; `token` is what the session will depend on."""
+    """May come in; `token` is what the session will depend on. Only a password may have to be followed by a code."""
 
     user: User
     token: ApiToken | None = None
+    by_password: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def judge(request: HttpRequest, form: SignInForm) -> Admitted | Refused | TooOft
 
     def by_password() -> Admitted | Refused:
         user = authenticate(request, username=given["username"], password=given["password"])
-        return Admitted(user) if isinstance(user, User) else Refused(MISMATCH)
+        return Admitted(user, by_password=True) if isinstance(user, User) else Refused(MISMATCH)
 
     return _counted(guess_limiter.keys_of(address_of(request), given["username"]), by_password)
 

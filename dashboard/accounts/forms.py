@@ -36,6 +36,18 @@ class SignInForm(forms.Form):
     )
 
 
+class SecondFactorForm(forms.Form):
+    """A code of the authenticator app, or a recovery code."""
+
+    code = forms.CharField(
+        label="Code",
+        max_length=40,
+        widget=forms.TextInput(
+            attrs={"autocomplete": "one-time-code", "autocapitalize": "none", "spellcheck": "false", "autofocus": True}
+        ),
+    )
+
+
 class ApiTokenForm(forms.Form):
     """A new token."""
 

@@ -28,6 +28,7 @@ class GuessKind(StrEnum):
     PAIR = "address and account"  #: those of one address at one account
     ACCOUNT = "account"  #: those of all other machines at one account
     PASSWORD = "present password"  # noqa: S105 - what who is signed in types to change it
+    SECOND_FACTOR = "second factor"  #: codes of one account's app, and its recovery codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ LIMITS: Mapping[GuessKind, GuessLimit] = {
     GuessKind.PAIR: GuessLimit(20, timedelta(hours=1)),
     GuessKind.ACCOUNT: GuessLimit(100, timedelta(hours=1)),
     GuessKind.PASSWORD: GuessLimit(10, timedelta(minutes=10)),
+    GuessKind.SECOND_FACTOR: GuessLimit(10, timedelta(hours=1)),
 }
 
 

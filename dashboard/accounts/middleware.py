@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.csrf import CsrfViewMiddleware
 from django.shortcuts import redirect, render
@@ -177,6 +178,7 @@ def _refuse(request: HttpRequest, door: AccessForm, detail: str) -> HttpResponse
         context = {
             "form": SignInForm(initial={"username": services.OPERATOR}),
             "problem": None if detail == error_responses.STRANGER else detail,
+            "provider": settings.SIGN_IN_PROVIDER,
         }
         response = render(request, "accounts/sign_in.html", context, status=HTTPStatus.UNAUTHORIZED)
     response["Cache-Control"] = "no-store"

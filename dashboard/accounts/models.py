@@ -118,6 +118,50 @@ class OneTimeCode(models.Model):
         return f"one-time code of {self.created_at:%Y-%m-%d %H:%M}"
 
 
+class SecondFactor(models.Model):
+    """The authenticator app that a user must have at hand to sign in with a password."""
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="second_factor")
+    sealed = models.BinaryField(editable=False)  #: the secret it shares with the app, encrypted (`two_factor`)
+    confirmed_at = models.DateTimeField(null=True, editable=False)  #: null: no code of the app was entered yet
+    last_step = models.BigIntegerField(default=0, editable=False)  #: of the last code accepted: each works once
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"second factor of {self.user}"
+
+
+class RecoveryCode(models.Model):
+    """Works once in place of the app's code."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="recovery_codes")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"recovery code of {self.user}"
+
+
+class ExternalIdentity(models.Model):
+    """Who a user is to the OpenID Connect provider. The names there may change; issuer and subject do not."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
+    issuer = models.TextField()
+    subject = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["issuer", "subject"], name="accounts_identity_one_user")]
+
+    def __str__(self) -> str:
+        return f"{self.subject} at {self.issuer}"
+
+
 class GuessCount(models.Model):
     """How many guesses were made at secrets in a window of time, by `guess_limiter.Key`. Not kept for long."""
 

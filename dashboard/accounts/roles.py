@@ -82,6 +82,13 @@ ACTIONS: Mapping[str, str | None] = {
     "sign-in": None,
     "sign-out": None,
     "account/password": None,
+    "sign-in/code": None,
+    "sign-in/oidc": None,
+    "sign-in/oidc/return": None,
+    "account/two-factor": None,
+    "account/two-factor/begin": None,
+    "account/two-factor/codes": None,
+    "account/two-factor/remove": None,
     "account/tokens": None,
     "account/tokens/<int:token_id>/revoke": None,
     "agents/+new": MAKE_AGENT,
@@ -207,7 +214,7 @@ NO_TOKEN = (
     "Accounts, passwords, tokens, webhooks and telemetry cannot be managed with an API token. Sign in with a browser."  # noqa: S105
 )
 #: Of these, what would outlive a token that is revoked: it needs more than a session that was opened with one.
-OUTLIVING = ("admin/accounts/", "admin/auth/", "admin/password_change/", *_OUTGOING)
+OUTLIVING = ("account/two-factor/", "admin/accounts/", "admin/auth/", "admin/password_change/", *_OUTGOING)
 NO_TOKEN_SESSION = (
     "You are signed in with an API token, and a change to an account or a webhook would outlive it. Sign out, and sign "  # noqa: S105
     "in with a password or with the link that “manage.py sign_in_link” prints."

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login, logout, update_session_auth_hash
+from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -15,11 +16,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.accounts import authentication, selectors, services
+from dashboard.accounts import authentication, selectors, services, two_factor
 from dashboard.accounts.access import ADMIN, HOME, SIGN_IN, next_url
-from dashboard.accounts.forms import ApiTokenForm, SignInForm
+from dashboard.accounts.forms import ApiTokenForm, SecondFactorForm, SignInForm
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import MAKE_KEY, may
+from dashboard.accounts.sessions import session_open, sign_in_pending
 from dashboard.tour.selectors import nothing_recorded
 
 NO_STAFF = "Your account is not staff, so it may not open the admin. Ask an admin, or sign in as somebody else."
@@ -27,7 +29,6 @@ KEYS_STAY = (
     "Gateway keys stay valid when a password changes. If somebody else may have known the password, revoke your keys "
     "on the page “Gateway keys”."
 )
-BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 @never_cache
@@ -37,7 +38,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     """The page, the form sent, or the one-time link (`?code=…`); `next` is where to go on."""
     wanted = next_url(request, request.POST.get("next", "") or request.GET.get("next", ""))
     if selectors.session_is_valid(user=request.user, session=request.session):
-        return redirect(_landing(wanted))
+        return redirect(landing(wanted))
     form = SignInForm(request.POST if request.method == "POST" else None)
     code = request.GET.get("code", "") if request.method == "GET" else ""
     if not (form.is_bound or code):
@@ -48,13 +49,17 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if isinstance(verdict, authentication.Refused):
         status = HTTPStatus.UNAUTHORIZED if verdict.guess else HTTPStatus.BAD_REQUEST
         return _sign_in_page(request, wanted, problem=verdict.sentence, status=status)
-    _open_session(request, verdict)
-    response = redirect(_landing(wanted))
+    if verdict.by_password and (settings.TWO_FACTOR_REQUIRED or two_factor.is_on(verdict.user)):
+        two_factor.second_factor_begin(user=verdict.user)
+        sign_in_pending(request, verdict.user, wanted)
+        return redirect("accounts:sign_in_code")
+    session_open(request, verdict.user, verdict.token)
+    response = redirect(landing(wanted))
     response["Referrer-Policy"] = "no-referrer"  # the address that sends on may hold the code
     return response
 
 
-def _landing(wanted: str) -> str:
+def landing(wanted: str) -> str:
     """Where someone goes who has signed in: the first steps in place of a timeline without turns."""
     return reverse("tour:page") if wanted == HOME and nothing_recorded() else wanted
 
@@ -62,7 +67,7 @@ def _landing(wanted: str) -> str:
 @require_safe
 def admin_login(request: HttpRequest) -> HttpResponse:
     """In the place of the admin's own form, which is not shown: who is here has signed in already."""
-    if not _user(request).is_staff:
+    if not user_of(request).is_staff:
         return render(request, "403.html", {"detail": NO_STAFF}, status=HTTPStatus.FORBIDDEN)
     return redirect(next_url(request, request.GET.get("next") or ADMIN))
 
@@ -89,7 +94,7 @@ def password_change(request: HttpRequest) -> HttpResponse:
     form = _password_form(request, request.POST)
     if form is None:
         return _account_page(request, status=HTTPStatus.FORBIDDEN)
-    user = _user(request)
+    user = user_of(request)
     if often := authentication.present_password(user, form):
         messages.error(request, often.sentence)
         return _account_page(request, status=HTTPStatus.TOO_MANY_REQUESTS)
@@ -116,7 +121,7 @@ def token_create(request: HttpRequest) -> HttpResponse:
     try:
         token, secret = services.api_token_create(
             form.cleaned_data["name"],
-            user=_user(request),
+            user=user_of(request),
             expires_at=expires_at,
             scopes=form.cleaned_data["scopes"],
             parent=parent,
@@ -130,14 +135,15 @@ def token_create(request: HttpRequest) -> HttpResponse:
 @require_POST
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """Close the door for one token; programs and sessions that use it are out at once."""
-    if services.api_token_revoke(user=_user(request), token_id=token_id):
+    if services.api_token_revoke(user=user_of(request), token_id=token_id):
         messages.success(request, "The token is revoked.")
     else:
         messages.error(request, "This token was already revoked, or is not yours.")
     return redirect("accounts:account")
 
 
-def _user(request: HttpRequest) -> User:
+def user_of(request: HttpRequest) -> User:
+    """Who is signed in."""
     user = request.user
     if not isinstance(user, User):
         message = "AccessMiddleware must stand before this view; add it to MIDDLEWARE."
@@ -145,18 +151,11 @@ def _user(request: HttpRequest) -> User:
     return user
 
 
-def _open_session(request: HttpRequest, verdict: authentication.Admitted) -> None:
-    request.session.flush()  # of a session whose token was revoked, nothing may stay
-    login(request, verdict.user, backend=BACKEND)
-    if verdict.token:
-        request.session[selectors.SESSION_TOKEN] = verdict.token.pk
-        services.api_token_used(verdict.token, now=timezone.now())
-
-
 def _sign_in_page(request: HttpRequest, wanted: str, *, problem: str = "", status: int = HTTPStatus.OK) -> HttpResponse:
     """What was typed is not sent back, but for the name."""
     form = SignInForm(initial={"username": request.POST.get("username") or services.OPERATOR})
-    return render(request, "accounts/sign_in.html", {"form": form, "next": wanted, "problem": problem}, status=status)
+    context = {"form": form, "next": wanted, "problem": problem, "provider": settings.SIGN_IN_PROVIDER}
+    return render(request, "accounts/sign_in.html", context, status=status)
 
 
 def _too_often(request: HttpRequest, wanted: str, verdict: authentication.TooOften) -> HttpResponse:
@@ -167,16 +166,25 @@ def _too_often(request: HttpRequest, wanted: str, verdict: authentication.TooOft
 
 def _password_form(request: HttpRequest, data: QueryDict | None = None) -> SetPasswordForm[User] | None:
     """The form that sets or changes the password. None: there is none yet, and a token may not set one."""
-    user = _user(request)
+    user = user_of(request)
     if user.has_usable_password():
         return PasswordChangeForm(user, data)
     return SetPasswordForm(user, data) if selectors.token_of(request.session) is None else None
 
 
 def _account_page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
-    user = _user(request)
+    user = user_of(request)
     if "password_form" not in context:
         context["password_form"] = _password_form(request)
     form = ApiTokenForm(parent=selectors.token_of(request.session))
-    whole = {"token_form": form, "tokens": selectors.api_tokens_of(user), **context}
+    whole = {"token_form": form, "tokens": selectors.api_tokens_of(user), **_second_factor(user), **context}
     return render(request, "accounts/account.html", whole, status=status)
+
+
+def _second_factor(user: User) -> dict[str, object]:
+    """What the page says of two-factor authentication; nothing to somebody without a password."""
+    if not user.has_usable_password():
+        return {}
+    form = SecondFactorForm(auto_id="second_factor_%s")
+    form.fields["code"].widget.attrs.pop("autofocus")
+    return {"two_factor": {"on": two_factor.is_on(user), "left": user.recovery_codes.count(), "form": form}}

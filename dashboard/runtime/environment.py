@@ -17,6 +17,7 @@ from dashboard.runtime.email_server import EmailServer
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.request_guard.cross_origin import origins_read
 from dashboard.runtime.request_guard.proxies import Proxies
+from dashboard.runtime.sign_in_provider import SignInProvider, provider_read
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
@@ -51,6 +52,8 @@ class Environment:
     secret_key: str  #: WHYSTOP_SECRET_KEY; empty: made once and kept in the data folder
     signing_key: str  #: WHYSTOP_SIGNING_KEY; empty: made once and kept in the data folder
     bootstrap_token: str  #: WHYSTOP_BOOTSTRAP_TOKEN
+    two_factor: bool  #: WHYSTOP_TWO_FACTOR: a password alone signs nobody in
+    sign_in_provider: SignInProvider  #: WHYSTOP_OIDC_ISSUER and the variables beside it
     log_level: str  #: WHYSTOP_LOG_LEVEL
     log_format: str  #: WHYSTOP_LOG_FORMAT: a line is `name=value` (`logfmt`) or a JSON object (`json`)
     test_seam: bool  #: WHYSTOP_TEST_SEAM: programs may script the simulator (docs/reference/conformance-seam.md)
@@ -92,6 +95,8 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         secret_key=_text(env, "WHYSTOP_SECRET_KEY", ""),
         signing_key=_text(env, "WHYSTOP_SIGNING_KEY", ""),
         bootstrap_token=_text(env, "WHYSTOP_BOOTSTRAP_TOKEN", ""),
+        two_factor=_switch(env, "WHYSTOP_TWO_FACTOR"),
+        sign_in_provider=provider_read(_endpoint(env, "WHYSTOP_OIDC_ISSUER"), env.ENVIRON),
         log_level=_level(env, "WHYSTOP_LOG_LEVEL", "WARNING"),
         log_format=_choice(env, "WHYSTOP_LOG_FORMAT", ("logfmt", "json")),
         test_seam=_switch(env, "WHYSTOP_TEST_SEAM"),

@@ -31,8 +31,8 @@ pytestmark = pytest.mark.django_db
 OF_STRANGERS = {
     (AccessForm.OPEN, True): {200, 405},
     (AccessForm.OPEN, False): {200, 405},
-    (AccessForm.SIGN_IN, True): {200, 405},
-    (AccessForm.SIGN_IN, False): {200, 400, 401, 405, 429},
+    (AccessForm.SIGN_IN, True): {200, 302, 404, 405},
+    (AccessForm.SIGN_IN, False): {200, 302, 400, 401, 404, 405, 429},
     (AccessForm.SHARED, True): {200, 404, 429},
     (AccessForm.SHARED, False): {200, 404, 429},
     (AccessForm.PROBLEM, True): {401},

@@ -1,0 +1,74 @@
+"""The users of this installation that an OpenID Connect provider names, and the role that their groups give them."""
+
+import re
+from collections.abc import Iterator
+from itertools import count
+
+from django.contrib.auth.models import Group
+from django.db import transaction
+
+from dashboard.accounts.models import BOOTSTRAP, OPERATOR, ExternalIdentity, User
+from dashboard.accounts.openid_connect import Person
+from dashboard.accounts.roles import Role
+from dashboard.runtime.sign_in_provider import ROLES, SignInProvider
+
+NO_ROLE = (
+    "Your account at {name} has none of the groups that may sign in here. Ask whoever runs Whystop to add one of your "
+    "groups to WHYSTOP_OIDC_ROLES."
+)
+CLOSED = "Your account here is closed. Ask an admin to open it."
+_LONGEST = 140  #: characters of a user name, before a number is added
+_UNFIT = re.compile(r"[^\w.@+-]+")
+
+
+class NotAdmitted(Exception):
+    """The provider knows this person, and they may not sign in here. The message says why."""
+
+
+@transaction.atomic
+def external_user_for(person: Person, provider: SignInProvider) -> User:
+    """The user that this person is; made when they come for the first time. Raises NotAdmitted.
+
+    The role is given once; where `WHYSTOP_OIDC_ROLES` names groups, each sign-in sets it again.
+    """
+    role = provider.role_of(person.groups)
+    if role is None:
+        raise NotAdmitted(NO_ROLE.format(name=provider.name))
+    known = ExternalIdentity.objects.select_related("user").filter(issuer=person.issuer, subject=person.subject).first()
+    user = known.user if known is not None else _user_create(person)
+    if not user.is_active:
+        raise NotAdmitted(CLOSED)
+    if known is None or provider.manages_roles:
+        _role_set(user, Role(role))
+    return user
+
+
+def _user_create(person: Person) -> User:
+    user = User(username=_free_name(person.name), email=person.email)
+    user.set_unusable_password()
+    user.save()
+    ExternalIdentity.objects.create(user=user, issuer=person.issuer, subject=person.subject)
+    return user
+
+
+def _free_name(wanted: str) -> str:
+    """A user name that nobody has: the wanted one, else with a number."""
+    name = _UNFIT.sub("-", wanted).strip("-")[:_LONGEST] or "user"
+    taken = {*User.objects.filter(username__istartswith=name).values_list("username", flat=True), OPERATOR, BOOTSTRAP}
+    lower = {other.casefold() for other in taken}
+    return next(found for found in _numbered(name) if found.casefold() not in lower)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}-{number}" for number in count(2))
+
+
+def _role_set(user: User, role: Role) -> None:
+    groups = Group.objects.filter(name__in=ROLES)
+    user.groups.remove(*groups.exclude(name=role))
+    user.groups.add(groups.get(name=role))
+    staff = role is Role.ADMIN
+    if user.is_staff != staff and not user.is_superuser:
+        user.is_staff = staff
+        user.save(update_fields=["is_staff"])

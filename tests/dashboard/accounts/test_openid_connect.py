@@ -1,0 +1,276 @@
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+from joserfc.jwk import RSAKey
+
+from dashboard.accounts import openid_views, services
+from dashboard.accounts.models import ExternalIdentity, User
+from dashboard.audit.models import Entry
+from dashboard.runtime.errors import StartError
+from dashboard.runtime.sign_in_provider import SignInProvider, provider_read, roles_read
+
+from .conftest import HERE
+from .openid_provider import CLIENT, SECRET, Provider, shared_key
+from .test_views import PASSWORD, is_in
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def provider(settings: LazySettings) -> Iterator[Provider]:
+    found = Provider()
+    settings.SIGN_IN_PROVIDER = SignInProvider(found.issuer, CLIENT, SECRET, "Example SSO", roles={"watcher": {"*"}})
+    openid_views._client_of.cache_clear()
+    yield found
+    openid_views._client_of.cache_clear()
+    found.close()
+
+
+@pytest.fixture
+def browser() -> Client:
+    return Client(headers={"host": HERE})
+
+
+def come_back(browser: Client, provider: Provider, *, wanted: str = "/account/"):
+    sent = browser.get("/sign-in/oidc/", {"next": wanted})
+    back = urlsplit(provider.approve(sent["Location"]))
+    return browser.get(back.path, {name: values[0] for name, values in parse_qs(back.query).items()})
+
+
+def roles_of(user: User) -> set[str]:
+    return set(user.groups.values_list("name", flat=True))
+
+
+def test_the_sign_in_page_offers_it_and_leads_back_to_the_page_that_was_wanted(browser: Client, provider: Provider):
+    page = browser.get("/sign-in/?next=/account/").content.decode()
+    assert 'href="/sign-in/oidc/?next=%2Faccount%2F"' in page
+    assert "Sign in with Example SSO" in page
+    response = come_back(browser, provider)
+    assert (response.status_code, response["Location"]) == (302, "/account/")
+    assert response["Referrer-Policy"] == "no-referrer"
+    assert is_in(browser)
+
+
+def test_without_a_provider_there_is_nothing(browser: Client):
+    assert "Sign in with" not in browser.get("/sign-in/").content.decode()
+    assert browser.get("/sign-in/oidc/").status_code == 404
+    assert browser.get("/sign-in/oidc/return/?code=a&state=b").status_code == 404
+
+
+def test_who_comes_for_the_first_time_is_made_a_user_without_a_password(browser: Client, provider: Provider):
+    provider.claims = {"preferred_username": "Ada Lovelace", "email": "ada@example.com", "email_verified": True}
+    come_back(browser, provider)
+    user = User.objects.get(username="Ada-Lovelace")
+    assert (user.email, user.has_usable_password(), user.is_staff, user.is_superuser) == (
+        "ada@example.com",
+        False,
+        False,
+        False,
+    )
+    assert roles_of(user) == {"watcher"}
+
+
+def test_who_comes_again_is_the_same_user_whatever_the_name_is_now(browser: Client, provider: Provider):
+    provider.claims = {"preferred_username": "ada"}
+    come_back(browser, provider)
+    provider.claims = {"preferred_username": "ada.king"}
+    come_back(Client(headers={"host": HERE}), provider)
+    assert ExternalIdentity.objects.get().user.username == "ada"
+
+
+@pytest.mark.parametrize("name", ["operator", "bootstrap", "Bob"])
+def test_a_name_that_is_taken_opens_nobodys_account(browser: Client, provider: Provider, name: str):
+    bob = User.objects.create_user("bob", "bob@example.com", PASSWORD)
+    provider.claims = {"preferred_username": name, "email": "bob@example.com", "email_verified": True}
+    come_back(browser, provider)
+    assert ExternalIdentity.objects.get().user.username == f"{name}-2"
+    assert ExternalIdentity.objects.get().user != bob
+
+
+def test_what_the_id_token_does_not_say_is_asked_for(browser: Client, provider: Provider):
+    provider.user_info = {"preferred_username": "grace"}
+    come_back(browser, provider)
+    assert User.objects.filter(username="grace").exists()
+
+
+def test_information_about_somebody_else_signs_nobody_in(browser: Client, provider: Provider):
+    provider.user_info = {"sub": "person-2", "preferred_username": "grace"}
+    come_back(browser, provider)
+    assert not is_in(browser)
+
+
+def test_groups_decide_the_role_at_each_sign_in(browser: Client, provider: Provider, settings: LazySettings):
+    roles = roles_read("admin=platform, operator=ml, operator=research, watcher=*")
+    settings.SIGN_IN_PROVIDER = SignInProvider(provider.issuer, CLIENT, SECRET, roles=roles)
+    for groups, role in (
+        (["ml", "platform"], "admin"),
+        (["research"], "operator"),
+        ([], "watcher"),
+        ("ml", "operator"),
+    ):
+        provider.claims = {"preferred_username": "ada", "groups": groups}
+        come_back(Client(headers={"host": HERE}), provider)
+        user = User.objects.get(username="ada")
+        assert roles_of(user) == {role}
+        assert user.is_staff is (role == "admin")
+
+
+def test_a_role_that_an_admin_gave_stays_where_no_group_decides(browser: Client, provider: Provider):
+    provider.claims = {"preferred_username": "ada"}
+    come_back(browser, provider)
+    user = User.objects.get(username="ada")
+    user.groups.set(user.groups.model.objects.filter(name="operator"))
+    come_back(Client(headers={"host": HERE}), provider)
+    assert roles_of(user) == {"operator"}
+
+
+def test_who_has_none_of_the_groups_is_refused(browser: Client, provider: Provider, settings: LazySettings):
+    roles = roles_read("operator=ml")
+    settings.SIGN_IN_PROVIDER = SignInProvider(provider.issuer, CLIENT, SECRET, roles=roles)
+    provider.claims = {"groups": ["sales"]}
+    come_back(browser, provider)
+    assert not is_in(browser)
+    assert "none of the groups that may sign in here" in browser.get("/sign-in/").content.decode()
+    assert not User.objects.exists()
+
+
+def test_a_closed_account_stays_closed(browser: Client, provider: Provider):
+    come_back(Client(headers={"host": HERE}), provider)
+    User.objects.update(is_active=False)
+    come_back(browser, provider)
+    assert not is_in(browser)
+
+
+OTHER = RSAKey.generate_key(2048, parameters={"kid": "one"})
+LIES: dict[str, dict[str, Any]] = {
+    "for another client": {"claims": {"aud": "somebody-else"}},
+    "for two, and meant for another": {"claims": {"aud": [CLIENT, "x"], "azp": "x"}},
+    "by another issuer": {"claims": {"iss": "https://elsewhere.example"}},
+    "that has expired": {"claims": {"exp": 1_000_000_000}},
+    "without an end": {"claims": {"exp": None}},
+    "without a subject": {"claims": {"sub": None}},
+    "of another sign-in": {"claims": {"nonce": "another"}},
+    "without a nonce": {"claims": {"nonce": None}},
+    "signed by another key": {"signs_with": OTHER},
+    "signed with the client's secret": {"signs_with": shared_key(), "header": {"alg": "HS256"}},
+    "that nobody signed": {"signs_with": None},
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_no_id_token_signs_in(browser: Client, provider: Provider, lie: str):
+    for name, value in LIES[lie].items():
+        setattr(provider, name, value)
+    response = come_back(browser, provider)
+    assert (response.status_code, response["Location"]) == (302, "/sign-in/")
+    assert not is_in(browser)
+    assert not User.objects.exists()
+    assert "did not work" in browser.get("/sign-in/").content.decode()
+
+
+def test_the_code_of_another_browser_is_refused(browser: Client, provider: Provider):
+    sent = Client(headers={"host": HERE}).get("/sign-in/oidc/")
+    back = urlsplit(provider.approve(sent["Location"]))
+    browser.get("/sign-in/oidc/")  # an attempt of its own
+    browser.get(f"{back.path}?{back.query}")
+    assert not is_in(browser)
+    assert "in another browser" in browser.get("/sign-in/").content.decode()
+
+
+@pytest.mark.parametrize("query", ["", "code=a", "state=b", "code=a&state=b", "error=access_denied"])
+def test_who_comes_back_without_having_been_sent_is_refused(browser: Client, provider: Provider, query: str):
+    assert browser.get(f"/sign-in/oidc/return/?{query}")["Location"] == "/sign-in/"
+    assert provider.asked == []
+
+
+def test_who_says_no_at_the_provider_is_told(browser: Client, provider: Provider):
+    state = parse_qs(urlsplit(browser.get("/sign-in/oidc/")["Location"]).query)["state"][0]
+    browser.get("/sign-in/oidc/return/", {"error": "access_denied", "state": state})
+    assert "Example SSO did not sign you in" in browser.get("/sign-in/").content.decode()
+
+
+def test_a_changed_cookie_is_no_attempt(browser: Client, provider: Provider):
+    browser.get("/sign-in/oidc/")
+    browser.cookies[openid_views.COOKIE] = "x" + browser.cookies[openid_views.COOKIE].value
+    assert browser.get("/sign-in/oidc/return/?code=a&state=b")["Location"] == "/sign-in/"
+
+
+def test_a_provider_that_fails_or_lies_about_its_name_is_told_in_words(browser: Client, provider: Provider):
+    provider.metadata = {"issuer": "https://elsewhere.example"}
+    browser.get("/sign-in/oidc/")
+    assert "did not work" in browser.get("/sign-in/").content.decode()
+    provider.metadata, provider.status = {}, 500
+    assert come_back(browser, provider)["Location"] == "/sign-in/"
+    provider.close()
+    openid_views._client_of.cache_clear()
+    assert browser.get("/sign-in/oidc/")["Location"] == "/sign-in/"
+
+
+def test_wrong_codes_are_counted_by_address(browser: Client, provider: Provider):
+    provider.claims = {"nonce": "another"}
+    for _ in range(10):
+        come_back(browser, provider)
+        browser.get("/sign-in/")
+    provider.claims = {}
+    come_back(browser, provider)
+    assert not is_in(browser)
+    assert "Too many failed attempts from your address" in browser.get("/sign-in/").content.decode()
+
+
+def test_metadata_and_keys_are_fetched_once(browser: Client, provider: Provider):
+    for _ in range(3):
+        come_back(Client(headers={"host": HERE}), provider)
+    assert sorted(path for path in provider.asked if path != "/me") == ["/.well-known/openid-configuration", "/keys"]
+
+
+def test_strangers_leave_no_session_behind(browser: Client, provider: Provider):
+    browser.get("/sign-in/oidc/")
+    browser.get("/sign-in/oidc/return/?code=a&state=b")
+    assert "whystop_session" not in browser.cookies
+
+
+def test_nothing_of_a_netrc_file_is_sent(
+    browser: Client, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login me password hidden")
+    monkeypatch.setenv("NETRC", str(netrc))
+    come_back(browser, provider)
+    assert is_in(browser)
+    assert provider.credentials == {"/.well-known/openid-configuration": "", "/keys": "", "/me": "Bearer a"}
+
+
+def test_signing_in_is_in_the_audit_log(browser: Client, provider: Provider):
+    provider.claims = {"preferred_username": "ada"}
+    come_back(browser, provider)
+    assert [(entry.by, entry.action) for entry in Entry.objects.all()] == [("ada", "sign-in/oidc/return")]
+
+
+def test_no_page_outside_is_led_to(browser: Client, provider: Provider):
+    assert come_back(browser, provider, wanted="https://elsewhere.example/")["Location"] != "https://elsewhere.example/"
+
+
+def test_the_owner_still_gets_in_by_the_link(provider: Provider):
+    code = services.one_time_code_create()
+    client = Client(headers={"host": HERE})
+    client.get(f"/sign-in/?code={code}")
+    assert is_in(client)
+
+
+def test_settings_that_make_no_sense_are_refused_with_what_to_do():
+    assert provider_read("", {"WHYSTOP_OIDC_CLIENT_ID": "x"}) == SignInProvider()
+    with pytest.raises(StartError, match="WHYSTOP_OIDC_CLIENT_ID is not"):
+        provider_read("https://sso.example", {})
+    with pytest.raises(StartError, match="must be an https address"):
+        provider_read("http://127.0.0.1.example", {"WHYSTOP_OIDC_CLIENT_ID": "x"})
+    for roles in ("admin", "boss=x", "admin=", "=x"):
+        with pytest.raises(StartError, match="write role=group"):
+            roles_read(roles)
+    read = provider_read("https://sso.example", {"WHYSTOP_OIDC_CLIENT_ID": "x", "WHYSTOP_OIDC_CLIENT_SECRET": "hidden"})
+    assert read.role_of(frozenset()) == "watcher"
+    assert "hidden" not in repr(read)

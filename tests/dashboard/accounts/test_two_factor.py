@@ -1,0 +1,238 @@
+import time
+from datetime import timedelta
+
+import pyotp
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.accounts import services, sessions, two_factor
+from dashboard.accounts.models import GuessCount, SecondFactor, User
+from dashboard.accounts.two_factor import STEP
+
+from .conftest import HERE, csrf_of
+from .test_views import PASSWORD, is_in, sign_in
+
+RFC_SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"  #: "12345678901234567890" in base32
+
+
+def post(client: Client, address: str, **typed: str):
+    return client.post(address, {"csrfmiddlewaretoken": csrf_of(client), **typed})
+
+
+def code_of(user: User, *, steps: int = 0) -> str:
+    """What the user's app shows so many steps from now. Codes work once: a test that needs a second one goes on by a
+    step, and the clock's tolerance lets it in."""
+    secret = two_factor.setup_key(SecondFactor.objects.get(user=user)).replace(" ", "")
+    return pyotp.TOTP(secret).at(time.time() + steps * STEP)
+
+
+@pytest.fixture
+def owner(operator: User) -> User:
+    services.password_set(user=operator, password=PASSWORD)
+    return operator
+
+
+@pytest.fixture
+def guarded(owner: User) -> User:
+    """A user whose password is not enough."""
+    two_factor.second_factor_begin(user=owner)
+    assert two_factor.second_factor_confirm(user=owner, code=code_of(owner, steps=-1))
+    return owner
+
+
+@pytest.fixture
+def half_in(stranger: Client, guarded: User) -> Client:
+    """A browser whose password was right."""
+    assert sign_in(stranger, username="operator", password=PASSWORD, next="/account/")["Location"] == "/sign-in/code/"
+    return stranger
+
+
+def test_it_is_set_up_from_the_account_page_with_a_code_of_the_app(owner: User):
+    client = Client(headers={"host": HERE})
+    client.force_login(owner)
+    assert "Off. With it" in client.get("/account/").content.decode()
+    client.post("/account/two-factor/begin/")
+    page = client.get("/account/two-factor/").content.decode()
+    assert two_factor.setup_key(SecondFactor.objects.get(user=owner)) in page
+    assert "data:image/svg+xml" in page
+    assert client.post("/account/two-factor/", {"code": "12345x"}).status_code == 422
+    assert not two_factor.is_on(owner)
+    shown = client.post("/account/two-factor/", {"code": code_of(owner)}).content.decode()
+    assert shown.count("<li>") == two_factor.RECOVERY_CODES
+    assert two_factor.is_on(owner)
+    assert "You have 10 unused recovery codes" in client.get("/account/").content.decode()
+
+
+def test_a_right_password_alone_signs_nobody_in(half_in: Client):
+    assert not is_in(half_in)
+    assert half_in.get("/api/v1/turns").status_code == 401
+    assert "Enter a code" in half_in.get("/sign-in/code/").content.decode()
+
+
+def test_the_code_of_the_app_signs_in_and_goes_on(half_in: Client, guarded: User):
+    response = post(half_in, "/sign-in/code/", code=code_of(guarded))
+    assert (response.status_code, response["Location"]) == (302, "/account/")
+    assert is_in(half_in)
+
+
+def test_a_code_works_once(half_in: Client, guarded: User):
+    code = code_of(guarded)
+    assert two_factor.code_redeem(user=guarded, code=code)
+    assert post(half_in, "/sign-in/code/", code=code).status_code == 422
+    assert not is_in(half_in)
+
+
+@pytest.mark.parametrize(("steps", "works"), [(-2, False), (-1, True), (0, True), (1, True), (2, False)])
+def test_the_apps_clock_may_be_half_a_minute_off(owner: User, monkeypatch: pytest.MonkeyPatch, steps: int, works: bool):
+    # The secret and the time of RFC 6238's appendix B, where five steps in a row show different codes.
+    monkeypatch.setattr(two_factor.time, "time", lambda: 1_111_111_109.0)
+    factor = SecondFactor(user=owner, sealed=two_factor._fernet().encrypt(RFC_SECRET.encode()))
+    factor.confirmed_at = timezone.now()
+    factor.save()
+    shown = pyotp.TOTP(RFC_SECRET).at(1_111_111_109 + steps * STEP)
+    assert two_factor.code_redeem(user=owner, code=shown) is works
+
+
+def test_a_recovery_code_works_once_however_it_is_typed(half_in: Client, guarded: User):
+    first, second, *_ = two_factor.recovery_codes_renew(user=guarded)
+    assert post(half_in, "/sign-in/code/", code=first.replace(" ", "-").upper()).status_code == 302
+    assert guarded.recovery_codes.count() == two_factor.RECOVERY_CODES - 1
+    assert not two_factor.code_redeem(user=guarded, code=first)
+    two_factor.recovery_codes_renew(user=guarded)
+    assert not two_factor.code_redeem(user=guarded, code=second)
+
+
+@pytest.mark.parametrize("code", ["", "000000", "0" * 500, "٠٠٠٠٠٠", "\0", "' OR 1=1 --"])
+def test_what_is_no_code_is_refused(half_in: Client, code: str):
+    assert post(half_in, "/sign-in/code/", code=code).status_code == 422
+    assert not is_in(half_in)
+
+
+def test_wrong_codes_are_counted_by_account(half_in: Client, guarded: User):
+    for _ in range(10):
+        assert post(half_in, "/sign-in/code/", code="000000").status_code == 422
+    GuessCount.objects.filter(until__lt=timezone.now() + timedelta(minutes=2)).delete()  # those of the address
+    refused = post(half_in, "/sign-in/code/", code=code_of(guarded))
+    assert refused.status_code == 429
+    assert "Too many wrong codes for this account" in refused.content.decode()
+    assert not is_in(half_in)
+
+
+def test_a_right_password_is_remembered_for_five_minutes(half_in: Client, monkeypatch: pytest.MonkeyPatch):
+    later = time.time() + sessions.PENDING_SECONDS + 1
+    monkeypatch.setattr(sessions.time, "time", lambda: later)
+    page = half_in.get("/sign-in/code/", follow=True)
+    assert "Signing in took too long" in page.content.decode()
+
+
+def test_a_password_that_was_changed_meanwhile_leads_nowhere(half_in: Client, guarded: User):
+    services.password_set(user=guarded, password="another long sentence")
+    assert post(half_in, "/sign-in/code/", code=code_of(guarded))["Location"] == "/sign-in/"
+    assert not is_in(half_in)
+
+
+def test_the_page_of_the_second_step_sends_a_stranger_back(stranger: Client):
+    assert stranger.get("/sign-in/code/")["Location"] == "/sign-in/"
+
+
+def test_a_link_and_a_token_need_no_code(stranger: Client, guarded: User):
+    code = services.one_time_code_create()
+    assert stranger.get(f"/sign-in/?code={code}")["Location"] != "/sign-in/code/"
+    assert is_in(stranger)
+    other = Client(enforce_csrf_checks=True, headers={"host": HERE})
+    sign_in(other, code=services.api_token_create("ci", user=guarded)[1])
+    assert is_in(other)
+
+
+def test_turning_it_off_asks_for_a_code(guarded: User):
+    client = Client(headers={"host": HERE})
+    client.force_login(guarded)
+    client.post("/account/two-factor/remove/", {"code": "000000"})
+    assert two_factor.is_on(guarded)
+    client.post("/account/two-factor/remove/", {"code": code_of(guarded)})
+    assert not two_factor.is_on(guarded)
+    assert not guarded.recovery_codes.exists()
+    assert (
+        sign_in(Client(headers={"host": HERE}), username="operator", password=PASSWORD)["Location"] != "/sign-in/code/"
+    )
+
+
+def test_replacing_the_recovery_codes_asks_for_a_code(guarded: User):
+    client = Client(headers={"host": HERE})
+    client.force_login(guarded)
+    before = set(guarded.recovery_codes.values_list("digest", flat=True))
+    client.post("/account/two-factor/codes/", {"code": "000000"})
+    assert set(guarded.recovery_codes.values_list("digest", flat=True)) == before
+    client.post("/account/two-factor/codes/", {"code": code_of(guarded)})
+    assert not set(guarded.recovery_codes.values_list("digest", flat=True)) & before
+
+
+def test_opening_the_page_begins_nothing(owner: User):
+    client = Client(headers={"host": HERE})
+    client.force_login(owner)
+    assert client.get("/account/two-factor/")["Location"] == "/account/"
+    assert not SecondFactor.objects.exists()
+
+
+@pytest.mark.parametrize("action", ["", "begin/", "codes/", "remove/"])
+def test_an_api_token_manages_none_of_it(owner: User, action: str):
+    secret = services.api_token_create("ci", user=owner)[1]
+    by_header = Client(headers={"host": HERE, "authorization": f"Bearer {secret}"})
+    assert by_header.post(f"/account/two-factor/{action}").status_code == 403
+    in_session = Client(headers={"host": HERE})
+    in_session.post("/sign-in/", {"code": secret})
+    assert in_session.post(f"/account/two-factor/{action}").status_code == 403
+    assert not SecondFactor.objects.exists()
+
+
+def test_an_api_token_does_not_see_a_secret_that_is_being_set_up(owner: User):
+    two_factor.second_factor_begin(user=owner)
+    secret = services.api_token_create("ci", user=owner)[1]
+    page = Client(headers={"host": HERE, "authorization": f"Bearer {secret}"}).get("/account/two-factor/")
+    assert (page.status_code, page["Location"]) == (302, "/account/")
+
+
+def test_where_it_is_required_a_password_leads_to_setting_it_up_first(
+    stranger: Client, owner: User, settings: LazySettings
+):
+    settings.TWO_FACTOR_REQUIRED = True
+    sign_in(stranger, username="operator", password=PASSWORD, next="/account/")
+    page = stranger.get("/sign-in/code/").content.decode()
+    assert "Set up two-factor authentication" in page
+    assert not is_in(stranger)
+    shown = post(stranger, "/sign-in/code/", code=code_of(owner)).content.decode()
+    assert 'href="/account/"' in shown
+    assert is_in(stranger)
+
+
+def test_the_stored_secret_is_of_no_use_without_the_secret_key(guarded: User, settings: LazySettings):
+    factor = SecondFactor.objects.get(user=guarded)
+    secret = two_factor.setup_key(factor).replace(" ", "")
+    assert secret.encode() not in bytes(factor.sealed)
+    code = code_of(guarded)
+    settings.SECRET_KEY = "another"
+    assert not two_factor.code_redeem(user=guarded, code=code)
+
+
+def test_an_admin_turns_it_off_for_who_has_no_more_rights(guarded: User):
+    boss = User.objects.create_user("boss", password=PASSWORD, is_staff=True)
+    member = User.objects.create_user("member", password=PASSWORD)
+    boss.groups.add(boss.groups.model.objects.get(name="admin"))
+    two_factor.second_factor_begin(user=member)
+    client = Client(headers={"host": HERE})
+    client.force_login(boss)
+    chosen = {"action": "turn_two_factor_off", "_selected_action": [member.pk, guarded.pk]}
+    client.post("/admin/accounts/user/", chosen)
+    assert not SecondFactor.objects.filter(user=member).exists()
+    assert SecondFactor.objects.filter(user=guarded).exists()
+
+
+def test_a_new_setup_does_not_replace_a_factor_that_is_on(guarded: User):
+    before = bytes(SecondFactor.objects.get(user=guarded).sealed)
+    client = Client(headers={"host": HERE})
+    client.force_login(guarded)
+    client.post("/account/two-factor/begin/")
+    assert client.get("/account/two-factor/").status_code == 302
+    assert bytes(SecondFactor.objects.get(user=guarded).sealed) == before
