@@ -64,7 +64,7 @@ class Progress:
 
     def compared(self, place: int, trial: Trial, prediction: Prediction, used: Used) -> None:
         asked = f"{prediction.model}, {limits_words(trial.overrides)}"
-        self._line(place, f"{asked}: {prediction.certainty}, {_came(prediction)}.", used)
+        self._line(place, f"{asked}: {prediction.certainty}, {_came(prediction)}{_tried(prediction)}.", used)
 
     def skipped(self, place: int, trial: Trial, why: str) -> None:
         self._line(place, f"{limits_words(trial.overrides)}: not run. {why}", None)
@@ -89,6 +89,14 @@ def _came(prediction: Prediction) -> str:
     if prediction.came_true:
         return "came true" if len(prediction.endings) == 1 else "ended in one of the two predicted ways"
     return f"failed ({'; '.join(map(record_text.difference_words, prediction.differences))})"
+
+
+def _tried(prediction: Prediction) -> str:
+    """What came of the suggested limit; empty where none was tried, or it was not compared."""
+    if prediction.suggested_came_true is None:
+        return ""
+    came = "enough" if prediction.suggested_came_true else "not enough"
+    return f"; suggested limit ({prediction.suggested['word']}) {came}"
 
 
 def _why_not(prediction: Prediction) -> str:

@@ -1,5 +1,6 @@
 """A suggested limit is stored with the prediction of the re-run that tries it, and was enough or was not."""
 
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -11,11 +12,11 @@ from dashboard.accounts.models import User
 from dashboard.inbox.models import Notice
 from dashboard.live.services import turn_cancel
 from dashboard.predictions import outcome_comparison
-from dashboard.predictions.calibration_state import calibration_begin, trial_begin
+from dashboard.predictions.calibration_state import Used, calibration_begin, trial_begin
 from dashboard.predictions.failure_check import may_be_checked, prediction_check
 from dashboard.predictions.models import Prediction
 from dashboard.predictions.suggested_record import suggested_of, suggested_tallies, tally_words
-from dashboard.predictions.terminal_output import table_lines
+from dashboard.predictions.terminal_output import Progress, table_lines
 from dashboard.predictions.trials import Values, plan_of
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
@@ -218,7 +219,9 @@ def test_calibration_tries_the_suggested_value_and_tells_what_came_of_it(short: 
     (trial,) = [trial for trial in plan.trials if trial.overrides == said.overrides]
     calibration = calibration_begin(project=short.project, key="k", plan=plan)
     prediction = trial_begin(calibration=calibration, place=plan.trials.index(trial), trial=trial)
-    compared(prediction.child)
+    prediction, told = compared(prediction.child), StringIO()
+    Progress(told, 1).compared(0, trial, prediction, Used())
+    assert "no ending was predicted); suggested limit (likely) enough." in told.getvalue()
     assert "Suggested limits: sim-essay, likely from the agent’s answers: 1 of 1 came true (expected 95 %)." in list(
         table_lines(calibration)
     )
