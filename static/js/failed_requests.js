@@ -1,6 +1,7 @@
 /* What was sent and not answered, or answered by an error page, is said beside it, so that nobody takes it for done; what
    was typed stays. A place with data-told says where instead. One that is too large has a note of its own.
-   Where a form only asks for a result, the old result stays, is marked as old (data-stale), and that is said. */
+   Where a form only asks for a result, the old result stays, is marked as old (data-stale), and that is said. A part of
+   a page that asks for itself says why it is missing. */
 const TOO_LARGE = 413;
 const GONE = "The server did not answer, so this may not have been done. Check before you try again.";
 const SAID = {
@@ -21,9 +22,18 @@ function noted(text) {
 
 const STALE = "The server did not answer, so the result shown is not for these values. Try again.";
 
-function say(text, { requestConfig, target, shouldSwap }) {
+const MISSING = "The server did not answer, so this is not shown. Reload the page.";
+
+/** What the server says of it, on a page or in a note of its own. */
+function toldBy({ responseText }) {
+  const page = new DOMParser().parseFromString(responseText, "text/html");
+  return page.querySelector(".note.error, .empty p:last-child")?.textContent;
+}
+
+function say(text, { requestConfig, target, shouldSwap, xhr }) {
   const form = requestConfig.elt.closest("form");
   const asks = requestConfig.verb === "get";
+  if (!form && asks && target === requestConfig.elt) target.replaceChildren(noted(toldBy(xhr) ?? MISSING));
   if (!form || (asks && shouldSwap)) return;
   if (asks) target?.setAttribute("data-stale", "");
   const elsewhere = form.closest("[data-told]")?.dataset.told;

@@ -4,6 +4,8 @@ import re
 
 from playwright.sync_api import Page, Route, expect
 
+from dashboard.runtime.replay_processes import TOO_MANY_TURNS
+from dashboard.runtime.request_guard.refusals import refusal
 from tests.browser.conftest import PHONE, NewPage
 from tests.browser.journeys import LONG, Clicks, played, scrolls_sideways
 
@@ -51,6 +53,18 @@ def test_a_result_that_could_not_be_fetched_is_said_to_be_the_old_one(new_page: 
     expect(page.locator("#what-if:not([data-stale])")).to_contain_text("80")
     expect(note).to_have_count(0)
     assert failing
+
+
+def test_a_map_that_took_too_long_says_what_to_do_in_its_place(new_page: NewPage, cut_turn: str):
+    page, asked = new_page(missing=True), "**/backtests/limits/map?*"
+    stopped = refusal("/backtests/limits/map", 503, TOO_MANY_TURNS).body
+    page.route(asked, lambda route: route.fulfill(status=503, content_type="text/html; charset=utf-8", body=stopped))
+    page.goto("/backtests/limits")
+    expect(page.locator("#map")).to_have_text(TOO_MANY_TURNS)
+    page.unroute(asked)
+    page.route(asked, lambda route: route.abort())
+    page.reload()
+    expect(page.locator("#map")).to_have_text("The server did not answer, so this is not shown. Reload the page.")
 
 
 def test_the_button_that_plays_says_pause_while_it_does(page: Page, cut_turn: str):
