@@ -140,7 +140,7 @@ def test_the_variables_that_may_be_named_are_offered(admins: Client, monkeypatch
 
 def test_a_test_of_a_connection_says_what_it_found(admins: Client, connection: Connection):
     given = {**CONNECTION, "name": "near", "_test": "1"}
-    assert 'id="id_test_model_error">Name a model' in page(admins, "/connections/near", 422, **given)
+    assert 'id="id_test_model_error">Enter a model' in page(admins, "/connections/near", 422, **given)
     html = page(admins, "/connections/near", **given, test_model="m")
     assert "Saved. Could not tell whether it continues a last assistant message." in html
     assert "The server does not answer requests" in html or "The server said" in html

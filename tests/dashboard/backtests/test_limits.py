@@ -135,7 +135,7 @@ def test_what_was_rolled_back_is_no_part_of_the_draft(browser: Client):
     version_activate(version=first, why="too tight")
     answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": ""})
     (told,) = get_messages(answer.wsgi_request)
-    assert "version 3 of “chat”. It says all else as version 1 does, which counts." in str(told)
+    assert "version 3 of “chat”. All other settings are those of version 1, which is active." in str(told)
     assert PolicyVersion.objects.get(version=3).limits == {"max_continuations": 7, "max_total_completion_tokens": 950}
 
 

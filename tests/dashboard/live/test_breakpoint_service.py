@@ -73,12 +73,12 @@ def test_the_one_that_is_taken_away_is_the_one_that_was_seen(held: Turn):
     drive(held)
     for _ in range(2):
         breakpoint_drop(turn=held, by="ada", number=0, seen=seen)
-        with pytest.raises(TurnConflict, match="not there any more"):
+        with pytest.raises(TurnConflict, match="no longer exists"):
             breakpoint_drop(turn=held, by="ben", number=0, seen=seen)
         assert counting(held) == [STATES[0]]
         add(held, "evaluate_stop")
     for number in (-1, 2):
-        with pytest.raises(TurnConflict, match="not there any more"):
+        with pytest.raises(TurnConflict, match="no longer exists"):
             breakpoint_drop(turn=held, by="ada", number=number, seen=None)
 
 
@@ -86,7 +86,7 @@ def test_a_turn_has_no_more_of_them_than_are_looked_at(held: Turn):
     most = [{"state": "evaluate_stop"}] * (MOST - 1)
     turn_control(turn=held, by="ada", action="change", breakpoints=most)
     add(held, STATES[0])
-    with pytest.raises(ValidationError, match=f"There are {MOST + 1} breakpoints; the maximum {MOST} are looked at"):
+    with pytest.raises(ValidationError, match=f"There are {MOST + 1} breakpoints; the maximum is {MOST}"):
         add(held, STATES[1])
     assert len(counting(held)) == MOST
 
@@ -96,5 +96,5 @@ def test_on_the_page_too(browser: Client, held: Turn):
     for asked in ({"action": "clear"}, *({"action": "break", "breakpoint": state} for state in STATES)):
         assert browser.post(address, asked, headers=HTMX).status_code == 204
     gone = browser.post(address, {"action": "unbreak", "number": "0", "expected_seq": seen}, headers=HTMX)
-    assert (gone.status_code, "not there any more" in gone.content.decode()) == (200, True)
+    assert (gone.status_code, "no longer exists" in gone.content.decode()) == (200, True)
     assert counting(held) == list(STATES)

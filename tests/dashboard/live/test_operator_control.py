@@ -259,7 +259,7 @@ def test_whoever_lets_a_turn_go_second_is_told_so_and_passes_no_hold_that_nobody
     """Without saying what was seen, too."""
     stops = [{"state": "continue_pending"}]
     turn_control(turn=held, by="ben", action="release", limits={"max_continuations": 9}, breakpoints=stops)
-    with pytest.raises(TurnConflict, match=r"ben requested release at .*, which is being done"):
+    with pytest.raises(TurnConflict, match=r"ben requested release at .*, which is in progress"):
         turn_control(turn=held, **BY, action=second)
     turn_control(turn=held, **BY, action="change", max_tokens=70)
     drive(held)

@@ -107,7 +107,7 @@ def test_what_differs_is_what_changes(held: Turn):
         ("limit_max_steps", "", "max_steps must be a whole number"),
         ("limit_max_seconds", "-1", "it must be a number of seconds"),
         ("max_tokens", "0", "at least 1 token"),
-        ("max_tokens", "", "Each call needs a bound; it cannot be empty. It is"),
+        ("max_tokens", "", "Each call needs a limit. The current value is"),
         ("arguments_0", "[", "This is not JSON"),
         ("arguments_0", "[]", "must be an object"),
         ("arguments_0", '{"expression": NaN}', "This is not JSON"),
