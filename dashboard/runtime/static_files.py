@@ -20,7 +20,7 @@ Event = MutableMapping[str, Any]  #: of ASGI
 Send = Callable[[Event], Awaitable[None]]
 
 
-class _Server(ServeStaticASGI):
+class _Server(ServeStaticASGI):  # type: ignore[misc] # servestatic is untyped
     """Reads what is asked for on the loop: the files are small, and four changes of thread took most of the time."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
