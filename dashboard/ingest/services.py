@@ -1,7 +1,7 @@
 """What a request brought, kept and made turns of: in one transaction, so that nothing is ever half stored."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from uuid import UUID
@@ -13,7 +13,6 @@ from django.utils import timezone
 from agentcore.policy import Policy
 from dashboard.agents.policies import draft_policy
 from dashboard.agents.schemas import violations
-from dashboard.gateway.recording.complete_turns import BackgroundStatements
 from dashboard.ingest import span_store
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
 from dashboard.ingest.conventions.span_reader import is_about_a_model
@@ -25,7 +24,6 @@ from dashboard.ingest.wire.bodies import ParsedBody
 
 log = structlog.get_logger(__name__)
 
-GROUP_TURNS = 64  #: that are made while those before them are stored
 FULL = f"A trace may have {span_store.MOST_OF_TRACE:,} spans. Further spans are not accepted."
 
 
@@ -53,10 +51,12 @@ def ingest(*, project_id: UUID, taken: ParsedBody, by: int | None, sender: UUID 
     _bound(taken, sorted(traces), held)
     now = timezone.now()
     changed = span_store.put(project_id, sender, taken, now, traces - held.keys())
-    written: list[UUID] = []
-    with BackgroundStatements() as execute:
-        for made in _made(span_store.get(project_id, sender, changed), sender):
-            written += turns_put(project_id, sender, made, by=by, at=now, execute=execute)
+    made = {}
+    for trace in span_store.get(project_id, sender, changed):
+        turns = _turns(trace, sender)
+        if turns is not None:
+            made[trace.id] = turns
+    written = turns_put(project_id, sender, made, by=by, at=now) if made else []
     let_go = sum(not is_about_a_model(span) for span in taken.spans)
     return Outcome(written, let_go, taken.refused)
 
@@ -76,22 +76,6 @@ def _bound(taken: ParsedBody, traces: Sequence[UUID], held: Mapping[UUID, int]) 
     taken.logs = [record for record in taken.logs if is_taken(record)]
     if refused := before - taken.count:
         taken.refused[FULL] += refused
-
-
-def _made(traces: Iterable[Trace], sender: UUID) -> Iterator[dict[UUID, list[TraceTurn]]]:
-    """The turns by their traces, in groups: while one is stored, the next is made."""
-    made: dict[UUID, list[TraceTurn]] = {}
-    held = 0
-    for trace in traces:
-        turns = _turns(trace, sender)
-        if turns is not None:
-            made[trace.id] = turns
-            held += len(turns)
-        if held >= GROUP_TURNS:
-            yield made
-            made, held = {}, 0
-    if made:
-        yield made
 
 
 def _turns(trace: Trace, sender: UUID) -> list[TraceTurn] | None:

@@ -8,19 +8,21 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from pydantic_core import to_json
 
 from agentcore import serial
 from dashboard.commenting.models import Comment
-from dashboard.gateway.recording.complete_turns import BackgroundStatements, whole_turns_store
+from dashboard.gateway.recording.complete_turns import execute_raw, whole_turns_store
 from dashboard.gateway.recording.row_text import row_text
 from dashboard.gateway.recording.rows import listed
 from dashboard.ingest.assembly.implied_policy import told as policy_told
 from dashboard.ingest.assembly.trace import TraceTurn
 from dashboard.ingest.models import Ingested
-from dashboard.ingest.recorder_parts import part_of, ruling_of
+from dashboard.ingest.recorder_parts import part_of
 from dashboard.sealing.models import Chain
 from dashboard.sealing.tombstones import turns_erased
 from dashboard.timeline.erase_flag import erasing
@@ -39,7 +41,7 @@ SELECT {_COLUMNS} FROM json_populate_recordset(null::ingest_ingested, $1::json)
 BY = "the ingest: more of the trace has come"
 RUNS = """
 UPDATE turns_turn SET run_id = given.run, follows = given.follows
-  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) given (id, run, follows) WHERE turns_turn.id = given.id
+  FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[]) given (id, run, follows) WHERE turns_turn.id = given.id
 """
 
 
@@ -59,13 +61,11 @@ def turns_put(
     *,
     by: int | None,
     at: datetime,
-    execute: BackgroundStatements,
     log: str = "",
 ) -> list[UUID]:
-    """Let these be all the turns of these traces; the ids of those that are written. In the caller's transaction.
+    """Let these be all the turns of these traces; the ids of those that were written. In the caller's transaction.
 
-    `execute`: by which rows are stored, perhaps after this returns; `log`: the name of the file that they are read
-    from; empty: they came as spans."""
+    `log`: the name of the file that they are read from; empty: they came as spans."""
     about = {"project_id": project_id, "sender": sender, "log": storable_text(log), "ingested_at": at}
     wanted = {one.id: about | _row(trace, one) for trace, turns in made.items() for one in turns}
     known = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=list(made))
@@ -76,12 +76,10 @@ def turns_put(
     there = _there_otherwise(wanted.keys() - before.keys())
     new = wanted.keys() - (before.keys() - set(changed)) - there
     fresh = [one for turns in made.values() for one in turns if one.id in new]
-    whole_turns_store(((one.id, part_of(one, project_id, by)) for one in fresh), execute)
-    _insert([wanted[one.id] for one in fresh], execute)
-    _link(fresh, execute)
-    if changed:
-        execute.wait()
-        _give_back(kept, {one.id for one in fresh})
+    whole_turns_store((one.id, part_of(one, project_id, by)) for one in fresh)
+    _insert([wanted[one.id] for one in fresh])
+    _link(fresh)
+    _give_back(kept, {one.id for one in fresh})
     return [one.id for one in fresh]
 
 
@@ -117,7 +115,7 @@ def _digest(row: Columns, made: TraceTurn) -> bytes:
     """Of all that is stored of the turn, but for when it came."""
     events = [serial.event_to_json(told.event) for told in made.history.told]
     about = [row[name] for name in DIGESTED]
-    said = [events, ruling_of(made.history.policy).stored, about, str(made.root), str(made.follows)]
+    said = [events, serial.to_json(made.history.policy), about, str(made.root), str(made.follows)]
     return hashlib.blake2b(to_json(said, inf_nan_mode="strings"), digest_size=16).digest()
 
 
@@ -126,9 +124,9 @@ def _written(digest: bytes) -> str:
     return f"\\x{digest.hex()}"
 
 
-def _insert(rows: Sequence[Columns], execute: BackgroundStatements) -> None:
+def _insert(rows: Sequence[Columns]) -> None:
     if rows:
-        execute(INSERT, [listed(row_text(Ingested, row) for row in rows).decode()])
+        execute_raw(INSERT, [listed(row_text(Ingested, row) for row in rows).decode()])
 
 
 def _take_back(turn_ids: Sequence[UUID]) -> None:
@@ -162,8 +160,11 @@ def _give_back(kept: _Kept, written: set[UUID]) -> None:
             Turn.objects.filter(id=child).update(parent=parent)
 
 
-def _link(fresh: Iterable[TraceTurn], execute: BackgroundStatements) -> None:
+def _link(fresh: Iterable[TraceTurn]) -> None:
     """The turns of a trace are a run, which is named by the first of them."""
     later = [one for one in fresh if one.root != one.id]
-    if later:
-        execute(RUNS, [[one.id for one in later], [one.root for one in later], [one.follows for one in later]])
+    if not later:
+        return
+    columns: list[list[Any]] = [[one.id for one in later], [one.root for one in later], [one.follows for one in later]]
+    with connection.cursor() as cursor:
+        cursor.execute(RUNS, columns)

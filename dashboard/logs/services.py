@@ -9,7 +9,6 @@ from django.db import DataError, transaction
 from django.utils import timezone
 
 from dashboard.agents.schemas import violations
-from dashboard.gateway.recording.complete_turns import BackgroundStatements
 from dashboard.ingest import span_store
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
 from dashboard.ingest.models import Ingested
@@ -81,9 +80,7 @@ def _put(
         known = _known(project_id, sender, traces)
         fresh = {trace: one for trace, one in traces.items() if not (one.is_settled and trace in known)}
         made, sessions, faults = _made(fresh, project_id, sender, dict(taken.sessions))
-        with BackgroundStatements() as execute:
-            at = timezone.now()
-            written = set(turns_put(project_id, sender, made, by=by, at=at, execute=execute, log=name) if made else ())
+        written = set(turns_put(project_id, sender, made, by=by, at=timezone.now(), log=name)) if made else set()
         transaction.set_rollback(dry)
     changed = sum(any(one.id in written for one in turns) for turns in made.values())
     taken.turns += len(written)

@@ -3,7 +3,6 @@
 A body that is no OTLP at all raises `BodyError`; of one that is, each span stands for itself.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ MOST_GROUPS = 20_000  #: resources and scopes of one request: each may be a few 
 MOST_COUNTED = 10 * MOST_GROUPS  #: of these that are counted, to tell the exporter what of them is refused
 MOST_VALUES = 2_000_000  #: of a request in JSON; four are an attribute
 _TRACE, _SPAN = 32, 16  #: hexadecimal digits of an id
-_HEX = re.compile("[0-9a-fA-F]+")
 EARLIEST = 1_000_000_000 * 10**9  #: nanoseconds; before September 2001 there were no spans
 LATEST = 4_000_000_000 * 10**9  #: in 2096
 
@@ -78,7 +76,7 @@ NO_SPAN_OF_LOG = "A log record is accepted only if it names its trace and its sp
 
 def is_id(value: Any, digits: int) -> bool:
     """Whether it is an id in hexadecimal that names something."""
-    return isinstance(value, str) and len(value) == digits and value.strip("0") != "" and bool(_HEX.fullmatch(value))
+    return isinstance(value, str) and len(value) == digits and value.strip("0") != "" and _is_hex(value)
 
 
 def is_trace(value: Any) -> bool:
@@ -87,3 +85,7 @@ def is_trace(value: Any) -> bool:
 
 def is_span(value: Any) -> bool:
     return is_id(value, _SPAN)
+
+
+def _is_hex(value: str) -> bool:
+    return value.isascii() and all(digit in "0123456789abcdefABCDEF" for digit in value)
