@@ -2,21 +2,26 @@
 
 import re
 import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 from zlib import crc32
 
+import pyotp
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import resolve
 from playwright.sync_api import Page, expect
 
+from dashboard.accounts import two_factor
 from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.journeys import LONG, api, ask
 from tests.browser.places import PAGES, addressed
 from tests.browser.test_operating import calling, drawer
 from tests.dashboard.accounts.walked_routes import SERVED
 from tests.nightly import nightly
+
+PASSWORD = "nothing without a code"
 
 #: Without `preload`: that copies style sheets into the page, which the page's policy refuses and reports.
 RULES: dict[str, object] = {
@@ -43,13 +48,13 @@ OTHER_LOOKS: tuple[Look, ...] = ((DESK, "dark", OF_COLOURS), (PHONE, "light", OF
 MADE = {
     "backtests/<uuid:backtest_id>", "metrics-board/alerts/<uuid:alert_id>", "policies/<uuid:policy_id>",
     "policies/<uuid:policy_id>/change", "policies/<uuid:policy_id>/diff", "policies/ledger/turns",
-    "share/<str:token>", "sign-in", "webhooks/<uuid:webhook_id>",
+    "share/<str:token>", "sign-in", "sign-in/code", "account/two-factor", "webhooks/<uuid:webhook_id>",
     "webhooks/deliveries/<uuid:delivery_id>",
 }  # fmt: skip
 #: Routes of files, of parts of pages, and of what programs read.
 NO_PAGES = {
     ".well-known/openwop", r"^share(?:/[\s\S]*)?$", "audit/file", "healthz", "metrics", "policies/file",
-    "policies/versions/<uuid:version_id>",
+    "policies/versions/<uuid:version_id>", "sign-in/oidc", "sign-in/oidc/return",
     "timeline/backtests/<uuid:backtest_id>", "timeline/chart", "timeline/drops", "timeline/export", "timeline/facets",
     "turns/<uuid:turn_id>/attempts", "turns/<uuid:turn_id>/attempts/<int:index>/bytes",
     "turns/<uuid:turn_id>/attempts/<int:index>/curl", "turns/<uuid:turn_id>/attempts/<int:index>/request",
@@ -274,3 +279,36 @@ def test_nor_of_signing_in(page: Page):
     page.goto("/sign-in/")
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     check(page)
+
+
+def test_nor_of_the_steps_of_two_factor_authentication(page: Page):
+    page.goto("/admin/accounts/user/add/")
+    page.get_by_label("Username").fill("guarded")
+    page.locator("#id_password1").fill(PASSWORD)
+    page.locator("#id_password2").fill(PASSWORD)
+    page.get_by_role("button", name="Save", exact=True).click()
+    sign_in(page, "guarded", PASSWORD)
+    page.goto("/account/")
+    page.get_by_role("button", name="Set up").click()
+    page.get_by_text("Enter the key by hand").click()
+    check(page)
+    app = pyotp.TOTP(page.locator("code.secret").inner_text().replace(" ", ""))
+    page.get_by_role("textbox", name="Code").fill(app.at(time.time() - two_factor.STEP))
+    page.get_by_role("button", name="Turn on").click()
+    check(page)
+    page.get_by_role("link", name="I have saved them").click()
+    check(page, within="#two-factor")
+    sign_in(page, "guarded", PASSWORD)
+    check(page)
+    page.get_by_role("textbox", name="Code").fill(app.now())
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_role("link", name="guarded")).to_be_visible()
+
+
+def sign_in(page: Page, name: str, password: str) -> None:
+    """As somebody else."""
+    page.context.clear_cookies()
+    page.goto("/sign-in/")
+    page.locator("#id_username").fill(name)
+    page.locator("#id_password").fill(password)
+    page.get_by_role("button", name="Sign in", exact=True).click()

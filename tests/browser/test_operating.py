@@ -76,7 +76,7 @@ def test_a_breakpoint_is_set_by_keys_alone_and_an_impossible_one_is_refused_wher
     page.keyboard.press("b")
     page.get_by_label("when any budget falls below").fill("lots")
     page.keyboard.press("Enter")
-    expect(page.locator("#break-dialog [role=alert]")).to_contain_text("a number of percent such as 10, not “lots”")
+    expect(page.locator("#break-dialog [role=alert]")).to_contain_text("a percentage such as 10, not “lots”")
     page.get_by_label("when any budget falls below").fill("20")
     page.get_by_label("Hold on entering").select_option("abort_partial")
     page.keyboard.press("Enter")

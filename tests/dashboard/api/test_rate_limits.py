@@ -44,7 +44,7 @@ def test_every_answer_says_what_is_left(api: Program, two_a_minute: None):
     refused = api.get("/agents")
     assert refused.status_code == 429
     assert 1 <= int(refused["Retry-After"]) <= 30
-    assert "2 requests a minute" in refused.json()["detail"]
+    assert "2 requests per minute" in refused.json()["detail"]
     assert said(refused) == {}
 
 

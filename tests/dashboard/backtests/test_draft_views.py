@@ -105,8 +105,8 @@ def test_other_words_carry_nothing_and_it_is_said(admin_client: Client, wide: Po
     [
         ({"status": "cancelled", "done": 7, "total": 700}, "was cancelled after 7 of 700 turns"),
         ({"status": "failed", "done": 0, "total": 700}, "failed after 0 of 700 turns"),
-        ({"stands_for": "other"}, "tried them in place of another policy, “other”"),
-        ({"stands_for": None}, "tried them alone, not in place of “wide”"),
+        ({"stands_for": "other"}, "ran in place of another policy, “other”"),
+        ({"stands_for": None}, "ran alone, not in place of “wide”"),
     ],
 )
 def test_what_does_not_speak_for_the_words_is_not_attached_and_it_is_said(
@@ -137,7 +137,7 @@ def test_a_policy_that_is_new_carries_no_backtest_of_another(wide: Policy):
     alone.refresh_from_db()
     made = policy_create(project=project_default(), name="new", backtest=alone, **LIMITS)
     assert in_words(made.backtest).endswith("over 0 turns, with a max_tokens of 900: it found none")
-    with pytest.raises(ValidationError, match="tried them alone, not in place of “new”; run it again"):
+    with pytest.raises(ValidationError, match="ran alone, not in place of “new”; run it again"):
         policy_create(project=project_default(), name="new", backtest=alone, **LIMITS)
 
 
@@ -203,7 +203,7 @@ def test_who_may_only_watch_is_refused_in_words(client: Client, wide: Policy):
     client.force_login(User.objects.create_user("vera", is_staff=True))
     refused = client.post(reverse("backtests:draft"), SAID)
     assert refused.status_code == 403
-    assert "try a policy on many" in unescape(refused.content.decode())
+    assert "backtest policies" in unescape(refused.content.decode())
     assert not Backtest.objects.exists()
 
 

@@ -19,7 +19,7 @@ def told(*words: str) -> str:
 
 def test_without_numbers_a_turn_is_verified(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
-    assert told(str(turn.id)).startswith("Replay verified: 5 records replayed, all the same.\n")
+    assert told(str(turn.id)).startswith("Replay verified: 5 records replayed, no differences.\n")
 
 
 def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):

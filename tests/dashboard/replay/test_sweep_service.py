@@ -164,8 +164,8 @@ def test_it_is_swept_under_what_else_is_overridden(whole: Turn):
     [
         ("max_retries", range(1, 5), "There is no limit “max_retries” to sweep"),
         ("max_tokens", range(10, 5), "The range is empty"),
-        ("max_tokens", range(1, 1000), "at most 120 are drawn"),
-        ("max_tokens", range(1, 10**20, 9), "The range has 11,111,111,111,111,111,111 values; at most 120 are drawn"),
+        ("max_tokens", range(1, 1000), "the maximum is 120"),
+        ("max_tokens", range(1, 10**20, 9), "The range has 11,111,111,111,111,111,111 values; the maximum is 120"),
         ("max_tokens", range(5), "max_tokens is 0"),
         ("max_continuations", range(0, 5000, 100), "from 0 to 1,000"),
     ],

@@ -41,7 +41,7 @@ def test_the_page_shows_the_calls_as_a_path(browser, run):
     places = [page.index(f'id="call-{each.id}"') for each in run]
     assert places == sorted(places)
     assert page.count("depth-1") == 1
-    for words in ("Answer to Given up", "goes on from call 1", "<b>3</b> calls", "<b>30</b> in", "<b>1</b> call cut"):
+    for words in ("Answer to Given up", "continues from call 1", "<b>3</b> calls", "<b>30</b> in", "<b>1</b> call cut"):
         assert words in page, words
 
 

@@ -80,9 +80,9 @@ def test_keys_and_addresses_are_those_of_the_defaults_unless_somebody_says_other
     assert (plain.key_names, plain.egress) == (KeyNames.read("*_API_KEY"), None)
     said = read_environment({"WHYSTOP_KEY_NAMES": "HF_TOKEN@hf.example", "WHYSTOP_EGRESS": "public, 10.0.0.0/8"})
     assert (said.key_names, said.egress) == (KeyNames.read("HF_TOKEN@hf.example"), Rules.read("public,10.0.0.0/8"))
-    with pytest.raises(StartError, match="WHYSTOP_KEY_NAMES cannot be read: “A KEY” is no name of keys"):
+    with pytest.raises(StartError, match="WHYSTOP_KEY_NAMES cannot be read: “A KEY” is not a valid entry"):
         read_environment({"WHYSTOP_KEY_NAMES": "A KEY"})
-    with pytest.raises(StartError, match="WHYSTOP_EGRESS cannot be read: “all of it” is no rule"):
+    with pytest.raises(StartError, match="WHYSTOP_EGRESS cannot be read: “all of it” is not a rule"):
         read_environment({"WHYSTOP_EGRESS": "all of it"})
 
 

@@ -42,7 +42,7 @@ def test_a_simulator_port_in_use(up: Start, busy_port: int):
         nightly("WHYSTOP_HTTPS", "perhaps", "WHYSTOP_HTTPS must be 1 or 0"),
         nightly("WHYSTOP_LOG_LEVEL", "loud", "WHYSTOP_LOG_LEVEL must be one of DEBUG, ERROR, INFO, WARNING"),
         nightly("WHYSTOP_HOST", "no.such.host.invalid", "There is no host “no.such.host.invalid”"),
-        nightly("WHYSTOP_HOST", "192.0.2.1", "192.0.2.1 is no address of this machine"),
+        nightly("WHYSTOP_HOST", "192.0.2.1", "192.0.2.1 is not an address of this machine"),
         nightly("WHYSTOP_DATA_DIR", "/sys/whystop", "The data folder /sys/whystop is not open to this user"),
         nightly("WHYSTOP_BOOTSTRAP_TOKEN", "with space", "WHYSTOP_BOOTSTRAP_TOKEN must be 24 or more"),
         nightly("DATABASE_URL", "not a url", "DATABASE_URL is not a PostgreSQL address"),
