@@ -22,7 +22,7 @@ _DECIDED = {
     "forbid": "forbade",
     "allow": "allowed",
     "request": "requested to continue",
-    "stop": ("has nothing left to do"),
+    "stop": "has nothing left to do",
 }
 
 

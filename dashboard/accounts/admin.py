@@ -26,7 +26,11 @@ class Users(UserAdmin):  # type: ignore[type-arg]
     def turn_two_factor_off(self, request: HttpRequest, users: QuerySet[User]) -> None:
         """For people who lost their app and their recovery codes. Accounts with more rights are left alone."""
         within = [user for user in users if self.has_change_permission(request, user)]
-        removed = sum(second_factor_remove(user=user) for user in within)
+        removed = 0
+        for user in within:
+            if second_factor_remove(user=user):
+                self.log_change(request, user, "Turned two-factor authentication off.")
+                removed += 1
         self.message_user(request, f"Two-factor authentication was turned off for {removed} of {len(users)} users.")
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -36,6 +36,8 @@ MISMATCH = (
     "sign_in_link” prints."
 )
 
+WRONG_PASSWORD = "This is not your current password. Try again."  # noqa: S105
+
 _CODE = "On the machine that runs Whystop, “manage.py sign_in_link” prints a link that works at once."
 FULL: Mapping[GuessKind, str] = {
     GuessKind.ADDRESS: "Too many failed attempts from your address. Try again in {when}. " + _CODE,
@@ -130,6 +132,17 @@ def present_password(user: User, form: SetPasswordForm[User]) -> TooOften | None
         return too_often(counted)
     if "old_password" not in form.errors:
         guess_limiter.give_back(counted)
+    return None
+
+
+def password_checked(user: User, password: str) -> TooOften | Refused | None:
+    """None: this is the password of the user, who is signed in. Counted as `present_password` is."""
+    counted = guess_limiter.count([guess_limiter.GuessKey(GuessKind.PASSWORD, (str(user.pk),))], now=timezone.now())
+    if isinstance(counted, guess_limiter.LimitReached):
+        return too_often(counted)
+    if not user.check_password(password):
+        return Refused(WRONG_PASSWORD)
+    guess_limiter.give_back(counted)
     return None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import count
 
 from django.contrib.auth.models import Group
-from django.db import transaction
+from django.db import connection, transaction
 
 from dashboard.accounts.models import BOOTSTRAP, OPERATOR, ExternalIdentity, User
 from dashboard.accounts.openid_connect import Person
@@ -17,6 +17,7 @@ NO_ROLE = (
     "groups to WHYSTOP_OIDC_ROLES."
 )
 CLOSED = "Your account here is closed. Ask an admin to open it."
+LOCK = 7_305_811_904  #: of PostgreSQL's advisory locks, arbitrary and only ours
 _LONGEST = 140  #: characters of a user name, before a number is added
 _UNFIT = re.compile(r"[^\w.@+-]+")
 
@@ -34,6 +35,8 @@ def external_user_for(person: Person, provider: SignInProvider) -> User:
     role = provider.role_of(person.groups)
     if role is None:
         raise NotAdmitted(NO_ROLE.format(name=provider.name))
+    with connection.cursor() as cursor:  # two first sign-ins at once make one user, or two of different names
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
     known = ExternalIdentity.objects.select_related("user").filter(issuer=person.issuer, subject=person.subject).first()
     user = known.user if known is not None else _user_create(person)
     if not user.is_active:
@@ -53,7 +56,7 @@ def _user_create(person: Person) -> User:
 
 def _free_name(wanted: str) -> str:
     """A user name that nobody has: the wanted one, else with a number."""
-    name = _UNFIT.sub("-", wanted).strip("-")[:_LONGEST] or "user"
+    name = _UNFIT.sub("-", User.normalize_username(wanted)).strip("-")[:_LONGEST] or "user"
     taken = {*User.objects.filter(username__istartswith=name).values_list("username", flat=True), OPERATOR, BOOTSTRAP}
     lower = {other.casefold() for other in taken}
     return next(found for found in _numbered(name) if found.casefold() not in lower)
@@ -67,7 +70,7 @@ def _numbered(name: str) -> Iterator[str]:
 def _role_set(user: User, role: Role) -> None:
     groups = Group.objects.filter(name__in=ROLES)
     user.groups.remove(*groups.exclude(name=role))
-    user.groups.add(groups.get(name=role))
+    user.groups.add(Group.objects.get_or_create(name=role)[0])
     staff = role is Role.ADMIN
     if user.is_staff != staff and not user.is_superuser:
         user.is_staff = staff

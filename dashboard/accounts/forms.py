@@ -48,6 +48,17 @@ class SecondFactorForm(forms.Form):
     )
 
 
+class CurrentPasswordForm(forms.Form):
+    """The password of the user who is signed in."""
+
+    password = forms.CharField(
+        label="Current password",
+        max_length=500,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+
 class ApiTokenForm(forms.Form):
     """A new token."""
 

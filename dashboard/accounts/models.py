@@ -123,7 +123,7 @@ class SecondFactor(models.Model):
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="second_factor")
     sealed = models.BinaryField(editable=False)  #: the secret it shares with the app, encrypted (`two_factor`)
-    confirmed_at = models.DateTimeField(null=True, editable=False)  #: null: no code of the app was entered yet
+    created_at = models.DateTimeField(auto_now_add=True)
     last_step = models.BigIntegerField(default=0, editable=False)  #: of the last code accepted: each works once
 
     class Meta:

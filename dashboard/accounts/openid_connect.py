@@ -16,13 +16,16 @@ from authlib.integrations.base_client.sync_app import OAuth2Mixin
 from authlib.integrations.base_client.sync_openid import OpenIDMixin
 from authlib.integrations.requests_client import OAuth2Session
 from joserfc.errors import JoseError
-from requests import RequestException
+from requests import ConnectionError as RequestsConnectionError
+from requests import RequestException, Timeout
 from requests.utils import get_environ_proxies
 
 from dashboard.runtime.sign_in_provider import SignInProvider
 
 KEPT = 3600.0  #: seconds that the provider's metadata and keys are kept
-SECONDS = 10.0  #: that the provider may take for one answer
+SECONDS = (3.0, 5.0)  #: that the provider may take to connect, and then for one answer
+PAUSE = 20.0  #: seconds that a provider which cannot be reached is not asked again: strangers wait for few places
+LONGEST_EMAIL = 254
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
 DISCOVERY = "/.well-known/openid-configuration"
 SCOPE = "openid profile email"
@@ -81,17 +84,18 @@ class OpenIdClient:
         self.provider = provider
         self._client: Any = None
         self._made_at = 0.0
+        self._asked_again_at = 0.0
 
     def begin(self, *, redirect_uri: str, wanted: str) -> tuple[str, Attempt]:
         """Where to send the browser. Raises ProviderError."""
-        with _provider_errors():
+        with self._asking():
             made = self._ready().create_authorization_url(redirect_uri)
         given = {name: made[name] for name in ("state", "nonce", "code_verifier")}
         return made["url"], Attempt(redirect_uri=redirect_uri, wanted=wanted, **given)
 
     def finish(self, attempt: Attempt, *, code: str) -> Person:
         """Whom the provider names in return for the code. Raises ProviderError."""
-        with _provider_errors():
+        with self._asking():
             client = self._ready()
             token = client.fetch_access_token(
                 code=code, redirect_uri=attempt.redirect_uri, code_verifier=attempt.code_verifier
@@ -105,6 +109,19 @@ class OpenIdClient:
             if claims is None:
                 raise ProviderError("The provider sent no ID token.")
             return self._person(issuer, {**self._more(client, token, claims), **claims})
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """What the libraries raise of the provider, as ProviderError."""
+        if time.monotonic() < self._asked_again_at:
+            raise ProviderError(f"The provider could not be reached, and is asked again after {PAUSE:.0f} s.")
+        try:
+            yield
+        except (Timeout, RequestsConnectionError) as error:
+            self._asked_again_at = time.monotonic() + PAUSE
+            raise ProviderError(f"{type(error).__name__}: {error}") from error
+        except (RequestException, OAuthError, JoseError, ValueError, KeyError, TypeError, RuntimeError) as error:
+            raise ProviderError(f"{type(error).__name__}: {error}") from error
 
     def _ready(self) -> Any:
         if self._client is None or time.monotonic() - self._made_at > KEPT:
@@ -150,13 +167,9 @@ class OpenIdClient:
         listed = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else ()
         name = next((claims[key] for key in NAMES if isinstance(claims.get(key), str) and claims[key]), claims["sub"])
         email = claims.get("email") if claims.get("email_verified") is True else ""
-        return Person(issuer, str(claims["sub"]), str(name), str(email or ""), frozenset(map(str, listed)))
-
-
-@contextmanager
-def _provider_errors() -> Iterator[None]:
-    """What the libraries raise of a provider, as ProviderError."""
-    try:
-        yield
-    except (RequestException, OAuthError, JoseError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise ProviderError(f"{type(error).__name__}: {error}") from error
+        subject = str(claims["sub"])
+        if "\0" in subject:
+            raise ProviderError("The provider's subject contains U+0000.")
+        if not isinstance(email, str) or len(email) > LONGEST_EMAIL or "\0" in email:
+            email = ""
+        return Person(issuer, subject, str(name), email, frozenset(map(str, listed)))

@@ -1,6 +1,7 @@
 """Sending a browser to the OpenID Connect provider, and taking it back."""
 
 from dataclasses import asdict
+from datetime import timedelta
 from functools import cache
 
 import structlog
@@ -27,7 +28,7 @@ from dashboard.runtime.sign_in_provider import SignInProvider
 
 COOKIE = "whystop_oidc"
 ATTEMPT_SECONDS = 600  #: that the provider's own pages may take
-SESSION_SECONDS = 12 * 3600  #: after which the provider is asked again whether somebody may still sign in
+SESSION_LASTS = timedelta(hours=12)  #: after which the provider is asked again whether somebody may still sign in
 FAILED = "Signing in with {name} did not work. Try again; the log of Whystop says what went wrong."
 STALE = "This sign-in was begun in another browser, or too long ago. Try again."
 DECLINED = "{name} did not sign you in."
@@ -71,6 +72,8 @@ def finish(request: HttpRequest) -> HttpResponse:
         return _refused(request, STALE)
     if "code" not in request.GET:
         return _refused(request, DECLINED.format(name=provider.name))
+    if session_is_valid(user=request.user, session=request.session):
+        return redirect(landing(attempt.wanted))
     counted = guess_limiter.count(guess_limiter.keys_of(authentication.address_of(request)), now=timezone.now())
     if isinstance(counted, LimitReached):
         return _refused(request, authentication.too_often(counted).sentence)
@@ -82,7 +85,7 @@ def finish(request: HttpRequest) -> HttpResponse:
     except NotAdmitted as error:
         return _refused(request, str(error))
     guess_limiter.give_back(counted)
-    session_open(request, user, seconds=SESSION_SECONDS)
+    session_open(request, user, lasts=SESSION_LASTS)
     response = redirect(landing(attempt.wanted))
     response.delete_cookie(COOKIE, path=SIGN_IN)
     response["Referrer-Policy"] = "no-referrer"  # the address that sends on holds the code

@@ -2,19 +2,21 @@
 
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.contrib.auth import login
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from dashboard.accounts import services
+from dashboard.accounts import services, two_factor
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.selectors import SESSION_TOKEN
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 PENDING = "second_factor"  #: the session's key
 PENDING_SECONDS = 300  #: that a right password is remembered for
+SETUP = "two_factor_setup"  #: the session's key for the secret of an app that is being set up, encrypted
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +28,13 @@ class PendingSignIn:
 
 
 def session_open(
-    request: HttpRequest, user: User, token: ApiToken | None = None, *, seconds: int | None = None
+    request: HttpRequest, user: User, token: ApiToken | None = None, *, lasts: timedelta | None = None
 ) -> None:
-    """Sign the browser in. The session ends with the token, if one opened it, and after `seconds`, if given."""
+    """Sign the browser in. The session ends with the token, if one opened it, and after `lasts`, if given."""
     request.session.flush()  # of a session whose token was revoked, nothing may stay
     login(request, user, backend=BACKEND)
-    if seconds is not None:
-        request.session.set_expiry(seconds)
+    if lasts is not None:
+        request.session.set_expiry(lasts)
     if token:
         request.session[SESSION_TOKEN] = token.pk
         services.api_token_used(token, now=timezone.now())
@@ -41,6 +43,8 @@ def session_open(
 def sign_in_pending(request: HttpRequest, user: User, wanted: str) -> None:
     """Remember that this user's password was right. Nobody is signed in by it."""
     request.session.flush()
+    if not two_factor.is_on(user):
+        request.session[SETUP] = two_factor.new_secret()
     request.session[PENDING] = {
         "user": user.pk,
         "until": time.time() + PENDING_SECONDS,

@@ -15,7 +15,6 @@ from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from dashboard.accounts.credentials import digest_of
 from dashboard.accounts.models import RecoveryCode, SecondFactor, User
@@ -29,43 +28,36 @@ _CODE_BYTES = 10  #: random, of a recovery code
 
 def is_on(user: User) -> bool:
     """Whether the user needs a code to sign in with a password."""
-    return SecondFactor.objects.filter(user=user, confirmed_at__isnull=False).exists()
+    return SecondFactor.objects.filter(user=user).exists()
+
+
+def new_secret() -> str:
+    """A secret for an app, encrypted. It counts from `second_factor_set` on."""
+    return _fernet().encrypt(pyotp.random_base32().encode()).decode()
 
 
 @transaction.atomic
-def second_factor_begin(*, user: User) -> SecondFactor:
-    """One that is not confirmed yet, with a new secret; one that is confirmed stays as it is."""
+def second_factor_set(*, user: User, sealed: str, code: str) -> bool:
+    """Turn it on, by a code that shows that the app has the secret. False if the code is wrong, or it is on already."""
     User.objects.select_for_update().get(pk=user.pk)
-    found = SecondFactor.objects.filter(user=user).first() or SecondFactor(user=user)
-    if found.confirmed_at is None:
-        found.sealed = _fernet().encrypt(pyotp.random_base32().encode())
-        found.save()
-    return found
-
-
-def second_factor_pending(*, user: User) -> SecondFactor | None:
-    """The one that waits for its first code."""
-    found = SecondFactor.objects.filter(user=user, confirmed_at__isnull=True).first()
-    return found if found is not None and _secret(found) else None
-
-
-@transaction.atomic
-def second_factor_confirm(*, user: User, code: str) -> bool:
-    """Turn it on, by a code that shows that the app has the secret. False where the code is wrong."""
-    factor = SecondFactor.objects.select_for_update().filter(user=user, confirmed_at__isnull=True).first()
-    if factor is None or not _accept(factor, code):
+    step = _step_of(_secret(sealed.encode()), code, after=0)
+    if step is None or is_on(user):
         return False
-    SecondFactor.objects.filter(pk=factor.pk).update(confirmed_at=timezone.now())
+    SecondFactor.objects.create(user=user, sealed=sealed.encode(), last_step=step)
     return True
 
 
 @transaction.atomic
 def code_redeem(*, user: User, code: str) -> bool:
     """Whether this is a code of the user's app or one of the recovery codes. It does not work again."""
-    factor = SecondFactor.objects.select_for_update().filter(user=user, confirmed_at__isnull=False).first()
+    factor = SecondFactor.objects.select_for_update().filter(user=user).first()
     if factor is None:
         return False
-    return _accept(factor, code) or bool(_recovery(user, code).delete()[0])
+    step = _step_of(_secret(bytes(factor.sealed)), code, after=factor.last_step)
+    if step is None:
+        return bool(_recovery(user, code).delete()[0])
+    SecondFactor.objects.filter(pk=factor.pk).update(last_step=step)
+    return True
 
 
 @transaction.atomic
@@ -84,32 +76,25 @@ def second_factor_remove(*, user: User) -> bool:
     return bool(SecondFactor.objects.filter(user=user).delete()[0])
 
 
-def setup_uri(factor: SecondFactor) -> str:
-    """What an app reads from the QR code: `otpauth://totp/…`."""
-    return pyotp.TOTP(_secret(factor)).provisioning_uri(name=factor.user.get_username(), issuer_name=ISSUER)
+def setup_picture(user: User, sealed: str) -> str:
+    """The QR code of an app's `otpauth://totp/…` address, as a data address."""
+    uri = pyotp.TOTP(_secret(sealed.encode())).provisioning_uri(name=user.get_username(), issuer_name=ISSUER)
+    return segno.make(uri, micro=False).svg_data_uri(scale=5, border=4, light="white")
 
 
-def setup_picture(factor: SecondFactor) -> str:
-    """The QR code of `setup_uri`, as a data address."""
-    return segno.make(setup_uri(factor), micro=False).svg_data_uri(scale=5, border=4, light="white")
-
-
-def setup_key(factor: SecondFactor) -> str:
+def setup_key(sealed: str) -> str:
     """The secret in groups of four characters, to be typed."""
-    return _grouped(_secret(factor))
+    return _grouped(_secret(sealed.encode()))
 
 
-def _accept(factor: SecondFactor, code: str) -> bool:
-    """Whether the app shows this code about now, and it was not used before. The factor's row is locked."""
-    typed, secret = "".join(code.split()), _secret(factor)
+def _step_of(secret: str, code: str, *, after: int) -> int | None:
+    """The step of time at which the app shows this code: about now, and later than `after`. None: at none."""
+    typed = "".join(code.split())
     if not secret or not (typed.isascii() and typed.isdigit()):
-        return False
+        return None
     totp, now = pyotp.TOTP(secret, interval=STEP), int(time.time()) // STEP
-    for step in range(max(now - TOLERANCE, factor.last_step + 1), now + TOLERANCE + 1):
-        if secrets.compare_digest(totp.generate_otp(step), typed):
-            SecondFactor.objects.filter(pk=factor.pk).update(last_step=step)
-            return True
-    return False
+    steps = range(max(now - TOLERANCE, after + 1), now + TOLERANCE + 1)
+    return next((step for step in steps if secrets.compare_digest(totp.generate_otp(step), typed)), None)
 
 
 def _recovery(user: User, code: str) -> QuerySet[RecoveryCode]:
@@ -117,10 +102,10 @@ def _recovery(user: User, code: str) -> QuerySet[RecoveryCode]:
     return RecoveryCode.objects.filter(user=user, digest=digest_of(typed))
 
 
-def _secret(factor: SecondFactor) -> str:
-    """Empty where `SECRET_KEY` is another one than when it was stored."""
+def _secret(sealed: bytes) -> str:
+    """Empty where `SECRET_KEY` is another one than when it was encrypted."""
     try:
-        return _fernet().decrypt(bytes(factor.sealed)).decode()
+        return _fernet().decrypt(sealed).decode()
     except InvalidToken:
         return ""
 

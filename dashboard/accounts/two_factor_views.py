@@ -16,11 +16,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dashboard.accounts import authentication, guess_limiter, two_factor
 from dashboard.accounts.access import SIGN_IN
 from dashboard.accounts.authentication import TooOften
-from dashboard.accounts.forms import SecondFactorForm
+from dashboard.accounts.forms import CurrentPasswordForm, SecondFactorForm
 from dashboard.accounts.guess_limiter import GuessKind, LimitReached
-from dashboard.accounts.models import SecondFactor, User
-from dashboard.accounts.selectors import session_is_valid, token_by
-from dashboard.accounts.sessions import PendingSignIn, pending_sign_in, session_open
+from dashboard.accounts.models import User
+from dashboard.accounts.selectors import session_is_valid
+from dashboard.accounts.sessions import SETUP, PendingSignIn, pending_sign_in, session_open
 from dashboard.accounts.views import landing, user_of
 
 WRONG = "This code does not work. A code of the app works once, for about a minute: enter the one it shows now."
@@ -45,10 +45,19 @@ def sign_in_code(request: HttpRequest) -> HttpResponse:
     return _setup_step(request, pending)
 
 
+@never_cache
+@sensitive_post_parameters("password")
 @require_POST
 def setup_begin(request: HttpRequest) -> HttpResponse:
-    """Make a secret for the app, and show it."""
-    two_factor.second_factor_begin(user=user_of(request))
+    """Make a secret for the app, and show it. Asks for the current password: an open browser is not enough."""
+    user = user_of(request)
+    form = CurrentPasswordForm(request.POST)
+    password = form.cleaned_data["password"] if form.is_valid() else ""
+    checked = authentication.password_checked(user, password)
+    if checked is not None:
+        messages.error(request, checked.sentence)
+        return redirect("accounts:account")
+    request.session[SETUP] = two_factor.new_secret()
     return redirect("accounts:two_factor")
 
 
@@ -56,13 +65,11 @@ def setup_begin(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("code")
 @require_http_methods(["GET", "HEAD", "POST"])
 def setup(request: HttpRequest) -> HttpResponse:
-    """The QR code; a code of the app turns two-factor authentication on. Not for API tokens: they would see the
-    secret."""
+    """The QR code; a code of the app turns two-factor authentication on."""
     user = user_of(request)
-    factor = two_factor.second_factor_pending(user=user)
-    if factor is None or token_by(request) is not None:
+    if SETUP not in request.session or two_factor.is_on(user):
         return redirect("accounts:account")
-    page = _setup(request, factor, reverse("accounts:two_factor"))
+    page = _setup(request, user, reverse("accounts:two_factor"))
     return page or _codes_page(request, user, reverse("accounts:account"))
 
 
@@ -103,24 +110,24 @@ def _code_step(request: HttpRequest, pending: PendingSignIn) -> HttpResponse:
 
 
 def _setup_step(request: HttpRequest, pending: PendingSignIn) -> HttpResponse:
-    factor = two_factor.second_factor_pending(user=pending.user)
-    if factor is None:
+    if SETUP not in request.session:
         return redirect(SIGN_IN)
-    if page := _setup(request, factor, reverse("accounts:sign_in_code")):
+    if page := _setup(request, pending.user, reverse("accounts:sign_in_code")):
         return page
     session_open(request, pending.user)
     return _codes_page(request, pending.user, landing(pending.wanted))
 
 
-def _setup(request: HttpRequest, factor: SecondFactor, action: str) -> HttpResponse | None:
+def _setup(request: HttpRequest, user: User, action: str) -> HttpResponse | None:
     """The page of the QR code; None once a code of the app has turned it on."""
-    problem, status = "", HTTPStatus.OK
+    problem, status, sealed = "", HTTPStatus.OK, request.session[SETUP]
     if request.method == "POST":
-        counted = _counted(request, factor.user)
+        counted = _counted(request, user)
         if isinstance(counted, TooOften):
             problem, status = counted.sentence, HTTPStatus.TOO_MANY_REQUESTS
-        elif two_factor.second_factor_confirm(user=factor.user, code=_typed(request)):
+        elif two_factor.second_factor_set(user=user, sealed=sealed, code=_typed(request)):
             guess_limiter.give_back(counted)
+            del request.session[SETUP]
             return None
         else:
             problem, status = WRONG_AT_SETUP, HTTPStatus.UNPROCESSABLE_ENTITY
@@ -128,8 +135,8 @@ def _setup(request: HttpRequest, factor: SecondFactor, action: str) -> HttpRespo
         "form": SecondFactorForm(),
         "problem": problem,
         "action": action,
-        "picture": two_factor.setup_picture(factor),
-        "key": two_factor.setup_key(factor),
+        "picture": two_factor.setup_picture(user, sealed),
+        "key": two_factor.setup_key(sealed),
     }
     return render(request, "accounts/two_factor_setup.html", context, status=status)
 

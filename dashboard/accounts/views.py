@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.accounts import authentication, selectors, services, two_factor
 from dashboard.accounts.access import ADMIN, HOME, SIGN_IN, next_url
-from dashboard.accounts.forms import ApiTokenForm, SecondFactorForm, SignInForm
+from dashboard.accounts.forms import ApiTokenForm, CurrentPasswordForm, SecondFactorForm, SignInForm
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import MAKE_KEY, may
 from dashboard.accounts.sessions import session_open, sign_in_pending
@@ -50,7 +50,6 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         status = HTTPStatus.UNAUTHORIZED if verdict.guess else HTTPStatus.BAD_REQUEST
         return _sign_in_page(request, wanted, problem=verdict.sentence, status=status)
     if verdict.by_password and (settings.TWO_FACTOR_REQUIRED or two_factor.is_on(verdict.user)):
-        two_factor.second_factor_begin(user=verdict.user)
         sign_in_pending(request, verdict.user, wanted)
         return redirect("accounts:sign_in_code")
     session_open(request, verdict.user, verdict.token)
@@ -165,10 +164,13 @@ def _too_often(request: HttpRequest, wanted: str, verdict: authentication.TooOft
 
 
 def _password_form(request: HttpRequest, data: QueryDict | None = None) -> SetPasswordForm[User] | None:
-    """The form that sets or changes the password. None: there is none yet, and a token may not set one."""
+    """The form that sets or changes the password. None: there is none yet, and a token may not set one, nor may who
+    signs in with the identity provider: a password would outlive the account there."""
     user = user_of(request)
     if user.has_usable_password():
         return PasswordChangeForm(user, data)
+    if user.identities.exists():
+        return None
     return SetPasswordForm(user, data) if selectors.token_of(request.session) is None else None
 
 
@@ -177,14 +179,21 @@ def _account_page(request: HttpRequest, *, status: int = HTTPStatus.OK, **contex
     if "password_form" not in context:
         context["password_form"] = _password_form(request)
     form = ApiTokenForm(parent=selectors.token_of(request.session))
-    whole = {"token_form": form, "tokens": selectors.api_tokens_of(user), **_second_factor(user), **context}
+    about = {
+        **_second_factor(request, user),
+        "external": user.identities.exists(),
+        "provider": settings.SIGN_IN_PROVIDER,
+    }
+    whole = {"token_form": form, "tokens": selectors.api_tokens_of(user), **about, **context}
     return render(request, "accounts/account.html", whole, status=status)
 
 
-def _second_factor(user: User) -> dict[str, object]:
-    """What the page says of two-factor authentication; nothing to somebody without a password."""
-    if not user.has_usable_password():
+def _second_factor(request: HttpRequest, user: User) -> dict[str, object]:
+    """What the page says of two-factor authentication; nothing to somebody without a password, or with a token."""
+    if not user.has_usable_password() or selectors.token_of(request.session) is not None:
         return {}
     form = SecondFactorForm(auto_id="second_factor_%s")
     form.fields["code"].widget.attrs.pop("autofocus")
-    return {"two_factor": {"on": two_factor.is_on(user), "left": user.recovery_codes.count(), "form": form}}
+    password = CurrentPasswordForm(auto_id="second_factor_%s")
+    told = {"on": two_factor.is_on(user), "left": user.recovery_codes.count(), "form": form, "password": password}
+    return {"two_factor": told}

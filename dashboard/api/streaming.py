@@ -14,9 +14,10 @@ from ninja import Router
 from dashboard.accounts.session_watch import Ticket, ticket_of, visitors
 from dashboard.api.callers import caller
 from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
-from dashboard.live.db_threads import LOOKS, in_turn, request_connection_returned
+from dashboard.live.db_threads import FIRST_LOOKS, in_turn, request_connection_returned
 from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
 from dashboard.live.turn_events import MAX_SEQ, DamagedTurnError, Follower, Message, followed
+from dashboard.runtime.fair_queue import FullError
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])
@@ -41,7 +42,10 @@ def turn_events(request: HttpRequest, turn_id: UUID) -> StreamingHttpResponse:
     streams.require_room(who)
     follower = Follower(turn.id, seq)
     # A turn that cannot be read is refused in words: who comes back then stays away.
-    first = async_to_sync(in_turn)(LOOKS, who.user, follower.look)
+    try:
+        first = async_to_sync(in_turn)(FIRST_LOOKS, who.user, follower.look)
+    except FullError as error:
+        raise TooManyStreamsError from error
     ticket = ticket_of(token=getattr(request, "auth_token", None), session=request.session)
     told = _events(follower, first, who, ticket)
     return StreamingHttpResponse(told, content_type="text/event-stream", headers=HEADERS)

@@ -1,4 +1,4 @@
-"""What `whystop` prints: lines for people, as `manage.py ask` has them, or print one JSON object per line."""
+"""What `whystop` prints: lines for people, as `manage.py ask` has them, or one JSON object per line."""
 
 import json
 import sys
@@ -81,8 +81,8 @@ class AsLines:
 
 
 class AsJson:
-    """For programs: print one JSON object per line, by the kind of what it tells. Drafts are left out; records hold "
-    "them."""
+    """For programs: print one JSON object per line, by the kind of what it tells. Drafts are left out; records hold
+    them."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

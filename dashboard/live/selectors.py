@@ -30,8 +30,8 @@ def refused_of(turn: Turn) -> tuple[Signal, ...]:
 
 
 def waiting_words(turn_id: UUID) -> str | None:
-    """Where a turn stands in line, as “waiting for a slot of connection near, 3rd in the queue”; None where it does "
-    "not."""
+    """Where a turn stands in line, as “waiting for a slot of connection near, 3rd in the queue”; None where it
+    does not."""
     own = CallSlot.objects.filter(turn_id=turn_id, granted_at=None).select_related("connection").first()
     if own is None:
         return None

@@ -89,6 +89,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
     "accounts_user_user_permissions": {"": "Permissions of users beside those of their roles."},
     "accounts_onetimecode": {"used_at": "When somebody signed in with it; null: nobody did"},
     "accounts_guesscount": {"key": "Whose guesses: an address or a name", "guesses": "How many were wrong"},
+    "accounts_externalidentity": {"issuer": "The identity provider's address", "subject": "Who the user is there"},
     "agents_policyactivation": {
         "starts_at": "From when on the version counts",
         "withdrawn_at": "When it was withdrawn; null: it was not",

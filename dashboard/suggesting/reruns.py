@@ -12,6 +12,8 @@ from dashboard.suggesting.exhausted_limits import ExhaustedLimit
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.record_reader import acts_between
 
+#: Errors of an envelope that more of a limit did not help. Another failure is the provider's, and tells nothing.
+INVALID = frozenset({"envelope_invalid", "envelope_truncation_unrecoverable"})
 GROUPS = ("limits", "error_policy")  #: overrides that hold several settings
 
 
@@ -32,7 +34,7 @@ class LimitTrial:
         """Whether it ended without being complete, by a limit again; of retries, by the same kind of failure; of a
         structured answer, without a valid one."""
         refused = self.limit == "max_retries" and self.turn.terminal_reason == "provider_error"
-        invalid = self.turn.status == TurnStatus.FAILED and bool(self.turn.error_code)
+        invalid = self.turn.status == TurnStatus.FAILED and self.turn.error_code in INVALID
         return self.turn.status == TurnStatus.PARTIAL or refused or invalid
 
 

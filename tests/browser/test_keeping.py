@@ -17,7 +17,7 @@ def test_the_same_file_again_leads_to_the_turn_that_is_here(page: Page, cut_turn
     page.get_by_label("Turn file").set_input_files(file)
     page.get_by_role("button", name="Import").click()
     expect(page).to_have_url(re.compile(f"{cut_turn}$"))
-    expect(page.locator("#messages")).to_contain_text("here already")
+    expect(page.locator("#messages")).to_contain_text("already exists here")
 
 
 def test_a_link_shows_the_turn_to_a_stranger_until_it_is_revoked(

@@ -126,8 +126,8 @@ def test_a_success_between_leaves_the_failures_where_they_are(monkeypatch: pytes
 
 def test_the_page_on_security_has_these_limits():
     page = (Path(__file__).parents[3] / "docs" / "explanation" / "security.md").read_text()
-    words = {60: "a minute", 600: "in ten minutes", 3600: "an hour"}
+    words = {60: "per minute", 600: "in ten minutes", 3600: "per hour"}
     said = [f"| {limit.guesses} {words[int(limit.within.total_seconds())]} |" for limit in LIMITS.values()]
     rows = [line for line in page.split("\n## Sign-in\n")[1].split("\n## ")[0].splitlines() if line.startswith("| ")]
-    assert [row[row.rindex("| ", 0, -2) :] for row in rows[1:5]] == said
-    assert f"| {MOST} a minute |" in rows[5]
+    assert [row[row.rindex("| ", 0, -2) :] for row in rows[1:6]] == said
+    assert f"| {MOST} per minute |" in rows[6]

@@ -1,15 +1,21 @@
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.conf import LazySettings
+from django.db import connections
 from django.test import Client
+from django.utils import timezone
 from joserfc.jwk import RSAKey
 
 from dashboard.accounts import openid_views, services
+from dashboard.accounts.external_users import external_user_for
 from dashboard.accounts.models import ExternalIdentity, User
+from dashboard.accounts.openid_connect import Person, ProviderError
 from dashboard.audit.models import Entry
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.sign_in_provider import SignInProvider, provider_read, roles_read
@@ -274,3 +280,72 @@ def test_settings_that_make_no_sense_are_refused_with_what_to_do():
     read = provider_read("https://sso.example", {"WHYSTOP_OIDC_CLIENT_ID": "x", "WHYSTOP_OIDC_CLIENT_SECRET": "hidden"})
     assert read.role_of(frozenset()) == "watcher"
     assert "hidden" not in repr(read)
+
+
+def test_who_comes_with_the_provider_sets_no_password_here(browser: Client, provider: Provider):
+    come_back(browser, provider)
+    page = browser.get("/account/").content.decode()
+    assert "You sign in with Example SSO" in page
+    sent = {"new_password1": PASSWORD, "new_password2": PASSWORD}
+    assert browser.post("/account/password/", sent).status_code == 403
+    assert not User.objects.get().has_usable_password()
+
+
+def test_somebody_who_is_signed_in_stays_who_they_are(browser: Client, provider: Provider):
+    sent = browser.get("/sign-in/oidc/")
+    bob = User.objects.create_user("bob", password=PASSWORD)
+    browser.force_login(bob)
+    back = urlsplit(provider.approve(sent["Location"]))
+    browser.get(f"{back.path}?{back.query}")
+    assert browser.session["_auth_user_id"] == str(bob.pk)
+    assert not ExternalIdentity.objects.exists()
+
+
+def test_the_session_ends_twelve_hours_after_the_sign_in_whatever_happens_in_it(browser: Client, provider: Provider):
+    come_back(browser, provider)
+    session, later = browser.session, timezone.now() + timedelta(hours=11)
+    ends = session.get_expiry_date(modification=later)
+    assert timedelta(hours=11) < ends - timezone.now() <= timedelta(hours=12)
+
+
+def test_a_provider_that_does_not_answer_is_left_alone_for_a_while(browser: Client, provider: Provider):
+    provider.close()
+    browser.get("/sign-in/oidc/")
+    client = openid_views._client(provider_of(provider))
+    assert client._asked_again_at > 0
+    with pytest.raises(ProviderError, match="is asked again after"):
+        client.begin(redirect_uri="https://whystop.example/", wanted="/")
+
+
+def provider_of(provider: Provider) -> SignInProvider:
+    return SignInProvider(provider.issuer, CLIENT, SECRET, "Example SSO", roles={"watcher": {"*"}})
+
+
+def test_a_look_alike_of_the_owners_name_is_told_apart(browser: Client, provider: Provider):
+    provider.claims = {"preferred_username": "ｏｐｅｒａｔｏｒ"}
+    come_back(browser, provider)
+    assert ExternalIdentity.objects.get().user.username == "operator-2"
+
+
+@pytest.mark.parametrize("claims", [{"sub": "a\0b"}, {"email": "x" * 300, "email_verified": True}, {"email": 5}])
+def test_claims_that_cannot_be_stored_fail_in_words_or_are_left_out(
+    browser: Client, provider: Provider, claims: dict[str, object]
+):
+    provider.claims = claims
+    assert come_back(browser, provider).status_code == 302
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_same_person_on_two_devices_at_once_is_one_user():
+    person = Person("https://sso.example", "person-1", "ada", "", frozenset())
+    provider = SignInProvider("https://sso.example", CLIENT, roles={"watcher": frozenset({"*"})})
+
+    def come(_: int) -> int:
+        try:
+            return external_user_for(person, provider).pk
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(come, range(8)))) == 1
+    assert [user.username for user in User.objects.all()] == ["ada"]

@@ -21,11 +21,20 @@ def post(client: Client, address: str, **typed: str):
     return client.post(address, {"csrfmiddlewaretoken": csrf_of(client), **typed})
 
 
-def code_of(user: User, *, steps: int = 0) -> str:
-    """What the user's app shows so many steps from now. Codes work once: a test that needs a second one goes on by a
-    step, and the clock's tolerance lets it in."""
-    secret = two_factor.setup_key(SecondFactor.objects.get(user=user)).replace(" ", "")
-    return pyotp.TOTP(secret).at(time.time() + steps * STEP)
+def key_of(user: User) -> str:
+    factor = SecondFactor.objects.get(user=user)
+    return two_factor.setup_key(bytes(factor.sealed).decode()).replace(" ", "")
+
+
+def code_of(user: User) -> str:
+    """What the user's app shows now."""
+    return pyotp.TOTP(key_of(user)).now()
+
+
+def begun(client: Client) -> str:
+    """The key that the page shows to a browser that sets it up."""
+    client.post("/account/two-factor/begin/", {"password": PASSWORD})
+    return two_factor.setup_key(client.session[sessions.SETUP]).replace(" ", "")
 
 
 @pytest.fixture
@@ -35,10 +44,20 @@ def owner(operator: User) -> User:
 
 
 @pytest.fixture
+def at_home(owner: User) -> Client:
+    """A browser that is signed in."""
+    client = Client(headers={"host": HERE})
+    client.force_login(owner)
+    return client
+
+
+@pytest.fixture
 def guarded(owner: User) -> User:
     """A user whose password is not enough."""
-    two_factor.second_factor_begin(user=owner)
-    assert two_factor.second_factor_confirm(user=owner, code=code_of(owner, steps=-1))
+    sealed = two_factor.new_secret()
+    code = pyotp.TOTP(two_factor.setup_key(sealed).replace(" ", "")).now()
+    assert two_factor.second_factor_set(user=owner, sealed=sealed, code=code)
+    SecondFactor.objects.update(last_step=0)  # this code works again, or a test would have to wait for the next
     return owner
 
 
@@ -49,20 +68,41 @@ def half_in(stranger: Client, guarded: User) -> Client:
     return stranger
 
 
-def test_it_is_set_up_from_the_account_page_with_a_code_of_the_app(owner: User):
-    client = Client(headers={"host": HERE})
-    client.force_login(owner)
-    assert "Off. With it" in client.get("/account/").content.decode()
-    client.post("/account/two-factor/begin/")
-    page = client.get("/account/two-factor/").content.decode()
-    assert two_factor.setup_key(SecondFactor.objects.get(user=owner)) in page
+def test_it_is_set_up_from_the_account_page_with_a_code_of_the_app(at_home: Client, owner: User):
+    assert "Off. With it" in at_home.get("/account/").content.decode()
+    key = begun(at_home)
+    page = at_home.get("/account/two-factor/").content.decode()
+    assert key in page.replace(" ", "")
     assert "data:image/svg+xml" in page
-    assert client.post("/account/two-factor/", {"code": "12345x"}).status_code == 422
+    assert at_home.post("/account/two-factor/", {"code": "12345x"}).status_code == 422
     assert not two_factor.is_on(owner)
-    shown = client.post("/account/two-factor/", {"code": code_of(owner)}).content.decode()
+    shown = at_home.post("/account/two-factor/", {"code": pyotp.TOTP(key).now()}).content.decode()
     assert shown.count("<li>") == two_factor.RECOVERY_CODES
     assert two_factor.is_on(owner)
-    assert "You have 10 unused recovery codes" in client.get("/account/").content.decode()
+    assert "You have 10 unused recovery codes" in at_home.get("/account/").content.decode()
+    assert sessions.SETUP not in at_home.session
+
+
+@pytest.mark.parametrize("password", ["", "wrong", "\0"])
+def test_setting_it_up_asks_for_the_current_password(at_home: Client, password: str):
+    at_home.post("/account/two-factor/begin/", {"password": password})
+    assert sessions.SETUP not in at_home.session
+    assert at_home.get("/account/two-factor/")["Location"] == "/account/"
+
+
+def test_guesses_at_the_current_password_are_counted(at_home: Client):
+    for _ in range(10):
+        at_home.post("/account/two-factor/begin/", {"password": "wrong"})
+    at_home.post("/account/two-factor/begin/", {"password": PASSWORD})
+    assert sessions.SETUP not in at_home.session
+    assert "Too many attempts with a wrong current password" in at_home.get("/account/").content.decode()
+
+
+def test_a_key_that_is_shown_to_one_browser_is_of_no_use_in_another(at_home: Client, owner: User):
+    key, other = begun(at_home), Client(headers={"host": HERE})
+    other.force_login(owner)
+    assert begun(other) != key
+    assert other.post("/account/two-factor/", {"code": pyotp.TOTP(key).now()}).status_code == 422
 
 
 def test_a_right_password_alone_signs_nobody_in(half_in: Client):
@@ -88,9 +128,7 @@ def test_a_code_works_once(half_in: Client, guarded: User):
 def test_the_apps_clock_may_be_half_a_minute_off(owner: User, monkeypatch: pytest.MonkeyPatch, steps: int, works: bool):
     # The secret and the time of RFC 6238's appendix B, where five steps in a row show different codes.
     monkeypatch.setattr(two_factor.time, "time", lambda: 1_111_111_109.0)
-    factor = SecondFactor(user=owner, sealed=two_factor._fernet().encrypt(RFC_SECRET.encode()))
-    factor.confirmed_at = timezone.now()
-    factor.save()
+    SecondFactor.objects.create(user=owner, sealed=two_factor._fernet().encrypt(RFC_SECRET.encode()))
     shown = pyotp.TOTP(RFC_SECRET).at(1_111_111_109 + steps * STEP)
     assert two_factor.code_redeem(user=owner, code=shown) is works
 
@@ -169,29 +207,20 @@ def test_replacing_the_recovery_codes_asks_for_a_code(guarded: User):
     assert not set(guarded.recovery_codes.values_list("digest", flat=True)) & before
 
 
-def test_opening_the_page_begins_nothing(owner: User):
-    client = Client(headers={"host": HERE})
-    client.force_login(owner)
-    assert client.get("/account/two-factor/")["Location"] == "/account/"
-    assert not SecondFactor.objects.exists()
+def test_opening_the_page_begins_nothing(at_home: Client):
+    assert at_home.get("/account/two-factor/")["Location"] == "/account/"
 
 
 @pytest.mark.parametrize("action", ["", "begin/", "codes/", "remove/"])
 def test_an_api_token_manages_none_of_it(owner: User, action: str):
     secret = services.api_token_create("ci", user=owner)[1]
     by_header = Client(headers={"host": HERE, "authorization": f"Bearer {secret}"})
-    assert by_header.post(f"/account/two-factor/{action}").status_code == 403
+    assert by_header.post(f"/account/two-factor/{action}", {"password": PASSWORD}).status_code == 403
     in_session = Client(headers={"host": HERE})
     in_session.post("/sign-in/", {"code": secret})
-    assert in_session.post(f"/account/two-factor/{action}").status_code == 403
+    assert in_session.post(f"/account/two-factor/{action}", {"password": PASSWORD}).status_code == 403
+    assert "Two-factor" not in in_session.get("/account/").content.decode()
     assert not SecondFactor.objects.exists()
-
-
-def test_an_api_token_does_not_see_a_secret_that_is_being_set_up(owner: User):
-    two_factor.second_factor_begin(user=owner)
-    secret = services.api_token_create("ci", user=owner)[1]
-    page = Client(headers={"host": HERE, "authorization": f"Bearer {secret}"}).get("/account/two-factor/")
-    assert (page.status_code, page["Location"]) == (302, "/account/")
 
 
 def test_where_it_is_required_a_password_leads_to_setting_it_up_first(
@@ -202,16 +231,15 @@ def test_where_it_is_required_a_password_leads_to_setting_it_up_first(
     page = stranger.get("/sign-in/code/").content.decode()
     assert "Set up two-factor authentication" in page
     assert not is_in(stranger)
-    shown = post(stranger, "/sign-in/code/", code=code_of(owner)).content.decode()
+    key = two_factor.setup_key(stranger.session[sessions.SETUP]).replace(" ", "")
+    shown = post(stranger, "/sign-in/code/", code=pyotp.TOTP(key).now()).content.decode()
     assert 'href="/account/"' in shown
     assert is_in(stranger)
 
 
 def test_the_stored_secret_is_of_no_use_without_the_secret_key(guarded: User, settings: LazySettings):
-    factor = SecondFactor.objects.get(user=guarded)
-    secret = two_factor.setup_key(factor).replace(" ", "")
-    assert secret.encode() not in bytes(factor.sealed)
-    code = code_of(guarded)
+    factor, code = SecondFactor.objects.get(user=guarded), code_of(guarded)
+    assert key_of(guarded).encode() not in bytes(factor.sealed)
     settings.SECRET_KEY = "another"
     assert not two_factor.code_redeem(user=guarded, code=code)
 
@@ -220,7 +248,7 @@ def test_an_admin_turns_it_off_for_who_has_no_more_rights(guarded: User):
     boss = User.objects.create_user("boss", password=PASSWORD, is_staff=True)
     member = User.objects.create_user("member", password=PASSWORD)
     boss.groups.add(boss.groups.model.objects.get(name="admin"))
-    two_factor.second_factor_begin(user=member)
+    SecondFactor.objects.create(user=member, sealed=two_factor.new_secret().encode())
     client = Client(headers={"host": HERE})
     client.force_login(boss)
     chosen = {"action": "turn_two_factor_off", "_selected_action": [member.pk, guarded.pk]}
@@ -229,10 +257,8 @@ def test_an_admin_turns_it_off_for_who_has_no_more_rights(guarded: User):
     assert SecondFactor.objects.filter(user=guarded).exists()
 
 
-def test_a_new_setup_does_not_replace_a_factor_that_is_on(guarded: User):
-    before = bytes(SecondFactor.objects.get(user=guarded).sealed)
-    client = Client(headers={"host": HERE})
-    client.force_login(guarded)
-    client.post("/account/two-factor/begin/")
-    assert client.get("/account/two-factor/").status_code == 302
-    assert bytes(SecondFactor.objects.get(user=guarded).sealed) == before
+def test_a_new_setup_does_not_replace_a_factor_that_is_on(at_home: Client, guarded: User):
+    before = key_of(guarded)
+    code = pyotp.TOTP(begun(at_home)).now()
+    assert at_home.post("/account/two-factor/", {"code": code}).status_code == 302
+    assert key_of(guarded) == before

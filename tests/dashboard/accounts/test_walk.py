@@ -31,8 +31,8 @@ pytestmark = pytest.mark.django_db
 OF_STRANGERS = {
     (AccessForm.OPEN, True): {200, 405},
     (AccessForm.OPEN, False): {200, 405},
-    (AccessForm.SIGN_IN, True): {200, 302, 404, 405},
-    (AccessForm.SIGN_IN, False): {200, 302, 400, 401, 404, 405, 429},
+    (AccessForm.SIGN_IN, True): {200, 405},
+    (AccessForm.SIGN_IN, False): {200, 400, 401, 405, 429},
     (AccessForm.SHARED, True): {200, 404, 429},
     (AccessForm.SHARED, False): {200, 404, 429},
     (AccessForm.PROBLEM, True): {401},
@@ -40,6 +40,8 @@ OF_STRANGERS = {
     (AccessForm.PAGE, True): {302},
     (AccessForm.PAGE, False): {401},
 }
+#: The steps after the sign-in page, to whom was not led there.
+OF_FURTHER_STEPS = {302, 404}
 #: Django's admin, to those it does not know as staff: its own sign-in, or none of its business.
 OF_NO_STAFF = {302, 403, 404}
 OF_STAFF = {200, 302, 403, 404, 405}
@@ -97,7 +99,8 @@ def allowed(caller: Caller, route: str, method: str) -> set[int]:
     """The statuses that are right."""
     door = access_form_of("/" + route.lstrip("^").replace("(", "/"))
     if not caller.known:
-        return OF_STRANGERS[door, method in {"GET", "HEAD"} and not caller.bears]
+        right = OF_STRANGERS[door, method in {"GET", "HEAD"} and not caller.bears]
+        return right | OF_FURTHER_STEPS if door is AccessForm.SIGN_IN and route != "sign-in/" else right
     if caller.bears and needs_session(method, route):
         return {403}
     if route.startswith(ELSEWHERE):

@@ -334,4 +334,4 @@ def test_a_turn_whose_call_stands_in_line_says_where(api: Program, agent_of: Age
     for state in ("request", "complete"):
         Turn.objects.filter(id=turn.id).update(state=state)
         waiting.append(api.get(f"/turns/{turn.id}").json()["waiting"])
-    assert waiting == ["waiting for a slot of connection simulator, 2nd in line", None]
+    assert waiting == ["waiting for a slot of connection simulator, 2nd in the queue", None]

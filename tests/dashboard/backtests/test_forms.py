@@ -68,7 +68,7 @@ def test_a_model_of_a_connection_is_tried_on_its_turns_and_no_others(wide: Polic
     ran = [("one", "m"), ("two", "n"), ("two", "m"), ("three", "m"), ("near/m", "m"), ("far/m", "m")]
     made = {make_turn(agent_name=agent, provider="openai", model=model).id: (agent, model) for agent, model in ran}
     over = OverForm(project, wide, {"over-agent": ITS_OWN})
-    assert dict(over.fields["agent"].choices)[ITS_OWN] == "where it counts: m on near"
+    assert dict(over.fields["agent"].choices)[ITS_OWN] == "applies to: m on near"
     assert over.is_valid(), over.errors
     found = turns_matching(project=project, filters=TimelineFilters.parse(over.filter)[0])
     assert [made[turn.id] for turn in found] == [("one", "m"), ("two", "m"), ("near/m", "m")]

@@ -77,7 +77,7 @@ BAD = [
     ({"name": "Big", "answers": [{}]}, "name", "small letters"),
     ({"name": "a/b", "answers": [{}]}, "name", "small letters"),
     ({"name": "", "answers": [{}]}, "name", "1 to 63"),
-    ({"name": "x"}, "answers", "missing"),
+    ({"name": "x"}, "answers", "required"),
     ({"name": "x", "answers": []}, "answers", "from 1 to 50"),
     ({"name": "x", "answers": [{}] * (MOST_ANSWERS + 1)}, "answers", "from 1 to 50, not 51"),
     ({"name": "x", "answers": [{"text": "a" * 150_000}] * 2}, "answers", "200,000 characters in all, not 300,000"),
@@ -99,12 +99,12 @@ BAD = [
     (answer(tool_calls=[{"name": "a"}] * 17), "answers.1.tool_calls", "not 17"),
 ]
 MISSHAPEN = [
-    ({"answers": [{}]}, "name", "missing"),
+    ({"answers": [{}]}, "name", "required"),
     (answer(txt="x"), "answers.1.txt", "no field “txt”"),
     (answer(text=7), "answers.1.text", "must be text"),
     (answer(stop_reason="stopped"), "answers.1.stop_reason", "must be one of 'end_turn'"),
-    (answer(tool_calls=[{}]), "answers.1.tool_calls.0.name", "missing"),
-    (answer(error={}), "answers.1.error.status", "missing"),
+    (answer(tool_calls=[{}]), "answers.1.tool_calls.0.name", "required"),
+    (answer(error={}), "answers.1.error.status", "required"),
     ({"name": "x", "mockTruncationSequence": "all"}, "mockTruncationSequence", "must be a list"),
 ]
 

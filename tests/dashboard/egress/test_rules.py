@@ -140,7 +140,7 @@ def test_an_entry_allows_what_it_says_and_a_denial_goes_before_it(
     ["everything!", "10.0.0.0/33", "10.0.0.1/8", "a:b", "a:0", "a:70000", "[::1", "fd00::/200", "*", "2130706433"],
 )
 def test_what_is_no_rule_is_refused_in_words(wrong: str):
-    with pytest.raises(ValueError, match=r"is no rule|does not end in a port number"):
+    with pytest.raises(ValueError, match=r"is not a rule|does not end in a port number"):
         Rules.read(f"public,{wrong}")
 
 

@@ -87,7 +87,7 @@ def test_a_key_is_no_token_of_a_user(key_of: KeyOf):
         ({"name": "x" * 81}, "name", "80"),
         ({"scope": ["nobody"]}, "scope", "There is no agent “nobody”"),
         ({"scope": ["nowhere/gpt-4o"]}, "scope", "There is no connection “nowhere”"),
-        ({"scope": ["simulator/"]}, "scope", "names no model"),
+        ({"scope": ["simulator/"]}, "scope", "does not name a model"),
         ({"scope": ["x" * 300]}, "scope", "too long"),
         ({"scope": [f"simulator/{n}" for n in range(101)]}, "scope", "at most 100"),
         ({"mode": "sometimes"}, "mode", "sometimes"),

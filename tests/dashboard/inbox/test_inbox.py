@@ -104,7 +104,7 @@ def test_an_approval_that_expired_says_what_happened_until_somebody_has_seen_it(
     turn = expired(agent_of, otherwise=otherwise)
     (entry,) = inbox().entries
     assert (entry.heading, entry.turn.id) == ("Approval expired", turn.id)
-    assert entry.told == f"Nobody decided in time about the calls of calculator. {happened}"
+    assert entry.told == f"The time to approve the calls of calculator has expired. {happened}"
     page = browser.get("/inbox").content.decode()
     assert entry.told in page
     assert inbox().count == 1  # a page that was only listed is not one that somebody has seen

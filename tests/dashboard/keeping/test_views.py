@@ -35,7 +35,7 @@ def test_a_file_that_is_sent_becomes_a_turn_whose_page_opens(browser: Client, cu
     assert response.redirect_chain == [(f"/turns/{cut.id}", 302)]
     assert "Imported; replay verified." in html
     assert "Replay verified" in html
-    assert "here already" in sent(browser, text.content).content.decode()
+    assert "already exists here" in sent(browser, text.content).content.decode()
 
 
 def test_what_is_wrong_with_a_file_is_said_on_the_page_and_escaped(browser: Client, cut: Turn):

@@ -198,7 +198,7 @@ def test_what_cannot_be_done_is_refused_in_words_and_asks_nothing(held: Turn, as
     ("action", "asked", "words"),
     [
         ("hold", {}, "held already"),
-        ("refuse", {}, "No call waits for approval"),
+        ("refuse", {}, "No call is waiting for approval"),
         ("step", {"run_to": "abort_partial"}, "Use run_to with release"),
         ("release", {"tool_call": {"call_id": "a", "arguments": {}}}, "No tool call “a” waits"),
     ],

@@ -70,7 +70,7 @@ def test_what_a_server_does_is_found_in_each_dialect(
 @pytest.mark.parametrize("provider", ["cohere", "openai_responses"])
 def test_an_api_without_prefill_is_not_asked(dialed: Dialed, provider: str) -> None:
     probe = connection_probe(connection=dialed(provider), model="sim-prefill")
-    assert (probe.finding, "was not asked" in probe.why) == (Finding.REFUSES, True)
+    assert (probe.finding, "was not tested" in probe.why) == (Finding.REFUSES, True)
 
 
 def test_a_test_that_cannot_tell_leaves_the_settings_and_a_clear_one_sets_them(dialed: Dialed) -> None:

@@ -99,7 +99,7 @@ def test_where_the_connection_asks_otherwise_by_now_another_answer_would_say_not
     assert cut.agent is not None
     connection_update(connection=cut.agent.connection, changes={"prefill": True})
     before = Turn.objects.count()
-    with pytest.raises(ValidationError, match="has been changed since"):
+    with pytest.raises(ValidationError, match="has changed since"):
         prediction_check(prediction=Prediction.objects.get())
     assert Turn.objects.count() == before
 

@@ -53,7 +53,7 @@ def test_what_each_says_otherwise_is_said_in_words(cut: Turn):
         "on_model_error stop → retry",
         "tool_calls_on_truncation execute_if_complete → repair",
         "model sim-essay → sim-odd",
-        "another system prompt",
+        "new system prompt",
         "message 1 rewritten",
         "1 breakpoint",
     ]

@@ -72,7 +72,7 @@ def test_they_go_in_batches_and_what_is_erased_is_no_theft(turns: list[Turn], mo
 def test_the_command_only_counts_until_it_is_told_to_erase(turns: list[Turn]):
     out = StringIO()
     call_command("prune", "--keep-turns", "4", stdout=out)
-    assert out.getvalue().startswith("1 turns of 0.0 MB would go, from ")
+    assert out.getvalue().startswith("1 turns of 0.0 MB would be erased, from ")
     assert Turn.objects.count() == 5
     call_command("prune", "--keep-turns", "4", "--yes", stdout=out, stderr=StringIO())
     assert "Erased 1 turns" in out.getvalue()
@@ -83,7 +83,7 @@ def test_the_command_only_counts_until_it_is_told_to_erase(turns: list[Turn]):
     ("words", "said"),
     [
         ((), "Say what to keep"),
-        (("--keep-bytes", "much"), "no size"),
+        (("--keep-bytes", "much"), "is not a size"),
         (("--project", "none", "--keep-days", "1"), "no project"),
     ],
 )

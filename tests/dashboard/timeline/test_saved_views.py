@@ -72,7 +72,7 @@ def test_there_is_an_end_to_views(ada: User, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "MOST_VIEWS", 1)
     save(ada)
     save(ada, query="status=failed")
-    with pytest.raises(ValidationError, match="delete one"):
+    with pytest.raises(ValidationError, match="Delete one"):
         save(ada, "another")
 
 

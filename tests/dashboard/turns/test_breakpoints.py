@@ -50,5 +50,5 @@ def test_a_breakpoint_that_could_never_match_is_refused_in_words(breakpoint_: di
 
 
 def test_there_is_an_end_to_breakpoints():
-    with pytest.raises(ValidationError, match="at most 100"):
+    with pytest.raises(ValidationError, match="the maximum is 100"):
         breakpoints_clean([{"state": "evaluate_stop"}] * 101, tools=[])

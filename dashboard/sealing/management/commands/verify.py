@@ -28,10 +28,10 @@ class Command(BaseCommand):
         parser.add_argument("--seal", action="store_true", help="first chain and seal every ended turn")
         parser.add_argument("--quick", action="store_true", help="check seals and chains only, without replaying turns")
         parser.add_argument(
-            "--digest", default="", help=("the digest of a seal, noted elsewhere; a stored seal must have it")
+            "--digest", default="", help="the digest of a seal, noted elsewhere; a stored seal must have it"
         )
         parser.add_argument(
-            "--resume", type=Path, help=("a file for the progress of the check; an interrupted check continues from it")
+            "--resume", type=Path, help="a file for the progress of the check; an interrupted check continues from it"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -26,10 +26,10 @@ class Command(BaseCommand):
         parser.add_argument("--keep-days", type=_count, help="erase turns that started more than this many days ago")
         parser.add_argument("--keep-turns", type=_count, help="erase all but this many of the newest turns")
         parser.add_argument(
-            "--keep-bytes", type=_size, help=("erase the oldest turns beyond this size, such as 500M or 20G")
+            "--keep-bytes", type=_size, help="erase the oldest turns beyond this size, such as 500M or 20G"
         )
         parser.add_argument(
-            "--yes", action="store_true", help=("erase the turns; without this option they are only counted")
+            "--yes", action="store_true", help="erase the turns; without this option they are only counted"
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
