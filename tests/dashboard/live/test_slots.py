@@ -240,7 +240,7 @@ def test_a_turn_says_where_it_stands_and_what_it_waited_is_not_time_in_the_model
 
     asyncio.run(driving(turn, meanwhile))
     assert seen[0] == "waiting for a slot of connection narrow, 2nd in the queue"
-    assert "Waiting for a slot of connection narrow, 2nd in line." in seen[1]
+    assert "Waiting for a slot of connection narrow, 2nd in the queue." in seen[1]
     turn.refresh_from_db()
     assert turn.status == "completed"
     assert waiting_words(turn.id) is None

@@ -142,7 +142,9 @@ def test_a_re_run_that_called_its_tools_otherwise_makes_its_value_likely(play: P
 def test_a_structured_answer_that_stayed_invalid_was_tried_in_vain():
     failed = Turn(status="failed", error_code="envelope_invalid")
     assert LimitTrial(5, failed, "schema_rounds").in_vain
-    assert not LimitTrial(5, Turn(status="failed", error_code="server"), "schema_rounds").in_vain, "a provider's failure tells of no limit"
+    assert not LimitTrial(5, Turn(status="failed", error_code="server"), "schema_rounds").in_vain, (
+        "a provider's failure tells of no limit"
+    )
 
 
 def test_a_time_that_was_enough_once_is_likely_and_not_rounded_down(play: Play, monkeypatch: pytest.MonkeyPatch):
