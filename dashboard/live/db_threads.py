@@ -31,7 +31,7 @@ _THREADS = ThreadPoolExecutor(max_workers=12, thread_name_prefix="database")
 #: Live pages and streams that look, by user: each of a thousand sockets may show something else. Nobody is refused.
 LOOKS = QueueSize(places=3, of_one=1, waiting=100_000, waiting_of_one=100_000, seconds=3_600.0)
 #: The first look of an event stream: the request waits for it, and has one of the server's places meanwhile.
-FIRST_LOOKS = QueueSize(places=3, of_one=1, waiting=128, waiting_of_one=16, seconds=30.0)
+FIRST_LOOKS = QueueSize(places=3, of_one=1, waiting=256, waiting_of_one=16, seconds=30.0)
 #: What programs ask over their sockets, by user.
 COMMANDS = QueueSize(places=3, of_one=1, waiting=128, waiting_of_one=16, seconds=30.0)
 

@@ -249,7 +249,7 @@ def test_a_turn_says_where_it_stands_and_what_it_waited_is_not_time_in_the_model
     answered = recording.records[1].event
     assert answered.waited >= 0.5
     assert position_of(turn).snapshot.spent.seconds <= turn.duration_ms / 1000 - answered.waited + 0.01
-    assert "in the queue" in browser.get(f"/turns/{turn.id}/").content.decode()
+    assert "in line" in browser.get(f"/turns/{turn.id}/").content.decode()
 
 
 def test_a_turn_that_waits_in_line_can_be_cancelled_and_leaves_it(agent_of, narrow, full_line):
