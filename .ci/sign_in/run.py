@@ -89,9 +89,10 @@ def main() -> None:
         sign_in(page, address)
         name = page.locator("h1 .soft").inner_text()
         page.goto(f"{address}/live/")
-        page.locator("main a[href^='/agents/']").first.click()
-        page.wait_for_url("**/agents/*/live/")
-        may_talk = page.locator("#composer").count() == 1
+        page.locator("main a[href*='/live']").first.click()
+        composer = page.locator("#composer, .watch-note").first
+        composer.wait_for()
+        may_talk = composer.get_attribute("id") == "composer"
     if (name, may_talk) != ("ada", True):
         raise SystemExit(f"Signed in as {name!r}; may talk to an agent: {may_talk}.")
     sys.stdout.write("ada signed in with a real OpenID provider, as an operator\n")
