@@ -68,15 +68,18 @@ def check(schema: Any) -> None:
 
 
 def parts_of(schema: Any) -> Iterator[Any]:
-    waiting = [schema]
+    """All objects and arrays within it, itself included."""
+    return (part for part in _everything(schema) if isinstance(part, Mapping | list | tuple))
+
+
+def _everything(value: Any) -> Iterator[Any]:
+    waiting = [value]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Mapping):
             waiting += part.values()
         elif isinstance(part, list | tuple):
             waiting += part
-        else:
-            continue
         yield part
 
 
@@ -200,20 +203,8 @@ class Sizes:
         """Steps of comparing the long integers that a list holds with one another: `uniqueItems` finds them alike."""
         known = self._alike.get(id(items))
         if known is None:
-            known = self._alike[id(items)] = 2 * sum(map(_long, _scalars(items))) ** 2
+            known = self._alike[id(items)] = 2 * sum(map(_long, _everything(items))) ** 2
         return known
-
-
-def _scalars(value: Any) -> Iterator[Any]:
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            waiting += part.values()
-        elif isinstance(part, list | tuple):
-            waiting += part
-        else:
-            yield part
 
 
 Pattern = tuple[str, int]  #: and its states

@@ -14,10 +14,13 @@ ME = "provider"
 sys.modules.setdefault(ME, sys.modules[__name__])
 
 
+def private_key() -> str:
+    key = rsa.generate_private_key(65537, 2048)
+    how = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, *how).decode()
+
+
 def configure(folder: Path, port: str) -> None:
-    key = rsa.generate_private_key(65537, 2048).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
     processors = ("template.context_processors.request", "contrib.auth.context_processors.auth")
     messages = "django.contrib.messages.context_processors.messages"
     settings.configure(
@@ -49,7 +52,7 @@ def configure(folder: Path, port: str) -> None:
         ],
         OAUTH2_PROVIDER={
             "OIDC_ENABLED": True,
-            "OIDC_RSA_PRIVATE_KEY": key.decode(),
+            "OIDC_RSA_PRIVATE_KEY": private_key(),
             "OIDC_ISS_ENDPOINT": f"http://127.0.0.1:{port}/o",
             "OAUTH2_VALIDATOR_CLASS": f"{ME}.Claims",
             "PKCE_REQUIRED": True,

@@ -140,17 +140,11 @@ def _read(recording: Recording) -> Past:
         snapshot = settle(snapshot, event, judging, signs=False)
         after.append((event, snapshot))
     heard = told_apart(listener.calls, hides=bool(base.veiled))
-    calls, attempts, reports = dict[int, list[Heard]](), dict[int, Heard](), set[bool]()
-    counted, otherwise, tells_cuts = True, False, False
+    calls, attempts = dict[int, list[Heard]](), {one.attempt: one for one in heard}
     for one in heard:
-        said, is_told = one.response, one.tokens is not None
         calls.setdefault(one.iteration, []).append(one)
-        attempts[one.attempt] = one
-        counted = counted and is_told and not one.veiled
-        otherwise = otherwise or _cut_otherwise(one)
-        tells_cuts = tells_cuts or (one.cut and said is not None and "relabelled" not in said.diagnostics)
-        if one.answered and said is not None:
-            reports.add(is_told)
+    counted = all(one.tokens is not None and not one.veiled for one in heard)
+    reports = {one.tokens is not None for one in heard if one.answered and one.response is not None}
     segments = {part.attempt: part for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
     exact = writes_on(snapshot)
     rate = RATE if counted else _rate(heard, segments if exact else {})  # where all were counted, nothing asks for it
@@ -167,10 +161,15 @@ def _read(recording: Recording) -> Past:
         exact,
         rate,
         max([_reasoned(one, rate) for one in heard], default=0),
-        otherwise,
-        tells_cuts,
+        any(map(_cut_otherwise, heard)),
+        any(map(_tells_cut, heard)),
         len(reports) == 2,
     )
+
+
+def _tells_cut(heard: Heard) -> bool:
+    """Whether the provider itself called it a cut."""
+    return heard.cut and heard.response is not None and "relabelled" not in heard.response.diagnostics
 
 
 def _cut_as_told(heard: Heard) -> bool:

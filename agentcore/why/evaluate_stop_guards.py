@@ -73,7 +73,7 @@ def _broken(case: Case, response: ChatResponse) -> Stand:
     if response.tool_calls and response.stop_reason is Reason.MAX_TOKENS and case.trigger is not Trigger.TOOL_CALL:
         return _UNKNOWN  # whether a cut answer's call is whole was not asked, or not kept
     return Stand(
-        False, ("every tool call in the answer is complete") if response.tool_calls else "no tool call in the answer"
+        False, "every tool call in the answer is complete" if response.tool_calls else "no tool call in the answer"
     )
 
 
@@ -83,7 +83,7 @@ def _unknown(_case: Case, response: ChatResponse) -> Stand:
         return Stand(False, _was(response) if word else "the provider gave no stop reason")
     fatal = word in CALL_WORDS or not response.text
     return Stand(
-        fatal, "the answer contains nothing usable" if fatal else ("the stop reason is unknown, but there is text")
+        fatal, "the answer contains nothing usable" if fatal else "the stop reason is unknown, but there is text"
     )
 
 
@@ -103,7 +103,7 @@ def _calls(_case: Case, response: ChatResponse) -> Stand:
             False,
             "no tool call in the answer"
             if not response.broken_tool_calls
-            else ("no tool call in the answer is complete"),
+            else "no tool call in the answer is complete",
         )
     if response.broken_tool_calls:
         return Stand(False, "not every tool call in the answer is complete")

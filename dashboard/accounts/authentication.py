@@ -127,20 +127,20 @@ def present_password(user: User, form: SetPasswordForm[User]) -> TooOften | None
     """None: the form may say whether the present password in it is right. Who holds a session may guess it too."""
     if not isinstance(form, PasswordChangeForm):
         return None
-    counted = guess_limiter.count([guess_limiter.GuessKey(GuessKind.PASSWORD, (str(user.pk),))], now=timezone.now())
-    if isinstance(counted, guess_limiter.LimitReached):
-        return too_often(counted)
-    if "old_password" not in form.errors:
-        guess_limiter.give_back(counted)
-    return None
+    judged = _present(user, lambda: "old_password" not in form.errors)
+    return judged if isinstance(judged, TooOften) else None
 
 
 def password_checked(user: User, password: str) -> TooOften | Refused | None:
-    """None: this is the password of the user, who is signed in. Counted as `present_password` is."""
+    """None: this is the password of the user, who is signed in."""
+    return _present(user, lambda: user.check_password(password))
+
+
+def _present(user: User, is_right: Callable[[], bool]) -> TooOften | Refused | None:
     counted = guess_limiter.count([guess_limiter.GuessKey(GuessKind.PASSWORD, (str(user.pk),))], now=timezone.now())
     if isinstance(counted, guess_limiter.LimitReached):
         return too_often(counted)
-    if not user.check_password(password):
+    if not is_right():
         return Refused(WRONG_PASSWORD)
     guess_limiter.give_back(counted)
     return None

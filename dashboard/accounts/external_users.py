@@ -13,10 +13,10 @@ from dashboard.accounts.roles import Role
 from dashboard.runtime.sign_in_provider import ROLES, SignInProvider
 
 NO_ROLE = (
-    "Your account at {name} has none of the groups that may sign in here. Ask whoever runs Whystop to add one of your "
-    "groups to WHYSTOP_OIDC_ROLES."
+    "None of your groups at {name} may sign in here. Ask the administrator of Whystop to add one of them to "
+    "WHYSTOP_OIDC_ROLES."
 )
-CLOSED = "Your account here is closed. Ask an admin to open it."
+CLOSED = "Your account is deactivated. Ask an admin to activate it."
 LOCK = 7_305_811_904  #: of PostgreSQL's advisory locks, arbitrary and only ours
 _LONGEST = 140  #: characters of a user name, before a number is added
 _UNFIT = re.compile(r"[^\w.@+-]+")

@@ -29,8 +29,8 @@ from dashboard.runtime.sign_in_provider import SignInProvider
 COOKIE = "whystop_oidc"
 ATTEMPT_SECONDS = 600  #: that the provider's own pages may take
 SESSION_LASTS = timedelta(hours=12)  #: after which the provider is asked again whether somebody may still sign in
-FAILED = "Signing in with {name} did not work. Try again; the log of Whystop says what went wrong."
-STALE = "This sign-in was begun in another browser, or too long ago. Try again."
+FAILED = "Signing in with {name} failed. Try again. The server log has the error."
+STALE = "This sign-in was started in another browser, or too long ago. Try again."
 DECLINED = "{name} did not sign you in."
 
 log = structlog.get_logger(__name__)

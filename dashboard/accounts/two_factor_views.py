@@ -23,7 +23,7 @@ from dashboard.accounts.selectors import session_is_valid
 from dashboard.accounts.sessions import SETUP, PendingSignIn, pending_sign_in, session_open
 from dashboard.accounts.views import landing, user_of
 
-WRONG = "This code does not work. A code of the app works once, for about a minute: enter the one it shows now."
+WRONG = "This code is not valid. Each code of the app works once, for about a minute. Enter the one that it shows now."
 WRONG_AT_SETUP = f"{WRONG} If it fails again, check that the clock of the device is set automatically."
 TOO_LATE = "Signing in took too long. Enter your password again."
 
@@ -78,10 +78,7 @@ def setup(request: HttpRequest) -> HttpResponse:
 @require_POST
 def recovery_codes(request: HttpRequest) -> HttpResponse:
     """Replace the recovery codes."""
-    user = user_of(request)
-    if problem := _judged(request, user):
-        return _account_with(request, problem)
-    return _codes_page(request, user, reverse("accounts:account"))
+    return _refused(request) or _codes_page(request, user_of(request), reverse("accounts:account"))
 
 
 @never_cache
@@ -89,10 +86,9 @@ def recovery_codes(request: HttpRequest) -> HttpResponse:
 @require_POST
 def remove(request: HttpRequest) -> HttpResponse:
     """Turn two-factor authentication off."""
-    user = user_of(request)
-    if problem := _judged(request, user):
-        return _account_with(request, problem)
-    two_factor.second_factor_remove(user=user)
+    if refused := _refused(request):
+        return refused
+    two_factor.second_factor_remove(user=user_of(request))
     messages.success(request, "Two-factor authentication is off.")
     return redirect("accounts:account")
 
@@ -170,6 +166,10 @@ def _codes_page(request: HttpRequest, user: User, onward: str) -> HttpResponse:
     return render(request, "accounts/recovery_codes.html", context)
 
 
-def _account_with(request: HttpRequest, problem: tuple[str, HTTPStatus]) -> HttpResponse:
-    messages.error(request, problem[0])
+def _refused(request: HttpRequest) -> HttpResponse | None:
+    """None where a right code was sent along, else the way back to the account page, which says what is wrong."""
+    judged = _judged(request, user_of(request))
+    if judged is None:
+        return None
+    messages.error(request, judged[0])
     return redirect("accounts:account")

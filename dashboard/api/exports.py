@@ -29,7 +29,7 @@ def turns_export(request: HttpRequest) -> StreamingHttpResponse:
     if given not in FORMATS:
         errors["format"] = f"There is no format “{given[:40]}”; choose from {', '.join(FORMATS)}."
     errors |= {
-        name: ("An export has no order and no grouping; remove this parameter.")
+        name: "An export has no order and no grouping; remove this parameter."
         for name in CHOICES
         if name in request.GET
     }

@@ -49,7 +49,7 @@ class Difference(BaseModel):
 class SuggestedLimit(BaseModel):
     """A suggested limit that the re-run tried, and whether it was enough."""
 
-    limit: str = Field(description="Its key.")
+    limit: str = Field(description="The key of the limit.")
     value: int | float = Field(description="The suggested value.")
     tried: int | float | None = Field(
         description="The value of the re-run, at least the suggested one; null: no limit."
@@ -58,10 +58,12 @@ class SuggestedLimit(BaseModel):
     goal: str = Field(description="What was predicted: finish, or one_call (completed in one call).")
     certainty: str = Field(description=CERTAINTIES)
     word: str = Field(description="The word on the badge: proven, certain, likely or not known.")
-    basis: str = Field(description=f"What it rests on: {BASES}.")
-    share: float | None = Field(description="The share of the answers that fit in the value; null: it rests on none.")
-    answers: int = Field(description="How many answers tell.")
-    cut: int = Field(description="How many of them were cut.")
+    basis: str = Field(description=f"The basis of the value: {BASES}.")
+    share: float | None = Field(
+        description="The share of the answers that fit in the value; null if no answers were used."
+    )
+    answers: int = Field(description="The number of answers in the estimate.")
+    cut: int = Field(description="The number of these answers that were cut.")
     of: str = Field(description="The agent or model of the answers.")
     came_true: bool | None = Field(description="Null: not compared, or nothing was claimed (`none`).")
     reason: str | None = Field(description="Why it failed, as `reason` of the prediction.")
@@ -122,15 +124,15 @@ class PredictionCounts(BaseModel):
 
 
 class SuggestedCounts(BaseModel):
-    """Suggested limits that rest on the same thing."""
+    """Suggested limits with the same basis."""
 
     basis: str = Field(description=BASES)
     certainty: str = Field(description=CERTAINTIES)
     word: str = Field(description="The word on the badge.")
-    predictions: int = Field(description="Re-runs that tried one.")
+    predictions: int = Field(description="The number of re-runs that tried such a limit.")
     came_true: int
     failed: int
-    waiting: int = Field(description="Their turn has not ended yet.")
+    waiting: int = Field(description="Predictions whose turn has not ended.")
     not_compared: int = Field(description="As for predictions, and values that claim nothing (`none`).")
     expected: float | None = Field(description="The share that should come true; null: none is stated.")
 
@@ -181,5 +183,5 @@ def prediction_list(request: HttpRequest, asked: Query[Asked]) -> dict[str, Any]
 
 @router.get("/predictions/summary", response=list[PredictionSummary], summary="Count the predictions that came true")
 def prediction_summary(request: HttpRequest) -> list[dict[str, Any]]:
-    """By provider and model, and by certainty; suggested limits by what they rest on."""
+    """By provider and model, and by certainty; suggested limits by basis."""
     return summary_told(project_default())

@@ -32,7 +32,7 @@ class Run(BaseModel):
     started_at: datetime
     last_at: datetime = Field(description="When its last turn ended, or was created.")
     unfinished: bool = Field(description="Whether a turn of the run has not ended.")
-    newest_turn: UUID = Field(description="The turns of the run; in a list, the newest that match the filters.")
+    newest_turn: UUID = Field(description="The newest turn of the run; in a list, the newest that matches the filters.")
 
 
 class RunPage(BaseModel):

@@ -29,7 +29,7 @@ class Webhook(BaseModel):
     name: str = Field(examples=["pager"])
     host: str = Field(examples=["hooks.example.com"])
     events: list[str] = Field(examples=[["turn.ended"]])
-    statuses: list[str] = Field(description="Report only turns of these agents; empty: all agents.")
+    statuses: list[str] = Field(description="Report only turns with these statuses; empty: all.")
     stop_reasons: list[str] = Field(description="Report only turns with these agent stop reasons; empty: all.")
     model_stop_reasons: list[str] = Field(description="Report only turns with these model stop reasons; empty: all.")
     enabled: bool
@@ -58,7 +58,7 @@ class Delivery(BaseModel):
     kind: str = Field(examples=["turn.ended"])
     turn_id: UUID | None = Field(description="Null: a test.")
     state: str = Field(description="waiting, delivered or dead.", examples=["delivered"])
-    tried: int = Field(description="The time of the first attempt, or of the last “Send again”.")
+    tried: int = Field(description="The number of attempts since the first sending, or since the last “Send again”.")
     next_at: datetime | None = Field(description="The time of the next attempt.")
     created_at: datetime
     tries: list[Try]

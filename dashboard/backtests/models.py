@@ -45,7 +45,7 @@ class Backtest(models.Model):
     flipped_turns = models.JSONField(default=list)
     groups = models.JSONField(default=list)  #: the same by provider and model (`tallies.Group`), the largest first
     flips = models.JSONField(default=list)  #: the first flipped turns, each `tallies.Flip`
-    unended_turns = models.JSONField(default=list)  #: the first that would have continued, end not known, by id
+    unended_turns = models.JSONField(default=list)  #: the first that would have continued to an unknown end, by id
     undecided = models.JSONField(default=list, db_default=[])  #: the first undecidable turns, each `tallies.Undecided`
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-LISTED = 1_000  #: flipped turns that are named; of those that would have continued, end not known as many
+LISTED = 1_000  #: flipped turns that are named; as many of those that would have continued to an unknown end
 
 
 @dataclass(frozen=True, slots=True)

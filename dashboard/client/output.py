@@ -81,7 +81,7 @@ class AsLines:
 
 
 class AsJson:
-    """For programs: print one JSON object per line, by the kind of what it tells. Drafts are left out; records hold
+    """For programs: one JSON object per line, with its kind. Drafts are left out; records hold
     them."""
 
     def __init__(self, out: TextIO) -> None:

@@ -88,8 +88,7 @@ def _entry(text: str) -> Entry:
         if "/" in body or ":" in body or addresses.read(body) is not None or not HOST.fullmatch(body):
             raise ValueError(
                 f"“{text}” is not a rule: write public, private, loopback or link-local, an address such as 10.1.2.3, "
-                "a "
-                f"network such as 10.0.0.0/8, or a host such as llm.example, each optionally followed by a port (:8080)"
+                "a network such as 10.0.0.0/8, or a host such as llm.example, each with an optional port (:8080)"
             ) from error
     return Entry(denies, host=body, port=port)
 

@@ -171,7 +171,7 @@ async def _in_turn(line: _Line, sender: str, work: Coroutine[Any, Any, T]) -> T:
     except FullError:
         work.close()
         raise ExportRefused(
-            503, ("Earlier requests are still in progress. Send this again later."), RETRY_SECONDS
+            503, "Earlier requests are still in progress. Send this again later.", RETRY_SECONDS
         ) from None
 
 

@@ -128,7 +128,7 @@ def _input_clean(text: str) -> str:
         raise ValidationError({"input": "Enter a prompt; it must not be empty."})
     if len(text) > MAX_INPUT_CHARS:
         raise ValidationError(
-            {"input": (f"The prompt has {len(text):,} characters; the maximum is {MAX_INPUT_CHARS:,}.")}
+            {"input": f"The prompt has {len(text):,} characters; the maximum is {MAX_INPUT_CHARS:,}."}
         )
     return storable_text(text)
 

@@ -39,7 +39,7 @@ class Tally:
     calls_delta: int
     gone_on: int = 0  #: of the flipped
     sooner: int = 0  #: of the flipped
-    unended: int = 0  #: of the undecidable: they would have continued, end not known
+    unended: int = 0  #: of the undecidable: their end is not known, because they would have continued
     another_way: int = 0  #: of the same: decided otherwise on the way
     recorded: int | None = 0
     certain: int | None = 0
@@ -145,7 +145,7 @@ def turns_stopped(turn_ids: Sequence[UUID]) -> list[Turn]:
 
 
 def unended_of(shadow: Shadow) -> list[UUID]:
-    """The first turns that would have continued, end not known."""
+    """The first turns that would have continued to an unknown end."""
     found = shadow.verdicts.filter(word=ShadowVerdict.Word.UNENDED).order_by("turn")
     return list(found.values_list("turn_id", flat=True)[:LISTED])
 

@@ -31,7 +31,7 @@ LOOKED_AT = 50  #: turns that are looked at to find them
 TOKENS = 50_000  #: the budget of a click unless another is asked for
 MOST_TOKENS = 10_000_000
 QUEUE = "turns"  #: of all workers
-SAME = "for which the draft changes nothing that a re-run can change"
+SAME = "for which the draft changes nothing that a re-run can set"
 
 
 @dataclass(frozen=True, slots=True)

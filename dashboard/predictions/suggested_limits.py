@@ -9,13 +9,13 @@ from agentcore.replay import Certainty
 from dashboard.agents.policies import stored_policy
 from dashboard.predictions.endings import Ending
 from dashboard.predictions.models import Prediction
+from dashboard.suggesting.reruns import GROUPS
 from dashboard.suggesting.selectors import suggestions_for
 from dashboard.suggesting.suggestion import Goal, Suggestion
 from dashboard.suggesting.suggestion_text import certainty_word
 from dashboard.turns.models import Turn
 
 CLAIMING = (Certainty.RECORDED.value, Certainty.CERTAIN.value)  #: what must come true
-GROUPS = ("limits", "error_policy")
 STORED = ("limit", "value", "recorded", "share", "answers", "cut", "of")
 
 

@@ -1,4 +1,4 @@
-"""All that a replay may be told otherwise: numbers, how errors are handled, what about calls of a cut answer."""
+"""The settings that a replay can change: limits, error handling, and the calls of a truncated answer."""
 
 import math
 from collections.abc import Iterable, Mapping

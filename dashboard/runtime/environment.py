@@ -76,8 +76,7 @@ class Environment:
 
 def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
     """Reads `variables` (default: those of the process); raises StartError for one that makes no sense."""
-    env = environ.Env()
-    env.ENVIRON = dict(os.environ if variables is None else variables)
+    env = _variables(os.environ if variables is None else variables)
     return Environment(
         data_dir=Path(_text(env, "WHYSTOP_DATA_DIR", str(CHECKOUT / ".whystop"))).expanduser().resolve(),
         database_url=_text(env, "DATABASE_URL", ""),
@@ -116,6 +115,12 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         address=_endpoint(env, "WHYSTOP_ADDRESS"),
         egress=_rules(env, "WHYSTOP_EGRESS", "", Rules.read) if _text(env, "WHYSTOP_EGRESS", "") else None,
     )
+
+
+def _variables(given: Mapping[str, str]) -> environ.Env:
+    env = environ.Env()
+    env.ENVIRON = dict(given)
+    return env
 
 
 def _text(env: environ.Env, name: str, default: str) -> str:

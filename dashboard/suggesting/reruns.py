@@ -10,7 +10,7 @@ from agentcore.reasons import TurnStatus
 from dashboard.predictions.endings import was_changed
 from dashboard.suggesting.exhausted_limits import ExhaustedLimit
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
-from dashboard.turns.record_reader import acts_between
+from dashboard.turns.record_reader import acts_of
 
 #: Errors of an envelope that more of a limit did not help. Another failure is the provider's, and tells nothing.
 INVALID = frozenset({"envelope_invalid", "envelope_truncation_unrecoverable"})
@@ -42,11 +42,9 @@ def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
     """The oldest first. One that was given anything else otherwise, also by an operator while it ran, tells nothing of
     the limit alone."""
     found = [tried for child in case.turn.children.order_by("id") if (tried := _tried(case, child)) is not None]
-    return tuple(tried for tried in found if not _changed_by_operator(tried.turn))
-
-
-def _changed_by_operator(turn: Turn) -> bool:
-    return was_changed(serial.event_from_json(record.event) for record in acts_between(turn.id, turn.id))
+    acts = acts_of([tried.turn.id for tried in found]) if found else ()
+    changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
+    return tuple(tried for tried in found if tried.turn.id not in changed)
 
 
 def _tried(case: ExhaustedLimit, child: Turn) -> LimitTrial | None:

@@ -33,7 +33,7 @@ NO_SIMULATOR = (
 SILENT = (
     "The simulator does not answer at {address}. It is part of “manage.py up”. Start that, then load the tour again."
 )
-BUSY = "The tour is being loaded or removed by another user. Try again in a few seconds."
+BUSY = "The tour is already being loaded or removed. Try again in a few seconds."
 ANSWER_SECONDS = 2.0
 LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 5201840617))"  #: by project; the number is only ours
 FIRST = tuple(lesson for lesson in LESSONS if not lesson.after)

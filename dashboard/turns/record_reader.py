@@ -84,10 +84,17 @@ def _moments(first: datetime, length: int, packed: bytes | None) -> list[datetim
     return [first]
 
 
+_ACTS = Record.objects.filter(event__type="operator_acted").order_by("turn_id", "seq")
+
+
 def acts_between(first: UUID, last: UUID) -> QuerySet[Record]:
     """What operators did in any turn from the one to the other, by an index of acts alone."""
-    acted = Record.objects.filter(turn_id__range=(first, last), event__type="operator_acted")
-    return acted.order_by("turn_id", "seq")
+    return _ACTS.filter(turn_id__range=(first, last))
+
+
+def acts_of(turns: Collection[UUID]) -> QuerySet[Record]:
+    """What operators did in these turns."""
+    return _ACTS.filter(turn_id__in=turns)
 
 
 def holds_of(turns: Collection[UUID]) -> list[tuple[UUID, int]]:

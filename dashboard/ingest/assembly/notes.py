@@ -61,7 +61,7 @@ def _of_reason(call: ModelCall) -> Iterator[tuple[str, str]]:
         said = (
             f"; the provider's own stop reason was “{own[0]}”"
             if own
-            else ("; the provider's own stop reason is not in the trace")
+            else "; the provider's own stop reason is not in the trace"
         )
         yield "reason_renamed", f"The instrumentation's word for the stop reason is “{renamed[0]}”{said}."
 

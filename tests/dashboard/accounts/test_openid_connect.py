@@ -141,7 +141,7 @@ def test_who_has_none_of_the_groups_is_refused(browser: Client, provider: Provid
     provider.claims = {"groups": ["sales"]}
     come_back(browser, provider)
     assert not is_in(browser)
-    assert "none of the groups that may sign in here" in browser.get("/sign-in/").content.decode()
+    assert "None of your groups at" in browser.get("/sign-in/").content.decode()
     assert not User.objects.exists()
 
 
@@ -176,7 +176,7 @@ def test_no_id_token_signs_in(browser: Client, provider: Provider, lie: str):
     assert (response.status_code, response["Location"]) == (302, "/sign-in/")
     assert not is_in(browser)
     assert not User.objects.exists()
-    assert "did not work" in browser.get("/sign-in/").content.decode()
+    assert "failed. Try again" in browser.get("/sign-in/").content.decode()
 
 
 def test_the_code_of_another_browser_is_refused(browser: Client, provider: Provider):
@@ -209,7 +209,7 @@ def test_a_changed_cookie_is_no_attempt(browser: Client, provider: Provider):
 def test_a_provider_that_fails_or_lies_about_its_name_is_told_in_words(browser: Client, provider: Provider):
     provider.metadata = {"issuer": "https://elsewhere.example"}
     browser.get("/sign-in/oidc/")
-    assert "did not work" in browser.get("/sign-in/").content.decode()
+    assert "failed. Try again" in browser.get("/sign-in/").content.decode()
     provider.metadata, provider.status = {}, 500
     assert come_back(browser, provider)["Location"] == "/sign-in/"
     provider.close()

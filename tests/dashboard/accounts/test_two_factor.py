@@ -10,6 +10,7 @@ from django.utils import timezone
 from dashboard.accounts import services, sessions, two_factor
 from dashboard.accounts.models import GuessCount, SecondFactor, User
 from dashboard.accounts.two_factor import STEP
+from dashboard.audit.models import Entry
 
 from .conftest import HERE, csrf_of
 from .test_views import PASSWORD, is_in, sign_in
@@ -115,6 +116,7 @@ def test_the_code_of_the_app_signs_in_and_goes_on(half_in: Client, guarded: User
     response = post(half_in, "/sign-in/code/", code=code_of(guarded))
     assert (response.status_code, response["Location"]) == (302, "/account/")
     assert is_in(half_in)
+    assert [(entry.by, entry.action) for entry in Entry.objects.all()] == [("operator", "sign-in/code")]
 
 
 def test_a_code_works_once(half_in: Client, guarded: User):

@@ -122,7 +122,7 @@ def test_who_clicks_while_another_one_loads_it_is_told_so(
 ):
     monkeypatch.setattr(services, "LOCK", "SELECT false OR %s IS NULL")  # as the database says while it is held
     html = words(admin_client.post(f"/tour/{action}", follow=True).content.decode())
-    assert "The tour is being loaded or removed by another user." in html
+    assert "The tour is already being loaded or removed." in html
     assert not Stop.objects.exists()
 
 

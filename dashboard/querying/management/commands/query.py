@@ -35,7 +35,7 @@ class Command(BaseCommand):
             "--exact", action="store_true", help="in CSV, without the ' before text that spreadsheets would calculate"
         )
         parser.add_argument(
-            "--seconds", type=int, default=SECONDS, help=(f"stop after this many seconds (default {SECONDS})")
+            "--seconds", type=int, default=SECONDS, help=f"stop after this many seconds (default {SECONDS})"
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
