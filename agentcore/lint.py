@@ -107,11 +107,11 @@ def asks_for_stops(extra: Mapping[str, Any]) -> bool:
 
 def ended_at_cap(response: ChatResponse, cap: int) -> bool:
     """Whether this answer is said to have ended, with every output token used: it may have been cut there."""
-    return _claims_an_end(response) and _at_cap(response, cap)
+    return claims_an_end(response) and _at_cap(response, cap)
 
 
 def _signs(response: ChatResponse, cap: int, before: str, stops: bool, rule: Rule) -> Iterator[Sign]:
-    if _claims_an_end(response):
+    if claims_an_end(response):
         if _at_cap(response, cap):
             words = f"{_used(response)} of {cap} output tokens were used, and the provider says {_word(response)}."
             yield Sign("output_at_cap", words)
@@ -123,7 +123,7 @@ def _signs(response: ChatResponse, cap: int, before: str, stops: bool, rule: Rul
         yield Sign("relabelled", words)
 
 
-def _claims_an_end(response: ChatResponse) -> bool:
+def claims_an_end(response: ChatResponse) -> bool:
     """Whether the provider says that nothing was cut: by a natural end, or by a word that says nothing of a cut."""
     if response.error is not None or response.incomplete_stream:
         return False
@@ -222,7 +222,7 @@ def _reasoning_ate(response: ChatResponse, cap: int, stops: bool) -> bool:
         return bool(reasoned or response.text)
     counted = response.usage.reasoning_tokens if response.usage else 0
     seen = bool(response.reasoning_content or response.text or counted)
-    return _claims_an_end(response) and seen and (_near_cap(response, cap) or (bool(response.text) and not stops))
+    return claims_an_end(response) and seen and (_near_cap(response, cap) or (bool(response.text) and not stops))
 
 
 def _only_thinks(text: str) -> bool:
@@ -241,7 +241,7 @@ def _eaten(response: ChatResponse, cap: int) -> str:
 
 def _renamed(response: ChatResponse, cap: int) -> str:
     """Which word stands for a truncation, and what says that it is one; empty where none does."""
-    if response.stop_reason is _UNKNOWN and response.raw_stop_reason and _claims_an_end(response):
+    if response.stop_reason is _UNKNOWN and response.raw_stop_reason and claims_an_end(response):
         return _unheard_of(response, cap)
     if response.stop_reason not in _CUTS:
         return ""

@@ -56,6 +56,11 @@ def reasoning_of(response: ChatResponse | None, cap: int, *, cut: bool) -> int:
     return round(output * shown / length)
 
 
+def shown_in(response: ChatResponse) -> int:
+    """Characters of its text and its tool calls."""
+    return len(response.text) + written_in(response)
+
+
 def written_in(response: ChatResponse) -> int:
     """Characters of its tool calls, broken ones included."""
     if not response.tool_calls and not response.broken_tool_calls:

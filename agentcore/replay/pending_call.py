@@ -13,6 +13,7 @@ from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed
 from agentcore.replay.recorded_calls import SLACK, Asks, Heard, alike
 from agentcore.replay.recorded_run import Past
 from agentcore.sufficient_max_tokens import END_MARK
+from agentcore.usage import shown_in
 
 #: Why an answer may have spent more tokens than it reported.
 OTHERWISE = "an answer was cut at its limit and reported another number of tokens, so this provider counts otherwise"
@@ -114,10 +115,17 @@ class PendingCall:
         """Whether an answer that is said to have ended may have gone on under a larger cap: nothing shows that its
         provider says so where it cuts. Where that shows, the end is taken as it is told, which is an assumption."""
         if not heard.ended_at_cap and not (self.cap > heard.cap and heard.tells_nothing):
-            return False
+            return self.cap > heard.cap and self._may_fill_its_cap(heard) and self._is_called_an_end()
         if self._tells_cuts:
             self.assuming.note(Assumed.WORDING, 0.0, 0.0, ENDED)
         return not self._tells_cuts
+
+    def _may_fill_its_cap(self, heard: Heard) -> bool:
+        """Whether an answer that is said to have ended may have as many tokens as its cap allows: nothing that it
+        reports tells how many of them counted, and its words may take so many."""
+        if heard.response is None or not heard.claims_an_end or heard.told_below_cap:
+            return False
+        return shown_in(heard.response) * self.past.rate[1] >= heard.cap
 
     @property
     def _tells_cuts(self) -> bool:

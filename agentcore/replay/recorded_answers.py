@@ -201,12 +201,12 @@ class Asked(TapeReading):
             source = "it took as long as there was time"
             if self.assuming.at(Assumed.SECONDS, took, took + _TICK, source) == took:
                 return answer._replace(certainty=weakest((answer.certainty, Certainty.ESTIMATED)))
-        return self._timed_out(answer.event, self.left)
+        return self._timed_out(answer.event, self.left, took)
 
-    def _timed_out(self, event: Event, left: float) -> Answer:
+    def _timed_out(self, event: Event, left: float, took: float) -> Answer:
         said = event.response if isinstance(event, ModelResponded) else getattr(event, "partial", None)
         text = said.text if said is not None else ""
-        share = left / max(NEARLY, event.at - self.snapshot.at)
+        share = left / max(NEARLY, took)
         arrived, source = round(len(text) * share), "what had come by then"
         self.assuming.note(Assumed.POSITION, 0.0, arrived, source)
         reached = round(self.assuming.at(Assumed.POSITION, 0.0, arrived, source))

@@ -17,7 +17,7 @@ from agentcore.events import (
     ToolResult,
     ToolsReturned,
 )
-from agentcore.lint import ended_at_cap
+from agentcore.lint import claims_an_end, ended_at_cap
 from agentcore.machine.accounting import seconds_since
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
@@ -141,6 +141,16 @@ class Heard:
     def ended_at_cap(self) -> bool:
         """Whether it is said to have ended, with every output token used: some servers call a cut an end."""
         return self.answered and self.response is not None and ended_at_cap(self.response, self.cap)
+
+    @property
+    def claims_an_end(self) -> bool:
+        """Whether it is said to have ended, or to have come to its calls."""
+        return self.answered and self.response is not None and claims_an_end(self.response)
+
+    @property
+    def told_below_cap(self) -> bool:
+        """Whether its reported tokens show that its cap did not cut it. More than the cap allows show nothing."""
+        return self.tokens is not None and self.tokens < self.cap
 
 
 def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: int, seconds: float) -> Heard:

@@ -307,11 +307,32 @@ def test_a_forks_pending_call_under_another_cap_is_not_recorded(cap):
 
 
 def test_a_natural_end_without_usage_is_known_under_a_larger_cap_and_assumed_under_a_smaller_one():
-    story = Playbook(max_tokens=400) >> started() >> ended(ESSAY, tokens=None)
-    assert asked(story, max_tokens=500).certainty is Certainty.CERTAIN
+    story = Playbook(max_tokens=4000) >> started() >> ended(ESSAY, tokens=None)
+    assert asked(story, max_tokens=5000).certainty is Certainty.CERTAIN
     smaller = asked(story, max_tokens=200)
     assert Assumed.USAGE in names(smaller)
     assert smaller.certainty.rank >= Certainty.ESTIMATED.rank
+
+
+@pytest.mark.parametrize("tokens", [None, 90], ids=["no usage", "more than the cap"])
+def test_an_end_whose_words_may_take_all_of_its_cap_may_be_a_cut(tokens):
+    """Where its tokens do not tell. It was certain to come under a larger cap too, also of servers that call a cut an
+    end."""
+    story = Playbook(max_tokens=60) >> started() >> ended(ESSAY[:240], tokens=tokens)
+    imagined = asked(story, max_tokens=400)
+    assert (imagined.certainty, names(imagined)) == (Certainty.ESTIMATED, {Assumed.TRUNCATION})
+    assert asked(story, Experience(tells_cuts=True), max_tokens=400).certainty is Certainty.CERTAIN
+    assert asked(story, Experience(tells_cuts=False), max_tokens=400).why is Why.OUTPUT_AT_CAP
+    few_words = Playbook(max_tokens=60) >> started() >> ended(ESSAY[:59], tokens=tokens)
+    assert asked(few_words, max_tokens=400).certainty is Certainty.CERTAIN
+
+
+def test_the_time_that_a_call_stood_in_line_brings_no_text():
+    """Of 4 seconds it stood in line for 2, so half of it had come after 1 second of its own."""
+    answered = replace(ended(ESSAY[:240], tokens=60), at=5.0, waited=2.0)
+    story = Playbook(max_tokens=400, max_seconds=10) >> started() >> answered
+    imagined = asked(story, max_tokens=400, max_seconds=1.0)
+    assert {one.name: one.high for one in imagined.assumes}[Assumed.POSITION] == 120
 
 
 def test_a_provider_that_does_not_count_reasoning_is_held_to_what_it_counts():
