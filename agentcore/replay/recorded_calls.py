@@ -23,6 +23,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
 from agentcore.messages import ChatResponse, Message, ToolCall
 from agentcore.reasons import NormalizedStopReason
+from agentcore.replay.recorded_operators import Act, Occasion, is_act, occasion_of
 from agentcore.usage import counts_unreported, may_hide_reasoning, reasoning_of, reported, slack
 from agentcore.values import quickly_made, replace
 
@@ -247,6 +248,7 @@ class Listener:
     tool_seconds: dict[int, float] = field(default_factory=dict)  #: by iteration
     #: by iteration, the seconds after which tools were given up; only where some were
     given_up: dict[int, float] = field(default_factory=dict)
+    acts: dict[Occasion, list[tuple[float, Act]]] = field(default_factory=dict)  #: what operators did
     _first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
 
     def hear(self, before: Snapshot, event: Event) -> None:
@@ -261,6 +263,8 @@ class Listener:
                     self._call(before, event, partial, None)
         elif isinstance(event, ToolsReturned):
             self._tools(before, event)
+        if is_act(event, before):
+            self.acts.setdefault(occasion_of(before, self._first), []).append((event.at - before.at, event))
 
     def _call(self, before: Snapshot, event: Event, response: ChatResponse | None, waited: float | None) -> None:
         attempt, seconds = before.spent.attempts, seconds_since(before, event.at, waited)

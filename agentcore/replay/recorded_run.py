@@ -14,6 +14,7 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.answer_tape import Tape, spoken_tokens, tape_of
 from agentcore.replay.recorded_calls import Heard, Listener, told_apart
 from agentcore.replay.recorded_judgement import as_judged
+from agentcore.replay.recorded_operators import Acts
 from agentcore.replay.recording import Recording
 from agentcore.sufficient_max_tokens import writes_on
 from agentcore.usage import likely_output, unneeded
@@ -41,6 +42,7 @@ class Past:
     tools: Mapping[tuple[int, int], tuple[ToolCall, ToolResult]]  #: by iteration, and place among its calls from 0
     tool_seconds: Mapping[int, float]  #: by iteration
     given_up: Mapping[int, float]  #: by iteration, the seconds after which max_seconds ended tools; only where it did
+    acts: Acts  #: what operators did
     exact: bool  #: continuations go on from the text itself, and repeat nothing
     rate: tuple[float, float]  #: tokens of a character, least and most, where usage is missing
     reasoning: int  #: tokens of reasoning in one call, at most
@@ -158,6 +160,7 @@ def _read(recording: Recording) -> Past:
         listener.tools,
         listener.tool_seconds,
         listener.given_up,
+        listener.acts,
         exact,
         rate,
         max([_reasoned(one, rate) for one in heard], default=0),

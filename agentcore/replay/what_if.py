@@ -32,6 +32,7 @@ from agentcore.replay.fork import under
 from agentcore.replay.pending_call import Answer, unknown
 from agentcore.replay.recorded_answers import Asked
 from agentcore.replay.recorded_calls import SLACK, result_for
+from agentcore.replay.recorded_operators import Acting
 from agentcore.replay.recorded_run import Past
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
 from agentcore.replay.work_budget import Work
@@ -110,10 +111,12 @@ class _Run:
     places: dict[int, float] = field(default_factory=dict)  #: tokens of tape read since the runs parted, by iteration
     first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
     given: set[int] = field(default_factory=set)  #: recorded calls whose answers were given, by their place in the turn
+    acting: Acting = field(init=False)  #: the operators who were there
     work: Work = field(default_factory=Work)  #: of this run and those it was copied from or to
 
     def __post_init__(self) -> None:
         self.past = self.assuming.past
+        self.acting = Acting(self.past.acts)
         self.snapshot = self.base = under(self.recording.base_snapshot, self.recording.policy, self.policy)
         if self.base.state in CALLS:
             self.first[self.base.iteration] = self.base.spent.attempts
@@ -129,6 +132,7 @@ class _Run:
         copy.first |= self.first
         copy.given |= self.given
         copy.work = self.work
+        copy.acting.done.update(self.acting.done)
         return copy
 
     def to_the_end(self) -> WhatIf:
@@ -227,6 +231,7 @@ class _Run:
             self.places[iteration] = answer.place
         if answer.given is not None:
             self.given.add(answer.given)
+        self.acting.count(self.snapshot, answer.event, self.first)
         if not self.trace:
             self.snapshot = settle(self.snapshot, answer.event, self.policy)
         else:
@@ -242,6 +247,8 @@ class _Run:
     def _answer(self) -> Answer:
         """What comes back to the command of the state it waits in."""
         self.assuming.step.clear()
+        if (act := self.acting.next(self.snapshot, self.first)) is not None:
+            return Answer(act, Certainty.CERTAIN)
         if self.snapshot.state in CALLS:
             return self._answer_call()
         if self.snapshot.state is State.EXECUTE_TOOLS:
