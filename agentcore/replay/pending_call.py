@@ -144,14 +144,16 @@ class PendingCall:
     def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:
         """The recorded answers to this very request, the one of the same occurrence first.
 
-        One that this run was given already is none: asked once more, a model may say something else.
+        One that this run was given already is none: asked once more, a model may say something else. It begins the same
+        answer again where it was cut, unless it goes on by a token, which need not tell where.
         """
         if self.candidates is None:
             calls = self.past.calls.get(self.snapshot.iteration, ())
+            anew = self.snapshot.current_call.resume_token is None
             found = [
                 one
                 for one in calls
-                if (one is same or one.cut or one.attempt not in self.given)
+                if (one is same or (one.cut and anew) or one.attempt not in self.given)
                 and one.answered
                 and (asks == one.asks or alike(asks, one.asks))
                 and not failing(one)

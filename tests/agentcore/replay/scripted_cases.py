@@ -8,40 +8,35 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from agentcore import (
-    ChatResponse,
     ContinuationDecision,
     ContinuationEvaluation,
     ErrorPolicy,
-    ErrorType,
     Limits,
     Message,
     NormalizedStopReason,
     Policy,
-    ProviderError,
-    Record,
     Recording,
     Role,
     Snapshot,
     ToolSpec,
     WhatIf,
-    advance,
     what_if,
 )
-from agentcore.commands import CallModel, Command, Finish, RunTools, Wait
 from agentcore.errors import RecordingError
-from agentcore.events import Event, ModelFailed, ModelResponded, Setup, Started, ToolsReturned, WokeUp
-from agentcore.machine.state_commands import command_of
+from agentcore.events import Approvals, Breakpoint, Setup, Started
+from agentcore.machine.states import State
 from agentcore.policy import OnTruncation
 from agentcore.replay import fork
 from agentcore.replay.fork import under
 from tests.agentcore.playbook import requires
+from tests.agentcore.replay.scripted_driver import drive
 from tests.agentcore.replay.scripted_habits import ERRORS, KINDS, Ending, Habits
 from tests.agentcore.replay.scripted_provider import ScriptedProvider, number_of
 
 R = NormalizedStopReason
 SCHEMA = {"type": "object", "required": ["steps"]}
 TOOLS = tuple(ToolSpec(name, name, {"type": "object"}) for name in ("look", "add"))
-_LATE = ProviderError(ErrorType.TIMEOUT, "timeout", "max_seconds")
+_HOLDS = (State.EVALUATE_STOP, State.CONTINUE_PENDING, State.EVALUATE_CONTINUATION, State.EVALUATE_ERROR)
 _THINKING = ("always", "varied", "first", "later", "endless")
 _ENDINGS: tuple[Ending, ...] = (
     (R.END_TURN, "stop_sequence"),
@@ -113,7 +108,15 @@ CLASSES: Mapping[str, Draw] = {
     "other endings": lambda c: {"ending": c.choice(_ENDINGS)},
     "empty": lambda c: {"lengths": (c.choice([0, 0, 1, 30]), c.choice([0, 3]), 5)},
     "a context window": lambda c: {"window": c.randrange(60, 260)},
+    "cuts told as ends": lambda c: {"hides_cuts": True, "usage": c.choice(["all", "none", "sometimes", "zero"])},
+    "usage of the turn so far": lambda c: {"usage": "so far", "exact": c.random() < 0.5},
+    "resume tokens": lambda c: {"tokens": True, "usage": c.choice(["all", "all", "none"])},
+    "in line": lambda c: {"waits_in_line": c.choice([0.5, 3.0]), "pace": c.choice([0.02, 0.1])},
+    "tools, slow": lambda c: _called(c, c.choice([1, 2])) | {"tool_seconds": c.choice([0.5, 2.0, 6.0])},
+    "operators": lambda c: {"holds_at": c.choice(_HOLDS), "exact": c.random() < 0.5},
+    "approvals": lambda c: _called(c, c.choice([1, 2])) | {"approved": "look"},
 }
+_TIMED = frozenset({"slow", "in line", "tools, slow"})
 
 
 class More:
@@ -194,15 +197,16 @@ class Case:
 def case(name: str, seed: int, *, forked: bool = False) -> Case | None:
     """One drawn by the class's name and the seed. `forked`: of a turn that began in the middle of another; None: it
     could not begin there."""
-    chance, slow = random.Random(number_of(seed, name)), name == "slow"
+    chance, slow = random.Random(number_of(seed, name)), name in _TIMED
     drawn = {"kind": chance.choice(list(KINDS)), "lengths": tuple(chance.randrange(5, 160) for _ in range(3))}
     habits = Habits(seed, **(drawn | CLASSES[name](chance)))
-    started = Started(0.0, _setup(chance, habits), (Message(Role.USER, f"question {seed}"),))
+    holds = (Breakpoint(state=habits.holds_at),) if habits.holds_at else ()
+    started = Started(0.0, _setup(chance, habits), (Message(Role.USER, f"question {seed}"),), holds)
     had = _policy(chance, slow=slow)
     other = _other(chance, had, slow=slow)
     if not forked:
         parent = drive(ScriptedProvider(habits), had, started)
-        return Case(parent, other, drive(ScriptedProvider(habits), other, started), habits)
+        return Case(parent, other, drive(ScriptedProvider(habits), other, started, like=parent), habits)
     kept: list[ScriptedProvider] = []
     parent = drive(ScriptedProvider(habits), had, started, kept=kept)
     own, place = _other(chance, had, slow=slow), chance.randrange(1, len(parent.records))
@@ -211,7 +215,7 @@ def case(name: str, seed: int, *, forked: bool = False) -> Case | None:
     except RecordingError:
         return None
     child = drive(copy.deepcopy(kept[place - 1]), own, base=base)
-    return Case(child, other, drive(kept[place - 1], other, base=under(base, own, other)), habits)
+    return Case(child, other, drive(kept[place - 1], other, base=under(base, own, other), like=child), habits)
 
 
 def _setup(chance: random.Random, habits: Habits) -> Setup:
@@ -227,52 +231,5 @@ def _setup(chance: random.Random, habits: Habits) -> Setup:
         extra=extra | ({"prefill_echo": True} if habits.echo else {}),
         ceiling=chance.choice([None, None, 600]),
         context_window=habits.window,
+        approvals=Approvals((habits.approved,)) if habits.approved else None,
     )
-
-
-def drive(
-    provider: ScriptedProvider,
-    policy: Policy,
-    started: Started | None = None,
-    *,
-    base: Snapshot | None = None,
-    kept: list[ScriptedProvider] | None = None,
-) -> Recording:
-    """A turn from its start, or from a fork's base, to its end. `kept`: the provider as it was after each record."""
-    base = base or Snapshot()
-    snapshot, records, command = base, list[Record](), None if started else command_of(base)
-    while not isinstance(command, Finish):
-        event = _happens(provider, command, snapshot.at) if command else started
-        assert event is not None
-        step = advance(snapshot, event, policy)
-        records.append(Record.of(len(records) + 1, event, step))
-        snapshot, command = step.snapshot, step.command
-        if kept is not None:
-            kept.append(copy.deepcopy(provider))
-        assert len(records) < 300, "this turn does not end"
-    return Recording(policy, base, tuple(records), final=snapshot)
-
-
-def _happens(provider: ScriptedProvider, command: Command, at: float) -> Event:
-    match command:
-        case CallModel():
-            return _answered(provider, command, at)
-        case RunTools(calls=calls):
-            return ToolsReturned(at + 0.3, tuple(map(provider.tool, calls)))
-        case Wait(seconds=seconds):
-            return WokeUp(at + seconds)
-    raise AssertionError(f"nothing answers {command}")
-
-
-def _answered(provider: ScriptedProvider, command: CallModel, at: float) -> Event:
-    response, error, seconds = provider.answer(command.request, command.attempt)
-    left = command.seconds_left
-    if left is not None and seconds > left:
-        wait = provider.habits.wait
-        share = max(0.0, left - wait) / max(1e-9, seconds - wait)
-        arrived = response.text[: int(len(response.text) * share)] if response else ""
-        return ModelFailed(at + left, _LATE, ChatResponse(arrived, incomplete_stream=True) if arrived else None)
-    if error is None and response is not None:
-        return ModelResponded(at + seconds, response)
-    assert error is not None
-    return ModelFailed(at + seconds, error, response)

@@ -61,10 +61,15 @@ class Habits:
     thinking: str = "never"  #: never, always, varied, first, later, endless
     thought: int = 0  #: tokens
     told: str = "usage"  #: how thinking is told: usage, shown, hidden, unreported, uncounted
-    usage: str = "all"  #: all, none, sometimes, zero, without the end mark
+    usage: str = "all"  #: all, none, sometimes, zero, so far (of all calls together), without the end mark
     end_mark: int = 0  #: tokens that the end takes
     hides_cuts: bool = False  #: a cut answer is told as one that ended
     fails: Mapping[int, str | int] = field(default_factory=dict)  #: by attempt; a number: tokens before it breaks off
     window: int | None = None
     pace: float = 0.02  #: seconds of a token
     wait: float = 0.2  #: seconds of each call
+    waits_in_line: float = 0.0  #: seconds that each call stands in line before
+    tool_seconds: float | None = None  #: that a tool takes at most; None: each takes the same short time
+    tokens: bool = False  #: a cut answer comes with a token to go on by
+    holds_at: str | None = None  #: the deciding state at which a person holds the turn
+    approved: str | None = None  #: the tool whose calls a person approves or refuses

@@ -84,11 +84,14 @@ class ScriptedProvider:
         self.habits = habits
         self._cut_at: dict[_Key, int] = {}  #: tokens of the script that were said
         self._ran: Counter[str] = Counter()  #: runs of each tool
+        self._spent = 0  #: output tokens of all calls
 
-    def tool(self, call: ToolCall) -> ToolResult:
+    def tool(self, call: ToolCall, *, late: bool = False) -> ToolResult:
         """The result tells the run, so that no two are alike."""
         run = self._ran[call.name]
         self._ran[call.name] += 1
+        if late:
+            return ToolResult(call.id, call.name, "It took too long.", ErrorType.TIMEOUT)
         failed = (call.name, run) in self.habits.tool_errors
         return ToolResult(call.id, call.name, f"{call.name}:{run}", ErrorType.TOOL if failed else None)
 
@@ -222,6 +225,9 @@ class ScriptedProvider:
         reported = output + {"uncounted": thought, "unreported": -thought}.get(habits.told, 0)
         if habits.usage == "without the end mark" and not saying.cut:
             reported -= habits.end_mark
+        self._spent += output
+        if habits.usage == "so far":
+            reported = self._spent
         used = TokenUsage(prompt, reported, thought if habits.told in ("usage", "uncounted") else 0)
         if habits.usage == "none" or (habits.usage == "sometimes" and number_of(habits.seed, *key, begin) % 2):
             usage = None
@@ -238,6 +244,7 @@ class ScriptedProvider:
             raw_stop_reason=raw,
             provider="openai",
             diagnostics=("empty_output",) if empty else (),
+            resume_token="go on" if habits.tokens and saying.cut and text else None,
         )
 
 

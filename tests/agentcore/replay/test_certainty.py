@@ -327,6 +327,16 @@ def test_an_end_whose_words_may_take_all_of_its_cap_may_be_a_cut(tokens):
     assert asked(few_words, max_tokens=400).certainty is Certainty.CERTAIN
 
 
+def test_a_cut_answer_that_a_token_brought_does_not_come_again():
+    """Where all tokens are alike, the requests are too: the second answer was certain to come a fourth time."""
+    story = Playbook(max_tokens=20, max_continuations=2) >> started()
+    for begin in (0, 80, 160):
+        story = story >> truncated(ESSAY[begin : begin + 80], tokens=20, resume_token="go on")
+    imagined = asked(story, max_continuations=3)
+    assert imagined.undecidable
+    assert imagined.final.output_text == ESSAY[:240]
+
+
 def test_the_time_that_a_call_stood_in_line_brings_no_text():
     """Of 4 seconds it stood in line for 2, so half of it had come after 1 second of its own."""
     answered = replace(ended(ESSAY[:240], tokens=60), at=5.0, waited=2.0)
