@@ -32,9 +32,10 @@ def _one_call_is_certain(snapshot: Snapshot) -> bool:
 
 
 def _tells_its_end(snapshot: Snapshot) -> bool:
-    """Whether the last answer has words or tokens. One without either may have been cut in untold reasoning."""
+    """Whether the last answer has tokens. Words without any cost some that were not reported; an answer without either
+    may have been cut in untold reasoning."""
     said = snapshot.response
-    return said is not None and bool(said.text.strip() or (said.usage and said.usage.output_tokens))
+    return said is not None and said.usage is not None and said.usage.output_tokens > 0
 
 
 def continued_at_the_cap(snapshot: Snapshot) -> bool:

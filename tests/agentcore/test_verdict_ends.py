@@ -62,6 +62,11 @@ ENDS = [
         "Completed after 2 continuations. With max_tokens ≥ 814 it would have taken one call.",
     ),
     (
+        play(*cut(400), ended(worded("c", 12), tokens=0), max_tokens=400, extra=PREFILL),
+        "completed completed completed",
+        "Completed after 1 continuation.",
+    ),
+    (
         play(*cut(400, 400), ended("c", tokens=12), max_tokens=400),
         "completed completed completed",
         "Completed after 2 continuations.",
@@ -320,7 +325,7 @@ def test_each_end_is_told_as_it_is_filed(book: Playbook, filed: str, sentence: s
 def test_a_sentence_that_is_told_in_other_words_is_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("8", "d9a7227468"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("9", "c8e2d53cd9"), changed
 
 
 @pytest.mark.parametrize(
