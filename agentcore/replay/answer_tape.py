@@ -121,6 +121,8 @@ class Tape:
 
 
 _NEARLY = 1e-6
+#: Tokens that words take at least, so that a place tells whether they were read: thinking may seem to have taken all.
+_SAID = 1e-3
 
 
 def tape_of(
@@ -165,7 +167,9 @@ def _stretch(heard: Heard, start: int, added: str, overlap: int, *, exact: bool,
     calls = (least + most) / 2 * written / length if length else 0.0
     barrier = heard.cut_below_cap or (not heard.cut and heard.answered)
     hinted = continued and not exact
-    return Stretch(heard, start, start + len(added), least * share, most * share, calls, hinted, barrier)
+    floor = _SAID if added else 0.0
+    least, most = max(least * share, floor), max(most * share, floor)
+    return Stretch(heard, start, start + len(added), least, most, calls, hinted, barrier)
 
 
 def spoken_tokens(heard: Heard, rate: tuple[float, float], echoed: int = 0) -> tuple[float, float]:

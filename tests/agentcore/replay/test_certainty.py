@@ -337,6 +337,14 @@ def test_a_cut_answer_that_a_token_brought_does_not_come_again():
     assert imagined.final.output_text == ESSAY[:240]
 
 
+def test_words_beside_thinking_that_seems_to_have_taken_all_tokens_are_said_in_one_call_too():
+    """One call was certain to say all of it, and its text was without the words of the first one."""
+    story = Playbook(max_tokens=90, extra={"prefill": True}) >> started()
+    story = story >> truncated(ESSAY[:36], tokens=90, reasoning_content="hm, " * 79) >> ended(ESSAY[36:268], tokens=79)
+    imagined = asked(story, max_tokens=512)
+    assert (imagined.certainty, imagined.final.end.output_text) == (Certainty.CERTAIN, ESSAY[:268])
+
+
 def test_the_time_that_a_call_stood_in_line_brings_no_text():
     """Of 4 seconds it stood in line for 2, so half of it had come after 1 second of its own."""
     answered = replace(ended(ESSAY[:240], tokens=60), at=5.0, waited=2.0)
