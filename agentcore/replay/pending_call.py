@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from agentcore.events import Event, ModelFailed
+from agentcore.events import Event, ModelFailed, Setup
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
 from agentcore.replay.answer_tape import spoken_tokens
@@ -14,6 +14,7 @@ from agentcore.replay.recorded_calls import SLACK, Asks, Heard, alike
 from agentcore.replay.recorded_run import Past
 from agentcore.sufficient_max_tokens import END_MARK
 from agentcore.usage import shown_in
+from agentcore.values import replace
 
 #: Why an answer may have spent more tokens than it reported.
 OTHERWISE = "an answer was cut at its limit and reported another number of tokens, so this provider counts otherwise"
@@ -47,6 +48,11 @@ class Answer(NamedTuple):
 def unknown(why: Why, event: Event | None = None) -> Answer:
     """The recording does not tell what comes back. `event`: what it knows of it."""
     return Answer(event, Certainty.UNDECIDABLE, decided=False, why=why)
+
+
+def unsized(snapshot: Snapshot) -> Setup:
+    """What its turn asks for, whatever the cap: equal where only that differs."""
+    return replace(snapshot.asked, max_tokens=0)
 
 
 @dataclass(slots=True)

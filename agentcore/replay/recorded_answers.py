@@ -9,7 +9,7 @@ from agentcore.reasons import MALFORMED_CALL_WORDS
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.assumptions import LOW, NEARLY
 from agentcore.replay.certainty import Assumed, Certainty, Why, weakest
-from agentcore.replay.pending_call import Answer, broke_off, failing, own_timeout, unknown
+from agentcore.replay.pending_call import Answer, broke_off, failing, own_timeout, unknown, unsized
 from agentcore.replay.recorded_calls import Asks, Heard, alike, asks_of
 from agentcore.replay.tape_reader import TapeReading
 from agentcore.values import replace
@@ -35,6 +35,8 @@ class Asked(TapeReading):
         if self._is_below_the_floor():
             return unknown(Why.REFUSAL)
         struck = self._struck(same)
+        if struck is not None and unsized(self.snapshot) != unsized(struck.before):
+            return unknown(Why.OTHER_REQUEST)  # another model or prompt need not fail
         found = self._failed(struck, asks) if struck is not None else None
         if found is None:
             found = self._matched(same, asks) or self._read(same, asks)
@@ -75,7 +77,7 @@ class Asked(TapeReading):
             return self._refused_again(struck)
         said = struck.response
         if said is None or not (struck.tokens or _shows(said)):
-            return self._nothing_shown(struck)
+            return self._nothing_shown(struck, asks)
         if not alike(asks, struck.asks):
             return unknown(Why.FAILED_CALL)
         least, most = self._counted(struck)
@@ -100,12 +102,12 @@ class Asked(TapeReading):
             return True
         return self._counted(struck)[1] + self.past.reasoning + self.past.unseen >= self.cap
 
-    def _nothing_shown(self, struck: Heard) -> Answer:
+    def _nothing_shown(self, struck: Heard, asks: Asks) -> Answer:
         """A failure before anything was received: of a call that had been taken nobody knows how far it was."""
         begun = not isinstance(struck.event, ModelFailed) or struck.event.error.status is None
-        if not begun or self.cap >= struck.cap:
+        if not begun or (self.cap >= struck.cap and alike(asks, struck.asks)):
             return self._again(struck, Certainty.CERTAIN)
-        if struck.seconds > _AT_ONCE or self.past.reasoning:
+        if self.cap < struck.cap and (struck.seconds > _AT_ONCE or self.past.reasoning):
             return unknown(Why.FAILED_CALL)  # it may have been at work, and might have been cut before
         self.assuming.note(Assumed.FAILURES, 0.0, 1.0, "it failed before anything was received")
         return self._again(struck, Certainty.ESTIMATED)

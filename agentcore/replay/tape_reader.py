@@ -7,11 +7,10 @@ from agentcore.machine.states import State
 from agentcore.replay.answer_tape import Part, Tape, spoken_tokens, tape_of
 from agentcore.replay.assumptions import HIGH, IN_ONE_GO, LOW, NEARLY, WORDING
 from agentcore.replay.certainty import Assumed, Why
-from agentcore.replay.pending_call import Answer, broke_off, failing, unknown
+from agentcore.replay.pending_call import Answer, broke_off, failing, unknown, unsized
 from agentcore.replay.recorded_calls import Asks, Heard, alike, asks_of
 from agentcore.replay.tape_answers import Reading, Saying
 from agentcore.sufficient_max_tokens import END_MARK
-from agentcore.values import replace
 
 
 class TapeReading(Saying):
@@ -143,7 +142,7 @@ class TapeReading(Saying):
         if call is None or call.hint is None or call.state is State.REQUEST_TOOL_REPAIR or call.resume_token:
             return False
         here, there = asks_of(self.snapshot), asks_of(first)
-        if replace(self.snapshot.asked, max_tokens=0) != replace(first.asked, max_tokens=0):
+        if unsized(self.snapshot) != unsized(first):
             return False
         if here[0] == there[0]:
             return True

@@ -495,6 +495,24 @@ def test_a_failure_before_anything_was_received_may_not_come_under_a_smaller_cap
     assert asked(busy, max_tokens=1000).certainty is Certainty.CERTAIN
 
 
+@pytest.mark.parametrize("status", [404, 429, None])
+def test_another_model_or_prompt_need_not_fail(status):
+    """That a model is not found was certain to be said of the right one too."""
+    story = refused(status, "no such model")
+    assert asked(story, max_steps=3).certainty is Certainty.RECORDED
+    for changed in ({"model": "the right one"}, {"system_prompt": "Be brief."}):
+        assert asked(story, **changed).why is Why.OTHER_REQUEST
+
+
+def test_a_call_that_says_other_words_may_not_time_out():
+    """It was certain to fail again, whatever was left to say."""
+    timeout = ModelFailed(40.0, ProviderError(ErrorType.TIMEOUT, "timeout", "late"))
+    story = Playbook(max_tokens=60, error_policy=ErrorPolicy.retry_all()) >> started()
+    story = story >> truncated(ESSAY[:240], tokens=60) >> timeout >> woke_up() >> ended(ESSAY[240:300], tokens=15)
+    failed = next(one for one in asked(story, max_tokens=70).records if isinstance(one.event, ModelFailed))
+    assert (failed.certainty, [one.name for one in failed.assumes]) == (Certainty.ESTIMATED, [Assumed.FAILURES])
+
+
 def test_where_the_text_ends_and_the_call_begins_is_an_assumption():
     story = Playbook(max_tokens=400) >> started() >> called(call(), text="x" * 66, tokens=96)
     for cap in (40, 50, 60, 66, 70):
