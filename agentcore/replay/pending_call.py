@@ -129,7 +129,7 @@ class PendingCall:
     def _may_fill_its_cap(self, heard: Heard) -> bool:
         """Whether an answer that is said to have ended may have as many tokens as its cap allows: nothing that it
         reports tells how many of them counted, and its words may take so many."""
-        if heard.response is None or not heard.claims_an_end or heard.told_below_cap:
+        if heard.told_below_cap or heard.response is None or not heard.claims_an_end:
             return False
         return shown_in(heard.response) * self.past.rate[1] >= heard.cap
 

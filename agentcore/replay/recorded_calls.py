@@ -14,6 +14,7 @@ from agentcore.events import (
     Interrupted,
     ModelFailed,
     ModelResponded,
+    OperatorActed,
     ToolResult,
     ToolsReturned,
 )
@@ -29,6 +30,7 @@ from agentcore.values import quickly_made, replace
 
 _CALLS = frozenset(CALLS)
 _MAX_TOKENS = NormalizedStopReason.MAX_TOKENS
+_PERSONS = frozenset({OperatorActed, CancelRequested})  #: the classes of what a person does: most records are neither
 
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call or tools up
 
@@ -263,7 +265,7 @@ class Listener:
                     self._call(before, event, partial, None)
         elif isinstance(event, ToolsReturned):
             self._tools(before, event)
-        if is_act(event, before):
+        if event.__class__ in _PERSONS and is_act(event, before):
             self.acts.setdefault(occasion_of(before, self._first), []).append((event.at - before.at, event))
 
     def _call(self, before: Snapshot, event: Event, response: ChatResponse | None, waited: float | None) -> None:

@@ -41,13 +41,11 @@ class Acting:
 
     def count(self, snapshot: Snapshot, event: Event, first: dict[int, int]) -> None:
         """What was done here is not done again."""
-        if self.acts and is_act(event, snapshot):
+        if is_act(event, snapshot):
             self.done[occasion_of(snapshot, first)] += 1
 
     def next(self, snapshot: Snapshot, first: dict[int, int]) -> Act | None:
         """What an operator does now; None: nothing that was recorded."""
-        if not self.acts:
-            return None
         occasion = occasion_of(snapshot, first)
         acts, done = self.acts.get(occasion, ()), self.done[occasion]
         return _again(*acts[done], snapshot) if done < len(acts) else None

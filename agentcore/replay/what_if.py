@@ -231,7 +231,8 @@ class _Run:
             self.places[iteration] = answer.place
         if answer.given is not None:
             self.given.add(answer.given)
-        self.acting.count(self.snapshot, answer.event, self.first)
+        if self.past.acts:
+            self.acting.count(self.snapshot, answer.event, self.first)
         if not self.trace:
             self.snapshot = settle(self.snapshot, answer.event, self.policy)
         else:
@@ -247,7 +248,7 @@ class _Run:
     def _answer(self) -> Answer:
         """What comes back to the command of the state it waits in."""
         self.assuming.step.clear()
-        if (act := self.acting.next(self.snapshot, self.first)) is not None:
+        if self.past.acts and (act := self.acting.next(self.snapshot, self.first)) is not None:
             return Answer(act, Certainty.CERTAIN)
         if self.snapshot.state in CALLS:
             return self._answer_call()
