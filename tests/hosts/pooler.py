@@ -1,6 +1,5 @@
 """A real PgBouncer in front of the run's own database."""
 
-import pwd
 import shutil
 import signal
 import socket
@@ -10,9 +9,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from django.db import connection
 
 from dashboard.postgres import Share
+from tests.hosts.own_user import let_in
 
 USER, PASSWORD, DATABASE = "whystop", "only-for-this-test", "whystop"
 PATIENCE = 30.0  #: seconds
@@ -56,12 +55,8 @@ class PgBouncer:
         return f"postgresql://{USER}:{PASSWORD}@{self._address}:{self._port}/{DATABASE}"
 
     def let_in(self) -> None:
-        """Have the database accept its own user, whom it refuses otherwise."""
-        name = pwd.getpwuid(self._account.uid).pw_name
-        with (self._home.folder / "pg_ident.conf").open("a") as rules:
-            rules.write(f'whystop "{name}" all\n')
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_reload_conf()")
+        """Have the database accept it, at each start of that."""
+        let_in(self._home)
 
     def start(self) -> None:
         (self._folder / "pid").unlink(missing_ok=True)
