@@ -114,6 +114,10 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": database_settings(ENVIRONMENT.database_url)}
+if ENVIRONMENT.replica_url:
+    DATABASES["replica"] = database_settings(ENVIRONMENT.replica_url)
+    DATABASE_ROUTERS = ["dashboard.runtime.replica.ReadRouter"]
+    MIDDLEWARE.append("dashboard.runtime.replica.WroteMiddleware")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 

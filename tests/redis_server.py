@@ -12,22 +12,23 @@ PATIENCE = 60.0  #: seconds
 class Redis:
     """`redis-server` on a port of its own, which it keeps; it remembers nothing."""
 
-    def __init__(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        with socket.create_server((address, 0)) as free:
+            self._address, self._port = free.getsockname()
         self._server: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        return f"redis://127.0.0.1:{self._port}/0"
+        return f"redis://{self._address}:{self._port}/0"
 
     def start(self) -> None:
-        options = ["--port", str(self._port), "--bind", "127.0.0.1", "--save", "", "--dir", tempfile.gettempdir()]
+        options = ["--port", str(self._port), "--bind", self._address, "--save", "", "--dir", tempfile.gettempdir()]
+        options += ["--protected-mode", "no"]
         self._server = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
+                socket.create_connection((self._address, self._port), timeout=1).close()
             except OSError:
                 assert time.monotonic() < deadline, "redis-server does not answer"
                 time.sleep(0.05)

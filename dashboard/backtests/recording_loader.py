@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
-from django.db import connection
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 from pydantic_core import from_json
@@ -21,6 +20,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay import Record, Recording
 from dashboard.agents.policies import stored_policy
+from dashboard.runtime.replica import read_connection
 from dashboard.turns.fields import MARK, exact_json
 from dashboard.turns.models import Turn
 from dashboard.turns.record_compression import lines_of
@@ -103,7 +103,7 @@ def batches(turns: QuerySet[Turn], *, sources: bool = False) -> Iterator[list[Tu
 def recordings(batch: list[TurnRow]) -> Iterator[tuple[TurnRow, Recording | None]]:
     """Each turn with its history; None for one that cannot be read, which is nothing to the turns beside it."""
     values: dict[str, Any] = {"ids": [told.id for told in batch], "low": batch[0].id, "high": batch[-1].id}
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(RECORDS, values)
         rows = cursor.fetchall()
     whole = {told.id for told in batch if _asks_criteria(told)}

@@ -6,6 +6,7 @@ found is stored when it is whole, so nothing is counted twice however often work
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from dashboard.backtests.recording_loader import batches, recordings
 from dashboard.backtests.tallies import Tally, added_up
 from dashboard.backtests.turn_judgement import DraftPolicy, judge
 from dashboard.replay.experience import experience_of
+from dashboard.runtime.replica import late_since_now
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import turns_matching
@@ -80,7 +82,10 @@ def work(backtest_id: UUID, stopped: Callable[[], bool] = lambda: False) -> int:
                 # Who judged the last part may have died before it said so.
                 _finish_if_whole(backtest_id)
                 return judged
-            judged += _judge_part(backtest, part, draft, stopped)
+            tally = late_since_now(partial(_judged, backtest, part, draft, stopped))
+            if tally is not None:
+                _store(part, tally)
+                judged += tally.total().turns
     return judged
 
 
@@ -102,7 +107,8 @@ def _a_part(backtest_id: UUID) -> Iterator[Part | None]:
     yield None
 
 
-def _judge_part(backtest: Backtest, part: Part, draft: DraftPolicy, stopped: Callable[[], bool]) -> int:
+def _judged(backtest: Backtest, part: Part, draft: DraftPolicy, stopped: Callable[[], bool]) -> Tally | None:
+    """What the turns of a part come to; None where judging was stopped, or the backtest is over."""
     tally = Tally()
     turns = turns_of(backtest).filter(id__gte=part.low, id__lte=part.high)
     for batch in batches(turns, sources=draft.stands is not None):
@@ -110,9 +116,8 @@ def _judge_part(backtest: Backtest, part: Part, draft: DraftPolicy, stopped: Cal
             known = experience_of(project=backtest.project, provider=told.provider, model=told.model)
             tally.count(told, judge(told, recording, draft, experience=known))
         if stopped() or _is_over(backtest.id):
-            return 0
-    _store(part, tally)
-    return tally.total().turns
+            return None
+    return tally
 
 
 def _is_over(backtest_id: UUID) -> bool:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db import connection
-
 from dashboard.agents.models import Project
 from dashboard.agents.samples import is_simulated
 from dashboard.board.measures import OTHER
 from dashboard.board.metrics import DOLLARS, FREE, UNPRICED
 from dashboard.board.models import Sum
 from dashboard.board.prices import PriceList
+from dashboard.runtime.replica import read_connection
 from dashboard.timeline.models import ChangedMinute
 from dashboard.timeline.rollups import LEVELS, spans
 from dashboard.turns.filters import EPOCH
@@ -165,7 +164,7 @@ def _rows(
         for span in spans(since, until, level)
     ]
     statement = " UNION ALL ".join(pieces) + (" ORDER BY 1" if ordered else "")
-    with connection.chunked_cursor() as cursor:
+    with read_connection().chunked_cursor() as cursor:
         cursor.execute(statement, {"project": project.pk, "width": width, **scope.given()})
         while rows := cursor.fetchmany(ROWS_AT_ONCE):
             yield from ((*row[:4], json.loads(row[4])) for row in rows)

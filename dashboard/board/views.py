@@ -16,12 +16,14 @@ from dashboard.board.measures import OTHER
 from dashboard.board.metrics import METRICS, shown
 from dashboard.board.periods import PERIODS, USUAL, Period, named, period_of
 from dashboard.board.selectors import DIMENSIONS, Board, Scope, board_of, values_of
+from dashboard.runtime.replica import may_be_late
 from dashboard.timeline.chips import span_words
 
 LABELS = {"agent": "Agent", "provider": "Provider", "model": "Model"}
 
 
 @require_safe
+@may_be_late
 def board(request: HttpRequest) -> HttpResponse:
     """Of a period, narrowed to an agent, a provider and a model: a chart of each metric; a table `by` one of them."""
     now, errors = timezone.now(), dict[str, list[str]]()

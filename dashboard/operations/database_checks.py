@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from dashboard.operations.doctor import Finding, State, graded
 from dashboard.querying.view_installer import SCHEMA
+from dashboard.runtime import replica
 
 _OLDEST = 140_000
 _FEW_CONNECTIONS = 0.85  #: of the server's, from which on it is too many
@@ -40,6 +41,25 @@ def database() -> Iterator[Finding]:
     yield graded("connections", f"{used} of {most} in use", (full, State.WARNING, fix))
     yield from _rights()
     yield from _extensions()
+
+
+def replica_of_it() -> Iterator[Finding]:
+    """The replica that `WHYSTOP_REPLICA_URL` names."""
+    if not replica.is_configured():
+        return
+    try:
+        late = replica.seconds_late()
+    except (OperationalError, InterfaceError) as error:
+        said, fix = str(error).partition("\n")[0], "Start it, or correct WHYSTOP_REPLICA_URL."
+        yield Finding("replica", State.WARNING, f"It does not answer: {said}", fix)
+        return
+    words = "it is no replica" if late is None else f"{late:.1f} s behind"
+    yield graded(
+        "replica",
+        words,
+        (late is None, State.ERROR, "Name a streaming replica of DATABASE_URL in WHYSTOP_REPLICA_URL."),
+        ((late or 0) > replica.LATEST_SECONDS, State.WARNING, "It is not read until it has caught up."),
+    )
 
 
 def _rights() -> Iterator[Finding]:

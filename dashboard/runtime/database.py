@@ -25,6 +25,9 @@ _POOL = {
     "max_size": min(_MOST, _MOST_OF_ALL // PLACE.processes) if PLACE else _MOST,
     "timeout": 10.0,
     "max_idle": 300.0,
+    # Its pauses between attempts double until it gives up; whoever asks next begins anew. After an outage of half a
+    # minute, the pool's own five minutes left the database unused for 24 s more.
+    "reconnect_timeout": 3.0,
 }
 
 
@@ -69,18 +72,34 @@ def _parse(url: str) -> dict[str, Any]:
 
 
 def check_server(url: str) -> None:
-    """Connects once to the server of DATABASE_URL; raises StartError when that will not do."""
+    """Connects to the server of DATABASE_URL; raises StartError when that will not do."""
     parts = _parse(url)
     try:
-        with psycopg.connect(**{"connect_timeout": 5, **parts}) as connection:
+        with psycopg.connect(**{"connect_timeout": 5, **parts}, autocommit=True) as connection:
             version = connection.info.server_version
+            shared = _pooled_by_transaction(connection, parts)
     except psycopg.Error as error:
         raise StartError(_why(str(error), parts)) from error
+    if shared:
+        raise StartError(_TRANSACTION_POOLING)
     if version < _OLDEST:
         raise StartError(
             f"The server of DATABASE_URL is PostgreSQL {version // 10000}: "
             f"name one of version {_OLDEST // 10000} or newer."
         )
+
+
+_TRANSACTION_POOLING = (
+    "DATABASE_URL leads to a pooler that gives connections to others between transactions. Whystop needs a connection "
+    "of its own as long as it is connected: set pool_mode = session for its database in PgBouncer."
+)
+
+
+def _pooled_by_transaction(connection: "psycopg.Connection[Any]", parts: Mapping[str, Any]) -> bool:
+    """Whether a second connection is served by the same process of PostgreSQL as this one, which is open still."""
+    with psycopg.connect(**{"connect_timeout": 5, **parts}, autocommit=True) as another:
+        served = [each.execute("SELECT pg_backend_pid()").fetchone() for each in (connection, another)]
+    return served[0] == served[1]
 
 
 # Before there is a connection the server's words are all there is; a server in another language gets the last line.

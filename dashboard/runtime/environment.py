@@ -38,6 +38,7 @@ class Environment:
 
     data_dir: Path  #: WHYSTOP_DATA_DIR
     database_url: str  #: DATABASE_URL; empty: the embedded PostgreSQL of the data folder
+    replica_url: str  #: WHYSTOP_REPLICA_URL: a read replica of it; empty: there is none
     redis_url: str  #: REDIS_URL; empty: live updates stay within one process
     host: str  #: WHYSTOP_HOST
     port: int  #: WHYSTOP_PORT; 0: any free one
@@ -80,6 +81,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
     return Environment(
         data_dir=Path(_text(env, "WHYSTOP_DATA_DIR", str(CHECKOUT / ".whystop"))).expanduser().resolve(),
         database_url=_text(env, "DATABASE_URL", ""),
+        replica_url=_replica(env, "WHYSTOP_REPLICA_URL"),
         redis_url=_redis(env, "REDIS_URL"),
         host=_text(env, "WHYSTOP_HOST", "127.0.0.1"),
         port=_port(env, "WHYSTOP_PORT", 8321),
@@ -137,6 +139,13 @@ def _rules(env: environ.Env, name: str, default: str, read: Callable[[str], Read
         return read(_text(env, name, default))
     except ValueError as error:
         raise StartError(f"{name} cannot be read: {error}.") from error
+
+
+def _replica(env: environ.Env, name: str) -> str:
+    address = _text(env, name, "")
+    if address and not address.startswith(("postgresql://", "postgres://")):
+        raise StartError(f"{name} is not a PostgreSQL address: write postgresql://user:password@host:5432/database.")
+    return address
 
 
 def _redis(env: environ.Env, name: str) -> str:

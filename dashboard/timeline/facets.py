@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from dashboard.agents.models import Project
+from dashboard.runtime.replica import read_connection
 from dashboard.timeline.turn_counts import Counts, TurnCounts, held_by_rollups
 from dashboard.timeline.values import MOST_COUNTED, Facet, FacetValue
 from dashboard.turns.cohorts import COLUMNS, HAS_COLUMNS
@@ -116,7 +115,7 @@ def _rare(name: str, column: str, counting: TurnCounts, filters: TimelineFilters
 
 def _values_of(column: str, turn_ids: Sequence[UUID]) -> Counter[str]:
     """Of thousands of turns: counted there, and named as one array, for a list of so many is long in the reading."""
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(VALUES[column], [list(turn_ids)])
         return Counter(dict(cursor.fetchall()))
 

@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from django.db import connection
-
 from dashboard.agents.models import Project
+from dashboard.runtime.replica import read_connection
 from dashboard.timeline.rollups import LEVELS, counted
 from dashboard.timeline.turn_counts import held_by_rollups, newest
 from dashboard.timeline.values import Bucket, Histogram
@@ -71,7 +70,7 @@ def _rolled_up(project: Project, filters: TimelineFilters, stack: str, width: in
     level = next(seconds for seconds in LEVELS if width % seconds == 0)
     statement = STACKED.format(stack=stack, counted=counted(filters.since, filters.until, longest=level))
     wanted = cohorts.matching(project=project, filters=filters)
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(statement, {"project": project.pk, "width": width, "cohorts": wanted})
         rows: list[Row] = cursor.fetchall()
         return rows

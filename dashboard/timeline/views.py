@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
+from dashboard.runtime.replica import may_be_late
 from dashboard.timeline import chips, selectors
 from dashboard.timeline.chart import chart_of
 from dashboard.timeline.default_view import EVERYTHING, opening_view, view_id_of
@@ -29,6 +30,7 @@ NONE = {"model_stop_reason": "no stop reason", "stop_reason": "not stopped yet"}
 
 
 @require_safe
+@may_be_late
 def timeline(request: HttpRequest) -> HttpResponse:
     """The newest turns the filters let through; htmx swaps the list alone."""
     opening = opening_view(request=request, project=project_default(), user=cast("User", request.user))
@@ -62,6 +64,7 @@ def _around(request: HttpRequest, filters: TimelineFilters) -> dict[str, Any]:
 
 
 @require_safe
+@may_be_late
 def facets(request: HttpRequest) -> HttpResponse:
     """How many turns there are of each value of each filter."""
     filters, _ = TimelineFilters.parse(request.GET)
@@ -72,6 +75,7 @@ def facets(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@may_be_late
 def chart(request: HttpRequest) -> HttpResponse:
     """Turns over time, stacked by the reason that `stack` names."""
     filters, _ = TimelineFilters.parse(request.GET)
@@ -95,6 +99,7 @@ def chart(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@may_be_late
 def drops(request: HttpRequest) -> HttpResponse:
     """The number of turns without each of the filters."""
     filters, _ = TimelineFilters.parse(request.GET)

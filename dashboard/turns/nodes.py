@@ -17,8 +17,8 @@ from functools import lru_cache
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 
+from dashboard.runtime.replica import read_connection
 from dashboard.turns.compression import packed, unpacked
 
 _PART = struct.Struct("!cI")  #: form, length in bytes
@@ -93,21 +93,21 @@ def read_with_ids(head: UUID | None) -> dict[UUID, dict[NodeForm, bytes]]:
     """The nodes read, by their ids."""
     if head is None:
         return {}
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(_READ, [head])
         return {node_id: dict(parts(unpacked(packed))) for node_id, packed in cursor.fetchall()}
 
 
 def read_all(heads: Iterable[UUID]) -> dict[UUID, tuple[UUID | None, dict[NodeForm, bytes]]]:
     """All nodes of these conversations by their ids, each once, with the one before it."""
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(_READ_ALL, [list(heads)])
         return {node_id: (parent, dict(parts(unpacked(packed)))) for node_id, parent, packed in cursor.fetchall()}
 
 
 def read_one(node_id: UUID) -> dict[NodeForm, bytes]:
     """One node, whatever stands before it. Raises `LookupError` where there is none."""
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute("SELECT packed FROM turns_node WHERE id = %s", [node_id])
         found = cursor.fetchone()
     if found is None:

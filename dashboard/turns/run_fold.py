@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import QuerySet
 
 from dashboard.agents.models import Project
+from dashboard.runtime.replica import read_connection
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.id_range import IdRange, after
 from dashboard.turns.models import UNFINISHED, Turn
@@ -31,7 +31,7 @@ SELECT run, count(*), sum(input_tokens)::bigint, sum(output_tokens)::bigint, boo
 
 def sums_of(runs: Iterable[UUID]) -> dict[UUID, RunSums]:
     """By run, of those that there are."""
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(SUMS, {"runs": list(runs), "unfinished": list(UNFINISHED)})
         return {row[0]: RunSums(*row) for row in cursor.fetchall()}
 

@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from dashboard.agents.models import Project
+from dashboard.runtime.replica import read_connection
 from dashboard.runtime.statement_timeout import SEARCH_SECONDS
 from dashboard.turns import cohorts
 from dashboard.turns.filters import RANGES, TimelineFilters
@@ -166,7 +167,7 @@ class _Finding:
         narrow, ranged = self._conditions(*CONDITIONS), self._conditions(*BOUNDS)
         places = {"order": reach.order, "reverse": reach.reverse, "narrow": narrow, "ranged": ranged}
         statement = sql.format(**places, search=WORDS_SQL, query=self._words)
-        with connection.cursor() as cursor:
+        with read_connection().cursor() as cursor:
             cursor.execute(statement, {**self.values, **values, "low": reach.low, "high": reach.high})
             rows: list[Any] = cursor.fetchall()
             return rows
@@ -208,8 +209,9 @@ def _bounds(filters: TimelineFilters) -> dict[str, int]:
 
 @contextmanager
 def _short_reads(searched: bool) -> Iterator[None]:
+    connection = read_connection()
     within = connection.in_atomic_block  # a transaction of its own ends the settings by itself
-    with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+    with transaction.atomic(using=connection.alias, savepoint=False), connection.cursor() as cursor:
         settings = {**SHORT_READS, "enable_bitmapscan": "on" if searched else "off"}
         settings |= {} if within else {"statement_timeout": f"{SEARCH_SECONDS * 1000}"}
         cursor.execute("; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items()))

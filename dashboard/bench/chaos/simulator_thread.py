@@ -12,9 +12,9 @@ from dashboard.simulator.app import Simulator
 
 
 @contextmanager
-def simulator(token_ms: float) -> Iterator[str]:
-    """The address of one with this pace, for the length of the block."""
-    with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
+def simulator(token_ms: float, host: str = "127.0.0.1") -> Iterator[str]:
+    """The address of one with this pace at this address of the machine, for the length of the block."""
+    with socket.create_server((host, 0), backlog=512) as listener:
         config = uvicorn.Config(Simulator(token_ms=token_ms), lifespan="off", ws="none", log_config=None)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -22,7 +22,7 @@ def simulator(token_ms: float) -> Iterator[str]:
         while not server.started:
             time.sleep(0.01)
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+            yield f"http://{host}:{listener.getsockname()[1]}/v1"
         finally:
             server.should_exit = True
             thread.join(10)

@@ -105,6 +105,12 @@ def test_a_number_of_connections_that_is_none_is_refused(value: str):
         read_environment({"WHYSTOP_CONNECTIONS": value})
 
 
+def test_a_replica_that_is_no_address_of_postgresql_is_refused_without_quoting_it():
+    with pytest.raises(StartError, match="WHYSTOP_REPLICA_URL is not a PostgreSQL address") as refused:
+        read_environment({"WHYSTOP_REPLICA_URL": "mysql://me:secret@host/x"})
+    assert "secret" not in str(refused.value)
+
+
 @pytest.mark.parametrize("value", ["localhost:6379", "http://localhost", "redis://host:secret", "redis://[::1", "x"])
 def test_an_address_of_redis_that_is_none_is_refused_without_its_password(value: str):
     with pytest.raises(StartError, match="REDIS_URL is not a Redis address") as refused:

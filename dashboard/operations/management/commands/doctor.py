@@ -13,6 +13,7 @@ from dashboard.operations.doctor import Check, Finding, State, examine
 
 CHECKS: tuple[Check, ...] = (
     database_checks.database,
+    database_checks.replica_of_it,
     database_checks.migrations,
     database_checks.clock,
     database_checks.queue,
