@@ -23,10 +23,12 @@ _answer = ContinuationEvaluation.by
 _CONTINUE_PENDING, _REPAIR_PENDING = State.CONTINUE_PENDING, State.REPAIR_PENDING
 _EVALUATE_ERROR, _EVALUATE_ENVELOPE = State.EVALUATE_ERROR, State.EVALUATE_ENVELOPE
 
-#: What a cut answer ends as where nobody's limit kept it from going on: `bound`, and the turn's terminal reason.
+#: What a cut answer ends as where nobody's limit kept it from going on: `bound`, and the turn's terminal reason (which
+#: an envelope has of its own: its error code).
 MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL = "max_tokens", "cut_below_cap", "broken_tool_call"
+INVALID_ENVELOPE = "invalid_envelope"
 #: All of these.
-APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL})
+APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL, INVALID_ENVELOPE})
 #: `bound` of an error that no number of retries heals.
 NO_RETRY = "no_retry"
 _WATCHED = "a call that is only watched is not"
@@ -168,6 +170,18 @@ def _cut_apart(state: Snapshot) -> tuple[str, StopReason, str] | None:
     return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}, {used} used; {_WATCHED} continued"
 
 
+def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopReason, str] | None:
+    """Why a call that was only watched has no valid envelope: nobody's rounds are to blame. By rules of revision 7."""
+    if (state.revision or 0) < 7 or not state.watched or state.limits.schema_rounds:
+        return None
+    if envelope_bound(state, fault) is None:
+        return None
+    if (cut := _cut_apart(state)) is not None:
+        bound, stop, reason = cut
+        return bound, stop, reason.removesuffix("continued") + "asked again"
+    return INVALID_ENVELOPE, StopReason.FINISH_REASON, f"{_WATCHED} asked again"
+
+
 def _nothing_new(state: Snapshot) -> str:
     if state.revision and state.eaten:
         return f"reasoning used up max_tokens in {state.idle_answers} answers running, and no text came"
@@ -196,6 +210,9 @@ class EnvelopeCriterion:
         if reading.fault is None:
             return _answer(self, STOP, "a clean stop and valid", **context)
         reason = rounds_used(used, limit)
+        if (apart := _envelope_apart(state, reading.fault)) is not None:
+            bound, stop, reason = apart
+            return _answer(self, FORBID, reason, stop, bound=bound, **context, **_of_call(state))
         if self.decide(state) is FORBID:
             hopeless = _hopeless_envelope(state, reading.fault)
             stop = StopReason.ERROR if reading.fault is EnvelopeFault.UNKNOWN else StopReason.RETRY_LIMIT

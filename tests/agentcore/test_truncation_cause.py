@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentcore import ChatResponse, NormalizedStopReason, StopReason, TokenUsage, TurnStatus
+from agentcore import ChatResponse, NormalizedStopReason, StopReason, TokenUsage, TurnStatus, verify
 from agentcore.lint import lint
 from agentcore.resource import resource_of
 from agentcore.truncation_cause import below_cap, eaten
@@ -143,6 +143,55 @@ def test_a_watched_cut_is_the_caps_and_nobodys_continuation_limits():
     assert found.resource == "max_tokens"
     assert "continuations" not in words_of(book)
     assert "max_continuations" not in {node.name for node in found.tree.walk() if node.kind is Kind.CLAUSE}
+
+
+def clauses_of(book: Playbook) -> list[str]:
+    found = derive(book.recording)
+    assert found is not None
+    return [node.name for node in found.tree.walk() if node.kind is Kind.CLAUSE]
+
+
+def test_a_watched_cut_that_nobody_counted_is_the_caps_alone():
+    book = play(responded(cut(output=None)), **WATCHED, max_total_completion_tokens=10)
+    assert resource_of(book.snapshot) == "max_tokens"
+    assert clauses_of(book) == ["limits.max_tokens"]
+    assert "about 60 of 60 tokens of one call used" in words_of(book)
+
+
+ENVELOPE = {**WATCHED, "revision": 7, "schema_rounds": 0, "envelope_schema": {"required": ["a"]}}
+
+
+@together
+@pytest.mark.parametrize(
+    ("answer", "code", "resource", "because"),
+    [
+        (
+            truncated('{"b', tokens=60),
+            "envelope_truncation_unrecoverable",
+            "max_tokens",
+            "60 of 60 tokens used; a call",
+        ),
+        (responded(cut("{", output=482)), "envelope_truncation_unrecoverable", None, "482 of 4,000 tokens, below"),
+        (ended('{"b": 1}'), "envelope_invalid", None, "a call that is only watched is not asked again"),
+        (ended("None of it."), "envelope_invalid", None, "a call that is only watched is not asked again"),
+    ],
+)
+def test_a_watched_envelope_blames_nobodys_rounds(answer, code, resource, because):
+    cap = 4000 if "below" in because else 60
+    book = play(answer, **ENVELOPE, max_tokens=cap)
+    assert (book.end.status, book.end.stop_reason) == (TurnStatus.FAILED, StopReason.FINISH_REASON)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == (code, resource)
+    told = verdict(book.snapshot)
+    assert because in told
+    assert "retries" not in told
+    assert clauses_of(book) == ([f"limits.{resource}"] if resource else [])
+    assert verify(book.recording).verified
+
+
+def test_a_watched_envelope_of_older_rules_is_judged_as_before():
+    book = play(truncated('{"b', tokens=60), **{**ENVELOPE, "revision": 6})
+    assert (book.end.stop_reason, resource_of(book.snapshot)) == (StopReason.RETRY_LIMIT, "schema_rounds")
+    assert verify(book.recording).verified
 
 
 def test_a_watched_tool_call_that_was_cut_is_the_caps_too():

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
 from dashboard.agents.models import Agent, Policy
@@ -28,7 +29,7 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.conftest import turn_of
-from tests.dashboard.gateway.served.upstream import Reply, called, whole
+from tests.dashboard.gateway.served.upstream import Reply, called, said, whole
 from tests.together import together
 
 BROKEN = Reply([b"{}"], status=500, content_type="application/json")
@@ -88,6 +89,18 @@ def test_a_draft_is_held_against_what_the_provider_said(gate, upstream, watched,
     assert (told[0] if told else word) == found
     assert [group["watched"] for group in made.groups] == [1]
     assert "a backtest over 1 turn (1 only watched): " in in_words(made)
+
+
+@pytest.mark.parametrize("limit", ["max_total_tokens", "max_total_completion_tokens"])
+def test_no_token_total_of_a_policy_ends_what_is_only_watched(gate, upstream, watched, policy_named, limit):
+    watched.policy = policy_named(limits={limit: 1})
+    watched.save()
+    upstream.says(Reply(said("A long enough beginning.")[:2], breaks=True))
+    turn = turn_of(gate.ask(model="watched", stream=True))
+    assert (turn.stop_reason, turn.resource) == ("error", None)
+    policy = recording_of(turn).policy
+    assert was_watched(policy)
+    assert was_watched(replace(policy, limits=replace(policy.limits, **{limit: 1}))), "as it was stored before"
 
 
 def test_what_continues_is_judged_by_our_reasons_as_ever(gate, upstream, continued, policy_named):
