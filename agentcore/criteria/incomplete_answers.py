@@ -6,6 +6,7 @@ They are built in, as those of `agentcore.criteria.builtin`, and decide and expl
 from dataclasses import dataclass
 from typing import Any
 
+from agentcore.argument_validation import strict
 from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.envelope import EnvelopeFault
 from agentcore.error_policy import ErrorHandlingDecision
@@ -34,6 +35,7 @@ NO_RETRY = "no_retry"
 _WATCHED = "a call that is only watched is not"
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class TruncationCriterion:
     """Judges whether a cut answer is continued and a broken tool call repaired (design §3.3 and §3.4).
@@ -188,6 +190,7 @@ def _nothing_new(state: Snapshot) -> str:
     return f"{state.idle_answers} cut answers running added nothing new"
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class EnvelopeCriterion:
     """Judges whether a structured answer is requested again (design §3.7)."""
