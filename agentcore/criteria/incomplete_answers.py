@@ -169,7 +169,8 @@ def _cut_apart(state: Snapshot) -> tuple[str, StopReason, str] | None:
     if state.cut_below_cap:
         return CUT_BELOW_CAP, StopReason.FINISH_REASON, f"cut off at {used}, below max_tokens; {_WATCHED} continued"
     by = "reasoning used up max_tokens" if state.eaten else "cut off by max_tokens"
-    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}, {used} used; {_WATCHED} continued"
+    told = response.usage is not None or state.revision < 7  # older rules tell the cap as used where nobody counted
+    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}{f', {used} used' if told else ''}; {_WATCHED} continued"
 
 
 def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopReason, str] | None:

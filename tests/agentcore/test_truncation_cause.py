@@ -156,6 +156,10 @@ def test_a_watched_cut_that_nobody_counted_is_the_caps_alone():
     assert resource_of(book.snapshot) == "max_tokens"
     assert clauses_of(book) == ["limits.max_tokens"]
     assert "about 60 of 60 tokens of one call used" in words_of(book)
+    book = play(responded(cut(output=None)), **{**WATCHED, "revision": 7})
+    assert book.end.notice == (
+        "This answer is incomplete: cut off by max_tokens; a call that is only watched is not continued."
+    )
 
 
 ENVELOPE = {**WATCHED, "revision": 7, "schema_rounds": 0, "envelope_schema": {"required": ["a"]}}
