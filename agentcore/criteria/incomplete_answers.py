@@ -160,17 +160,33 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
 
 def _cut_apart(state: Snapshot) -> tuple[str, StopReason, str] | None:
     """What cut the answer of a call that was only watched: nobody's limit of continuations is to blame for its end."""
-    response, call = state.response, state.call
-    if not state.revision or not state.watched or response is None or call is None:
+    if not state.watched or not _is_cut(state):
         return None
-    if response.stop_reason is not NormalizedStopReason.MAX_TOKENS:
-        return None
-    used = used_of(response, call.max_tokens)
     if state.cut_below_cap:
-        return CUT_BELOW_CAP, StopReason.FINISH_REASON, f"cut off at {used}, below max_tokens; {_WATCHED} continued"
+        reason = f"cut off at {_used(state)}, below max_tokens; {_WATCHED} continued"
+        return CUT_BELOW_CAP, StopReason.FINISH_REASON, reason
     by = "reasoning used up max_tokens" if state.eaten else "cut off by max_tokens"
-    told = response.usage is not None or state.revision < 7  # older rules tell the cap as used where nobody counted
-    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}{f', {used} used' if told else ''}; {_WATCHED} continued"
+    used = f", {_used(state)} used" if _tells_used(state) else ""
+    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}{used}; {_WATCHED} continued"
+
+
+def _is_cut(state: Snapshot) -> bool:
+    """Whether the last answer was cut. By rules of revision 7 an error that says so counts too."""
+    if (state.revision or 0) >= 7 and state.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
+        return True
+    response = state.response if state.revision else None
+    return response is not None and response.stop_reason is NormalizedStopReason.MAX_TOKENS
+
+
+def _tells_used(state: Snapshot) -> bool:
+    """Whether somebody counted. Rules before revision 7 tell the cap as used where nobody did."""
+    return (state.revision or 0) < 7 or (state.response is not None and state.response.usage is not None)
+
+
+def _used(state: Snapshot) -> str:
+    assert state.call is not None, "the answer was called for"
+    assert state.response is not None, "only an answer is counted"
+    return used_of(state.response, state.call.max_tokens)
 
 
 def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopReason, str] | None:

@@ -9,7 +9,17 @@ from agentcore.truncation_cause import below_cap, eaten
 from agentcore.verdict import verdict
 from agentcore.why import derive
 from agentcore.why.tree import Kind
-from tests.agentcore.playbook import Playbook, call, cut_call, ended, malformed_call, responded, started, truncated
+from tests.agentcore.playbook import (
+    Playbook,
+    call,
+    cut_call,
+    ended,
+    error,
+    malformed_call,
+    responded,
+    started,
+    truncated,
+)
 from tests.together import together
 
 R = NormalizedStopReason
@@ -160,6 +170,17 @@ def test_a_watched_cut_that_nobody_counted_is_the_caps_alone():
     assert book.end.notice == (
         "This answer is incomplete: cut off by max_tokens; a call that is only watched is not continued."
     )
+
+
+@pytest.mark.parametrize("partial", [None, "Half"])
+def test_a_watched_cut_that_an_error_tells_of_is_the_caps_too(partial):
+    """OpenAI's 400: "Could not finish the message because max_tokens or model output limit was reached"."""
+    book = play(error(stop_reason=R.MAX_TOKENS, partial=partial), **{**WATCHED, "revision": 7})
+    assert (book.end.stop_reason, book.end.terminal_reason) == (StopReason.FINISH_REASON, "max_tokens")
+    assert resource_of(book.snapshot) == "max_tokens"
+    assert clauses_of(book) == ["limits.max_tokens"]
+    assert verdict(book.snapshot).startswith("Cut off by max_tokens")
+    assert verify(book.recording).verified
 
 
 ENVELOPE = {**WATCHED, "revision": 7, "schema_rounds": 0, "envelope_schema": {"required": ["a"]}}

@@ -1,5 +1,6 @@
 """What was only watched is tried as what it is: no policy acted on it, and it ends where its provider did."""
 
+import json
 import re
 from datetime import timedelta
 from html import unescape
@@ -89,6 +90,15 @@ def test_a_draft_is_held_against_what_the_provider_said(gate, upstream, watched,
     assert (told[0] if told else word) == found
     assert [group["watched"] for group in made.groups] == [1]
     assert "a backtest over 1 turn (1 only watched): " in in_words(made)
+
+
+def test_an_error_that_says_an_observed_answer_was_cut_blames_nobodys_continuations(gate, upstream, watched):
+    message = "Could not finish the message because max_tokens or model output limit was reached. Please try again."
+    error = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}
+    upstream.says(Reply([json.dumps(error).encode()], status=400, content_type="application/json"))
+    turn = turn_of(gate.ask(model="watched"))
+    assert (turn.stop_reason, turn.terminal_reason, turn.resource) == ("finish_reason", "max_tokens", "max_tokens")
+    assert "0 of 0" not in turn.verdict
 
 
 @pytest.mark.parametrize("limit", ["max_total_tokens", "max_total_completion_tokens"])
