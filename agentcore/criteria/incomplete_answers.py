@@ -204,6 +204,8 @@ def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopRea
 def _nothing_new(state: Snapshot) -> str:
     if state.revision and state.eaten:
         return f"reasoning used up max_tokens in {state.idle_answers} answers running, and no text came"
+    if state.refused_as_cut:
+        return f"max_tokens was used up in {state.idle_answers} answers running, and no text came"
     return f"{state.idle_answers} cut answers running added nothing new"
 
 

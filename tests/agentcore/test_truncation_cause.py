@@ -172,6 +172,20 @@ def test_a_watched_cut_that_nobody_counted_is_the_caps_alone():
     )
 
 
+def test_a_budget_that_was_used_up_before_any_text_is_told_so_where_an_error_says_it():
+    refused = error(stop_reason=R.MAX_TOKENS)
+    book = play(refused, refused, revision=7)
+    assert book.end.terminal_reason == "repetition"
+    assert "max_tokens was used up in 2 answers running, and no text came" in book.end.notice
+    assert verdict(book.snapshot) == (
+        "Stopped because max_tokens was used up in two answers running, as the provider's error says, and no text "
+        "came. A larger max_tokens may help; it is not known."
+    )
+    assert "nothing new" not in words_of(book)
+    assert verify(book.recording).verified
+    assert "added nothing new" in verdict(play(refused, refused).snapshot), "by the rules of revision 1"
+
+
 @pytest.mark.parametrize("partial", [None, "Half"])
 def test_a_watched_cut_that_an_error_tells_of_is_the_caps_too(partial):
     """OpenAI's 400: "Could not finish the message because max_tokens or model output limit was reached"."""
