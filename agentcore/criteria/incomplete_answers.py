@@ -27,6 +27,7 @@ _EVALUATE_ERROR, _EVALUATE_ENVELOPE = State.EVALUATE_ERROR, State.EVALUATE_ENVEL
 #: What a cut answer ends as where nobody's limit kept it from going on: `bound`, and the turn's terminal reason (which
 #: an envelope has of its own: its error code).
 MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL = "max_tokens", "cut_below_cap", "broken_tool_call"
+#: `bound` of an observed answer that was not cut, and is no valid envelope.
 INVALID_ENVELOPE = "invalid_envelope"
 #: All of these.
 APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL, INVALID_ENVELOPE})
