@@ -32,6 +32,8 @@ Range = tuple[float | None, float | None]
 Words = type[StrEnum]
 
 _NOT_NEGATIVE: Range = (0, None)
+MOST = 2**53  #: beyond which not every number is told apart, and arithmetic may fail
+_DIGITS = 40  #: of a number that is shown in an error
 _ABSENT = object()  #: in place of an argument that is not given and has no default
 
 
@@ -114,6 +116,8 @@ def shown(value: object) -> str:
     """A wrong value in an error: a number or a short text as it is, anything else by its type."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
+    if isinstance(value, int) and abs(value) >= 10**_DIGITS:  # of many digits Python makes no text
+        return f"a number of more than {_DIGITS} digits"
     plain = value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 40)
     return f"{value!r}" if plain else _a(type(value).__name__)
 
@@ -148,20 +152,21 @@ def _a(noun: str) -> str:
 
 def _checked(name: str, plain: Callable[..., None], known: Mapping[str, Field[Any]], rules: Mapping[str, Any]) -> Any:
     """The constructor with its arguments by name, as `dataclasses` write one: `*args` would take twice as long."""
-    used: dict[str, Any] = {"plain": plain, "NoneType": type(None), "Mapping": Mapping, "inf": float("inf")}
+    used: dict[str, Any] = {"plain": plain, "NoneType": type(None), "Mapping": Mapping}
     used["refuse"] = lambda value: _refuse(name, value, rules)
     used["unknown"] = lambda given: _unknown(name, given, list(known))
+    used["too_many"] = lambda given: _too_many(name, len(given), list(known))
     tests = [test for field, (hint, range_) in rules.items() if (test := _test(f"self.{field}", hint, range_, used))]
     positional = [field for field in known if not known[field].kw_only]
     named = [field for field in known if known[field].kw_only]
     for field in named:
         used[f"default_{field}"] = known[field].default
-    written = ", ".join([*positional, *(["*"] if named else []), *(f"{n}=default_{n}" for n in named)])
-    arguments = f"{written}, **_unknown" if written else "**_unknown"
+    arguments = ", ".join([*positional, "*_more", *(f"{n}=default_{n}" for n in named), "**_unknown"])
     passed = ", ".join([*positional, *(f"{n}={n}" for n in named)])
     lines = (
         f"def __init__(self, {arguments}):",
         "    if _unknown: unknown(_unknown)",
+        "    if _more: too_many(_more)",
         f"    try: plain(self, {passed})",
         "    except (TypeError, ValueError, AttributeError): refuse(self); raise",
         f"    if not ({' and '.join(tests) or 'True'}): refuse(self)",
@@ -194,9 +199,7 @@ def _test(place: str, hint: Any, range_: Range, used: dict[str, Any]) -> str:
     if hint in (int, float):
         low, high = range_
         of = f"({place}.__class__ is int{f' or {place}.__class__ is float' if hint is float else ''})"
-        bounds = "" if low is None and high is None else f" and {-float('inf') if low is None else low} <= {place}"
-        most = f" <= {high}" if high is not None else " < inf" if bounds and hint is float else ""
-        return f"({of}{bounds}{most})"
+        return f"({of} and {-MOST if low is None else low} <= {place} <= {MOST if high is None else high})"
     used[hint.__name__] = hint
     return f"{place}.__class__ is {hint.__name__}"
 
@@ -211,6 +214,10 @@ def _items(place: str, item: Any, used: dict[str, Any]) -> str:
 
 def _unknown(owner: str, given: Mapping[str, object], known: Sequence[str]) -> None:
     raise WrongInput(f"{owner} has no argument {next(iter(given))}. It takes {', '.join(known) or 'none'}.")
+
+
+def _too_many(owner: str, more: int, known: Sequence[str]) -> None:
+    raise WrongInput(f"{owner} was given {more} too many. It takes {', '.join(known) or 'nothing'}.")
 
 
 def _refuse(owner: str, value: object, rules: Mapping[str, Any]) -> None:
@@ -271,11 +278,14 @@ def _expected_items(item: Any, given: Any) -> str:
 def _expected_number(hint: Any, range_: Range, given: Any) -> str:
     low, high = range_
     noun = "a whole number" if hint is int else "a number"
-    bounds = "" if low is None else f" of at least {low:g}" if high is None else f" from {low:g} to {high:g}"
     kind = int if hint is int else int | float
-    right = isinstance(given, kind) and not isinstance(given, bool)
-    right = right and (low is None or low <= given < float("inf")) and (high is None or given <= high)
-    return "" if right else f"{noun}{bounds}"
+    is_number = isinstance(given, kind) and not isinstance(given, bool)
+    if is_number and (-MOST if low is None else low) <= given <= (MOST if high is None else high):
+        return ""
+    if high is None and is_number and given > MOST:
+        high = MOST
+    bounds = "" if low is None else f" of at least {low:g}" if high is None else f" from {low:g} to {high:,}"
+    return f"{noun}{bounds}"
 
 
 __all__ = ["CoreError", "Range", "WrongInput", "asks", "optional", "required", "shown", "strict", "unchecked"]

@@ -138,9 +138,14 @@ def read_envelope(text: str, schema: Mapping[str, Any], policy: Policy, *, clean
     violations = _violations(schema, payload.value, policy)
     if violations:
         fault = EnvelopeFault.SCHEMA_VIOLATION if clean else EnvelopeFault.TRUNCATION
-        words = schema_violations.violations_text(schema, payload.value, violations) if policy.revision else ""
+        words = _told(schema, payload.value, violations, policy.revision or 0)
         return EnvelopeReading(fault, violations=violations, payload=payload, told=words)
     return EnvelopeReading(None, payload.value, payload=payload)
+
+
+def _told(schema: Mapping[str, Any], value: Any, violations: tuple[Violation, ...], revision: int) -> str:
+    """In the words of these rules; empty before rules were numbered."""
+    return schema_violations.violations_text(schema, value, violations, later=revision >= 7) if revision else ""
 
 
 def _violations(schema: Mapping[str, Any], value: Any, policy: Policy) -> tuple[Violation, ...]:

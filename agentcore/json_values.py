@@ -4,13 +4,21 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any
 
-_PLAIN = frozenset({str, int, bool, type(None)})
+_PLAIN = frozenset({str, bool, type(None)})
+_MOST_BITS = 14_000  #: of a whole number: Python makes no text of one with more than 4,300 digits
 MOST_LEVELS = 1_000  #: lists and objects in one another, beyond which no reader of JSON follows
 
 
 def is_json(value: Any) -> bool:
     """Whether this is JSON; tuples count as lists, and any mapping with string keys as an object."""
     return not foreign(value)
+
+
+def _is_number(part: Any) -> bool:
+    """Whether this is a number that can be written as JSON."""
+    if isinstance(part, float):
+        return isfinite(part)
+    return isinstance(part, int) and part.bit_length() <= _MOST_BITS
 
 
 def foreign(value: Any) -> list[Any]:
@@ -23,7 +31,7 @@ def foreign(value: Any) -> list[Any]:
                 continue
             if isinstance(part, Mapping | list | tuple):
                 inner[id(part)] = part
-            elif not (isfinite(part) if isinstance(part, float) else isinstance(part, str | int)):
+            elif not (_is_number(part) or isinstance(part, str)):
                 return [part]
         if not inner:
             return []

@@ -120,11 +120,16 @@ def bound_of(said: Json) -> str | None:
     return None if bound is None else str(bound)
 
 
+def _apart(bound: str | None) -> str | None:
+    """What ran out where nobody's limit is to blame: the cap of the call, or nothing of ours."""
+    return MAX_TOKENS if bound == MAX_TOKENS else None
+
+
 def _truncation(said: Json, terminal_reason: str, _stop: str, _model: str | None, floor: int) -> str | None:
     context = said["context"]
     bound = context.get("bound")
     if bound in APART:
-        return MAX_TOKENS if bound == MAX_TOKENS else None
+        return _apart(bound)
     if terminal_reason == "tool_repair_failed":
         return "max_tool_repair_attempts"
     if bound == "budget_exhausted":
@@ -134,7 +139,10 @@ def _truncation(said: Json, terminal_reason: str, _stop: str, _model: str | None
 
 
 def _envelope(said: Json, _terminal: str, _stop: str, model_stop_reason: str | None, _floor: int) -> str | None:
-    if (bound := bound_of(said)) is not None:
+    bound = bound_of(said)
+    if bound in APART:
+        return _apart(bound)
+    if bound is not None:
         return bound
     full = model_stop_reason == NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
     cut = said["context"].get("fault") == "truncation" and not full

@@ -14,26 +14,34 @@ _MOST_LISTED = 20  #: names, or allowed values
 Words = Callable[[Any, Mapping[str, Any], Any], str]
 
 
-def violations_text(schema: Mapping[str, Any], value: Any, violations: Sequence[Violation]) -> str:
-    """The first violations, each once: what is wrong, where, and the schema's pointer of the rule."""
+def violations_text(
+    schema: Mapping[str, Any], value: Any, violations: Sequence[Violation], *, later: bool = True
+) -> str:
+    """The first violations, each once: what is wrong, where, and the schema's pointer of the rule.
+
+    `later`: by the rules of revision 7, which have words for more keywords, and for schemas that allow nothing.
+    """
+    known = _WORDS_LATER if later else _WORDS
     named = frozenset(_named(schema))
-    said = dict.fromkeys(_one(schema, value, violation, named) for violation in violations)
+    said = dict.fromkeys(_one(schema, value, violation, named, known) for violation in violations)
     return _short("; ".join(list(said)[:MOST]), MOST_CHARS)
 
 
-def _one(schema: Mapping[str, Any], value: Any, violation: Violation, named: frozenset[str]) -> str:
+def _one(
+    schema: Mapping[str, Any], value: Any, violation: Violation, named: frozenset[str], known: Mapping[str, Words]
+) -> str:
     pointer = _short(violation.schema_pointer or "/", 2 * _MOST_QUOTED)
     parent, rule = _rule(schema, violation.schema_pointer)
     place, found = _place(value, violation.pointer, named)
-    words = _words(violation.keyword, rule, parent, found)
+    words = _words(known, violation.keyword, rule, parent, found)
     if not words:
         return f"{pointer} ({violation.keyword})"
     return f"{f'at {place}: ' if place else ''}{words} (schema {pointer})"
 
 
-def _words(keyword: str, rule: Any, parent: Mapping[str, Any], found: Any) -> str:
+def _words(known: Mapping[str, Words], keyword: str, rule: Any, parent: Mapping[str, Any], found: Any) -> str:
     """Empty where the rule is not known, or is not as the keyword wants it: then its name has to do."""
-    make = _WORDS.get(keyword)
+    make = known.get(keyword, known.get(_FALSE) if rule is False else None)
     if rule is None and keyword != "const":
         return ""
     return make(rule, parent, found) if make else ""
@@ -130,6 +138,18 @@ def _no_others(_rule: Any, parent: Mapping[str, Any], _found: Any) -> str:
     return f"no properties but {' and '.join(allowed)} are allowed" if allowed else "no properties are allowed"
 
 
+def _unevaluated(rule: Any, parent: Mapping[str, Any], found: Any) -> str:
+    if rule is False:
+        return _no_others(rule, parent, found)
+    return "properties that the schema does not name must fit the schema given for these"
+
+
+def _unevaluated_items(rule: Any, _parent: Mapping[str, Any], _found: Any) -> str:
+    if rule is False:
+        return "no items are allowed but those that the schema describes"
+    return "items that the schema does not describe must fit the schema given for these"
+
+
 def _dependent(rule: Any, _parent: Mapping[str, Any], found: Any) -> str:
     """What other properties need beside them; those that are there are the schema's own names."""
     if not isinstance(rule, Mapping) or not isinstance(found, Mapping):
@@ -176,4 +196,20 @@ _WORDS: Mapping[str, Words] = {
     "oneOf": _always("the value must fit exactly one of the schemas that are allowed here"),
     "not": _always("the value must not fit the schema that is forbidden here"),
     "contains": _always("the array must have an item that fits the schema given for one"),
+}
+
+_FALSE = ""  #: in place of a keyword: a schema that is `false`, wherever it stands
+#: By the rules of revision 7.
+_WORDS_LATER: Mapping[str, Words] = {
+    **_WORDS,
+    _FALSE: _always("no value is allowed here"),
+    "unevaluatedProperties": _unevaluated,
+    "propertyNames": _always("no properties are allowed"),
+    "additionalItems": _unevaluated_items,
+    "unevaluatedItems": _unevaluated_items,
+    "dependencies": _dependent,
+    "minContains": _bound("the items that fit the schema given for them must be at least"),
+    "maxContains": _bound("the items that fit the schema given for them must be at most"),
+    "contentEncoding": _bound("the text must be encoded as"),
+    "contentMediaType": _bound("the text must be of the media type"),
 }

@@ -10,6 +10,8 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from agentcore.argument_validation import MOST
+
 _Test = Callable[[Any], bool]  #: whether a value is of one type, all the way down
 
 
@@ -35,9 +37,8 @@ def _plain(hint: Any) -> frozenset[type]:
         return frozenset().union(*map(_plain, get_args(hint)))
     if origin is Mapping:
         return frozenset({dict})
-    if hint is float:
-        return frozenset({float, int})
-    return frozenset({hint}) if isinstance(hint, type) and not is_dataclass(hint) else frozenset()
+    looked_into = is_dataclass(hint) or hint in (int, float)
+    return frozenset({hint}) if isinstance(hint, type) and not looked_into else frozenset()
 
 
 @cache
@@ -54,9 +55,17 @@ def _test(hint: Any) -> _Test:
         return lambda _: True
     if origin is not None:  # Mapping[str, Any] and its like
         return lambda value: isinstance(value, Mapping)
-    if hint in (int, float, str, bool):
-        return lambda value: value.__class__ in _plain(hint)
+    if hint in (int, float):
+        return _number_test(hint)
+    if hint in (str, bool):
+        return lambda value: value.__class__ is hint
     return lambda value: isinstance(value, hint)
+
+
+def _number_test(hint: type) -> _Test:
+    """Of numbers with which arithmetic cannot fail."""
+    classes = (int,) if hint is int else (int, float)
+    return lambda value: value.__class__ in classes and -MOST <= value <= MOST
 
 
 def _items_test(cls: type[tuple[Any, ...] | frozenset[Any]], test: _Test) -> _Test:

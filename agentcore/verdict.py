@@ -167,6 +167,9 @@ def _repetition(snapshot: Snapshot, _end: Finish) -> Verdict:
     if snapshot.eaten:
         last = f"the last time {of_call(snapshot)}, and no text came"
         return Verdict("Stopped", f" because reasoning used up max_tokens in two answers running, {last}.", larger)
+    if snapshot.refused_as_cut:
+        last = "as the provider's error says, and no text came"
+        return Verdict("Stopped", f" because max_tokens was used up in two answers running, {last}.", larger)
     idle = " because two cut answers running added nothing new"
     if snapshot.cut_below_cap:
         last = f"the last was cut at {of_call(snapshot)}, below max_tokens"

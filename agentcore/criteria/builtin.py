@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from agentcore.argument_validation import strict
 from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.criteria.incomplete_answers import NO_RETRY, EnvelopeCriterion, TruncationCriterion, names_bounds
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.values import settle
 
 FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
 REQUEST, STOP = ContinuationDecision.REQUEST, ContinuationDecision.STOP
@@ -23,6 +25,7 @@ _answer = ContinuationEvaluation.by
 _EVALUATE_ERROR = State.EVALUATE_ERROR
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class StepsLimit:
     """Forbids another iteration once `max_steps` have been. Going on within an iteration is not its business."""
@@ -45,6 +48,7 @@ def _steps(decision: ContinuationDecision, used: int, limit: int) -> Continuatio
     return _answer(StepsLimit(), decision, reason, StopReason.STEPS_LIMIT, used=used, limit=limit)
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class TokenUsageLimit:
     """Forbids once input and output tokens of all attempts reach `max_total_tokens`."""
@@ -61,6 +65,7 @@ class TokenUsageLimit:
         return _answer(self, self.decide(state), reason, StopReason.TOKEN_LIMIT, used=used, limit=limit)
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class ExecutionTimeLimit:
     """Forbids once the time in the model and in tools reaches `max_seconds`."""
@@ -77,11 +82,15 @@ class ExecutionTimeLimit:
         return _answer(self, self.decide(state), reason, StopReason.TIME_LIMIT, used=used, limit=limit)
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class FinishReasonCheck:
     """Forbids going on after one of the listed normalized stop reasons."""
 
     reasons: tuple[NormalizedStopReason, ...] = ()
+
+    def __post_init__(self) -> None:
+        settle(self, reasons=tuple)
 
     def decide(self, state: Snapshot) -> ContinuationDecision:
         return FORBID if state.response and state.response.stop_reason in self.reasons else ALLOW
@@ -98,6 +107,7 @@ def _not_final(reason: NormalizedStopReason | None) -> ContinuationEvaluation:
     return _answer(FinishReasonCheck(), ALLOW, f"{reason or 'no reason'} is not a final reason", reason=reason)
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class ErrorPolicyCriterion:
     """Asks the error policy about the error being judged; a retry of what cannot heal becomes a stop."""
@@ -178,6 +188,7 @@ def _error_reason(context: ErrorContext, handling: ErrorHandlingDecision, max_re
             return f"{label} error ignored by policy"
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class ToolCallPresenceCheck:
     """Requests going on while there are tool calls to run or results to tell; else has nothing left to do."""
@@ -197,6 +208,7 @@ class ToolCallPresenceCheck:
 _NO_CALLS = _answer(ToolCallPresenceCheck(), STOP, "no tool calls")
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class ResponseContentCheck:
     """Requests another answer, saying `message`, while `wants_more` finds the answer's text not enough."""

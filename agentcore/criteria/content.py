@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
+from agentcore.argument_validation import strict
+from agentcore.values import settle
 
+
+@strict()
 @dataclass(frozen=True, slots=True)
 class WantsMore:
     """Finds a text not enough while it has less than `min_chars` characters or lacks one of `must_contain`.
@@ -12,6 +16,9 @@ class WantsMore:
 
     min_chars: int = 0
     must_contain: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        settle(self, must_contain=tuple)
 
     def __call__(self, text: str) -> bool:
         folded = text.casefold()

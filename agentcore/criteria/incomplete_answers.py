@@ -6,6 +6,7 @@ They are built in, as those of `agentcore.criteria.builtin`, and decide and expl
 from dataclasses import dataclass
 from typing import Any
 
+from agentcore.argument_validation import strict
 from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.envelope import EnvelopeFault
 from agentcore.error_policy import ErrorHandlingDecision
@@ -23,15 +24,19 @@ _answer = ContinuationEvaluation.by
 _CONTINUE_PENDING, _REPAIR_PENDING = State.CONTINUE_PENDING, State.REPAIR_PENDING
 _EVALUATE_ERROR, _EVALUATE_ENVELOPE = State.EVALUATE_ERROR, State.EVALUATE_ENVELOPE
 
-#: What a cut answer ends as where nobody's limit kept it from going on: `bound`, and the turn's terminal reason.
+#: What a cut answer ends as where nobody's limit kept it from going on: `bound`, and the turn's terminal reason (which
+#: an envelope has of its own: its error code).
 MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL = "max_tokens", "cut_below_cap", "broken_tool_call"
+#: `bound` of an observed answer that was not cut, and is no valid envelope.
+INVALID_ENVELOPE = "invalid_envelope"
 #: All of these.
-APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL})
+APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL, INVALID_ENVELOPE})
 #: `bound` of an error that no number of retries heals.
 NO_RETRY = "no_retry"
 _WATCHED = "a call that is only watched is not"
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class TruncationCriterion:
     """Judges whether a cut answer is continued and a broken tool call repaired (design §3.3 and §3.4).
@@ -156,24 +161,56 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
 
 def _cut_apart(state: Snapshot) -> tuple[str, StopReason, str] | None:
     """What cut the answer of a call that was only watched: nobody's limit of continuations is to blame for its end."""
-    response, call = state.response, state.call
-    if not state.revision or not state.watched or response is None or call is None:
+    if not state.watched or not _is_cut(state):
         return None
-    if response.stop_reason is not NormalizedStopReason.MAX_TOKENS:
-        return None
-    used = used_of(response, call.max_tokens)
     if state.cut_below_cap:
-        return CUT_BELOW_CAP, StopReason.FINISH_REASON, f"cut off at {used}, below max_tokens; {_WATCHED} continued"
+        reason = f"cut off at {_used(state)}, below max_tokens; {_WATCHED} continued"
+        return CUT_BELOW_CAP, StopReason.FINISH_REASON, reason
     by = "reasoning used up max_tokens" if state.eaten else "cut off by max_tokens"
-    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}, {used} used; {_WATCHED} continued"
+    used = f", {_used(state)} used" if _tells_used(state) else ""
+    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}{used}; {_WATCHED} continued"
+
+
+def _is_cut(state: Snapshot) -> bool:
+    """Whether the last answer was cut. By rules of revision 7 an error that says so counts too."""
+    if (state.revision or 0) >= 7 and state.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
+        return True
+    response = state.response if state.revision else None
+    return response is not None and response.stop_reason is NormalizedStopReason.MAX_TOKENS
+
+
+def _tells_used(state: Snapshot) -> bool:
+    """Whether somebody counted. Rules before revision 7 tell the cap as used where nobody did."""
+    return (state.revision or 0) < 7 or (state.response is not None and state.response.usage is not None)
+
+
+def _used(state: Snapshot) -> str:
+    assert state.call is not None, "the answer was called for"
+    assert state.response is not None, "only an answer is counted"
+    return used_of(state.response, state.call.max_tokens)
+
+
+def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopReason, str] | None:
+    """Why a call that was only watched has no valid envelope: nobody's rounds are to blame. By rules of revision 7."""
+    if (state.revision or 0) < 7 or not state.watched or state.limits.schema_rounds:
+        return None
+    if envelope_bound(state, fault) is None:
+        return None
+    if (cut := _cut_apart(state)) is not None:
+        bound, stop, reason = cut
+        return bound, stop, reason.removesuffix("continued") + "asked again"
+    return INVALID_ENVELOPE, StopReason.FINISH_REASON, f"{_WATCHED} asked again"
 
 
 def _nothing_new(state: Snapshot) -> str:
     if state.revision and state.eaten:
         return f"reasoning used up max_tokens in {state.idle_answers} answers running, and no text came"
+    if state.refused_as_cut:
+        return f"max_tokens was used up in {state.idle_answers} answers running, and no text came"
     return f"{state.idle_answers} cut answers running added nothing new"
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class EnvelopeCriterion:
     """Judges whether a structured answer is requested again (design §3.7)."""
@@ -196,6 +233,9 @@ class EnvelopeCriterion:
         if reading.fault is None:
             return _answer(self, STOP, "a clean stop and valid", **context)
         reason = rounds_used(used, limit)
+        if (apart := _envelope_apart(state, reading.fault)) is not None:
+            bound, stop, reason = apart
+            return _answer(self, FORBID, reason, stop, bound=bound, **context, **_of_call(state))
         if self.decide(state) is FORBID:
             hopeless = _hopeless_envelope(state, reading.fault)
             stop = StopReason.ERROR if reading.fault is EnvelopeFault.UNKNOWN else StopReason.RETRY_LIMIT

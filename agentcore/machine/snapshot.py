@@ -12,7 +12,7 @@ from agentcore.events import Breakpoint, Setup, ToolResult
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue, ChatResponse, Message, ToolCall
 from agentcore.policy import DEFAULT_COMPLETION_CALLS, Limits
-from agentcore.reasons import AttemptKind
+from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.truncation_cause import below_cap, eaten
 from agentcore.values import quickly_made, replace
 
@@ -195,6 +195,13 @@ class Snapshot(Judged):
         """Whether reasoning used all tokens of the last answer."""
         known = self.revision and self.response is not None and self.call is not None
         return bool(known) and eaten(self.response, self.call.max_tokens)  # type: ignore[arg-type,union-attr]
+
+    @property
+    def refused_as_cut(self) -> bool:
+        """Whether the last call ended with an error that says that max_tokens was used up, and no answer of this
+        iteration has brought any text. By rules of revision 7."""
+        told = self.response is None and self.model_stop_reason == NormalizedStopReason.MAX_TOKENS
+        return (self.revision or 0) >= 7 and told and not self.answer.text.strip()
 
     @property
     def going_on_helped(self) -> bool:

@@ -60,9 +60,15 @@ class Assuming:
         high, source = self._bound(self.experience.repeats, self.past.repeated, REPEATS)
         return self.at(Assumed.REPEATS, 0.0, min(high, said), source)
 
-    def reasoning(self, cap: int) -> float:
-        """Tokens of reasoning in a call that was never made. Hidden reasoning matters where it may take all the cap."""
+    def reasoning(self, cap: int, *, asked_before: float = 0.0) -> float:
+        """Tokens of reasoning in a call that was never made. Hidden reasoning matters where it may take all the cap.
+
+        `asked_before`: of the same request's recorded answer. Stored continuations tell nothing of one that is made
+        again unchanged.
+        """
         high, source = self._bound(self.experience.reasoning, float(self.past.reasoning), 0.0)
+        if asked_before > high:
+            high, source = asked_before, "as the same request was answered"
         unseen = self.past.unseen if self.past.unseen >= cap else 0.0
         if unseen > high:  # stored calls that tell of no reasoning tell nothing of what is hidden
             high, source = unseen, "may be hidden among the tokens of a text"

@@ -193,7 +193,8 @@ class PendingCall:
             source = "from the thinking that is shown"
             return self.assuming.at(Assumed.REASONING, known.reasoning / 2, known.reasoning * 2.0, source)
         if same is None or same.thought_through or not same.answered or not alike(same.asks, known.asks):
-            return self.assuming.reasoning(self.cap)
+            unchanged = self.snapshot.call is not None and self.snapshot.call.hint is None
+            return self.assuming.reasoning(self.cap, asked_before=float(known.reasoning) if unchanged else 0.0)
         least, most = float(same.reasoning), max(float(same.reasoning), float(self.cap))
         return self.assuming.at(Assumed.REASONING, least, most, "cut in its thinking; its length is not recorded")
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore import serial
-from agentcore.argument_validation import door, required
+from agentcore.argument_validation import door, required, shown
 from agentcore.errors import RecordingError
+from agentcore.json_values import foreign
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay.certainty import Assumption, Certainty
@@ -45,6 +46,8 @@ def recording_from_json(data: Mapping[str, Any], like: Policy | None = None) -> 
     required(data, Mapping, "data")
     if like is not None:
         required(like, Policy, "like")
+    if parts := foreign(data):
+        raise RecordingError(f"This is not a recording: {shown(parts[0])} is not JSON.")
     try:
         policy = _typed(serial.policy_from_json(data["policy"]))
         base = _typed(serial.snapshot_from_json(data["base_snapshot"])) if "base_snapshot" in data else _IDLE
@@ -98,5 +101,5 @@ def _typed(value: Any) -> Any:
     wrong = next(misfits(value.__class__, value), None)
     if wrong is not None:
         name = serial.type_name(value.__class__)
-        raise RecordingError(f"This recording has a {name} whose {wrong} is of another type than one has there.")
+        raise RecordingError(f"This recording has a {name} whose {wrong} is not of the type or size that it has there.")
     return value

@@ -38,7 +38,7 @@ _PLURALS: Mapping[str, str] = {
 #: Limits of how often something is done: one more is the next number.
 _OFTEN = ("max_continuations", "max_tool_repair_attempts", "max_steps", "schema_rounds", "max_retries")
 #: Limits that count tokens, which may be our estimate.
-_TOKENS = ("max_total_completion_tokens", "max_total_tokens")
+_TOKENS = ("max_total_completion_tokens", "max_total_tokens", "max_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _amounts(case: Case) -> Iterator[Amount]:
 def _of_truncation(case: Case) -> Iterator[tuple[str, Any, Any]]:
     said = case.context("TruncationCriterion")
     if said.get("bound") == MAX_TOKENS:
-        yield MAX_TOKENS, said.get("callUsed"), said.get("callLimit")
+        yield _cap(case, said)
     if case.source is State.EVALUATE_ERROR and said.get("bound") == "budget_exhausted":
         yield "max_total_completion_tokens", said.get("tokensUsed"), said.get("tokensLimit")
     if case.source is State.REPAIR_PENDING and said.get("bound") not in APART:
@@ -134,6 +134,12 @@ def _of_truncation(case: Case) -> Iterator[tuple[str, Any, Any]]:
     if case.source is State.CONTINUE_PENDING:
         yield "max_total_completion_tokens", said.get("tokensUsed"), said.get("tokensLimit")
         yield "max_total_output_chars", said.get("charsUsed"), said.get("charsLimit")
+
+
+def _cap(case: Case, said: Json) -> tuple[str, Any, Any]:
+    """Of the cap of the call itself. Where nobody counted, the provider's word is that it was used up."""
+    cap = case.snapshot.call.max_tokens if case.snapshot and case.snapshot.call else None
+    return MAX_TOKENS, said.get("callUsed", cap), said.get("callLimit", cap)
 
 
 def _repairs(case: Case, said: Json) -> tuple[str, Any, Any]:
@@ -151,7 +157,10 @@ def _of_others(case: Case) -> Iterator[tuple[str, Any, Any]]:
             yield name, said.get("used"), said.get("limit")
     if case.source is State.EVALUATE_ENVELOPE:
         said = case.context("EnvelopeCriterion")
-        yield "schema_rounds", said.get("used"), said.get("limit")
+        if said.get("bound") == MAX_TOKENS:
+            yield _cap(case, said)
+        elif said.get("bound") not in APART:
+            yield "schema_rounds", said.get("used"), said.get("limit")
     said = case.context("ErrorPolicyCriterion")
     if said.get("consecutiveFailures"):
         yield "max_retries", said["consecutiveFailures"], said.get("maxRetries")
@@ -213,6 +222,8 @@ def limits_behind(case: Case, said: Json, amounts: Mapping[str, Amount]) -> list
     if said["decision"] != "forbid" or _hopeless(case, said):
         return []
     asked = (LIMIT_OF[name],) if name in LIMIT_OF else _OWN.get(name, ())
+    if (bound := said["context"].get("bound")) in APART:
+        asked = (MAX_TOKENS,) if bound == MAX_TOKENS else ()
     return [amounts[limit] for limit in asked if limit in amounts and amounts[limit].spent]
 
 
@@ -233,7 +244,7 @@ _OWN: Mapping[str, tuple[str, ...]] = {
 def _hopeless(case: Case, said: Json) -> bool:
     """Whether no number of tries would have helped, as the evaluation says."""
     if said["criterion"] == "EnvelopeCriterion":
-        return bound_of(said) != "schema_rounds"
+        return bound_of(said) not in ("schema_rounds", *APART)
     if said["criterion"] == "ErrorPolicyCriterion":
         return not _retries(case)
     return False

@@ -46,6 +46,8 @@ def repetition(case: Case) -> Stand:
     idle = case.snapshot.idle_answers
     if case.snapshot.eaten and idle >= IDLE:
         return Stand(True, f"reasoning used up max_tokens in {idle} answers running, and no text came", counted=True)
+    if case.snapshot.refused_as_cut and idle >= IDLE:
+        return Stand(True, f"max_tokens was used up in {idle} answers running, and no text came", counted=True)
     words = "one cut answer added nothing new; a second would have stopped it" if idle else "the last one added text"
     return Stand(idle >= IDLE, words if idle < IDLE else f"{idle} cut answers running added nothing new", bool(idle))
 

@@ -21,8 +21,12 @@ WATCHED_LIMITS: Mapping[str, Any] = {
     "max_tool_repair_attempts": 0,
     "schema_rounds": 0,
     "max_total_output_chars": ENDLESS_CHARS,
+    "max_total_completion_tokens": None,
+    "max_total_tokens": None,
     "max_seconds": None,
 }
+#: Limits that older policies of watched calls have as their author set them.
+_ONCE_KEPT = ("max_total_completion_tokens", "max_total_tokens")
 #: All that is so replaced; by no policy's author.
 WATCHED_FIELDS = (
     *(f"limits.{name}" for name in WATCHED_LIMITS),
@@ -50,7 +54,10 @@ def watching(policy: Policy) -> Policy:
 
 def was_watched(policy: Policy) -> bool:
     """Whether a turn that ran under this policy was only watched. Older turns' sources do not tell."""
-    return policy.limits.max_total_output_chars == ENDLESS_CHARS and watching(policy) == replace(policy, watched=True)
+    if policy.limits.max_total_output_chars != ENDLESS_CHARS:
+        return False
+    limits = replace(policy.limits, **{name: WATCHED_LIMITS[name] for name in _ONCE_KEPT})
+    return watching(policy) == replace(policy, limits=limits, watched=True)
 
 
 def by_itself(recording: Recording) -> Recording:

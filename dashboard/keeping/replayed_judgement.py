@@ -93,7 +93,7 @@ def _records(rows: list[file_schema.Record]) -> Iterator[Record]:
 def _typed(cls: Any, value: Any, place: str) -> Any:
     wrong = next(misfits(cls, value), None)
     if wrong is not None:
-        raise ValidationError({f"{place}.{wrong}".rstrip("."): "It has another type than a turn has there."})
+        raise ValidationError({f"{place}.{wrong}".rstrip("."): "It is not of the type or size that a turn has there."})
     return value
 
 

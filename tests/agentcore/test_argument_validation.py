@@ -55,6 +55,8 @@ from agentcore import (
     what_if,
 )
 from agentcore.argument_validation import unchecked
+from agentcore.criteria.builtin import ErrorPolicyCriterion, FinishReasonCheck, ResponseContentCheck, StepsLimit
+from agentcore.criteria.content import WantsMore
 from agentcore.policy import CriterionSpec, EnvelopeRules
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.replay import Observed, fold, fork
@@ -113,6 +115,10 @@ RIGHT: dict[type, dict[str, Any]] = {
     CancelRequested: {"at": 1.0},
     Observed: {"p95": 12.0, "calls": 41},
     Experience: {},
+    FinishReasonCheck: {},
+    ErrorPolicyCriterion: {},
+    ResponseContentCheck: {"wants_more": bool, "message": "More."},
+    WantsMore: {},
 }
 EVERY_FIELD = [(cls, f.name) for cls in RIGHT for f in fields(cls) if f.init and str(f.type).split(".")[-1] != "Any"]
 #: What a stranger may give by mistake, none of which is right anywhere a function stands beside it.
@@ -166,8 +172,16 @@ TABLE: dict[str, tuple[Callable[[], object], str, str]] = {
     "no turn": (lambda: verdict(None), "snapshot", "Snapshot"),  # type: ignore[arg-type]
     "nothing to merge": (lambda: merge_continuation(None, "b"), "existing", "str"),  # type: ignore[arg-type]
     "a negative overlap": (lambda: merge_continuation("a", "b", min_overlap=-1), "min_overlap", "at least 0"),
-    "time without end": (lambda: ModelResponded(float("inf"), ChatResponse("x")), "at", "at least 0"),
+    "time without end": (lambda: ModelResponded(float("inf"), ChatResponse("x")), "at", "from 0 to"),
     "bytes to merge": (lambda: merge_continuation("a", b"b"), "addition", "str"),  # type: ignore[arg-type]
+    "a number that no float holds": (lambda: Limits(max_seconds=10**400), "max_seconds", "9,007,199,254,740,992 or"),
+    "a number of too many digits": (lambda: Limits(max_steps=10**5000), "max_steps", "more than 40 digits"),
+    "such a number in arguments": (lambda: ToolCall("a", "b", {"c": [10**5000]}), "arguments", "more than 40 digits"),
+    "such a number of retries": (lambda: ErrorPolicy.retry_all(10**400), "max_retries", "whole number from 0 to"),
+    "a limit for a criterion": (lambda: StepsLimit(5), "StepsLimit", "1 too many"),  # type: ignore[call-arg]
+    "a named one": (lambda: StepsLimit(max_steps=5), "max_steps", "takes none"),  # type: ignore[call-arg]
+    "one argument too many": (lambda: WokeUp(1.0, 2.0), "WokeUp", "1 too many. It takes at."),  # type: ignore[call-arg]
+    "a word that is no reason": (lambda: FinishReasonCheck(("x",)), "reasons", "one of end_turn"),  # type: ignore[arg-type]
     "an object in settings": (lambda: asking(extra={"x": object()}), "extra", "JSON"),
     "no number in settings": (lambda: asking(extra={"temperature": NAN}), "extra", "one with nan"),
     "no number in a list": (lambda: asking(extra={"a": [1, {"b": INF}]}), "extra", "one with inf"),
@@ -192,7 +206,7 @@ TABLE: dict[str, tuple[Callable[[], object], str, str]] = {
     "a wait without end": (
         lambda: ProviderError("model", "server", "no", retry_after=INF),
         "retry_after",
-        "at least 0",
+        "from 0 to",
     ),  # type: ignore[arg-type]
     "a negative status": (lambda: ProviderError("model", "server", "no", status=-1), "status", "at least 0"),  # type: ignore[arg-type]
     "nowhere to hold": (lambda: Breakpoint(state="nowhere"), "state", "continue_pending"),
@@ -226,7 +240,7 @@ def test_wrong_input_is_refused_by_the_arguments_name_with_what_is_expected(case
 @together
 @pytest.mark.parametrize(("cls", "name"), EVERY_FIELD, ids=lambda given: getattr(given, "__name__", given))
 def test_no_field_takes_what_it_cannot_be(cls, name):
-    for wrong in (object(), -1.5, 10**9 + 0.5, b"bytes", [object()]):
+    for wrong in (object(), -1.5, 10**9 + 0.5, b"bytes", [object()], 10**400, 10**5000, -(10**5000)):
         if isinstance(wrong, float) and "float" in str(cls.__annotations__[name]) and wrong > 0:
             continue  # a right number
         with pytest.raises(WrongInput, match=rf"{cls.__name__}: {name} must be "):

@@ -95,3 +95,38 @@ def test_a_pointer_that_leads_nowhere_is_told_as_it_is(pointer, keyword):
     )
     assert "leak" not in said
     assert keyword in said
+
+
+DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
+
+
+@together
+@pytest.mark.parametrize(
+    ("schema", "value", "said"),
+    [
+        ({"properties": {"a": False}}, {"a": 1}, "at /a: no value is allowed here (schema /properties/a)"),
+        ({"items": False}, [1], "at /0: no value is allowed here (schema /items)"),
+        ({"patternProperties": {"^l": False}}, {"leak": 1}, "at /*: no value is allowed here"),
+        ({"then": False, "if": {"required": ["a"]}}, {"a": 1}, "no value is allowed here (schema /then)"),
+        ({"propertyNames": False}, {"leak": 1}, "no properties are allowed (schema /propertyNames)"),
+        ({"unevaluatedItems": False}, [1], "no items are allowed but those that the schema describes"),
+        ({**DRAFT_7, "items": [{}], "additionalItems": False}, [1, 2], "no items are allowed but those that the"),
+        (
+            {"unevaluatedProperties": {"type": "integer"}},
+            {"leak": "leak"},
+            "properties that the schema does not name must fit the schema given for these",
+        ),
+        ({"contains": {"type": "integer"}, "minContains": 2}, [1], "for them must be at least 2 (schema /minContains)"),
+        (
+            {**DRAFT_7, "dependencies": {"a": ["b"]}},
+            {"a": 1},
+            "required property 'b' is missing (schema /dependencies)",
+        ),
+    ],
+)
+def test_what_allows_nothing_and_the_seldom_keywords_have_words_too(schema, value, said):
+    broken = violations(schema, value)
+    words = schema_violations.violations_text(schema, value, broken)
+    assert said in words
+    assert "leak" not in words
+    assert schema_violations.violations_text(schema, value, broken, later=False) != words, "stored words stay"

@@ -2,14 +2,24 @@
 
 import pytest
 
-from agentcore import ChatResponse, NormalizedStopReason, StopReason, TokenUsage, TurnStatus
+from agentcore import ChatResponse, NormalizedStopReason, StopReason, TokenUsage, TurnStatus, verify
 from agentcore.lint import lint
 from agentcore.resource import resource_of
 from agentcore.truncation_cause import below_cap, eaten
 from agentcore.verdict import verdict
 from agentcore.why import derive
 from agentcore.why.tree import Kind
-from tests.agentcore.playbook import Playbook, call, cut_call, ended, malformed_call, responded, started, truncated
+from tests.agentcore.playbook import (
+    Playbook,
+    call,
+    cut_call,
+    ended,
+    error,
+    malformed_call,
+    responded,
+    started,
+    truncated,
+)
 from tests.together import together
 
 R = NormalizedStopReason
@@ -143,6 +153,84 @@ def test_a_watched_cut_is_the_caps_and_nobodys_continuation_limits():
     assert found.resource == "max_tokens"
     assert "continuations" not in words_of(book)
     assert "max_continuations" not in {node.name for node in found.tree.walk() if node.kind is Kind.CLAUSE}
+
+
+def clauses_of(book: Playbook) -> list[str]:
+    found = derive(book.recording)
+    assert found is not None
+    return [node.name for node in found.tree.walk() if node.kind is Kind.CLAUSE]
+
+
+def test_a_watched_cut_that_nobody_counted_is_the_caps_alone():
+    book = play(responded(cut(output=None)), **WATCHED, max_total_completion_tokens=10)
+    assert resource_of(book.snapshot) == "max_tokens"
+    assert clauses_of(book) == ["limits.max_tokens"]
+    assert "about 60 of 60 tokens of one call used" in words_of(book)
+    book = play(responded(cut(output=None)), **{**WATCHED, "revision": 7})
+    assert book.end.notice == (
+        "This answer is incomplete: cut off by max_tokens; a call that is only watched is not continued."
+    )
+
+
+def test_a_budget_that_was_used_up_before_any_text_is_told_so_where_an_error_says_it():
+    refused = error(stop_reason=R.MAX_TOKENS)
+    book = play(refused, refused, revision=7)
+    assert book.end.terminal_reason == "repetition"
+    assert "max_tokens was used up in 2 answers running, and no text came" in book.end.notice
+    assert verdict(book.snapshot) == (
+        "Stopped because max_tokens was used up in two answers running, as the provider's error says, and no text "
+        "came. A larger max_tokens may help; it is not known."
+    )
+    assert "nothing new" not in words_of(book)
+    assert verify(book.recording).verified
+    assert "added nothing new" in verdict(play(refused, refused).snapshot), "by the rules of revision 1"
+
+
+@pytest.mark.parametrize("partial", [None, "Half"])
+def test_a_watched_cut_that_an_error_tells_of_is_the_caps_too(partial):
+    """OpenAI's 400: "Could not finish the message because max_tokens or model output limit was reached"."""
+    book = play(error(stop_reason=R.MAX_TOKENS, partial=partial), **{**WATCHED, "revision": 7})
+    assert (book.end.stop_reason, book.end.terminal_reason) == (StopReason.FINISH_REASON, "max_tokens")
+    assert resource_of(book.snapshot) == "max_tokens"
+    assert clauses_of(book) == ["limits.max_tokens"]
+    assert verdict(book.snapshot).startswith("Cut off by max_tokens")
+    assert verify(book.recording).verified
+
+
+ENVELOPE = {**WATCHED, "revision": 7, "schema_rounds": 0, "envelope_schema": {"required": ["a"]}}
+
+
+@together
+@pytest.mark.parametrize(
+    ("answer", "code", "resource", "because"),
+    [
+        (
+            truncated('{"b', tokens=60),
+            "envelope_truncation_unrecoverable",
+            "max_tokens",
+            "60 of 60 tokens used; a call",
+        ),
+        (responded(cut("{", output=482)), "envelope_truncation_unrecoverable", None, "482 of 4,000 tokens, below"),
+        (ended('{"b": 1}'), "envelope_invalid", None, "a call that is only watched is not asked again"),
+        (ended("None of it."), "envelope_invalid", None, "a call that is only watched is not asked again"),
+    ],
+)
+def test_a_watched_envelope_blames_nobodys_rounds(answer, code, resource, because):
+    cap = 4000 if "below" in because else 60
+    book = play(answer, **ENVELOPE, max_tokens=cap)
+    assert (book.end.status, book.end.stop_reason) == (TurnStatus.FAILED, StopReason.FINISH_REASON)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == (code, resource)
+    told = verdict(book.snapshot)
+    assert because in told
+    assert "retries" not in told
+    assert clauses_of(book) == ([f"limits.{resource}"] if resource else [])
+    assert verify(book.recording).verified
+
+
+def test_a_watched_envelope_of_older_rules_is_judged_as_before():
+    book = play(truncated('{"b', tokens=60), **{**ENVELOPE, "revision": 6})
+    assert (book.end.stop_reason, resource_of(book.snapshot)) == (StopReason.RETRY_LIMIT, "schema_rounds")
+    assert verify(book.recording).verified
 
 
 def test_a_watched_tool_call_that_was_cut_is_the_caps_too():

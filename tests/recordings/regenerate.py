@@ -107,6 +107,11 @@ GOLDEN: Mapping[str, Callable[[], Playbook]] = {
     "envelope_truncated": lambda: (
         Playbook(envelope_schema=SCHEMA) >> started() >> truncated('{"ans') >> ended('{"answer": 1}')
     ),
+    "watched_envelope": lambda: (
+        Playbook(watched=True, max_continuations=0, schema_rounds=0, envelope_schema=SCHEMA)
+        >> started()
+        >> truncated('{"answer": ', tokens=60)
+    ),
     "watched_cut": lambda: Playbook(watched=True, max_continuations=0) >> started() >> truncated("half", tokens=60),
     "cut_below_the_cap": lambda: (
         Playbook(max_tokens=4000, max_continuations=0) >> started() >> truncated("a", tokens=482)

@@ -138,11 +138,10 @@ def _stop(
     )
     why = outcome.forbidding_reason()
     code = _CODES[reading.fault]
-    stop_reason = StopReason.RETRY_LIMIT if ours else outcome.stop_reason
     told = ours or snapshot.revision  # a code is told with its events, whatever kept the next call from being made
     more = {"error_code": code, "error_message": f"No valid envelope: {reading.summary} ({why})."}
     terminal = code if ours else "forbidden"
-    end = finish.finished(snapshot, TurnStatus.FAILED, stop_reason, terminal, **more)
+    end = finish.finished(snapshot, TurnStatus.FAILED, outcome.stop_reason, terminal, **more)
     trigger = Trigger.EXHAUSTED if ours else Trigger.FORBIDDEN
     return Judgement(trigger, why, end, outcome, observed + exhausted if told else observed)
 

@@ -8,7 +8,7 @@ from agentcore import Certainty, Experience, TokenUsage, what_if
 from agentcore.events import Event
 from agentcore.messages import ChatResponse
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay import Assumed, WhatIf
+from agentcore.replay import Assumed, Observed, WhatIf
 from agentcore.replay.recorded_run import Past
 from agentcore.values import replace
 from agentcore.verdict import verdict
@@ -47,6 +47,16 @@ def test_stored_calls_of_the_model_tell_whether_its_reasoning_counts(counts: boo
     story = Playbook(max_tokens=128, max_continuations=0) >> started() >> thought("The answer is 42.", 45, 40)
     imagined = asked(story, Experience(counts_reasoning=counts), max_tokens=20)
     assert (imagined.certainty, imagined.final.end.status.value) == (Certainty.ESTIMATED, status)
+
+
+def test_stored_continuations_tell_nothing_of_a_request_that_is_made_again_unchanged():
+    """300 tokens of reasoning and 18 of text under 600: at 100, then 200, all of it is eaten if it thinks as long."""
+    story = Playbook(max_tokens=600) >> started() >> thought(worded("a", 18), 318, 300)
+    none = Experience(reasoning=Observed(0.0, 40), counts_reasoning=True)
+    imagined = asked(story, none, max_tokens=100)
+    assert imagined.certainty is Certainty.UNDECIDABLE
+    assert {one.final.end.terminal_reason for one in imagined.endings} == {"completed", "repetition"}
+    assert asked(story, none, max_tokens=299).final.end.terminal_reason == "completed", "598 are enough for both"
 
 
 def test_an_answer_that_was_cut_at_its_cap_shows_that_its_reasoning_counted():

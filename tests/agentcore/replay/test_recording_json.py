@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -64,7 +65,7 @@ def test_what_is_no_recording_is_refused_in_words(data):
 def test_a_value_of_another_type_is_named_with_its_place():
     written = recording_to_json((Playbook() >> started() >> ended("one")).recording)
     written["records"][1]["event"]["response"]["text"] = 7
-    with pytest.raises(RecordingError, match=r"model_responded whose response\.text is of another type"):
+    with pytest.raises(RecordingError, match=r"model_responded whose response\.text is not of the type"):
         recording_from_json(written)
 
 
@@ -108,3 +109,37 @@ def test_a_what_ifs_records_keep_how_sure_they_are_and_what_they_assume():
     back = there_and_back(imagined)
     assert [(r.certainty, r.assumes) for r in back.records] == [(r.certainty, r.assumes) for r in imagined.records]
     assert "certainty" not in recording_to_json(told)["records"][0]
+
+
+def numbers_in(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The places of all numbers, as the keys that lead there."""
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from numbers_in(inner, (*place, key))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield place
+
+
+TOO_LARGE = {
+    "400": 10**400,
+    "-400": -(10**400),
+    "5000": 10**5000,
+    "nan": float("nan"),
+    "inf": float("inf"),
+    "308": 1e308,
+}
+
+
+@pytest.mark.parametrize("number", TOO_LARGE.values(), ids=TOO_LARGE)
+def test_a_number_too_large_to_count_with_is_refused_and_breaks_nothing(number):
+    told = Playbook(max_seconds=9.5) >> started() >> truncated("one ", tokens=60) >> ended("two")
+    written = recording_to_json(told.recording)
+    for *way, last in numbers_in(written):
+        strange = deepcopy(written)
+        held: Any = strange
+        for key in way:
+            held = held[key]
+        held[last] = number
+        with suppress(CoreError):
+            recording = recording_from_json(strange)
+            assert not verify(recording).verified or what_if(recording, recording.policy).final

@@ -265,6 +265,7 @@ MOVED = ".".join(map(str, MOVE))
 ASKED = (*MOVE, "outcome", "evaluations", 0)
 SAID = ".".join(map(str, ASKED))
 NIL, BEGAN = "00000000-0000-0000-0000-000000000000", "turn.records.0.event"
+USAGE = "turn.records.4.event.response.usage"
 REFERENCE = f'["{NIL}",{{"messages":null}}]'  #: as rows hold what turns share
 HOSTILE = [
     ("format", ("format",), "zip", ""),
@@ -296,7 +297,7 @@ HOSTILE = [
     ("event without fields", ("turn", "records", 1, "event"), {"type": "model_responded"}, "turn.records.1.event"),
     ("event time", ("turn", "records", 1, "event", "at"), "soon", "turn.records.1.event.at"),
     ("event text", ("turn", "records", 1, "event", "response", "text"), 7, "turn.records.1.event.response.text"),
-    ("usage", ("turn", "records", -1, "event", "response", "usage", "output_tokens"), 10**40, "turn.output_tokens"),
+    ("usage", ("turn", "records", -1, "event", "response", "usage", "output_tokens"), 10**40, USAGE),
     ("backwards", ("turn", "records", 1, "event", "at"), -1e12, "turn.records"),
     ("no records", ("turn", "records"), [], "turn.records"),
     ("transitions", ("turn", "records", 1, "transitions"), ["a"], "turn.records.1.transitions.0"),
@@ -325,7 +326,7 @@ HOSTILE = [
     ("address", ("turn", "attempts", 0, "request_url"), "http://a/" + "b" * 10_000, "turn.attempts.0.request_url"),
     ("first token", ("turn", "attempts", 0, "first_token_ms"), 10**14, "turn.attempts.0.first_token_ms"),
     ("duration", ("turn", "attempts", 0, "duration_ms"), -1, "turn.attempts.0.duration_ms"),
-    ("event at no time", ("turn", "records", 1, "event", "at"), 10**400, "turn.records"),
+    ("event at no time", ("turn", "records", 1, "event", "at"), 10**400, "turn.records.1.event.at"),
     ("attempt error", ("turn", "attempts", 0, "error"), {"kind": 1}, "turn.attempts.0.error"),
     ("request", ("turn", "attempts", 0, "request"), '{"messages":[],"x":1}', "turn.attempts.0.request"),
     ("request is no object", ("turn", "attempts", 0, "request"), "[]", "turn.attempts.0.request"),

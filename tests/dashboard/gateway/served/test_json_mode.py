@@ -72,7 +72,15 @@ def test_a_watched_call_is_handed_on_as_it_is_and_judged(gate, upstream, watched
     assert told(answer, stream=stream) == ("stop", HALF)
     (sent,) = upstream.asked
     assert sent["response_format"] == JSON
-    assert turn_of(answer).error_code == "envelope_invalid"
+    turn = turn_of(answer)
+    assert (turn.error_code, turn.stop_reason, turn.resource) == ("envelope_invalid", "finish_reason", None)
+
+
+def test_what_cut_a_watched_object_is_its_cap_and_nobodys_rounds(gate, upstream, watched, stream):
+    upstream.says(form(HALF, "length", stream=stream))
+    turn = turn_of(gate.ask(model="watched", response_format=JSON, max_tokens=5, stream=stream))
+    assert (turn.error_code, turn.resource) == ("envelope_truncation_unrecoverable", "max_tokens")
+    assert "0 of 0" not in turn.verdict
 
 
 def test_an_error_that_says_the_answer_was_cut_is_retried_with_more_room(gate, upstream, continued):

@@ -1,5 +1,6 @@
 """What was only watched is tried as what it is: no policy acted on it, and it ends where its provider did."""
 
+import json
 import re
 from datetime import timedelta
 from html import unescape
@@ -8,6 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
 from dashboard.agents.models import Agent, Policy
@@ -28,7 +30,7 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.conftest import turn_of
-from tests.dashboard.gateway.served.upstream import Reply, called, whole
+from tests.dashboard.gateway.served.upstream import Reply, called, said, whole
 from tests.together import together
 
 BROKEN = Reply([b"{}"], status=500, content_type="application/json")
@@ -88,6 +90,27 @@ def test_a_draft_is_held_against_what_the_provider_said(gate, upstream, watched,
     assert (told[0] if told else word) == found
     assert [group["watched"] for group in made.groups] == [1]
     assert "a backtest over 1 turn (1 only watched): " in in_words(made)
+
+
+def test_an_error_that_says_an_observed_answer_was_cut_blames_nobodys_continuations(gate, upstream, watched):
+    message = "Could not finish the message because max_tokens or model output limit was reached. Please try again."
+    error = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}
+    upstream.says(Reply([json.dumps(error).encode()], status=400, content_type="application/json"))
+    turn = turn_of(gate.ask(model="watched"))
+    assert (turn.stop_reason, turn.terminal_reason, turn.resource) == ("finish_reason", "max_tokens", "max_tokens")
+    assert "0 of 0" not in turn.verdict
+
+
+@pytest.mark.parametrize("limit", ["max_total_tokens", "max_total_completion_tokens"])
+def test_no_token_total_of_a_policy_ends_what_is_only_watched(gate, upstream, watched, policy_named, limit):
+    watched.policy = policy_named(limits={limit: 1})
+    watched.save()
+    upstream.says(Reply(said("A long enough beginning.")[:2], breaks=True))
+    turn = turn_of(gate.ask(model="watched", stream=True))
+    assert (turn.stop_reason, turn.resource) == ("error", None)
+    policy = recording_of(turn).policy
+    assert was_watched(policy)
+    assert was_watched(replace(policy, limits=replace(policy.limits, **{limit: 1}))), "as it was stored before"
 
 
 def test_what_continues_is_judged_by_our_reasons_as_ever(gate, upstream, continued, policy_named):
