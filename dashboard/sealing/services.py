@@ -48,7 +48,7 @@ def sweep() -> int:
     if _is_time(now):
         made += _chain_until(until, UUID(int=0))
         if _is_due(now):
-            seal_make(now=now)
+            seal_make(now=timezone.now())
     return made
 
 
@@ -78,16 +78,21 @@ def chain_some(since: UUID = UUID(int=0), limit: int = BATCH) -> int:
 
 @transaction.atomic
 def seal_make(*, now: datetime) -> Seal | None:
-    """Seal the chains that no seal holds yet; also where there are none, so that each day has its seal."""
+    """Seal the chains that no seal holds yet; also where there are none, so that each day has its seal.
+
+    The seal is later than each of its chains, also those that another process made meanwhile: of a turn that was erased
+    and written anew, that tells which seals bind it.
+    """
     if not _alone():
         return None
     last = Seal.objects.order_by("-number").first()
-    chains = list(Chain.objects.filter(seal=None).order_by("turn_id")[: MOST_MEMBERS + 1])
+    # Held, so that none is erased before this seal is made.
+    chains = list(Chain.objects.filter(seal=None).order_by("turn_id").select_for_update()[: MOST_MEMBERS + 1])
     complete = len(chains) <= MOST_MEMBERS and not _unchained()
     chains = chains[:MOST_MEMBERS]
     seal = Seal(
         number=last.number + 1 if last else 1,
-        made_at=now,
+        made_at=max([now, *(chain.chained_at for chain in chains)]),
         complete_at=now if complete else None,
         previous=last.digest if last else "",
         members=b"".join(chain.turn_id.bytes + bytes(chain.head) for chain in chains),

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
+from dashboard.replay.services import turn_verify
 from dashboard.sealing import keys, resuming, seal_check, services
 from dashboard.sealing.chains import head_of, parts_of
 from dashboard.sealing.models import Chain, Seal, Tombstone
@@ -25,6 +26,7 @@ from dashboard.timeline.services import turns_erase
 from dashboard.turns.compression import packed as packed_node
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
+from tests.dashboard.ingest import exports
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -199,6 +201,38 @@ def test_a_turn_that_is_put_among_sealed_ones_is_named(turn: Turn, play: Play):
     )
     seal()
     assert "added out of order" in faults()[str(late.id)]
+
+
+def test_a_changed_turn_whose_chain_is_given_to_the_next_seal_is_named(turn: Turn):
+    seal()
+    as_superuser("UPDATE turns_turn SET error_message = 'forged' WHERE id = %s", turn.id)
+    Chain.objects.filter(turn_id=turn.id).delete()
+    seal()
+    assert "Seal 2 holds it again, and nobody erased it since seal 1" in faults()[str(turn.id)]
+
+
+@pytest.fixture
+def rewritten(transactional_db: None) -> Turn:
+    """A turn that more of its trace has come of, sealed before and after that."""
+    spans = exports.export("vercel-ai-sdk-agent").spans
+    for parts in (spans[:-1], spans[-1:]):
+        exports.send(*parts)
+        seal()
+    return Turn.objects.get(id__in=Tombstone.objects.get().turn_ids)
+
+
+def test_a_turn_that_was_written_anew_is_bound_by_the_seals_after_that(rewritten: Turn):
+    assert faults() == {}
+    as_superuser("UPDATE turns_turn SET error_message = 'forged' WHERE id = %s", rewritten.id)
+    Chain.objects.filter(turn_id=rewritten.id).update(seal=None)
+    chained_again(rewritten)
+    assert "chain was made again" in faults()[str(rewritten.id)]
+    assert not turn_verify(turn=rewritten).verified
+
+
+def test_a_turn_that_was_written_anew_and_is_removed_is_named(rewritten: Turn):
+    as_superuser("DELETE FROM turns_turn WHERE id = %s", rewritten.id)
+    assert "nobody erased it here" in faults()[str(rewritten.id)]
 
 
 def test_a_removed_chain_is_named(turn: Turn):
