@@ -1,12 +1,18 @@
 """The attacks are carried out on a whole installation, and what each came to is told; how fast is nobody's test."""
 
+import contextlib
 import io
+import json
 import re
+import time
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from dashboard.bench.abuse import connections, files, run
+from agentcore.schema import MOST_BREACHES
+from agentcore.schema_size import TooMuchWork
+from dashboard.agents.schemas import violations
+from dashboard.bench.abuse import connections, files, provider, run, schemas
 from dashboard.bench.abuse.bystander import Heard
 from dashboard.bench.abuse.run import ATTACKS, Outcome
 
@@ -46,3 +52,12 @@ def test_each_aim_that_is_missed_is_told_in_words():
     ]
     assert "missed" in outcome.line()
     assert not list(Outcome("x", {}, Heard(1, 0, "", [1.0]), 1, restarted=False, uptime=5.0, own=[]).missed())
+
+
+@pytest.mark.parametrize("number", range(len(schemas.HOSTILE)))
+def test_each_hostile_schema_is_judged_or_refused_at_once(number: int):
+    answer, schema = schemas.HOSTILE[number]
+    begun = time.process_time()
+    with contextlib.suppress(TooMuchWork):
+        assert len(violations(schema, json.loads(provider.SAID[answer]))) <= MOST_BREACHES
+    assert time.process_time() - begun < 1
