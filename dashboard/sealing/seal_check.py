@@ -1,6 +1,6 @@
 """Verifies every seal, chain and turn, and names each fault."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -14,7 +14,7 @@ from dashboard.sealing.chains import head_of, parts_of
 from dashboard.sealing.models import Chain, Seal
 from dashboard.sealing.parts import BYTES, CAME_BACK, LINK, SINCE, Part, unpacked
 from dashboard.sealing.row_parts import is_cut_by_removal
-from dashboard.sealing.services import body_of, digest_of, members_of
+from dashboard.sealing.services import is_ours, members_of
 from dashboard.sealing.tombstones import Erased, removed_on_purpose
 from dashboard.turns.history import recording_of, request_body_of, sha256_of
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
@@ -84,7 +84,7 @@ def _seals(checked: Checked, expected: str, erased: Erased) -> Sealed:
             number = seal.number
         elif seal.previous != digest:
             checked.faults.append((name, "It does not continue the seal before it: one of the two was changed."))
-        if not _is_ours(seal, own):
+        if not is_ours(seal, own):
             checked.faults.append((name, "Its signature is not this installation's, or what it seals was changed."))
         digest = seal.digest
         digests.add(digest)
@@ -92,11 +92,6 @@ def _seals(checked: Checked, expected: str, erased: Erased) -> Sealed:
     checked.seals, checked.sealed = number, len(sealed.heads)
     checked.faults += _ends(number, digest, digests, expected)
     return sealed
-
-
-def _is_ours(seal: Seal, own: Collection[str]) -> bool:
-    signed = seal.public_key in own and keys.is_signed(body_of(seal), by=seal.public_key, signature=seal.signature)
-    return signed and digest_of(seal) == seal.digest
 
 
 def _read(seal: Seal, sealed: Sealed, erased: Erased) -> Iterator[tuple[str, str]]:
@@ -117,6 +112,9 @@ def _ends(number: int, digest: str, digests: set[str], expected: str) -> Iterato
     remembered = keys.remembered_head()
     if remembered is not None and remembered[1] not in digests:
         yield f"seal {remembered[0]}", "It was removed or changed: the data folder remembers it with another digest."
+    for lost, told in keys.lost_heads():
+        if told not in digests:
+            yield f"seal {lost}", f"It was made here and is gone: {keys.LOST_FILE} in the data folder has its digest."
     if expected and expected not in digests:
         yield f"seal {number}", f"No seal has the digest {expected}; the last one has {digest or 'none'}."
 
@@ -140,7 +138,7 @@ def turn_faults(turn: Turn) -> list[str]:
     erased, bared, _ = removed_on_purpose(turn.id)
     again = []
     for seal in seals.order_by("number"):
-        if not _is_ours(seal, keys.own_keys()):
+        if not is_ours(seal, keys.own_keys()):
             return [f"Seal {seal.number}, which holds it, was changed."]
         again += [words for place, words in _read(seal, sealed, erased) if place == str(turn.id)]
     _let_go_of_erased(sealed, erased)

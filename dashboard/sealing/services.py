@@ -6,7 +6,7 @@ of turns from before there were chains in what time is left. It can be ended at 
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -85,6 +85,7 @@ def seal_make(*, now: datetime) -> Seal | None:
     """
     if not _alone():
         return None
+    _notice_lost()
     last = Seal.objects.order_by("-number").first()
     # Held, so that none is erased before this seal is made.
     chains = list(Chain.objects.filter(seal=None).order_by("turn_id").select_for_update()[: MOST_MEMBERS + 1])
@@ -104,6 +105,24 @@ def seal_make(*, now: datetime) -> Seal | None:
     Chain.objects.filter(turn_id__in=[chain.turn_id for chain in chains]).update(seal=seal.number)
     transaction.on_commit(lambda: _told(seal, len(chains)))
     return seal
+
+
+def _notice_lost() -> None:
+    """Whoever removes seals must not get the next one to hide it: that would be remembered in their place."""
+    remembered = keys.remembered_head()
+    if remembered is None:
+        return
+    number, digest = remembered
+    kept = Seal.objects.filter(number=number, digest=digest).first()
+    if kept is None or not is_ours(kept, keys.own_keys()):
+        keys.note_lost(number, digest)
+        log.error("seal_lost", number=number, digest=digest)
+
+
+def is_ours(seal: Seal, own: Collection[str]) -> bool:
+    """Whether this installation made it, and as it is. `own`: its public keys."""
+    signed = seal.public_key in own and keys.is_signed(body_of(seal), by=seal.public_key, signature=seal.signature)
+    return signed and digest_of(seal) == seal.digest
 
 
 def _told(seal: Seal, turns: int) -> None:

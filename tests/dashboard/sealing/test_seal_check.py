@@ -50,12 +50,12 @@ def seal() -> Seal:
     return made
 
 
-def as_superuser(sql: str, *values: Any) -> None:
-    """Past every trigger, as only a superuser of the database gets."""
+def as_superuser(sql: str, *values: Any, there: bool = True) -> None:
+    """Past every trigger, as only a superuser of the database gets. `there`: some row must be changed by it."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = 'replica'")
         cursor.execute(sql, values)
-        assert cursor.rowcount
+        assert cursor.rowcount or not there
 
 
 @pytest.mark.parametrize(
@@ -248,6 +248,35 @@ def test_a_removed_seal_is_named(play: Play):
     assert "data folder remembers it" in faults()["seal 2"]
     Seal.objects.filter(number=first.number).delete()
     assert "No seal has the digest" in dict(check_all(expected=digest).faults)["seal 0"]
+
+
+#: A row with the digest that the data folder remembers, which nobody signed.
+FAKE_SEAL = """
+INSERT INTO sealing_seal (number, made_at, previous, members, public_key, signature, digest)
+VALUES (-1, now(), '', '', '', '', %s)
+"""
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_seals_that_were_removed_are_named_also_once_others_were_made_in_their_place(play: Play, left: int):
+    turns = []
+    for model in ("sim-essay", "sim-script"):
+        turns.append(play(model))
+        seal()
+    as_superuser("UPDATE turns_turn SET error_message = 'forged' WHERE id = %s", turns[1].id)
+    _, digest = keys.remembered_head() or (0, "")
+    as_superuser(FAKE_SEAL, digest)
+    for table in ("chain", "tombstone"):
+        as_superuser(f"DELETE FROM sealing_{table} WHERE true OR %s", True, there=table == "chain")
+    as_superuser("DELETE FROM sealing_seal WHERE number > %s AND number < 1000", left)
+    for turn in turns[:left]:  # whose seal is still there
+        services.chain_some(turn.id, limit=1)
+        Chain.objects.filter(turn_id=turn.id).update(seal=1)
+    seal()
+    as_superuser("DELETE FROM sealing_seal WHERE number = -1 OR %s", False)
+    for _ in range(2):
+        seal()
+        assert "It was made here and is gone" in faults()["seal 2"]
 
 
 def test_seals_are_made_by_the_hour_and_chains_at_once(turn: Turn, monkeypatch: pytest.MonkeyPatch):
