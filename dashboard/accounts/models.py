@@ -35,8 +35,8 @@ class User(AbstractUser):
         return scope_of(perm) in self.scopes and super().has_perm(perm, obj)
 
     def clean(self) -> None:
-        """Raises `ValidationError` for a name that this program keeps for users of its own, or that another user has but
-        for its case: guesses at both would be counted together, and people would take one for the other."""
+        """Raises `ValidationError` for a name that this program keeps for users of its own, or that another user has in
+        another case: guesses at both would be counted together, and people would take one for the other."""
         super().clean()
         if User.objects.filter(pk=self.pk, username=self.username).exists():
             return

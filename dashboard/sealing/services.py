@@ -29,6 +29,7 @@ BATCH = 20  #: turns of one transaction
 RECENT = timedelta(minutes=30)  #: of new turns, which are looked through in each sweep
 SEAL_EVERY = timedelta(hours=1)
 SEAL_LATEST = timedelta(days=1)  #: after which a seal is made also while turns wait for their chains
+CLOCKS_APART = timedelta(minutes=1)  #: of processes; a chain from further ahead is not what it says
 MOST_MEMBERS = 50_000  #: turns of one seal
 LOCK = 7_316_005  #: one sweep at a time, of all processes
 
@@ -93,7 +94,7 @@ def seal_make(*, now: datetime) -> Seal | None:
     chains = chains[:MOST_MEMBERS]
     seal = Seal(
         number=last.number + 1 if last else 1,
-        made_at=max([now, *(chain.chained_at for chain in chains)]),
+        made_at=min(now + CLOCKS_APART, max([now, *(chain.chained_at for chain in chains)])),
         complete_at=now if complete else None,
         previous=last.digest if last else "",
         members=b"".join(chain.turn_id.bytes + bytes(chain.head) for chain in chains),

@@ -279,6 +279,12 @@ def test_seals_that_were_removed_are_named_also_once_others_were_made_in_their_p
         assert "It was made here and is gone" in faults()["seal 2"]
 
 
+def test_a_chain_from_the_future_puts_no_seal_off(turn: Turn):
+    services.chain_some()
+    as_superuser("UPDATE sealing_chain SET chained_at = now() + interval '9 years' WHERE turn_id = %s", turn.id)
+    assert seal().made_at < timezone.now() + timedelta(minutes=2)
+
+
 def test_seals_are_made_by_the_hour_and_chains_at_once(turn: Turn, monkeypatch: pytest.MonkeyPatch):
     assert services.sweep() == 1
     assert Seal.objects.count() == 1
