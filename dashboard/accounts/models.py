@@ -35,10 +35,15 @@ class User(AbstractUser):
         return scope_of(perm) in self.scopes and super().has_perm(perm, obj)
 
     def clean(self) -> None:
-        """Raises `ValidationError` for a name that this program keeps for users of its own."""
+        """Raises `ValidationError` for a name that this program keeps for users of its own, or that another user has in
+        another case: guesses at both would be counted together, and people would take one for the other."""
         super().clean()
-        if self.username in {OPERATOR, BOOTSTRAP} and not User.objects.filter(pk=self.pk, username=self.username):
+        if User.objects.filter(pk=self.pk, username=self.username).exists():
+            return
+        if self.username.casefold() in {OPERATOR, BOOTSTRAP}:
             raise ValidationError({"username": "This name is reserved for a user that Whystop makes itself."})
+        if User.objects.filter(username__iexact=self.username).exclude(pk=self.pk).exists():
+            raise ValidationError({"username": "Another user has this name; upper and lower case count as the same."})
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Also when Django only hashes the same password anew; that ends nothing."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -23,7 +24,7 @@ from dashboard.gateway.serving.request_body import Receive
 from dashboard.gateway.serving.response_writer import Send
 from dashboard.gateway.validation import TRACES
 from dashboard.gateway.wire.decompression import KNOWN, MOST_PACKED, PackedError, TooLargeError, unpacked
-from dashboard.ingest.services import Outcome, ingest
+from dashboard.ingest.services import SMALL, LargeError, Outcome, ingest
 from dashboard.ingest.wire import export_responses, json_body, protobuf
 from dashboard.ingest.wire.bodies import BodyError, ParsedBody
 from dashboard.ingest.wire.export_responses import JSON, PROTOBUF
@@ -37,6 +38,8 @@ log = structlog.get_logger(__name__)
 MOST_SECONDS = 60.0  #: that a body may take to come
 #: Of requests whose bodies are here. One sender has two places, as many as are worth having, so another finds one.
 WIDTH = QueueSize(places=3, of_one=2, waiting=64, waiting_of_one=8, seconds=60.0)
+#: Of those that take long (`SMALL`): one at a time, so that the others keep two places at least.
+LARGE_WIDTH = QueueSize(places=1, of_one=1, waiting=64, waiting_of_one=8, seconds=60.0)
 MOST_OF_ONE = 8  #: requests of one sender that are held at once, those whose bodies are still coming included
 MOST_HELD = 32  #: of all senders; beyond it each may have one, up to `MOST_SENDERS`
 MOST_SENDERS = 64
@@ -77,6 +80,7 @@ class _Line(FairQueue):
 
     def __init__(self) -> None:
         super().__init__(WIDTH)
+        self.large = FairQueue(LARGE_WIDTH)
         self._held: Counter[str] = Counter()
 
     @contextmanager
@@ -145,7 +149,11 @@ async def _answer(
     sender = str(_sender_of(caller))
     with line.held(sender):
         body = await _body(headers, receive)
-        taken, outcome = await _in_turn(line, sender, _taken(_READERS[signal, form], body, headers, caller))
+        work = partial(_taken, _READERS[signal, form], body, headers, caller)
+        try:
+            taken, outcome = await _in_turn(line, sender, work(most=SMALL))
+        except LargeError:
+            taken, outcome = await _in_turn(line.large, sender, work(most=None))
     if outcome.written:
         announce_group({}, last=outcome.written[-1])
     refused = sum(taken.refused.values())
@@ -164,7 +172,7 @@ async def _caller(scope: Scope) -> Caller:
     return caller
 
 
-async def _in_turn(line: _Line, sender: str, work: Coroutine[Any, Any, T]) -> T:
+async def _in_turn(line: FairQueue, sender: str, work: Coroutine[Any, Any, T]) -> T:
     try:
         async with line.place(sender):
             return await work
@@ -176,13 +184,20 @@ async def _in_turn(line: _Line, sender: str, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _taken(
-    read: Callable[[bytes, str], ParsedBody], body: bytes, headers: Mapping[bytes, str], caller: Caller
+    read: Callable[[bytes, str], ParsedBody],
+    body: bytes,
+    headers: Mapping[bytes, str],
+    caller: Caller,
+    *,
+    most: int | None,
 ) -> tuple[ParsedBody, Outcome]:
+    """What a body holds, once it is stored. Raises `LargeError` where that would be more than `most` pieces."""
     coding = headers.get(b"content-encoding", "").strip().casefold()
 
     def work() -> tuple[ParsedBody, Outcome]:
         taken = read(unpacked(body, coding), str(caller.project))
-        return taken, ingest(project_id=caller.project, taken=taken, by=caller.user_id, sender=_sender_of(caller))
+        sender = _sender_of(caller)
+        return taken, ingest(project_id=caller.project, taken=taken, by=caller.user_id, sender=sender, most=most)
 
     try:
         return await in_database(work)

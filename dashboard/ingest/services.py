@@ -24,6 +24,9 @@ from dashboard.ingest.wire.bodies import ParsedBody
 
 log = structlog.get_logger(__name__)
 
+#: Pieces of traces that are worked on in some two seconds: those that came, and those that were there of these traces.
+SMALL = 2_000
+
 FULL = f"A trace may have {span_store.MOST_OF_TRACE:,} spans. Further spans are not accepted."
 
 
@@ -36,18 +39,27 @@ class Outcome:
     refused: Mapping[str, int] = field(default_factory=dict)
 
 
+class LargeError(Exception):
+    """More work than the caller allowed; nothing was stored."""
+
+
 @transaction.atomic
-def ingest(*, project_id: UUID, taken: ParsedBody, by: int | None, sender: UUID = NO_SENDER) -> Outcome:
+def ingest(
+    *, project_id: UUID, taken: ParsedBody, by: int | None, sender: UUID = NO_SENDER, most: int | None = None
+) -> Outcome:
     """Keep what was taken, and let the turns of its traces be what they now come to.
 
     `sender`: who may add to these traces; the same traces of another sender are others, and are left as they are.
-    `taken.refused` is added to where a trace has too many spans. Whatever is raised, nothing is stored.
+    `most`: pieces that may be worked on; beyond it `LargeError` is raised. `taken.refused` is added to where a trace
+    has too many spans. Whatever is raised, nothing is stored.
     """
     traces = {UUID(span.trace) for span in taken.spans} | {UUID(record.trace) for record in taken.logs}
     if not traces:
         return Outcome(refused=taken.refused)
-    span_store.lock(traces)
+    span_store.lock(project_id, sender, traces)
     held = span_store.counts(project_id, sender, sorted(traces))
+    if most is not None and taken.count + sum(held.values()) > most:
+        raise LargeError
     _bound(taken, sorted(traces), held)
     now = timezone.now()
     changed = span_store.put(project_id, sender, taken, now, traces - held.keys())

@@ -24,9 +24,10 @@ SWEEP_SECONDS = 600.0
 MOST_OF_TRACE = 20_000  #: spans of one trace that are kept; beyond, its exporter is told so
 _SIGNED = 1 << 63
 
-#: Where several requests bring spans of one trace, the second waits for the first: in one of so many lines.
+#: Where several requests of a sender bring spans of one trace, the second waits for the first: in one of so many lines
+#: of this sender. A request of many traces holds them all, so no two senders share any.
 LINES = 32
-LOCK = "SELECT pg_advisory_xact_lock(7316018, line) FROM (SELECT unnest(%s::int[]) AS line ORDER BY 1) lines"
+LOCK = "SELECT pg_advisory_xact_lock(line) FROM (SELECT unnest(%s::bigint[]) AS line ORDER BY 1) lines"
 PUT = """
 INSERT INTO ingest_piece (project_id, sender, trace, span, part, parent, content, at)
 SELECT $1::uuid, $2::uuid, given.trace, given.span, given.part, given.parent, given.content, $3::timestamptz
@@ -113,11 +114,16 @@ class Changed:
     whole: Mapping[UUID, Sequence[_Row]] = field(default_factory=dict)
 
 
-def lock(traces: Iterable[UUID]) -> None:
-    """Hold these traces until the transaction ends."""
-    lines = sorted({trace.int % LINES for trace in traces})
+def lock(project_id: UUID, sender: UUID, traces: Iterable[UUID]) -> None:
+    """Hold these traces of the sender until the transaction ends."""
+    lines = {trace.int % LINES for trace in traces}
     with connection.cursor() as cursor:
-        cursor.execute(LOCK, [lines])
+        cursor.execute(LOCK, [[_number(b"%b%b%d" % (project_id.bytes, sender.bytes, line)) for line in lines]])
+
+
+def _number(name: bytes) -> int:
+    """What PostgreSQL calls a lock by: 64 bits of a name."""
+    return int.from_bytes(hashlib.blake2b(name, digest_size=8, person=b"ingest").digest(), "big", signed=True)
 
 
 def put(project_id: UUID, sender: UUID, taken: ParsedBody, at: datetime, new: Collection[UUID] = ()) -> Changed:

@@ -76,7 +76,7 @@ def _put(
 ) -> list[Fault]:
     traces, sender = {UUID(one.key): one for one in portion}, sender_of(by)
     with transaction.atomic():
-        span_store.lock(traces)
+        span_store.lock(project_id, sender, traces)
         known = _known(project_id, sender, traces)
         fresh = {trace: one for trace, one in traces.items() if not (one.is_settled and trace in known)}
         made, sessions, faults = _made(fresh, project_id, sender, dict(taken.sessions))

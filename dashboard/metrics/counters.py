@@ -12,7 +12,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import TERMINAL
 from agentcore.reasons import NormalizedStopReason
 from agentcore.resource import resource_of
-from dashboard.metrics.labels import child
+from dashboard.metrics.labels import MOST_LETTERS, child
 
 log = structlog.get_logger(__name__)
 
@@ -56,7 +56,8 @@ CONTINUED_TURN_SECONDS = Histogram(
     registry=REGISTRY,
 )
 
-_logged: set[tuple[str, str, str]] = set()  #: unknown words are logged once per provider and model
+MOST_LOGGED = 10_000
+_logged: set[tuple[str, str, str]] = set()  #: unknown words, by their beginnings: logged once per provider and model
 
 
 def count_step(step: Step) -> None:
@@ -102,9 +103,12 @@ def _stop_reason(who: Who, fields: Mapping[str, Any]) -> None:
 
 
 def _log_once(who: Who, word: str | None) -> None:
-    if word is not None and (*who, word) not in _logged and len(_logged) < 10_000:
-        _logged.add((*who, word))
-        log.warning("unknown_stop_reason", provider=who[0], model=who[1], raw=word)
+    if word is None or len(_logged) >= MOST_LOGGED:
+        return
+    provider, model, raw = (text[:MOST_LETTERS] for text in (*who, word))
+    if (provider, model, raw) not in _logged:
+        _logged.add((provider, model, raw))
+        log.warning("unknown_stop_reason", provider=provider, model=model, raw=raw)
 
 
 def _continuation(who: Who, _fields: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ model, not once a turn.
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
@@ -24,6 +25,7 @@ from dashboard.agents.models import Project
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.shared_values import UNREADABLE
 from dashboard.turns.turn_query import find
 
 TURNS = 200  #: the newest with a continuation that are read
@@ -108,7 +110,8 @@ def experience_read(*, project: Project, provider: str, model: str) -> Experienc
     """The experience of a model, read from the database."""
     found = _Found()
     for turn in _turns(project, provider, model):
-        _count(turn, found)
+        with suppress(*UNREADABLE):  # a damaged turn shows nothing, and keeps nobody from the others
+            _count(turn, found)
         if len(found.reasoning) >= MOST:
             break
     counts = found.counts_reasoning
@@ -147,12 +150,12 @@ def _turns(project: Project, provider: str, model: str) -> Iterator[_Turn]:
     filters = TimelineFilters(provider=(provider,), model=(model,), has=("continuation",))
     ids = [turn_id for turn_id, _ in find(project=project, filters=filters, reach=id_range_of(filters), limit=TURNS)]
     rows = Turn.objects.filter(id__in=ids, base_snapshot__isnull=True).values_list("id", "setup")
-    asked = {turn_id: began.get("setup") or {} for turn_id, began in rows}
-    exact = {
-        turn_id: goes_on_exactly(provider, model, setup.get("extra") or {})
-        for turn_id, setup in asked.items()
-        if not setup.get("envelope_schema")
-    }
+    exact = {}
+    for turn_id, began in rows:
+        with suppress(*UNREADABLE):
+            setup = began.get("setup") or {}
+            if not setup.get("envelope_schema"):
+                exact[turn_id] = goes_on_exactly(provider, model, setup.get("extra") or {})
     columns = ("turn_id", "iteration", "kind", "text", "usage", "max_tokens", "stop_reason")
     attempts = Attempt.objects.filter(turn_id__in=exact).order_by("-turn_id", "index")
     said = (AttemptSample(*row) for row in attempts.values_list(*columns).iterator(chunk_size=MOST))

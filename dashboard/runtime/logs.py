@@ -20,6 +20,25 @@ _SECRET_TEXTS = (
 )
 
 
+MOST_LETTERS = 2_000  #: of a value: callers and providers choose many, and may send megabytes
+MOST_OF_TRACEBACK = 20_000  #: of which the end is kept, where the error is
+
+
+def shortened(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """A structlog processor: of long texts the beginning, of a long traceback the end, and how much is left out."""
+    for name, value in event.items():
+        if name == "exception":
+            event[name] = _end(value)
+        elif isinstance(value, str) and len(value) > MOST_LETTERS:
+            event[name] = f"{value[:MOST_LETTERS]}… ({len(value) - MOST_LETTERS:,} more)"
+    return event
+
+
+def _end(traceback: str) -> str:
+    more = len(traceback) - MOST_OF_TRACEBACK
+    return traceback if more <= 0 else f"({more:,} more) …{traceback[more:]}"
+
+
 def without_secrets(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """A structlog processor: values under telling names, and secrets inside texts, become `[hidden]`."""
     for name, value in event.items():
@@ -50,6 +69,7 @@ _SHARED = (
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.StackInfoRenderer(),
     structlog.processors.format_exc_info,
+    shortened,
     without_secrets,
     of_process,
 )

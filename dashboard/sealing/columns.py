@@ -1,10 +1,12 @@
 """What of a turn's tables is evidence: each column is chained, compared with what it is made of, or free for a reason.
 
-A test walks over every column of every table of `dashboard.turns`, and of `Origin`: a new one has to be decided here.
+A test walks over every column of every table of `dashboard.turns`, of `Origin` and of `Ingested`: a new one has to be
+decided here.
 """
 
 from collections.abc import Mapping
 
+from dashboard.ingest.models import Ingested
 from dashboard.keeping.models import Origin
 from dashboard.turns import derived_rows, models
 
@@ -41,6 +43,11 @@ ATTEMPT = (
 )  # fmt: skip
 ORIGIN = ("original_id", "sha256", "exported_at", "imported_at", "signature", "public_key", "doubt")
 ORIGIN_REST = ("core_version", "installation", "told")
+#: Of a turn that was made of a trace or of a log.
+INGESTED = (
+    "project_id", "sender", "trace", "spans", "instrumentations", "log", "service", "provider", "loop", "loop_reason",
+    "policy", "notes", "ingested_at",
+)  # fmt: skip
 PIECE = ("n", "at", "text")
 CLAIM = ("call_id", "name", "claimed_at", "idempotent")
 CAME_BACK = ("result", "error", "finished_at")  #: of a claim, which may still be added when the turn has ended
@@ -55,6 +62,7 @@ CHAINED: Mapping[type, tuple[str, ...]] = {
     models.Checkpoint: ("turn_id", "seq", *CHECKPOINT),
     models.ToolClaim: ("turn_id", *CLAIM, *CAME_BACK),
     Origin: ("turn", *ORIGIN, *ORIGIN_REST, IMPORTER),
+    Ingested: ("turn", *INGESTED),
 }
 #: With what a column is compared, for it is made of that.
 COMPARED: Mapping[type, Mapping[str, str]] = {
@@ -91,4 +99,5 @@ FREE: Mapping[type, Mapping[str, str]] = {
     },
     models.Cohort: {"key": "a digest of the rest"},
     models.LooseNode: {"id": "what is to be swept"},
+    Ingested: {"digest": "a digest of the turn's history and of the rest"},
 }

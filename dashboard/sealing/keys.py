@@ -16,7 +16,8 @@ from django.conf import settings
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.secret_key import secret_kept_in
 
-KEY_FILE, RETIRED_FILE, HEAD_FILE = "signing-key", "signing-keys-retired", "last-seal"
+KEY_FILE, RETIRED_FILE = "signing-key", "signing-keys-retired"
+HEAD_FILE, LOST_FILE = "last-seal", "seals-lost"
 KEY_BYTES = 32
 UNREADABLE = (
     "{where} contains no signing key: it must be 32 bytes in base64, as `manage.py signing_key new` prints them."
@@ -95,6 +96,19 @@ def remembered_head() -> tuple[int, str] | None:
         return None
     number, digest = path.read_text().split()
     return int(number), digest
+
+
+def note_lost(number: int, digest: str) -> None:
+    """Keep for good that this seal was made and is gone, before the next one takes its place in `last-seal`."""
+    if (number, digest) not in lost_heads():
+        with (_folder() / LOST_FILE).open("a") as file:
+            file.write(f"{number} {digest}\n")
+
+
+def lost_heads() -> list[tuple[int, str]]:
+    path = _folder() / LOST_FILE
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(int(number), digest) for number, digest in map(str.split, lines)]
 
 
 def _own() -> Ed25519PrivateKey:

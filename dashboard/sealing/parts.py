@@ -3,7 +3,7 @@
 import hashlib
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
@@ -16,12 +16,15 @@ PART = struct.Struct(">cI32s")
 KINDS: Mapping[bytes, str] = {
     b"t": "turn", b"r": "record", b"a": "attempt", b"w": "provider's bytes of attempt", b"c": "client request",
     b"d": "documents", b"o": "origin", b"f": "rest of the turn's row", b"k": "times and texts of attempt",
-    b"l": "link", b"p": "state after record", b"x": "tool call", b"y": "result of tool call",
+    b"i": "trace or log it was made of", b"l": "link", b"p": "state after record", b"x": "tool call",
+    b"y": "result of tool call",
 }  # fmt: skip
 BYTES = frozenset({b"w", b"k"})  #: what goes where a policy has the provider's bytes removed
-REST, LINK, CAME_BACK = b"f", b"l", b"y"
+REST, LINK, CAME_BACK, INGESTED = b"f", b"l", b"y", b"i"
 #: What turns have in their chains that were chained since there is a `REST`, which each of them has.
 LATER = frozenset({REST, b"k", LINK, b"p", b"x", CAME_BACK})
+#: The first of these that a chain lacks tells that an earlier release made it, which chained nothing of those kinds.
+SINCE: Sequence[tuple[bytes, frozenset[bytes]]] = ((REST, LATER), (INGESTED, frozenset({INGESTED})))
 
 
 @dataclass(frozen=True, slots=True)

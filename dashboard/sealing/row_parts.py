@@ -11,9 +11,10 @@ from uuid import UUID
 
 from django.db.models import Model
 
+from dashboard.ingest.models import Ingested
 from dashboard.keeping.models import Origin
 from dashboard.sealing import columns
-from dashboard.sealing.parts import CAME_BACK, LINK, REST, Part, canonical, part_of
+from dashboard.sealing.parts import CAME_BACK, INGESTED, LINK, REST, Part, canonical, part_of
 from dashboard.turns.models import Checkpoint, Piece, ToolClaim, Turn
 
 Found = Iterator[tuple[UUID, Part]]
@@ -22,8 +23,12 @@ Found = Iterator[tuple[UUID, Part]]
 def parts_beside(turns: Sequence[Turn]) -> Found:
     """Each with the turn that it is of."""
     ids = [turn.id for turn in turns]
-    origins = Origin.objects.in_bulk(ids)
+    origins, ingested = Origin.objects.in_bulk(ids), Ingested.objects.in_bulk(ids)
     for turn in turns:
+        made_of = ingested.get(turn.id)
+        # Of each turn, so that such a row can be neither taken away nor added.
+        said = None if made_of is None else values_of(made_of, columns.INGESTED)
+        yield turn.id, part_of(INGESTED, 0, said)
         origin = origins.get(turn.id)
         told = {} if origin is None else {"origin": values_of(origin, columns.ORIGIN_REST)}
         yield turn.id, part_of(REST, 0, values_of(turn, columns.REST) | told)

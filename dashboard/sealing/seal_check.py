@@ -1,6 +1,6 @@
 """Verifies every seal, chain and turn, and names each fault."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -12,10 +12,10 @@ from agentcore.version import VERSION
 from dashboard.sealing import keys
 from dashboard.sealing.chains import head_of, parts_of
 from dashboard.sealing.models import Chain, Seal
-from dashboard.sealing.parts import BYTES, CAME_BACK, LATER, LINK, REST, Part, unpacked
+from dashboard.sealing.parts import BYTES, CAME_BACK, LINK, SINCE, Part, unpacked
 from dashboard.sealing.row_parts import is_cut_by_removal
-from dashboard.sealing.services import body_of, digest_of, members_of
-from dashboard.sealing.tombstones import removed_on_purpose
+from dashboard.sealing.services import is_ours, members_of
+from dashboard.sealing.tombstones import Erased, removed_on_purpose
 from dashboard.turns.history import recording_of, request_body_of, sha256_of
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.verification import examined
@@ -40,10 +40,11 @@ class Checked:
 
 @dataclass(slots=True)
 class Sealed:
-    """What the seals say: the head of each turn, in which seal it is, and when each was complete."""
+    """What the seals say: the head of each turn, in which seal it is, and when each was made, and was complete."""
 
     heads: dict[UUID, bytes] = field(default_factory=dict)
     numbers: dict[UUID, int] = field(default_factory=dict)
+    made: dict[int, datetime] = field(default_factory=dict)
     complete: dict[int, datetime] = field(default_factory=dict)
 
 
@@ -61,19 +62,19 @@ def check_all(
     far, and the last turn of it, after each batch of turns.
     """
     checked = begun or Checked()
-    sealed = _seals(checked, expected)
     erased, bared, forged = removed_on_purpose()
+    sealed = _seals(checked, expected, erased)
     checked.faults += [("tombstone", words) for words in forged]
     checked.erased = len(erased)
-    _let_go_of_rewritten(sealed, erased)
+    _let_go_of_erased(sealed, erased)
     for ids in batches(_ids(after), BATCH):
         _turns(ids, checked, sealed, bared, replay)
         on_batch(checked, ids[-1])
-    _gone(checked, sealed, erased)
+    _gone(checked, sealed)
     return checked
 
 
-def _seals(checked: Checked, expected: str) -> Sealed:
+def _seals(checked: Checked, expected: str, erased: Erased) -> Sealed:
     sealed, own, digest, number = Sealed(), keys.own_keys(), "", 0
     digests = set()
     for seal in Seal.objects.order_by("number").iterator():
@@ -83,26 +84,27 @@ def _seals(checked: Checked, expected: str) -> Sealed:
             number = seal.number
         elif seal.previous != digest:
             checked.faults.append((name, "It does not continue the seal before it: one of the two was changed."))
-        if not _is_ours(seal, own):
+        if not is_ours(seal, own):
             checked.faults.append((name, "Its signature is not this installation's, or what it seals was changed."))
         digest = seal.digest
         digests.add(digest)
-        _read(seal, sealed)
+        checked.faults += _read(seal, sealed, erased)
     checked.seals, checked.sealed = number, len(sealed.heads)
     checked.faults += _ends(number, digest, digests, expected)
     return sealed
 
 
-def _is_ours(seal: Seal, own: Collection[str]) -> bool:
-    signed = seal.public_key in own and keys.is_signed(body_of(seal), by=seal.public_key, signature=seal.signature)
-    return signed and digest_of(seal) == seal.digest
-
-
-def _read(seal: Seal, sealed: Sealed) -> None:
-    for turn_id, head in members_of(seal):
-        sealed.heads[turn_id], sealed.numbers[turn_id] = head, seal.number
+def _read(seal: Seal, sealed: Sealed, erased: Erased) -> Iterator[tuple[str, str]]:
+    """Add what a seal says. A turn that an earlier one holds stays bound by that, unless it was erased in between."""
+    sealed.made[seal.number] = seal.made_at
     if seal.complete_at is not None:
         sealed.complete[seal.number] = seal.complete_at
+    for turn_id, head in members_of(seal):
+        before = sealed.numbers.get(turn_id)
+        if before is None or any(sealed.made[before] <= at <= seal.made_at for at in erased.get(turn_id, ())):
+            sealed.heads[turn_id], sealed.numbers[turn_id] = head, seal.number
+        else:
+            yield str(turn_id), f"Seal {seal.number} holds it again, and nobody erased it since seal {before}."
 
 
 def _ends(number: int, digest: str, digests: set[str], expected: str) -> Iterator[tuple[str, str]]:
@@ -110,17 +112,18 @@ def _ends(number: int, digest: str, digests: set[str], expected: str) -> Iterato
     remembered = keys.remembered_head()
     if remembered is not None and remembered[1] not in digests:
         yield f"seal {remembered[0]}", "It was removed or changed: the data folder remembers it with another digest."
+    for lost, told in keys.lost_heads():
+        if told not in digests:
+            yield f"seal {lost}", f"It was made here and is gone: {keys.LOST_FILE} in the data folder has its digest."
     if expected and expected not in digests:
         yield f"seal {number}", f"No seal has the digest {expected}; the last one has {digest or 'none'}."
 
 
-def _let_go_of_rewritten(sealed: Sealed, erased: frozenset[UUID]) -> None:
-    """A turn that was erased and is here again was written anew (`dashboard.ingest`): the seal of what it was before
-    binds it no more, and no seal does until the next one."""
-    for ids in batches(sorted(erased & sealed.heads.keys()), 1000):
-        again = Turn.objects.filter(id__in=ids).values_list("id", flat=True)
-        bound = set(Chain.objects.filter(turn_id__in=ids, seal__isnull=False).values_list("turn_id", flat=True))
-        for turn_id in set(again) - bound:
+def _let_go_of_erased(sealed: Sealed, erased: Erased) -> None:
+    """The seals from before a turn was erased bind it no more. One that is here again was written anew
+    (`dashboard.ingest`, an import): seals from after the erasure do bind it."""
+    for turn_id in erased.keys() & sealed.heads.keys():
+        if sealed.made[sealed.numbers[turn_id]] <= max(erased[turn_id]):
             del sealed.heads[turn_id]
 
 
@@ -132,14 +135,15 @@ def turn_faults(turn: Turn) -> list[str]:
     else:  # whoever makes a chain again, or removes it, leaves the seal that holds the turn
         later = Seal.objects.filter(made_at__gte=turn.created_at)
         seals = later.extra(where=["position(%s IN members) > 0"], params=[turn.id.bytes])
-    for seal in seals.order_by("number")[:1]:
-        if not _is_ours(seal, keys.own_keys()):
-            return [f"Seal {seal.number}, which holds it, was changed."]
-        _read(seal, sealed)
     erased, bared, _ = removed_on_purpose(turn.id)
-    _let_go_of_rewritten(sealed, erased)
+    again = []
+    for seal in seals.order_by("number"):
+        if not is_ours(seal, keys.own_keys()):
+            return [f"Seal {seal.number}, which holds it, was changed."]
+        again += [words for place, words in _read(seal, sealed, erased) if place == str(turn.id)]
+    _let_go_of_erased(sealed, erased)
     now = parts_of([turn])[turn.id]
-    return [*_chain_faults(turn, chain, now, sealed, bared), *_compared_faults(turn, bared)]
+    return [*again, *_chain_faults(turn, chain, now, sealed, bared), *_compared_faults(turn, bared)]
 
 
 def _ids(after: UUID | None) -> Iterator[UUID]:
@@ -204,8 +208,9 @@ def _chain_faults(
 def differing(then: list[Part], now: list[Part], *, bytes_removed: bool = False) -> str:
     """What of a turn is not as it was chained, in words; empty where all is."""
     before, after = {(p.kind, p.number): p for p in then}, {(p.kind, p.number): p for p in now}
-    if (REST, 0) not in before:  # an earlier release chained less
-        after = {key: part for key, part in after.items() if part.kind not in LATER}
+    for mark, kinds in SINCE:
+        if (mark, 0) not in before:  # an earlier release chained less
+            after = {key: part for key, part in after.items() if part.kind not in kinds}
     changed = [part.name for key, part in before.items() if key in after and after[key].digest != part.digest]
     removed = [
         part.name for key, part in before.items() if key not in after and not _may_go(part, bytes_removed=bytes_removed)
@@ -247,11 +252,11 @@ def _compared_faults(turn: Turn, bared: frozenset[UUID]) -> Iterator[str]:
             yield f"The request of attempt {attempt.index} is not the one that was sent."
 
 
-def _gone(checked: Checked, sealed: Sealed, erased: frozenset[UUID]) -> None:
+def _gone(checked: Checked, sealed: Sealed) -> None:
     for ids in batches(sorted(sealed.heads), 1000):
         here = set(Turn.objects.filter(id__in=ids).values_list("id", flat=True))
         for turn_id in ids:
-            if turn_id not in here and turn_id not in erased:
+            if turn_id not in here:
                 words = f"It was removed: seal {sealed.numbers[turn_id]} holds it, and nobody erased it here."
                 checked.faults.append((str(turn_id), words))
 

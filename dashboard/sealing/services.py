@@ -6,7 +6,7 @@ of turns from before there were chains in what time is left. It can be ended at 
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -29,6 +29,7 @@ BATCH = 20  #: turns of one transaction
 RECENT = timedelta(minutes=30)  #: of new turns, which are looked through in each sweep
 SEAL_EVERY = timedelta(hours=1)
 SEAL_LATEST = timedelta(days=1)  #: after which a seal is made also while turns wait for their chains
+CLOCKS_APART = timedelta(minutes=1)  #: of processes; a chain from further ahead is not what it says
 MOST_MEMBERS = 50_000  #: turns of one seal
 LOCK = 7_316_005  #: one sweep at a time, of all processes
 
@@ -48,7 +49,7 @@ def sweep() -> int:
     if _is_time(now):
         made += _chain_until(until, UUID(int=0))
         if _is_due(now):
-            seal_make(now=now)
+            seal_make(now=timezone.now())
     return made
 
 
@@ -78,16 +79,22 @@ def chain_some(since: UUID = UUID(int=0), limit: int = BATCH) -> int:
 
 @transaction.atomic
 def seal_make(*, now: datetime) -> Seal | None:
-    """Seal the chains that no seal holds yet; also where there are none, so that each day has its seal."""
+    """Seal the chains that no seal holds yet; also where there are none, so that each day has its seal.
+
+    The seal is later than each of its chains, also those that another process made meanwhile: of a turn that was erased
+    and written anew, that tells which seals bind it.
+    """
     if not _alone():
         return None
+    _notice_lost()
     last = Seal.objects.order_by("-number").first()
-    chains = list(Chain.objects.filter(seal=None).order_by("turn_id")[: MOST_MEMBERS + 1])
+    # Held, so that none is erased before this seal is made.
+    chains = list(Chain.objects.filter(seal=None).order_by("turn_id").select_for_update()[: MOST_MEMBERS + 1])
     complete = len(chains) <= MOST_MEMBERS and not _unchained()
     chains = chains[:MOST_MEMBERS]
     seal = Seal(
         number=last.number + 1 if last else 1,
-        made_at=now,
+        made_at=min(now + CLOCKS_APART, max([now, *(chain.chained_at for chain in chains)])),
         complete_at=now if complete else None,
         previous=last.digest if last else "",
         members=b"".join(chain.turn_id.bytes + bytes(chain.head) for chain in chains),
@@ -99,6 +106,24 @@ def seal_make(*, now: datetime) -> Seal | None:
     Chain.objects.filter(turn_id__in=[chain.turn_id for chain in chains]).update(seal=seal.number)
     transaction.on_commit(lambda: _told(seal, len(chains)))
     return seal
+
+
+def _notice_lost() -> None:
+    """Whoever removes seals must not get the next one to hide it: that would be remembered in their place."""
+    remembered = keys.remembered_head()
+    if remembered is None:
+        return
+    number, digest = remembered
+    kept = Seal.objects.filter(number=number, digest=digest).first()
+    if kept is None or not is_ours(kept, keys.own_keys()):
+        keys.note_lost(number, digest)
+        log.error("seal_lost", number=number, digest=digest)
+
+
+def is_ours(seal: Seal, own: Collection[str]) -> bool:
+    """Whether this installation made it, and as it is. `own`: its public keys."""
+    signed = seal.public_key in own and keys.is_signed(body_of(seal), by=seal.public_key, signature=seal.signature)
+    return signed and digest_of(seal) == seal.digest
 
 
 def _told(seal: Seal, turns: int) -> None:

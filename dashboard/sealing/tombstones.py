@@ -1,6 +1,7 @@
 """What tells an erasure from a theft: a signed note, written in the transaction that removes."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -12,9 +13,15 @@ from dashboard.sealing.parts import canonical
 
 
 def turns_erased(turn_ids: Sequence[UUID], *, by: str) -> None:
-    """Note that these turns were erased; their chains go with them."""
+    """Note that these turns were erased; their chains go with them.
+
+    The chains go first: a seal that is being made holds them until it is made, so that the note is later than each seal
+    which holds one of these turns.
+    """
+    chains = Chain.objects.filter(turn_id__in=turn_ids)
+    list(chains.order_by("turn_id").select_for_update().values_list("turn_id"))  # in the order in which a seal does
+    chains.delete()
     _note(Tombstone.Kind.ERASED, turn_ids, by, timezone.now())
-    Chain.objects.filter(turn_id__in=turn_ids).delete()
 
 
 def raw_removed(turn_ids: Sequence[UUID], *, by: str, at: datetime) -> None:
@@ -22,18 +29,25 @@ def raw_removed(turn_ids: Sequence[UUID], *, by: str, at: datetime) -> None:
     _note(Tombstone.Kind.RAW, turn_ids, by, at)
 
 
-def removed_on_purpose(turn_id: UUID | None = None) -> tuple[frozenset[UUID], frozenset[UUID], list[str]]:
-    """The turns that were erased, those whose bytes were removed, and the notes that nobody of ours signed; with
-    `turn_id`, by the notes of this turn alone."""
+#: When turns were erased, by their ids: one that was written anew may be erased again.
+Erased = Mapping[UUID, Sequence[datetime]]
+
+
+def removed_on_purpose(turn_id: UUID | None = None) -> tuple[Erased, frozenset[UUID], list[str]]:
+    """When turns were erased, those whose bytes were removed, and the notes that nobody of ours signed; with `turn_id`,
+    by the notes of this turn alone."""
     notes = Tombstone.objects.all() if turn_id is None else Tombstone.objects.filter(turn_ids__contains=[turn_id])
-    own, removed, forged = keys.own_keys(), {kind: set[UUID]() for kind in Tombstone.Kind.values}, []
+    own, erased, bared, forged = keys.own_keys(), defaultdict[UUID, list[datetime]](list), set[UUID](), []
     for note in notes.order_by("id").iterator():
         signed = note.public_key in own and keys.is_signed(_body(note), by=note.public_key, signature=note.signature)
-        if signed:
-            removed[note.kind].update(note.turn_ids)
+        if signed and note.kind == Tombstone.Kind.ERASED:
+            for erased_id in note.turn_ids:
+                erased[erased_id].append(note.at)
+        elif signed:
+            bared.update(note.turn_ids)
         else:
             forged.append(f"The note {note.id} that {len(note.turn_ids):,} turns were {note.kind} is not signed by us.")
-    return frozenset(removed[Tombstone.Kind.ERASED]), frozenset(removed[Tombstone.Kind.RAW]), forged
+    return erased, frozenset(bared), forged
 
 
 def _note(kind: str, turn_ids: Sequence[UUID], by: str, at: datetime) -> None:

@@ -4,6 +4,7 @@ Whoever shows a turn reads it as if it were whole. Where that fails, each part o
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -54,7 +55,7 @@ def damage_of(turn_id: UUID) -> list[str]:
     turn = Turn.objects.filter(id=turn_id).first()
     if turn is None:
         return []
-    found = [fault for _, fault in zip(range(MOST), _faults(turn), strict=False)]
+    found = list(dict.fromkeys(islice(_faults(turn), MOST)))
     if not found and not _reads(history.rebuilt_columns, turn):
         found.append(_MIXED)
     if found:

@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from dashboard.accounts.models import User
+from dashboard.replay import experience
 from dashboard.sharing.services import link_create
 from dashboard.turns.models import Turn
 from dashboard.turns.verification import verification_of
@@ -177,6 +178,24 @@ def test_whatever_is_damaged_its_page_and_its_signs_and_the_lists_are_answered(
 ):
     asked = [f"/turns/{whole.id}", f"/turns/{whole.id}/attempts/1/raw", f"/api/v1/turns/{whole.id}/lint", *LISTS]
     assert [said for damage in sorted(damages) for said in failed(browser, whole, damage, asked)] == []
+
+
+@pytest.mark.parametrize("damages", [OF_EACH_KIND, nightly(DAMAGES.keys() - OF_EACH_KIND)], ids=["kinds", "others"])
+def test_whatever_is_damaged_the_pages_of_other_turns_of_its_model_are_answered(
+    browser: Client, play: Play, damages: Iterable[str]
+):
+    """What is learned of a model is learned of all its turns."""
+    browser.raise_request_exception = False
+    damaged_one, other = (play("sim-essay", name=name, max_tokens=60) for name in "ab")
+    asked = [f"/turns/{other.id}", *(f"/turns/{other.id}/{part}" for part in ("limit", "replay", "attempts/1/raw"))]
+    asked += [f"/api/v1/turns/{other.id}{part}" for part in ("", "/verdict", "/lint")]
+    whole = {address: answered(browser, address)[0] for address in asked}
+    for kind in sorted(set(damages) - {"nodes", "bytes of nodes"}):  # which both turns share
+        experience.kept.forget()
+        with damaged(damaged_one, kind):
+            answers = {address: answered(browser, address)[0] for address in asked}
+        assert answers == whole, kind
+    assert max(whole.values()) < 400
 
 
 @pytest.mark.nightly

@@ -1,7 +1,8 @@
 """`python -m dashboard.bench.abuse.provider`: an OpenAI-style provider whose answer depends on the model's name.
 
-`bomb`: an answer that unpacks to a thousand times its size. `said-N`: the Nth text of `TEXTS`. `one`, `deep`, `long`:
-what makes schemas dear. `cut`: a sentence that is said to be cut, another one each time. Any other: a sentence.
+`bomb`: an answer that unpacks to a thousand times its size. `said-N`: the Nth text of `TEXTS`. `one`, `deep`, `long`,
+`numbers`: what makes schemas dear. `cut`: a sentence that is said to be cut, another one each time. Any other: a
+sentence.
 """
 
 import gzip
@@ -17,11 +18,13 @@ TEXT_CHARS = 80_000
 RUNS = ("a_", "<!--", "a1@", "a-1-", "./", "~/")
 TEXTS = tuple(run * (TEXT_CHARS // len(run)) for run in RUNS)
 DEPTH = 60
+NUMBERS, DIGITS = 4_000, 20  #: of a list of long integers
 SENTENCE = "An agent stops when its policy, its budget or its model says so."
 _CUTS = count(1)
 SAID = {
     "one": "1",
     "long": f'"{"a" * TEXT_CHARS}"',
+    "numbers": json.dumps([10**DIGITS + number for number in range(NUMBERS)]),
     "deep": '{"x":' * DEPTH + "{}" + "}" * DEPTH,
     **{f"said-{number}": text for number, text in enumerate(TEXTS)},
 }

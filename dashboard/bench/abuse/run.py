@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dashboard.bench.abuse import connections, files, replays, schemas, websockets
+from dashboard.bench.abuse import connections, files, replays, schemas, traces, websockets
 from dashboard.bench.abuse.attack_requests import Target
 from dashboard.bench.abuse.bystander import PER_SECOND, Heard, bystander
 from dashboard.bench.abuse.installation import Installation, Peak, installed
@@ -46,6 +46,7 @@ ATTACKS: Mapping[str, Callable[[Target], None]] = {
     "imports that unpack": files.imports,
     "answers that unpack": files.answers,
     "800 invented models": files.names,
+    "traces of one span each": traces.exports,
     "one sweep after another": replays.sweep,
     "parallel sweeps": replays.many,
     "sweeps hung up on": replays.hang_ups,

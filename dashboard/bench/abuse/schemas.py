@@ -8,7 +8,7 @@ from dashboard.bench.abuse.attack_requests import Request, Target, send_all
 
 Schema = dict[str, Any]
 MODES = {"observed": "observe", "continued": "continue"}  #: by the agent's name
-ANSWERS = ("one", "deep", "long")  #: models of the provider
+ANSWERS = ("one", "deep", "long", "numbers")  #: models of the provider
 
 
 def doubling(levels: int, leaf: Schema) -> Schema:
@@ -24,6 +24,22 @@ STATES: Schema = {"pattern": "(a{0,900}){0,20}b$|(?:x|y)z"}
 #: What takes long to compile.
 CHAIN: Schema = {"$defs": {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(20_000)} | {"a20000": {}}}
 PATTERNS: Schema = {"patternProperties": {f"(((a{{0,20}}){{0,20}}){{0,20}}){n}": {} for n in range(200)}}
+#: Two documents, of which the one that is asked for doubles, and the other might be taken for it.
+HIDDEN: Schema = {
+    "$defs": {
+        "long": {**doubling(26, {}), "$id": "http://x/y/a"},
+        "short": {"$defs": {f"a{n}": {} for n in range(27)}, "$ref": "#/$defs/a0", "$id": "http://x/x/a"},
+    },
+    "allOf": [{"$ref": "http://x/y/a"}],
+}
+_BELOW: Schema = {"$id": "http://x/d", "$recursiveAnchor": True, "additionalProperties": {"$recursiveRef": "#"}}
+#: Forty times as much with each level of the answer.
+RECURSIVE_REFERENCES: Schema = {
+    "$schema": "https://json-schema.org/draft/2019-09/schema",
+    "$recursiveAnchor": True,
+    "allOf": [{"$ref": "http://x/d"}] * 40,
+    "$defs": {"d": _BELOW},
+}
 HOSTILE: tuple[tuple[str, Schema], ...] = (
     ("one", doubling(17, {})),
     ("one", doubling(24, {})),
@@ -36,6 +52,13 @@ HOSTILE: tuple[tuple[str, Schema], ...] = (
     ("long", doubling(17, {"const": "a" * 80_000})),
     ("one", CHAIN),
     ("one", PATTERNS),
+    ("long", {"pattern": "(?=a*b)c"}),
+    ("long", {"pattern": r"^(a+)+(?=b)c|^(a*)*\1b$"}),
+    ("numbers", {"uniqueItems": True}),
+    ("numbers", {"items": {"minimum": 5}}),
+    ("numbers", {"items": {"multipleOf": 1e-300}}),
+    ("one", HIDDEN),
+    ("deep", RECURSIVE_REFERENCES),
 )
 
 

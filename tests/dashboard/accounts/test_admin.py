@@ -155,7 +155,16 @@ def test_a_superuser_does_all_of_it(made: Made):
     assert client.post("/admin/auth/group/add/", {"name": "mine"}).status_code == 302
 
 
-@pytest.mark.parametrize("name", ["operator", "bootstrap"])
+def test_nobody_is_renamed_to_the_name_of_another_user_in_another_case(made: Made):
+    client, user = browser_of(made("ada", Role.ADMIN)), made("bob")
+    for name in ("Ada", "OPERATOR"):
+        assert change(client, user, username=name) == 200
+    user.refresh_from_db()
+    assert user.username == "bob"
+    assert change(client, user, username="Bob") == 302
+
+
+@pytest.mark.parametrize("name", ["operator", "bootstrap", "BOOTSTRAP", "Operator"])
 def test_the_names_that_whystop_keeps_for_itself_are_given_to_nobody(made: Made, name: str):
     client = browser_of(made("ada", Role.ADMIN))
     typed = {"username": name, "password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}

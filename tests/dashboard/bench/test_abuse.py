@@ -1,16 +1,22 @@
 """The attacks are carried out on a whole installation, and what each came to is told; how fast is nobody's test."""
 
+import contextlib
 import io
+import json
 import re
+import time
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from dashboard.bench.abuse import connections, files, run
+from agentcore.schema import MOST_BREACHES
+from agentcore.schema_size import TooMuchWork
+from dashboard.agents.schemas import violations
+from dashboard.bench.abuse import connections, files, provider, run, schemas, traces
 from dashboard.bench.abuse.bystander import Heard
 from dashboard.bench.abuse.run import ATTACKS, Outcome
 
-FEW = ("schemas of agents", "half-sent requests", "half-sent bodies", "invented")
+FEW = ("schemas of agents", "half-sent requests", "half-sent bodies", "invented", "one span")
 
 
 @pytest.mark.nightly
@@ -20,6 +26,8 @@ def test_attacks_are_told_with_what_others_noticed_of_them(monkeypatch: pytest.M
     monkeypatch.setattr(connections, "HALVES", 20)
     monkeypatch.setattr(connections, "HELD_SECONDS", 0.2)
     monkeypatch.setattr(files, "NAMES", 5)
+    monkeypatch.setattr(traces, "TRACES", 5)
+    monkeypatch.setattr(traces, "MOST_SECONDS", 60.0)
     monkeypatch.setattr(files, "MOST_METRICS", 1)
     out = io.StringIO()
     with pytest.raises(CommandError, match="An aim was missed"):
@@ -27,12 +35,13 @@ def test_attacks_are_told_with_what_others_noticed_of_them(monkeypatch: pytest.M
     told = out.getvalue()
     assert [name for name in ATTACKS if re.search(rf"^{name} ", told, re.MULTILINE)] == [
         "schemas of agents", "1,100 half-sent requests", "1,100 half-sent bodies", "800 invented models",
+        "traces of one span each",
     ]  # fmt: skip
-    assert len(re.findall(r" [1-9]\d* +0 +[\d,]+ ms +[\d,]+ ms +[1-9]\d+ MB +up \d+ s +met", told)) == 3
+    assert len(re.findall(r" [1-9]\d* +0 +[\d,]+ ms +[\d,]+ ms +[1-9]\d+ MB +up \d+ s +met", told)) == 4
     assert "20 × opened" in told
     assert "5 × 200" in told
     assert re.search(r"MISSED 800 invented models: /metrics has [\d,]+ bytes; the aim is 1$", told, re.MULTILINE)
-    assert "4 attacks, 1 aims missed" in told
+    assert "5 attacks, 1 aims missed" in told
 
 
 def test_each_aim_that_is_missed_is_told_in_words():
@@ -46,3 +55,12 @@ def test_each_aim_that_is_missed_is_told_in_words():
     ]
     assert "missed" in outcome.line()
     assert not list(Outcome("x", {}, Heard(1, 0, "", [1.0]), 1, restarted=False, uptime=5.0, own=[]).missed())
+
+
+@pytest.mark.parametrize("number", range(len(schemas.HOSTILE)))
+def test_each_hostile_schema_is_judged_or_refused_at_once(number: int):
+    answer, schema = schemas.HOSTILE[number]
+    begun = time.process_time()
+    with contextlib.suppress(TooMuchWork):
+        assert len(violations(schema, json.loads(provider.SAID[answer]))) <= MOST_BREACHES
+    assert time.process_time() - begun < 1

@@ -4,8 +4,11 @@ import contextlib
 import gzip
 import http.client
 import json
+import threading
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -13,6 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from dashboard.gateway.wire import decompression
 from dashboard.ingest import app
 from dashboard.ingest.models import Piece
+from dashboard.ingest.services import Outcome
 from dashboard.ingest.wire import bodies
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.gate import Gate
@@ -166,6 +170,33 @@ def test_a_sender_with_many_slow_requests_is_told_to_wait_and_no_other_sender_is
         assert status_of(refused.body).startswith("This key has 8 requests in progress")
         assert other.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 200
     until(lambda: heavy.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 200)
+
+
+def test_a_body_that_takes_long_leaves_places_to_small_ones_of_others(
+    keyed: Keyed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_ever, begun, may_end = app.ingest, threading.Semaphore(0), threading.Event()
+
+    def slow(**told: Any) -> Outcome:
+        if told["most"] is None:
+            begun.release()
+            assert may_end.wait(20)
+        return as_ever(**told)
+
+    monkeypatch.setattr(app, "ingest", slow)
+    monkeypatch.setattr(app, "SMALL", len(exports.export(TRUNC).spans))
+    heavy = [keyed(), keyed("otlp")]
+    large = otlp.protobuf_body("vercel-ai-sdk-agent")
+    with ThreadPoolExecutor(8) as pool:
+        slow_ones = [pool.submit(gate.send, "POST", "/v1/traces", large, otlp.PROTOBUF) for gate in heavy * 3]
+        try:
+            assert begun.acquire(timeout=10)
+            answer = keyed("otlp").send("POST", "/v1/traces", otlp.protobuf_body(TRUNC), otlp.PROTOBUF)
+            assert answer.status == 200
+            assert not begun.acquire(timeout=0.2), "two that take long are worked on at once"
+        finally:
+            may_end.set()
+        assert {one.result().status for one in slow_ones} == {200}
 
 
 def _signed(gate: Gate) -> dict[str, str]:

@@ -1,12 +1,15 @@
 """Spans in any order, twice, late, without their parents: the same rows in the end, and never half of anything."""
 
 import random
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import OperationalError, connection, transaction
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
@@ -14,7 +17,8 @@ from dashboard.commenting.services import comment_add
 from dashboard.gateway.models import GatewayCall
 from dashboard.ingest import span_store
 from dashboard.ingest.models import Ingested, Piece
-from dashboard.ingest.services import FULL, ingest
+from dashboard.ingest.services import FULL, LargeError, ingest
+from dashboard.ingest.wire.bodies import ParsedBody
 from dashboard.keeping.file_export import file_text, turn_file
 from dashboard.keeping.services import turn_import
 from dashboard.replay.services import turn_verify
@@ -175,3 +179,45 @@ def test_where_the_database_refuses_a_row_nothing_of_the_request_is_stored(monke
 @pytest.fixture
 def user() -> User:
     return User.objects.create_user("ada")
+
+
+def test_what_was_there_of_a_trace_counts_as_work_and_beyond_the_bound_nothing_is_stored() -> None:
+    first, *others = exports.export(AGENT).spans
+    exports.send(*others)
+    before, body = exports.stored(), ParsedBody(spans=[first])
+    project = project_default().id
+    with pytest.raises(LargeError):
+        ingest(project_id=project, taken=body, by=None, most=len(others))
+    assert exports.stored() == before
+    ingest(project_id=project, taken=body, by=None, most=len(others) + 1)
+    assert exports.stored() != before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_sender_waits_for_its_own_traces_and_for_no_other_senders() -> None:
+    project, traces = UUID(int=1), [UUID(int=number) for number in range(span_store.LINES)]
+    there, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            span_store.lock(project, UUID(int=7), traces)
+            there.set()
+            assert done.wait(20)
+        connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        holding = pool.submit(hold)
+        assert there.wait(10)
+        try:
+            _lock_at_once(project, UUID(int=8), traces)
+            with pytest.raises(OperationalError, match="lock timeout"):
+                _lock_at_once(project, UUID(int=7), traces[:1])
+        finally:
+            done.set()
+        holding.result()
+
+
+def _lock_at_once(project: UUID, sender: UUID, traces: list[UUID]) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '300ms'")
+        span_store.lock(project, sender, traces)

@@ -2,9 +2,12 @@
 
 import pytest
 from django.test import Client
+from structlog.testing import capture_logs
 
 from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.metrics import counters
 from dashboard.metrics.counters import REGISTRY
+from dashboard.metrics.labels import MOST_LETTERS
 from tests.dashboard.driving import Play
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -55,3 +58,11 @@ def test_the_metrics_are_served_to_who_may_see_them(client: Client):
     answer = client.get("/metrics", HTTP_AUTHORIZATION=f"Bearer {TOKEN}")
     assert answer.status_code == 200
     assert b"# TYPE whystop_continuations_total counter" in answer.content
+
+
+def test_of_a_long_unknown_word_the_beginning_is_kept_and_logged():
+    with capture_logs() as logs:
+        for end in "ab":
+            counters._log_once(("p", "m" * 1_000_000), "w" * 1_000_000 + end)
+    assert [len(one["raw"] + one["model"]) for one in logs] == [2 * MOST_LETTERS]
+    counters._logged.clear()

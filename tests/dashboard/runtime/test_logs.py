@@ -85,6 +85,17 @@ def test_a_traceback_stays_on_its_line_with_what_its_error_says(logged: Callable
     assert "ValueError" in line
 
 
+@pytest.mark.parametrize("logged", ["logfmt", "json"], indirect=True)
+def test_a_line_stays_short_however_long_what_it_tells_of(logged: Callable[..., str]):
+    try:
+        raise ValueError("y" * 1_000_000)
+    except ValueError:
+        line = logged("x" * 1_000_000, exc_info=True)
+    assert len(line) < 30_000
+    assert "998,000 more" in line
+    assert "y" * 1000 in line
+
+
 def test_a_strange_host_is_a_short_line_for_strangers_send_as_many_as_they_like():
     quietly = logging_settings("INFO")["filters"]["quiet"]["()"]()
     error, said = ValueError("no such host"), "Invalid HTTP_HOST header: %s"

@@ -10,6 +10,7 @@ from django.utils import timezone
 from dashboard.accounts.models import User
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.conversations.models import Conversation
+from dashboard.ingest.models import Ingested
 from dashboard.keeping.models import Origin
 from dashboard.replay.services import turn_verify
 from dashboard.sealing import chains, columns
@@ -37,7 +38,7 @@ from .test_seal_check import as_superuser, data_dir, faults, seal  # noqa: F401 
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TABLES = [*(model for model in apps.get_app_config("turns").get_models() if model._meta.managed), Origin]
+TABLES = [*(model for model in apps.get_app_config("turns").get_models() if model._meta.managed), Origin, Ingested]
 #: How a value of a column becomes another one.
 OTHER = {
     models.TextField: "coalesce({0}, '') || 'x'",
@@ -85,6 +86,9 @@ def led(play: Play, monkeypatch: pytest.MonkeyPatch) -> Turn:
         turn=turn, original_id=turn.id, sha256="0", exported_at=turn.created_at, imported_at=timezone.now(),
         imported_by=user,
     )  # fmt: skip
+    Ingested.objects.create(
+        turn=turn, project_id=turn.project_id, trace=turn.id, digest=b"", ingested_at=timezone.now()
+    )
     Project.objects.create(name="another")
     as_superuser(WITH_ATTEMPT, turn.id)
     turn.refresh_from_db()
@@ -142,6 +146,7 @@ GROUPS = {
     Checkpoint: ("snapshot",),
     ToolClaim: ("name", "result"),
     Origin: ("turn", columns.ORIGIN[0], columns.ORIGIN_REST[0], columns.IMPORTER),
+    Ingested: ("turn", *columns.INGESTED),
 }
 
 
@@ -186,6 +191,21 @@ def test_the_verification_of_one_turn_looks_at_its_chain_and_seal(led: Turn, old
         assert "not as it was sealed" in found.divergence.replayed["error"]
     Chain.objects.filter(turn_id=led.id).delete()
     assert not turn_verify(turn=led).verified
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM ingest_ingested WHERE turn_id = %s",
+        "INSERT INTO ingest_ingested SELECT (jsonb_populate_record(i, jsonb_build_object('turn_id', %s))).* "
+        "FROM ingest_ingested i",
+    ],
+)
+def test_that_a_turn_was_made_of_a_trace_can_be_neither_taken_away_nor_invented(led: Turn, old: Turn, change: str):
+    seal()
+    changed = led if change.startswith("DELETE") else old
+    as_superuser(change, changed.id)
+    assert "trace or log it was made of" in faults()[str(changed.id)]
 
 
 def test_a_user_who_is_gone_takes_the_link_away_and_nothing_is_wrong(led: Turn):

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
+from dashboard.replay.services import turn_verify
 from dashboard.sealing import keys, resuming, seal_check, services
 from dashboard.sealing.chains import head_of, parts_of
 from dashboard.sealing.models import Chain, Seal, Tombstone
@@ -25,6 +26,7 @@ from dashboard.timeline.services import turns_erase
 from dashboard.turns.compression import packed as packed_node
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
+from tests.dashboard.ingest import exports
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,12 +50,12 @@ def seal() -> Seal:
     return made
 
 
-def as_superuser(sql: str, *values: Any) -> None:
-    """Past every trigger, as only a superuser of the database gets."""
+def as_superuser(sql: str, *values: Any, there: bool = True) -> None:
+    """Past every trigger, as only a superuser of the database gets. `there`: some row must be changed by it."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = 'replica'")
         cursor.execute(sql, values)
-        assert cursor.rowcount
+        assert cursor.rowcount or not there
 
 
 @pytest.mark.parametrize(
@@ -201,6 +203,38 @@ def test_a_turn_that_is_put_among_sealed_ones_is_named(turn: Turn, play: Play):
     assert "added out of order" in faults()[str(late.id)]
 
 
+def test_a_changed_turn_whose_chain_is_given_to_the_next_seal_is_named(turn: Turn):
+    seal()
+    as_superuser("UPDATE turns_turn SET error_message = 'forged' WHERE id = %s", turn.id)
+    Chain.objects.filter(turn_id=turn.id).delete()
+    seal()
+    assert "Seal 2 holds it again, and nobody erased it since seal 1" in faults()[str(turn.id)]
+
+
+@pytest.fixture
+def rewritten(transactional_db: None) -> Turn:
+    """A turn that more of its trace has come of, sealed before and after that."""
+    spans = exports.export("vercel-ai-sdk-agent").spans
+    for parts in (spans[:-1], spans[-1:]):
+        exports.send(*parts)
+        seal()
+    return Turn.objects.get(id__in=Tombstone.objects.get().turn_ids)
+
+
+def test_a_turn_that_was_written_anew_is_bound_by_the_seals_after_that(rewritten: Turn):
+    assert faults() == {}
+    as_superuser("UPDATE turns_turn SET error_message = 'forged' WHERE id = %s", rewritten.id)
+    Chain.objects.filter(turn_id=rewritten.id).update(seal=None)
+    chained_again(rewritten)
+    assert "chain was made again" in faults()[str(rewritten.id)]
+    assert not turn_verify(turn=rewritten).verified
+
+
+def test_a_turn_that_was_written_anew_and_is_removed_is_named(rewritten: Turn):
+    as_superuser("DELETE FROM turns_turn WHERE id = %s", rewritten.id)
+    assert "nobody erased it here" in faults()[str(rewritten.id)]
+
+
 def test_a_removed_chain_is_named(turn: Turn):
     seal()
     Chain.objects.all().delete()
@@ -214,6 +248,41 @@ def test_a_removed_seal_is_named(play: Play):
     assert "data folder remembers it" in faults()["seal 2"]
     Seal.objects.filter(number=first.number).delete()
     assert "No seal has the digest" in dict(check_all(expected=digest).faults)["seal 0"]
+
+
+#: A row with the digest that the data folder remembers, which nobody signed.
+FAKE_SEAL = """
+INSERT INTO sealing_seal (number, made_at, previous, members, public_key, signature, digest)
+VALUES (-1, now(), '', '', '', '', %s)
+"""
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_seals_that_were_removed_are_named_also_once_others_were_made_in_their_place(play: Play, left: int):
+    turns = []
+    for model in ("sim-essay", "sim-script"):
+        turns.append(play(model))
+        seal()
+    as_superuser("UPDATE turns_turn SET error_message = 'forged' WHERE id = %s", turns[1].id)
+    _, digest = keys.remembered_head() or (0, "")
+    as_superuser(FAKE_SEAL, digest)
+    for table in ("chain", "tombstone"):
+        as_superuser(f"DELETE FROM sealing_{table} WHERE true OR %s", True, there=table == "chain")
+    as_superuser("DELETE FROM sealing_seal WHERE number > %s AND number < 1000", left)
+    for turn in turns[:left]:  # whose seal is still there
+        services.chain_some(turn.id, limit=1)
+        Chain.objects.filter(turn_id=turn.id).update(seal=1)
+    seal()
+    as_superuser("DELETE FROM sealing_seal WHERE number = -1 OR %s", False)
+    for _ in range(2):
+        seal()
+        assert "It was made here and is gone" in faults()["seal 2"]
+
+
+def test_a_chain_from_the_future_puts_no_seal_off(turn: Turn):
+    services.chain_some()
+    as_superuser("UPDATE sealing_chain SET chained_at = now() + interval '9 years' WHERE turn_id = %s", turn.id)
+    assert seal().made_at < timezone.now() + timedelta(minutes=2)
 
 
 def test_seals_are_made_by_the_hour_and_chains_at_once(turn: Turn, monkeypatch: pytest.MonkeyPatch):
