@@ -14,8 +14,8 @@ def failed(snapshot: Snapshot, end: Finish) -> str:
     ran_out = _after(failures, snapshot.spent.attempts)
     ran_out += _beside_retries(snapshot)
     if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
-        ran_out += f", with max_retries at {number(snapshot.error_policy.max_retries)}"
-    kept = " What had arrived is kept." if snapshot.output_text else ""
+        ran_out += f" (max_retries is {number(snapshot.error_policy.max_retries)})"
+    kept = " The partial answer is kept." if snapshot.output_text else ""
     return f"{ran_out}: {_closed(end.error_message or str(end.error_code))}{kept}"
 
 
@@ -24,7 +24,7 @@ def stopped_in_time(snapshot: Snapshot) -> str:
     outcome, attempts = snapshot.outcome, snapshot.spent.attempts
     used = f" ({outcome.forbidding_reason()})" if outcome else ""
     call = "the first call" if attempts == 1 else f"call {number(attempts)}"
-    kept = " What had arrived is kept." if snapshot.output_text else ""
+    kept = " The partial answer is kept." if snapshot.output_text else ""
     return f" at max_seconds during {call}{used}.{kept}"
 
 
@@ -61,6 +61,6 @@ def plainly(snapshot: Snapshot, told: str) -> str:
     running = "1 failure" if failures == 1 else f"{number(failures)} failures in a row"
     key = f"on_{said.context['errorType']}_error"
     stops = getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP
-    setting = f"{key} set to stop" if stops else f"max_retries at {number(said.context['maxRetries'])}"
+    setting = f"{key} set to stop" if stops else f"max_retries set to {number(said.context['maxRetries'])}"
     # A message of a tool ends as a sentence does, within one of ours.
     return told.replace(said.reason, f"{kind} error, {running}, with {setting}").replace(".).", ").")

@@ -100,8 +100,7 @@ def because(said: Suggestion) -> str:
         case Basis.AGENT | Basis.MODEL:
             return _share(said)
         case Basis.SETTING:
-            asked = f" asked to try again in {number(said.wait)} s" if said.wait else " sent an error that may pass"
-            return f"The provider{asked}."
+            return f"The provider asked to try again in {number(said.wait)} s." if said.wait else "The error may be temporary."
         case Basis.NONE if said.limit == "max_retries":
             return "How often the provider would go on to refuse is not in the recording."
         case Basis.NONE:
