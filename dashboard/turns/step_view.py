@@ -144,13 +144,12 @@ def _error_reason(moment: Moment) -> str:
 def _plainly(reason: str, raw: str, error: Mapping[str, Any]) -> str:
     """A reason of the error policy from the numbers beside it: the recorded one is the specification's, word for
     word."""
-    if not raw or reason != raw:
+    if not raw:
         return reason
     failures = error.get("consecutiveFailures")
     running = "1 failure" if failures == 1 else f"{number(failures)} failures in a row"
-    return (
-        f"{words(error.get('errorType', 'unknown'))} error: {running}, max_retries is {number(error.get('maxRetries'))}"
-    )
+    kind = words(error.get("errorType", "unknown"))
+    return reason.replace(raw, f"{kind} error: {running}, max_retries is {number(error.get('maxRetries'))}")
 
 
 def _ends(road: Road) -> bool:

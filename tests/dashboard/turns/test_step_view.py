@@ -52,6 +52,13 @@ def test_a_tool_that_failed_is_named():
     assert ("tool", "calculator") in [(fact.name, fact.value) for fact in seen.facts]
 
 
+def test_no_step_shows_the_sentence_of_the_specification():
+    told_steps = steps(recorded(started(), called(1.0, "a"), returned(1.5, "a", "division by zero", ErrorType.TOOL)))
+    shown = "\n".join(f"{step.reason}\n{[said.reason for said in step.said]}" for step in told_steps)
+    assert "consecutive failures (max" not in shown
+    assert "tool error: 1 failure, max_retries is 0 (calculator: division by zero)" in shown
+
+
 def test_where_nothing_failed_there_is_no_error_to_show():
     assert all(not step.handling and not step.facts for step in steps(cut_twice()))
 
