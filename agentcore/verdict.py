@@ -142,7 +142,8 @@ def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
 
 
 def _watched_call(snapshot: Snapshot, _end: Finish) -> Verdict:
-    return Verdict("", f"A tool call was {snapshot.repairing or 'broken'} and did not run; this call was only observed.")
+    broken = snapshot.repairing or "broken"
+    return Verdict("", f"A tool call was {broken} and did not run; this call was only observed.")
 
 
 def _budget(snapshot: Snapshot, _end: Finish) -> Verdict:
