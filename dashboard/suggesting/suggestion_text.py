@@ -10,8 +10,8 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.prices.templatetags.prices import money
 from dashboard.suggesting.suggestion import Basis, Costs, Goal, Number, Suggestion
 
-#: What a limit counts, where that is another word than its field's.
-UNITS = {"max_tokens": "tokens", "max_retries": "retries", "max_steps": "steps", "max_tool_repair_attempts": "repairs"}
+#: What a limit counts that is not one of a policy's numbers.
+UNITS = {"max_tokens": "tokens", "max_retries": "retries"}
 
 
 def unit_of(limit: str) -> str:
@@ -100,7 +100,8 @@ def because(said: Suggestion) -> str:
         case Basis.AGENT | Basis.MODEL:
             return _share(said)
         case Basis.SETTING:
-            return f"The provider asked to try again in {number(said.wait)} s." if said.wait else "The error may be temporary."
+            asked = f"The provider asked to try again in {number(said.wait)} s."
+            return asked if said.wait else "The error may be temporary."
         case Basis.NONE if said.limit == "max_retries":
             return "How often the provider would go on to refuse is not in the recording."
         case Basis.NONE:
