@@ -100,12 +100,15 @@ def because(said: Suggestion) -> str:
         case Basis.AGENT | Basis.MODEL:
             return _share(said)
         case Basis.SETTING:
-            asked = f"The provider asked to try again in {number(said.wait)} s."
-            return asked if said.wait else "The error may be temporary."
+            return _asked_to_wait(said.wait)
         case Basis.NONE if said.limit == "max_retries":
             return "How often the provider would go on to refuse is not in the recording."
         case Basis.NONE:
             return "The recording ends before the answer does, and there are too few other answers to estimate it."
+
+
+def _asked_to_wait(wait: float | None) -> str:
+    return f"The provider asked to try again in {number(wait)} s." if wait else "The error may be temporary."
 
 
 def rerun_named(said: Suggestion) -> str:
