@@ -147,6 +147,15 @@ def test_a_structured_answer_that_stayed_invalid_was_tried_in_vain():
     )
 
 
+def test_a_re_run_in_one_call_comes_before_a_smaller_value_with_several(cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    one_call = suggestion_for(cut)
+    assert drive(turn_rerun(turn=cut, overrides={"max_tokens": 150})).attempts > 1
+    assert suggestion_for(cut) == one_call
+    assert one_call is not None
+    assert (one_call.basis, one_call.calls) == (Basis.RERUN, 1)
+
+
 def test_a_call_that_the_time_limit_ended_asks_for_a_longer_time(play: Play):
     stopped = play("sim-slow", overrides={"limits": {"max_seconds": 0.1}})
     assert (stopped.terminal_reason, stopped.resource) == ("provider_error", "max_seconds")
