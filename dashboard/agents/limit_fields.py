@@ -66,7 +66,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         100,
         "How often a broken tool call may be requested again.",
     ),
-    "max_steps": LimitField(LIMIT_NAMES["max_steps"], "steps", 1, 10_000, "Iterations of think, act and observe."),
+    "max_steps": LimitField(LIMIT_NAMES["max_steps"], "steps", 1, 10_000, "Cycles of a model call and its tool calls."),
     "max_total_tokens": LimitField(
         LIMIT_NAMES["max_total_tokens"],
         "tokens",

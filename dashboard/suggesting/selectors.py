@@ -136,7 +136,9 @@ def _too_many_characters(case: ExhaustedLimit, tokens: Number) -> bool:
 
 def _rerun(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usual: Suggestion | None) -> Suggestion | None:
     """What a live re-run has shown. Of several that completed, the one under the smallest value above those that did
-    not; of max_tokens, one that took one call before those that took more. It is certain only where the provider said the same twice, as far as is known; no run takes as long as another.
+    not; of max_tokens, one that took one call before those that took more.
+
+    It is certain only where the provider said the same twice, as far as is known; no run takes as long as another.
     """
     completed = (tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED and tried.value > case.in_vain)
     several = case.limit == "max_tokens"

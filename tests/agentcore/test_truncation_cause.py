@@ -171,7 +171,10 @@ def test_a_what_if_of_a_watched_turn_is_judged_by_the_limits_it_is_given():
 def test_a_cut_with_a_whole_tool_call_that_is_handed_out_is_told():
     book = play(responded(cut("", output=60, tool_calls=(call(),))), client_tools=True, **WATCHED)
     assert book.end.status is TurnStatus.COMPLETED
-    assert verdict(book.snapshot) == "Ended in 1 call: cut off by max_tokens after complete tool calls, which were passed on."
+    assert (
+        verdict(book.snapshot)
+        == "Ended in 1 call: cut off by max_tokens after complete tool calls, which were passed on."
+    )
 
 
 def test_a_budget_that_reasoning_ate_is_told_so():

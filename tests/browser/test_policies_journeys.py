@@ -102,7 +102,7 @@ def roll_back(page: Page) -> None:
 
 
 def see_the_shadow_tally_and_promote_with_it(page: Page) -> None:
-    page.get_by_role("button", name="Shadow v2").click()
+    page.get_by_role("button", name="Start shadow run of v2").click()
     expect(page.locator("#shadow")).to_contain_text("v2 since")
     turn = played(page, AGENT, "Why do agents stop?", max_tokens=150)
     opened(page)

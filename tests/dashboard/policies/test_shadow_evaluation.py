@@ -291,7 +291,10 @@ def test_who_ended_a_shadow_is_kept_and_shown_where_it_is_listed_and_among_the_c
 
 
 def test_the_shadow_that_somebody_ends_on_the_page_is_ended_by_them(shadow: Shadow, ann: User, anns: Client):
+    address = f"/policies/{shadow.version.policy_id}"
+    assert "Start shadow run of v2" not in page(anns, address), "it runs"
     anns.post(f"/policies/shadows/{shadow.pk}/stop")
+    assert "Start shadow run of v2" in page(anns, address)
     shadow.refresh_from_db()
     assert shadow.ended_by == ann
     ann.delete()
