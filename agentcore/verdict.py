@@ -120,7 +120,7 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
         more.append(Raise("max_total_completion_tokens"))
     lead, by = broken_off(snapshot)
     stopped = f"then stopped at max_continuations, {number(used)} of {number(limit)}"
-    stopped = stopped if limit else "and not continued, because max_continuations is 0"
+    stopped = stopped if limit else "and not continued (max_continuations is 0)"
     happened = f"{by} {times(used + 1)}{last}, {stopped}, with {_used(snapshot)}."
     return Verdict(lead, happened, _FULL if below and not snapshot.going_on_helped else would_continue(snapshot, *more))
 

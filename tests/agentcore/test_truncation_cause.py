@@ -94,7 +94,7 @@ def test_a_limit_of_continuations_that_forbade_one_is_named_and_nothing_is_said_
     book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     assert verdict(book.snapshot) == (
-        "Cut off once, at 482 of 4,000 tokens, below max_tokens, and not continued, because max_continuations is 0, with "
+        "Cut off once, at 482 of 4,000 tokens, below max_tokens, and not continued (max_continuations is 0), with "
         f"482 of 16,000 completion tokens used. {FULL}"
     )
     assert "the model stopped: max_tokens, at 482 of 4,000 tokens: below the cap" in words_of(book)
