@@ -256,7 +256,7 @@ def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shado
     )
     tally = "1 would have stopped sooner, 0 undecidable; 1 recorded, 0 certain, 0 estimated"
     assert f"activated v2 after a shadow run over 1 turn ({tally})" in told
-    assert "Promoted after a shadow run over 1 turn" in told
+    assert "Activated after a shadow run over 1 turn" in told
     assert policy_version_active(policy=policy) == shadow.version
     evidence = PolicyActivation.objects.get(version=shadow.version).evidence
     assert (evidence["flipped"], evidence["judged"]) == (1, 1)
