@@ -1,6 +1,10 @@
 """The phrases of a verdict about errors: how many calls failed, what left no other try, what the error policy said."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from agentcore.commands import Finish
+from agentcore.criteria.builtin import stopped_after
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number
@@ -14,8 +18,8 @@ def failed(snapshot: Snapshot, end: Finish) -> str:
     ran_out = _after(failures, snapshot.spent.attempts)
     ran_out += _beside_retries(snapshot)
     if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
-        ran_out += f", with max_retries at {number(snapshot.error_policy.max_retries)}"
-    kept = " What had arrived is kept." if snapshot.output_text else ""
+        ran_out += f" (max_retries is {number(snapshot.error_policy.max_retries)})"
+    kept = " The partial answer is kept." if snapshot.output_text else ""
     return f"{ran_out}: {_closed(end.error_message or str(end.error_code))}{kept}"
 
 
@@ -24,7 +28,7 @@ def stopped_in_time(snapshot: Snapshot) -> str:
     outcome, attempts = snapshot.outcome, snapshot.spent.attempts
     used = f" ({outcome.forbidding_reason()})" if outcome else ""
     call = "the first call" if attempts == 1 else f"call {number(attempts)}"
-    kept = " What had arrived is kept." if snapshot.output_text else ""
+    kept = " The partial answer is kept." if snapshot.output_text else ""
     return f" at max_seconds during {call}{used}.{kept}"
 
 
@@ -57,10 +61,24 @@ def plainly(snapshot: Snapshot, told: str) -> str:
     unresolved = snapshot.failure is not None and snapshot.failure.unresolved
     if said is None or unresolved or "consecutiveFailures" not in said.context:
         return told
-    kind, failures = str(said.context["errorType"]).replace("_", " "), said.context["consecutiveFailures"]
-    running = "1 failure" if failures == 1 else f"{number(failures)} failures in a row"
     key = f"on_{said.context['errorType']}_error"
     stops = getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP
-    setting = f"{key} set to stop" if stops else f"max_retries at {number(said.context['maxRetries'])}"
+    setting = f"{key} set to stop" if stops else f"max_retries set to {number(said.context['maxRetries'])}"
     # A message of a tool ends as a sentence does, within one of ours.
-    return told.replace(said.reason, f"{kind} error, {running}, with {setting}").replace(".).", ").")
+    return told.replace(said.reason, f"{_failures_in_words(said.context)}, with {setting}").replace(".).", ").")
+
+
+def error_in_words(reason: str, context: Mapping[str, Any]) -> str:
+    """The reason of an error policy's evaluation without the specification's sentence: `tool error, 1 failure;
+    max_retries is 0`. `context`: the numbers of that evaluation; any other reason stays as it is."""
+    if "consecutiveFailures" not in context:
+        return reason
+    label, most = str(context["errorType"]).capitalize(), context["maxRetries"]
+    stored = stopped_after(label, context["consecutiveFailures"], most)
+    worded = reason.replace(stored, f"{_failures_in_words(context)}; max_retries is {number(most)}")
+    return worded.replace(f"{label} error", f"{label.replace('_', ' ')} error")
+
+
+def _failures_in_words(context: Mapping[str, Any]) -> str:
+    kind, failures = str(context["errorType"]).replace("_", " "), context["consecutiveFailures"]
+    return f"{kind} error, {'1 failure' if failures == 1 else f'{number(failures)} failures in a row'}"

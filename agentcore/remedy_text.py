@@ -26,7 +26,7 @@ def would_be_told(snapshot: Snapshot) -> str:
     remedy, retried = remedy_of(snapshot), snapshot.error_policy.on_tool_error is ErrorHandlingDecision.RETRY
     first = "a larger max_retries" if retried else "on_tool_error set to ignore"
     wanted = dict.fromkeys((first, *map(_raised, remedy.raises)))
-    return _forbade_too(remedy) or f"With {' and '.join(wanted)}, the model would have been told of the error. {ENDS}"
+    return _forbade_too(remedy) or f"With {' and '.join(wanted)}, the model would have received the error. {ENDS}"
 
 
 def would_have_waited(snapshot: Snapshot) -> str:
@@ -45,11 +45,11 @@ def sentence(words: str) -> str:
 
 
 def _forbade_too(remedy: Remedy) -> str:
-    return sentence(f"{' and '.join(remedy.stubborn)} forbade going on too") if remedy.stubborn else ""
+    return sentence(f"{' and '.join(remedy.stubborn)} also forbade continuing") if remedy.stubborn else ""
 
 
 def _raised(raised: Raise) -> str:
-    """`4 continuations`, `a larger token total`."""
+    """`4 continuations`, `a larger max_total_tokens`."""
     if raised.least is not None:
         return count(raised.least, "continuation")
-    return f"a larger {'token total' if raised.limit == 'max_total_completion_tokens' else raised.limit}"
+    return f"a larger {raised.limit}"

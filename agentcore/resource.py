@@ -20,8 +20,8 @@ LIMIT_OF: Mapping[str, str] = {
     "ExecutionTimeLimit": "max_seconds",
 }
 IDLE = 2  #: cut answers running that add nothing end the turn
-#: What that is called, in a verdict and a road.
-REPEATED = "two cut answers running that added nothing new"
+#: Its name in a verdict and in other possible transitions.
+REPEATED = "two truncated answers in a row that added nothing new"
 #: What can run out: the limits of a policy, the retries of its error policy, a connection's ceiling for one call, and
 #: the cap of the call itself, where a turn was only watched.
 RESOURCES = (

@@ -66,9 +66,9 @@ def _completed(snapshot: Snapshot, end: Finish) -> Verdict:
     if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
         by = f"at {of_call(snapshot)}, below max_tokens," if snapshot.cut_below_cap else "by max_tokens"
         calls = count(snapshot.spent.attempts, "call")
-        return Verdict("", f"Ended in {calls}: cut off {by} after complete tool calls, passed on.")
+        return Verdict("", f"Ended in {calls}: cut off {by} after complete tool calls, which were passed on.")
     told = _in_full(snapshot)
-    whole = " The last call was cut, but its JSON was whole."
+    whole = " The last call was cut off, but its JSON was complete."
     return replace(told, helps=f"{told.helps}{whole}".strip()) if "whole_though_cut" in snapshot.flagged else told
 
 
@@ -82,7 +82,7 @@ def _in_full(snapshot: Snapshot) -> Verdict:
         return Verdict("Completed", " after a broken tool call was requested again.")
     calls = count(spent.attempts, "call")
     if spent.total_failures:
-        return Verdict("Completed", f" in {calls}, after {count(spent.total_failures, 'error')} on the way.")
+        return Verdict("Completed", f" in {calls}, after {count(spent.total_failures, 'error')}.")
     said = f" {_said(snapshot)}" if "unknown_reason" in snapshot.flagged else ""
     return Verdict("Completed", f" in {calls}.{said}")
 
@@ -97,7 +97,7 @@ def _one_call(snapshot: Snapshot) -> str:
         if ceiling >= snapshot.spent.output_tokens:
             return ""  # it may have been enough
         return f"One call would have needed {least}, above the connection's ceiling of {number(ceiling)}."
-    return f"With {least} it would have taken one call."
+    return f"With {least}, one call would have been enough."
 
 
 def _continued(snapshot: Snapshot) -> str:
@@ -119,10 +119,9 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     if completion_spent(snapshot):
         more.append(Raise("max_total_completion_tokens"))
     lead, by = broken_off(snapshot)
-    happened = (
-        f"{by} {times(used + 1)}{last}, then stopped at max_continuations, "
-        f"{number(used)} of {number(limit)}, with {_used(snapshot)}."
-    )
+    stopped = f"then stopped at max_continuations, {number(used)} of {number(limit)}"
+    stopped = stopped if limit else "and not continued (max_continuations is 0)"
+    happened = f"{by} {times(used + 1)}{last}, {stopped}, with {_used(snapshot)}."
     return Verdict(lead, happened, _FULL if below and not snapshot.going_on_helped else would_continue(snapshot, *more))
 
 
@@ -139,11 +138,12 @@ def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
     lead, cut = ("", "Reasoning used up max_tokens before any text came") if snapshot.eaten else BY_MAX_TOKENS
     if snapshot.repairing:
         lead, cut, used = "", "A tool call was truncated by max_tokens and did not run", ""
-    return Verdict(lead, f"{cut}{used}; this call was only watched.", f"How many more tokens it needed {_UNKNOWN}")
+    return Verdict(lead, f"{cut}{used}; this call was only observed.", _UNKNOWN)
 
 
 def _watched_call(snapshot: Snapshot, _end: Finish) -> Verdict:
-    return Verdict("", f"A tool call was {snapshot.repairing or 'broken'} and did not run; this call was only watched.")
+    broken = snapshot.repairing or "broken"
+    return Verdict("", f"A tool call was {broken} and did not run; this call was only observed.")
 
 
 def _budget(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -154,7 +154,7 @@ def _budget(snapshot: Snapshot, _end: Finish) -> Verdict:
         helps = would_continue(snapshot, Raise("max_total_tokens"))
         return Verdict(lead, f"{how}, then stopped at max_total_tokens: {used}.", helps)
     helps = would_continue(snapshot, Raise("max_total_completion_tokens"))
-    return Verdict(lead, f"{how}, then stopped because the token total was spent: {_used(snapshot)}.", helps)
+    return Verdict(lead, f"{how}, then stopped at max_total_completion_tokens: {_used(snapshot)}.", helps)
 
 
 def _output_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -163,17 +163,17 @@ def _output_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
 
 
 def _repetition(snapshot: Snapshot, _end: Finish) -> Verdict:
-    larger = "A larger max_tokens may help; it is not known."
+    larger = "A larger max_tokens may help."
     if snapshot.eaten:
         last = f"the last time {of_call(snapshot)}, and no text came"
-        return Verdict("Stopped", f" because reasoning used up max_tokens in two answers running, {last}.", larger)
+        return Verdict("Stopped", f" because reasoning used up max_tokens in two answers in a row, {last}.", larger)
     if snapshot.refused_as_cut:
         last = "as the provider's error says, and no text came"
-        return Verdict("Stopped", f" because max_tokens was used up in two answers running, {last}.", larger)
-    idle = " because two cut answers running added nothing new"
+        return Verdict("Stopped", f" because max_tokens was used up in two answers in a row, {last}.", larger)
+    idle = " because two truncated answers in a row added nothing new"
     if snapshot.cut_below_cap:
-        last = f"the last was cut at {of_call(snapshot)}, below max_tokens"
-        return Verdict("Stopped", f"{idle}; {last}.", "What would have helped is not known.")
+        last = f"the last was cut off at {of_call(snapshot)}, below max_tokens"
+        return Verdict("Stopped", f"{idle}; {last}.", _NO_HELP)
     return Verdict("Stopped", f"{idle}.", larger)
 
 
@@ -183,7 +183,7 @@ def _empty(_snapshot: Snapshot, _end: Finish) -> Verdict:
 
 def _repair(snapshot: Snapshot, _end: Finish) -> Verdict:
     repairs = snapshot.spent.tool_repairs
-    tried = f"{count(repairs, 'repair')} did not make it whole" if repairs else "no repair of it is allowed"
+    tried = f"{count(repairs, 'repair')} failed" if repairs else "max_tool_repair_attempts is 0"
     return Verdict("", f"A tool call was {snapshot.repairing or 'broken'} and did not run; {tried}.")
 
 
@@ -206,12 +206,12 @@ def _error(snapshot: Snapshot, end: Finish) -> Verdict:
 
 
 def _blocked(snapshot: Snapshot, _end: Finish) -> Verdict:
-    return Verdict("Blocked", f" by the provider. {_said(snapshot)}", "Raising limits cannot help.")
+    return Verdict("Blocked", f" by the provider. {_said(snapshot)}", "Higher limits would not have helped.")
 
 
 def _context(_snapshot: Snapshot, _end: Finish) -> Verdict:
     full = "The conversation no longer fits the model's context window."
-    return Verdict("", full, "Raising max_tokens cannot help.")
+    return Verdict("", full, "A higher max_tokens would not have helped.")
 
 
 def _cancelled(snapshot: Snapshot, end: Finish) -> Verdict:
@@ -219,7 +219,7 @@ def _cancelled(snapshot: Snapshot, end: Finish) -> Verdict:
 
 
 def _unknown(snapshot: Snapshot, _end: Finish) -> Verdict:
-    kept = "what had arrived is kept" if snapshot.output_text else "there is no usable text"
+    kept = "the partial answer is kept" if snapshot.output_text else "there is no usable text"
     word = snapshot.raw_stop_reason
     return Verdict("", f"The provider ended the answer with “{word}”, which is not a known stop reason; {kept}.")
 
@@ -242,11 +242,9 @@ def _said(snapshot: Snapshot) -> str:
 
 
 #: What is known of a cut below the cap. No number of ours is said to have helped against it.
-_FULL = (
-    "The context window was full, or the server has a limit of its own. "
-    "What would have helped is not in this recording."
-)
-_UNKNOWN = "is not in this recording. Re-run live to find out."
+_NO_HELP = "The recording does not show what would have helped."
+_FULL = f"The context window was full, or the server has a limit of its own. {_NO_HELP}"
+_UNKNOWN = "The recording does not show how many more tokens it needed. Re-run live to find out."
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], Verdict]] = {
     "completed": _completed,
     "retry_limit": _retry_limit,

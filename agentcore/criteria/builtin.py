@@ -181,11 +181,16 @@ def _error_reason(context: ErrorContext, handling: ErrorHandlingDecision, max_re
     label, failures = context.type.value.capitalize(), context.consecutive_failures
     match handling:
         case ErrorHandlingDecision.STOP:
-            return f"{label} error after {failures} consecutive failures (max: {max_retries})"
+            return stopped_after(label, failures, max_retries)
         case ErrorHandlingDecision.RETRY:
             return f"{label} error, retrying ({failures}/{max_retries})"
         case ErrorHandlingDecision.IGNORE:
             return f"{label} error ignored by policy"
+
+
+def stopped_after(label: str, failures: int, max_retries: int) -> str:
+    """The spec's sentence where the error policy stops. It is stored; readers get `error_text.error_in_words`."""
+    return f"{label} error after {failures} consecutive failures (max: {max_retries})"
 
 
 @strict()

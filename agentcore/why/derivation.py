@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agentcore.error_text import error_in_words
 from agentcore.machine.states import State
 from agentcore.replay.record_spans import Span, fold
 from agentcore.replay.recording import Recording
@@ -143,11 +144,11 @@ def _because(recording: Recording, spans: tuple[Span, ...], found: _Found, case:
         return
     for place, evaluation in enumerate(said):
         clauses = clauses_of(case, evaluation, recording, spans)
-        inputs = inputs_of(case, evaluation)
+        inputs, reason = inputs_of(case, evaluation), error_in_words(evaluation["reason"], evaluation["context"])
         yield Node(
             Kind.EVALUATION,
             evaluation["criterion"],
-            f"{evaluation['criterion']} {_DECIDED[evaluation['decision']]}: {evaluation['reason']}",
+            f"{evaluation['criterion']} {_DECIDED[evaluation['decision']]}: {reason}",
             (
                 Fact("decision", evaluation["decision"]),
                 Fact("decided", evaluation["criterion"] == (case.outcome or {}).get("resolvedBy")),

@@ -200,7 +200,7 @@ class Missing:
     def words(self) -> str:
         """`with 4 continuations it would have continued`, or who forbade too."""
         if self.stubborn:
-            return f"{' and '.join(self.stubborn)} forbade going on{' too' if self.limits else ''}"
+            return f"{' and '.join(self.stubborn)} {'also ' if self.limits else ''}forbade continuing"
         return f"with {' and '.join(amount.more for amount in self.limits)} it would have continued"
 
 

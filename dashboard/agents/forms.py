@@ -34,6 +34,8 @@ CONNECTION_SECTIONS = {
     "Requests": ("max_tokens_field", "hint_role"),
     "Continuation": ("prefill", "prefill_way", "prefill_echo"),
 }
+#: The choice that stands for none, in an agent's form.
+EMPTY = {"connection": "Choose a connection", "policy": "Inherit (attached policy, else default)"}
 AGENT_SECTIONS = {
     "Model": ("name", "connection", "model", "max_tokens"),
     "Prompt and answer": ("system_prompt", "envelope_schema"),
@@ -167,6 +169,9 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         belong_to_default_project(self.instance)
+        for name, empty in EMPTY.items():
+            if isinstance(choice := self.fields.get(name), forms.ModelChoiceField):
+                choice.empty_label = empty
         if isinstance(field := self.fields.get("tools"), forms.MultipleChoiceField):
             field.choices = _tool_choices(self.instance)
             approved = self.fields["approve"]

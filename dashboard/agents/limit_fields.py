@@ -61,12 +61,12 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
     ),
     "max_tool_repair_attempts": LimitField(
         LIMIT_NAMES["max_tool_repair_attempts"],
-        "attempts",
+        "repairs",
         0,
         100,
         "How often a broken tool call may be requested again.",
     ),
-    "max_steps": LimitField(LIMIT_NAMES["max_steps"], "iterations", 1, 10_000, "Iterations of think, act and observe."),
+    "max_steps": LimitField(LIMIT_NAMES["max_steps"], "steps", 1, 10_000, "Cycles of a model call and its tool calls."),
     "max_total_tokens": LimitField(
         LIMIT_NAMES["max_total_tokens"],
         "tokens",
@@ -106,7 +106,7 @@ RETENTION_FIELDS: Mapping[str, LimitField] = {
         36_500,
         "How long the raw provider responses are kept after a turn has ended. 0 deletes them when the turn ends. "
         "Records, attempts, texts and reasons are kept.",
-        unset="for ever",
+        unset="forever",
     ),
 }
 

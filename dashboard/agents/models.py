@@ -169,7 +169,7 @@ class Policy(Named):
 
 
 class PolicyVersion(models.Model):
-    """What a policy says, once and for ever. What it leaves out it does not speak of (see `policy_resolution`)."""
+    """What a policy says, once and forever. What it leaves out it does not speak of (see `policy_resolution`)."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="versions")

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agentcore.error_policy import PRESETS
-from agentcore.policy import EnvelopeRules, OnTruncation
+from agentcore.policy import LIMIT_NAMES, EnvelopeRules, OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
 from dashboard.agents.backtest_gate import evidence_fault, evidence_waits
@@ -79,7 +79,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     max_retries = forms.IntegerField(
         required=False,
-        label=keyed("Retries", "max_retries"),
+        label=keyed(LIMIT_NAMES["max_retries"], "max_retries"),
         label_suffix="",
         min_value=0,
         max_value=MAX_RETRIES,

@@ -28,7 +28,7 @@ class EffectivePolicy:
 
     @property
     def keep_raw_days(self) -> int | None:
-        """How long raw answers are kept once the turn has ended; None: for ever."""
+        """How long raw answers are kept once the turn has ended; None: forever."""
         days: int | None = self.resolved.values[KEEP_RAW_DAYS]
         return days
 

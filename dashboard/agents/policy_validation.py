@@ -32,7 +32,7 @@ def limit_clean(name: str, value: Any) -> int | float | None:
 
 
 def retention_clean(value: Any) -> dict[str, int | None]:
-    """`{keep_raw_days: days | null}`; null: for ever, whatever is said elsewhere. Empty: nothing is said."""
+    """`{keep_raw_days: days | null}`; null: forever, whatever is said elsewhere. Empty: nothing is said."""
     if not isinstance(value, Mapping):
         raise ValidationError("retention must be an object such as {“keep_raw_days”: 30}.")
     if unknown := [key for key in value if key not in RETENTION_FIELDS]:

@@ -22,7 +22,7 @@ def in_words(backtest: Backtest) -> str:
     of = f" of {backtest.total:,}" if backtest.done < backtest.total else ""
     turns = f"{backtest.done:,}{of} turn{'' if max(backtest.done, backtest.total) == 1 else 's'}"
     if watched := sum(group.get("watched", 0) for group in backtest.groups):
-        turns += f" ({watched:,} only watched)"
+        turns += f" ({watched:,} only observed)"
     capped = "" if backtest.max_tokens is None else f", with a max_tokens of {backtest.max_tokens:,}"
     if backtest.done:
         begun += ", so far" if backtest.status == Backtest.Status.RUNNING else ""

@@ -102,7 +102,7 @@ def _plans(total: Sums, stack: str) -> tuple[Plan, ...]:
     words = NormalizedStopReason if stack == "model_stop_reason" else StopReason
     return (
         Plan(METRICS["turns"], _words(total, reasons, stack, [str(word) for word in words]), title="Stop reasons"),
-        Plan(METRICS["truncation_rate"], _truncation(), "Share of ended turns that the model cut off."),
+        Plan(METRICS["truncation_rate"], _truncation(), "Share of ended turns with a truncated answer."),
         _single("continuations_per_turn", "cut"),
         Plan(
             METRICS["continued_p95_seconds"],
@@ -177,7 +177,7 @@ def _chart(plan: Plan, board: Board, scope: Scope) -> Chart:
         key=plan.metric.key,
         title=plan.title or plan.metric.title,
         note=plan.note,
-        whole=shown(plan.metric, board.total),
+        whole=f"{shown(plan.metric, board.total)}{' turns' if plan.metric.key == 'turns' else ''}",
         parts=tuple(_with_total(part, plan.metric, board.total) for part in plan.parts),
         bars=bars,
         tallest=written(plan.metric, tallest),

@@ -56,7 +56,7 @@ class ResolvedPolicy:
     stored: Mapping[str, Any]  #: as `agentcore.serial` writes it
     sources: Mapping[str, Any]
     version_id: UUID | None
-    keep_raw_days: int | None = None  #: how long the upstream's raw bytes are kept; None: for ever
+    keep_raw_days: int | None = None  #: how long the upstream's raw bytes are kept; None: forever
     text: bytes = b""  #: what the node of its rules holds, which all its turns share; empty: not made yet
 
     @property

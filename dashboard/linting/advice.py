@@ -14,8 +14,8 @@ ADVICE: Mapping[str, str] = {
     "unclosed_sentence": "Raise max_tokens; read the end of the answer before you rely on it.",
     "reasoning_ate_budget": "Raise max_tokens well above the model’s reasoning tokens, or limit its reasoning with an "
     "effort setting or a thinking budget.",
-    "relabelled": "A bridge between Whystop and the provider renames this stop reason. If Whystop knows the new name, "
-    "the turn was continued all the same. Correct the mapping of the bridge, because other programs rely on it.",
+    "relabelled": "A proxy between Whystop and the provider renames this stop reason. If Whystop knows the new name, "
+    "the turn was continued all the same. Correct the mapping of the proxy, because other programs rely on it.",
     "ambiguous_seam": "Read the marked passage on the turn’s page. If the connection can continue an assistant message "
     "(prefill), turn this on, so that nothing is repeated.",
 }

@@ -11,7 +11,7 @@ class FramingWatch:
     """Ends the wait for a body whose framing broke; for one answer, while its body is read.
 
     aiohttp (3.14) closes the connection when a chunk's length in the middle of a body is no number, and tells the
-    connection but not its body: who reads that waits for ever, for the timeout on silence ends with the connection. So
+    connection but not its body: who reads that waits forever, for the timeout on silence ends with the connection. So
     somebody looks whether the connection is gone while the body still waits.
     """
 

@@ -20,7 +20,7 @@ OTHERWISE = {"refuse": "then they are refused", "run": "then they run", "cancel"
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """The calls that wait for a person. `until`: None for ever; `otherwise`: what happens then."""
+    """The calls that wait for a person. `until`: None forever; `otherwise`: what happens then."""
 
     calls: tuple[ToolCall, ...]
     until: datetime | None

@@ -6,7 +6,7 @@ from typing import Any
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policy_resolution import FIELDS
 from dashboard.policies.field_settings import UNSAID, said_by_version
-from dashboard.policies.field_text import key_of, label_of, value_in_words
+from dashboard.policies.field_text import label_of, value_in_words
 
 NOT_SAID = "inherited"
 
@@ -25,7 +25,8 @@ class Change:
 
     @property
     def key(self) -> str:
-        return key_of(self.field)
+        """`max_continuations`"""
+        return self.field.partition(".")[2] or self.field
 
     @property
     def was(self) -> str:

@@ -63,6 +63,7 @@ def show(request: HttpRequest, policy_id: UUID) -> HttpResponse:
         "policy": policy,
         "standing": policy_status(policy, now=now),
         "fates": version_statuses(policy, now=now),
+        "shadowed": {shadow.version_id for shadow in selectors.shadows_of(policy).filter(ended_at=None)},
         "shadows": [_shadow(shadow) for shadow in selectors.shadows_of(policy)[:SHADOWS]],
         "trail": audit_entries(policy),
         **_rights(request),

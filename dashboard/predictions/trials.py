@@ -100,7 +100,7 @@ def left_out_for(turn: Turn) -> str:
     if turn.base_snapshot is not None or not setup:
         return "that begin in the middle of another"
     if was_watched(stored_policy(turn.policy)):
-        return "that the gateway only watched"
+        return "that the gateway only observed"
     if setup.get("tools"):
         return "whose agent has tools, which would run again"
     if Prediction.objects.filter(child=turn, kind__in=OWN).exists():

@@ -32,7 +32,7 @@ Application = Callable[..., Any]  #: ASGI, as our applications type it each in i
 _LOG = logging.getLogger(__name__)
 #: Bytes of one frame; twice what the API takes in a body, so that one too large is still answered in words.
 _FRAME = 4_000_000
-_GRACE = 1  #: seconds a request under way has left when stopping; a stream would take for ever
+_GRACE = 1  #: seconds a request under way has left when stopping; a stream would take forever
 _WORKER_GRACE = 5.0  #: seconds
 #: New objects before the youngest are looked through, and so on: the default, 700, takes a tenth of a busy gateway.
 _GARBAGE = (20_000, 20, 20)

@@ -5,6 +5,8 @@ from typing import Any
 from dashboard.prices.selectors import price_of
 from dashboard.sharing.models import ShareLink
 from dashboard.sharing.redaction import Redaction
+from dashboard.suggesting.remembered_suggestions import suggestion_lately
+from dashboard.suggesting.suggestion_text import because, sentence
 from dashboard.turns.history import recording_of
 from dashboard.turns.selectors import attempts_of
 from dashboard.turns.turn_view import turn_view
@@ -21,4 +23,6 @@ def shared_context(link: ShareLink, *, step: int | None = None) -> dict[str, Any
         redaction = Redaction.of(recording_of(link.turn), link.turn)
         page, attempts = redaction.value(page), [redaction.attempt(attempt) for attempt in attempts]
     shown = {"page": page, "turn": page.turn, "attempts": attempts, "price": price_of(link.turn)}
-    return {"link": link, "sealed": True, **shown}
+    said = suggestion_lately(link.turn)
+    limit = f"{sentence(said)} {because(said)}" if said and said.known else ""
+    return {"link": link, "sealed": True, "limit_words": limit, **shown}

@@ -9,7 +9,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import remedy_of
-from agentcore.resource import no_retry_helps, resource_of
+from agentcore.resource import no_retry_helps, out_of_time, resource_of
 from dashboard.suggesting.suggestion import Goal, Number
 from dashboard.turns.models import UNFINISHED, Turn
 
@@ -90,6 +90,8 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
         # A fork that began with a continuation cannot take one call: its text begins in its parent's.
         several = 0 < last.own.continuations < last.own.attempts and last.iteration <= 1
         return ExhaustedLimit(turn, last, "max_tokens", Goal.ONE_CALL) if several else None
+    if out_of_time(last):
+        return ExhaustedLimit(turn, last, "max_seconds", together=_together(last, "max_seconds"))
     if last.end.terminal_reason == "provider_error":
         return _retried(turn, last)
     limit = _limit(last)

@@ -75,13 +75,13 @@ class Panel:
         return f"{self.name}, in seconds" if self.suggestion.limit == "max_seconds" else self.name
 
     @property
-    def now(self) -> str:
-        """`Max tokens per call (max_tokens 60)`: the setting that stood, and stopped the turn."""
+    def recorded(self) -> str:
+        """`Max tokens per call (max_tokens) was 60`: the setting that stopped the turn."""
         forbade = (self.suggestion.together or {}).get("error_policy")
         if forbade:
-            return ", ".join(f"{key} stop" for key in forbade)
-        stood = self.suggestion.recorded
-        return f"{self.name} ({self.suggestion.limit} {'not set' if stood is None else number(stood)})"
+            return ", ".join(f"{key} was set to stop" for key in forbade)
+        value = self.suggestion.recorded
+        return f"{self.name} ({self.suggestion.limit}) was {'not set' if value is None else number(value)}"
 
     @property
     def may_be_used(self) -> bool:

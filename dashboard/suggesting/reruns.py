@@ -32,10 +32,11 @@ class LimitTrial:
     @property
     def in_vain(self) -> bool:
         """Whether it ended without being complete, by a limit again; of retries, by the same kind of failure; of a
-        structured answer, without a valid one."""
+        structured answer, without a valid one; of time, by the time limit, also before any text came."""
         refused = self.limit == "max_retries" and self.turn.terminal_reason == "provider_error"
         invalid = self.turn.status == TurnStatus.FAILED and self.turn.error_code in INVALID
-        return self.turn.status == TurnStatus.PARTIAL or refused or invalid
+        late = self.limit == self.turn.resource == "max_seconds"
+        return self.turn.status == TurnStatus.PARTIAL or refused or invalid or late
 
 
 def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:

@@ -136,10 +136,13 @@ def _too_many_characters(case: ExhaustedLimit, tokens: Number) -> bool:
 
 def _rerun(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usual: Suggestion | None) -> Suggestion | None:
     """What a live re-run has shown. Of several that completed, the one under the smallest value above those that did
-    not. It is certain only where the provider said the same twice, as far as is known; no run takes as long as another.
+    not; of max_tokens, one that took one call before those that took more.
+
+    It is certain only where the provider said the same twice, as far as is known; no run takes as long as another.
     """
     completed = (tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED and tried.value > case.in_vain)
-    least = min(completed, key=lambda tried: tried.value, default=None)
+    several = case.limit == "max_tokens"
+    least = min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
     if least is None:
         return None
     value = max(_needed(case, least, usual), case.in_vain + 1)

@@ -10,8 +10,8 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.prices.templatetags.prices import money
 from dashboard.suggesting.suggestion import Basis, Costs, Goal, Number, Suggestion
 
-#: What a limit counts, where that is another word than its field's.
-UNITS = {"max_tokens": "tokens", "max_retries": "retries", "max_steps": "steps", "max_tool_repair_attempts": "repairs"}
+#: What a limit counts that is not one of a policy's numbers.
+UNITS = {"max_tokens": "tokens", "max_retries": "retries"}
 
 
 def unit_of(limit: str) -> str:
@@ -100,12 +100,15 @@ def because(said: Suggestion) -> str:
         case Basis.AGENT | Basis.MODEL:
             return _share(said)
         case Basis.SETTING:
-            asked = f" asked to try again in {number(said.wait)} s" if said.wait else " sent an error that may pass"
-            return f"The provider{asked}."
+            return _asked_to_wait(said.wait)
         case Basis.NONE if said.limit == "max_retries":
             return "How often the provider would go on to refuse is not in the recording."
         case Basis.NONE:
             return "The recording ends before the answer does, and there are too few other answers to estimate it."
+
+
+def _asked_to_wait(wait: float | None) -> str:
+    return f"The provider asked to try again in {number(wait)} s." if wait else "The error may be temporary."
 
 
 def rerun_named(said: Suggestion) -> str:

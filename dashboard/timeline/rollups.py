@@ -1,7 +1,7 @@
 """Counts of turns by cohort and time, exact at any moment: what is folded, plus the changes that are not yet.
 
 Turns tell their changes by triggers (migration 0001), append-only; `fold`, on a timer, sums them up into rollups of a
-minute, an hour, six hours, a day and for ever. A count over any range takes the longest pieces that fit, shorter ones
+minute, an hour, six hours, a day and forever. A count over any range takes the longest pieces that fit, shorter ones
 towards both ends, and turns themselves in the minutes it begins and ends within.
 """
 

@@ -43,6 +43,9 @@ class Choice:
     def unfinished(self) -> int:
         return Turn.objects.filter(id__in=self.ids, status__in=UNFINISHED).count()
 
+    def erasable(self) -> int:
+        return self.count - self.unfinished()
+
     def tags(self) -> list[str]:
         """What any of them is tagged with."""
         tagged = Turn.objects.filter(id__in=self.ids).exclude(tags=[]).values_list("tags", flat=True)

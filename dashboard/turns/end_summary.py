@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES
-from agentcore.reasons import NormalizedStopReason, TurnStatus
+from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.templatetags.reasons import reason_label
 
@@ -38,7 +38,8 @@ def _completed(turn: Turn) -> EndSummary:
 
 def _partial(turn: Turn) -> EndSummary:
     cause = LIMIT_NAMES.get(turn.resource or "", "")
-    cause = f"{cause} reached" if cause else reason_label(turn.terminal_reason).capitalize()
+    cause = f"{cause} reached" if cause else _failure(turn) if turn.stop_reason == StopReason.ERROR else ""
+    cause = cause or reason_label(turn.terminal_reason).capitalize()
     if turn.out_of_time:
         return EndSummary("time_limit", "Stopped", cause)
     if turn.error_type and turn.terminal_reason == "provider_error":

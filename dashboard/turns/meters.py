@@ -6,8 +6,6 @@ from agentcore.machine.budgets import Budget, budgets_of
 from agentcore.machine.snapshot import Snapshot
 from dashboard.agents.observe_policy import ENDLESS_CHARS
 
-#: Where the core's name is not the word of pages; it stays, for breakpoints on budgets have recorded it.
-SAID = {"steps": "iterations"}
 ENDLESS = ENDLESS_CHARS  #: from here on a limit stands for none: that of a call that is only watched
 HOT = 0.75  #: of a limit, from where a meter warns
 
@@ -47,4 +45,4 @@ def meters_of(snapshot: Snapshot) -> tuple[Meter, ...]:
 def _meter(budget: Budget) -> Meter:
     if budget.name == "seconds":
         return Meter(budget.name, round(budget.used, 1), budget.limit, unit="s")
-    return Meter(SAID.get(budget.name, budget.name), budget.used, budget.limit, estimated=budget.estimated)
+    return Meter(budget.name, budget.used, budget.limit, estimated=budget.estimated)

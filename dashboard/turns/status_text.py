@@ -45,6 +45,8 @@ def _backoff(snapshot: Snapshot) -> str:
 
 def _held(snapshot: Snapshot) -> str:
     """Read after the word `Held`, which stands before every such sentence."""
+    if snapshot.approving:
+        return f"waiting for approval of {' and '.join(dict.fromkeys(snapshot.approving))}."
     before = (snapshot.held_state or "the next state").replace("_", " ")
     return f"before {before}; waiting for an operator."
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from agentcore.criteria.builtin import ErrorPolicyCriterion
+from agentcore.error_text import error_in_words
 from agentcore.machine.states import State
 from agentcore.why import Road
 from dashboard.turns.meters import Meter
@@ -116,40 +116,21 @@ class StepView:
 def step_view(moment: Moment) -> StepView:
     """The view model of one moment."""
     error = moment.error or {}
-    raw = _error_reason(moment)
     return StepView(
         number=moment.number,
         state=moment.target,
         source=words(moment.source),
         target=words(moment.target),
         trigger=moment.trigger,
-        reason="; ".join(filter(None, (_plainly(moment.reason, raw, error), moment.acted))),
+        reason="; ".join(filter(None, (error_in_words(moment.reason, error), moment.acted))),
         place=" · ".join(_place(moment)),
         at=round(moment.at, 3),
-        said=tuple(_said(replace(each, reason=_plainly(each.reason, raw, error))) for each in moment.evaluations),
+        said=tuple(_said(replace(each, reason=error_in_words(each.reason, error))) for each in moment.evaluations),
         handling=str(error.get("handling", "")),
         facts=tuple(_facts(error)),
         gauges=tuple(map(gauge, moment.meters)),
         roads=tuple(_way(road) for road in sorted(moment.roads, key=_ends) if road.near),
         others=tuple(_way(road) for road in moment.roads if not road.near),
-    )
-
-
-def _error_reason(moment: Moment) -> str:
-    """What the error policy's criterion recorded, where something had failed; else empty."""
-    asked = (said.reason for said in moment.evaluations if said.criterion == ErrorPolicyCriterion.__name__)
-    return next(asked, "") if moment.error else ""
-
-
-def _plainly(reason: str, raw: str, error: Mapping[str, Any]) -> str:
-    """A reason of the error policy from the numbers beside it: the recorded one is the specification's, word for
-    word."""
-    if not raw or reason != raw:
-        return reason
-    failures = error.get("consecutiveFailures")
-    running = "1 failure" if failures == 1 else f"{number(failures)} failures in a row"
-    return (
-        f"{words(error.get('errorType', 'unknown'))} error: {running}, max_retries is {number(error.get('maxRetries'))}"
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agentcore.error_text import plainly
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS, DECIDING, Trigger
 from agentcore.reasons import TurnStatus
@@ -50,6 +51,11 @@ class RecordingView:
     def inherited(self) -> int:
         """Calls of the turn it was forked from; its own row counts none of them."""
         return self.snapshot.inherited.attempts if self.snapshot.inherited else 0
+
+    @property
+    def notice(self) -> str:
+        """What stands beside an incomplete answer, without the specification's own sentence about errors."""
+        return plainly(self.snapshot, self.snapshot.end.notice) if self.snapshot.end else ""
 
     @property
     def held_ms(self) -> int:

@@ -11,6 +11,9 @@ from dashboard.turns.templatetags.reasons import reason_label
 _LEADS = ("Cut off", "Completed", "Stopped", "Blocked", "Failed", "Interrupted", "Paused")
 
 
+RE_RUN = "Re-run live to find out."
+
+
 @dataclass(frozen=True, slots=True)
 class VerdictLead:
     """A verdict in parts. `first` is coloured; with `rest` it says what happened. `helps`: what would have helped.
@@ -22,9 +25,14 @@ class VerdictLead:
     look: str = ""
 
     @property
+    def happened(self) -> str:
+        """`rest` without the advice to re-run, with which a stored sentence ends: for readers who cannot."""
+        return self.rest.removesuffix(RE_RUN).rstrip()
+
+    @property
     def known(self) -> str:
-        """What would have helped, without the advice to re-run: for readers who cannot."""
-        return self.helps.removesuffix("Re-run live to find out.").rstrip()
+        """What would have helped, without that advice."""
+        return self.helps.removesuffix(RE_RUN).rstrip()
 
     @property
     def whole(self) -> str:

@@ -22,6 +22,8 @@ function noted(text) {
 
 const STALE = "The server did not answer, so the result shown is not for these values. Try again.";
 
+const said = new WeakMap(); // the note of each form
+
 const MISSING = "The server did not answer, so this is not shown. Reload the page.";
 
 /** What the server says of it, on a page or in a note of its own. */
@@ -38,9 +40,21 @@ function say(text, { requestConfig, target, shouldSwap, xhr }) {
   if (asks) target?.setAttribute("data-stale", "");
   const elsewhere = form.closest("[data-told]")?.dataset.told;
   const note = noted(asks ? STALE : text);
-  form.querySelector(":scope > .unanswered")?.remove();
+  forget(form);
+  said.set(form, note);
   if (elsewhere) document.getElementById(elsewhere).replaceChildren(note);
-  else form.lastElementChild.before(note);
+  else place(note, form, asks ? target : null);
+}
+
+/** Beside what was sent; above the old result where that place is out of sight. */
+function place(note, form, result) {
+  form.lastElementChild.before(note);
+  const { top, bottom } = note.getBoundingClientRect();
+  if (!note.checkVisibility() || top < 0 || bottom > innerHeight) result?.prepend(note);
+}
+
+function forget(form) {
+  said.get(form)?.remove();
 }
 
 document.addEventListener("htmx:sendError", ({ detail }) => say(GONE, detail));
@@ -50,5 +64,5 @@ document.addEventListener("htmx:responseError", ({ detail }) => {
 });
 document.addEventListener("htmx:afterSwap", ({ detail }) => detail.target?.removeAttribute("data-stale"));
 document.addEventListener("htmx:beforeRequest", ({ target }) => {
-  target.closest?.("form")?.querySelector(":scope > .unanswered")?.remove();
+  forget(target.closest?.("form"));
 });

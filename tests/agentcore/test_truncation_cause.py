@@ -86,7 +86,7 @@ def test_reasoning_ate_the_cap_where_tokens_were_used_and_no_text_came(response,
 
 FULL = (
     "The context window was full, or the server has a limit of its own. "
-    "What would have helped is not in this recording."
+    "The recording does not show what would have helped."
 )
 
 
@@ -104,7 +104,7 @@ def test_a_limit_of_continuations_that_forbade_one_is_named_and_nothing_is_said_
     book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     assert verdict(book.snapshot) == (
-        "Cut off once, at 482 of 4,000 tokens, below max_tokens, then stopped at max_continuations, 0 of 0, with "
+        "Cut off once, at 482 of 4,000 tokens, below max_tokens, and not continued (max_continuations is 0), with "
         f"482 of 16,000 completion tokens used. {FULL}"
     )
     assert "the model stopped: max_tokens, at 482 of 4,000 tokens: below the cap" in words_of(book)
@@ -145,8 +145,8 @@ def test_a_watched_cut_is_the_caps_and_nobodys_continuation_limits():
     assert (book.end.status, book.end.stop_reason) == (TurnStatus.PARTIAL, StopReason.FINISH_REASON)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("max_tokens", "max_tokens")
     assert verdict(book.snapshot) == (
-        "Cut off by max_tokens, with 60 of 60 tokens used; this call was only watched. How many more tokens it needed "
-        "is not in this recording. Re-run live to find out."
+        "Cut off by max_tokens, with 60 of 60 tokens used; this call was only observed. The recording does not "
+        "show how many more tokens it needed. Re-run live to find out."
     )
     found = derive(book.recording)
     assert found is not None
@@ -259,7 +259,10 @@ def test_a_what_if_of_a_watched_turn_is_judged_by_the_limits_it_is_given():
 def test_a_cut_with_a_whole_tool_call_that_is_handed_out_is_told():
     book = play(responded(cut("", output=60, tool_calls=(call(),))), client_tools=True, **WATCHED)
     assert book.end.status is TurnStatus.COMPLETED
-    assert verdict(book.snapshot) == "Ended in 1 call: cut off by max_tokens after complete tool calls, passed on."
+    assert (
+        verdict(book.snapshot)
+        == "Ended in 1 call: cut off by max_tokens after complete tool calls, which were passed on."
+    )
 
 
 def test_a_budget_that_reasoning_ate_is_told_so():
@@ -270,8 +273,8 @@ def test_a_budget_that_reasoning_ate_is_told_so():
         "This answer is incomplete: reasoning used up max_tokens in 2 answers running, and no text came."
     )
     assert verdict(book.snapshot) == (
-        "Stopped because reasoning used up max_tokens in two answers running, the last time 120 of 120 tokens, and no "
-        "text came. A larger max_tokens may help; it is not known."
+        "Stopped because reasoning used up max_tokens in two answers in a row, the last time 120 of 120 tokens, and no "
+        "text came. A larger max_tokens may help."
     )
     assert "with 120 of 120 tokens used for reasoning, and no text" in words_of(book)
     assert "nothing new" not in words_of(book)

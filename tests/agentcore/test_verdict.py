@@ -44,7 +44,7 @@ def test_a_turn_that_runs_has_none():
                 response=ChatResponse("said", usage=TokenUsage(9, 30)),
                 spent=Spent(attempts=3, continuations=2, output_tokens=150),
             ),
-            "Completed after 2 continuations. With max_tokens ≥ 152 it would have taken one call.",
+            "Completed after 2 continuations. With max_tokens ≥ 152, one call would have been enough.",
         ),
         (ended("completed", flagged=("unknown_reason",)), "Completed in 1 call. The provider gave no stop reason."),
         (
@@ -53,7 +53,7 @@ def test_a_turn_that_runs_has_none():
         ),
         (
             ended("completed", spent=Spent(attempts=2, total_failures=1)),
-            "Completed in 2 calls, after 1 error on the way.",
+            "Completed in 2 calls, after 1 error.",
         ),
         (
             ended("completed", spent=Spent(attempts=2, envelope_retries=1)),
@@ -67,8 +67,8 @@ def test_a_turn_that_runs_has_none():
         ),
         (
             ended("budget_exhausted", spent=Spent(output_tokens=240, estimated=True)),
-            "Cut off by max_tokens, then stopped because the token total was spent: about 240 of 240 completion "
-            "tokens used. With a larger token total it would have continued. The recording ends here. "
+            "Cut off by max_tokens, then stopped at max_total_completion_tokens: about 240 of 240 completion "
+            "tokens used. With a larger max_total_completion_tokens it would have continued. The recording ends here. "
             "Re-run live to find out.",
         ),
         (
@@ -82,11 +82,11 @@ def test_a_turn_that_runs_has_none():
         ),
         (
             ended("provider_error", answer=SAID, end={"error_message": "overloaded", "output_text": "said"}),
-            "Failed: overloaded. What had arrived is kept.",
+            "Failed: overloaded. The partial answer is kept.",
         ),
         (
             ended("safety_blocked", raw_stop_reason="content_filter"),
-            "Blocked by the provider. The provider said “content_filter”. Raising limits cannot help.",
+            "Blocked by the provider. The provider said “content_filter”. Higher limits would not have helped.",
         ),
         (
             ended("cancelled", end={"notice": "This turn was cancelled by me."}, spent=Spent(output_tokens=9)),
@@ -122,7 +122,7 @@ def test_an_envelope_that_a_limit_forbade_says_which_and_why():
 
 def test_where_both_limits_bind_both_are_named():
     both = ended("retry_limit", spent=Spent(continuations=3, output_tokens=240))
-    assert "With 4 continuations and a larger token total it would have continued" in verdict(both)
+    assert "With 4 continuations and a larger max_total_completion_tokens it would have continued" in verdict(both)
 
 
 @together

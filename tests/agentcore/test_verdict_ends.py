@@ -59,7 +59,7 @@ ENDS = [
     (
         play(*cut(400, 400), ended(worded("c", 12), tokens=12), max_tokens=400, extra=PREFILL),
         "completed completed completed",
-        "Completed after 2 continuations. With max_tokens ≥ 814 it would have taken one call.",
+        "Completed after 2 continuations. With max_tokens ≥ 814, one call would have been enough.",
     ),
     (
         play(*cut(400), ended(worded("c", 12), tokens=0), max_tokens=400, extra=PREFILL),
@@ -74,7 +74,7 @@ ENDS = [
     (
         play(*cut(1600), ended(worded("c", 414), tokens=414), max_tokens=1600, extra=PREFILL),
         "completed completed completed",
-        "Completed after 1 continuation. With max_tokens ≥ 2,016 it would have taken one call.",
+        "Completed after 1 continuation. With max_tokens ≥ 2,016, one call would have been enough.",
     ),
     (
         play(truncated("a", tokens=None), ended("b", tokens=20), extra=PREFILL),
@@ -106,7 +106,7 @@ ENDS = [
     (
         play(error(), woke_up(), ended("ok"), error_policy=ErrorPolicy.retry_all(2)),
         "completed completed completed",
-        "Completed in 2 calls, after 1 error on the way.",
+        "Completed in 2 calls, after 1 error.",
     ),
     (
         play(unknown("SOLAR_FLARE", "a")),
@@ -128,7 +128,7 @@ ENDS = [
     (
         play(*cut(60), max_continuations=0),
         "partial retry_limit retry_limit",
-        "Cut off by max_tokens once, then stopped at max_continuations, 0 of 0, with 60 of 240 completion tokens "
+        "Cut off by max_tokens once, and not continued (max_continuations is 0), with 60 of 240 completion tokens "
         f"used. With 1 continuation {ON}",
     ),
     (
@@ -164,8 +164,8 @@ ENDS = [
     (
         play(*cut(60, 40), max_total_completion_tokens=100),
         "partial token_limit budget_exhausted",
-        "Cut off by max_tokens, then stopped because the token total was spent: 100 of 100 completion tokens used. "
-        f"With a larger token total {ON}",
+        "Cut off by max_tokens, then stopped at max_total_completion_tokens: 100 of 100 completion tokens used. "
+        f"With a larger max_total_completion_tokens {ON}",
     ),
     (
         play(ended("abcdefgh"), max_total_output_chars=5),
@@ -175,18 +175,18 @@ ENDS = [
     (
         play(truncated("", tokens=60), truncated("", tokens=120)),
         "partial guard repetition",
-        "Stopped because reasoning used up max_tokens in two answers running, the last time 120 of 120 tokens, and no "
-        "text came. A larger max_tokens may help; it is not known.",
+        "Stopped because reasoning used up max_tokens in two answers in a row, the last time 120 of 120 tokens, and no "
+        "text came. A larger max_tokens may help.",
     ),
     (
         play(cut_call("Let me. "), cut_call()),
         "partial retry_limit tool_repair_failed",
-        "A tool call was truncated and did not run; 1 repair did not make it whole.",
+        "A tool call was truncated and did not run; 1 repair failed.",
     ),
     (
         play(malformed_call(), max_tool_repair_attempts=0),
         "partial retry_limit tool_repair_failed",
-        "A tool call was malformed and did not run; no repair of it is allowed.",
+        "A tool call was malformed and did not run; max_tool_repair_attempts is 0.",
     ),
     (
         play(cut_call("Let me. "), max_total_tokens=5),
@@ -215,14 +215,14 @@ ENDS = [
         play(called(call()), tools_returned(tool_failed())),
         "partial error forbidden",
         "Stopped by the error policy: tool error, 1 failure, with on_tool_error set to stop (calculator: division by "
-        "zero). With on_tool_error set to ignore, the model would have been told of the error. The recording ends "
+        "zero). With on_tool_error set to ignore, the model would have received the error. The recording ends "
         "here. Re-run live to find out.",
     ),
     (
         play(called(call()), tools_returned(tool_failed()), error_policy=ErrorPolicy.retry_tool_errors(1)),
         "partial retry_limit forbidden",
-        "Stopped by the error policy: tool error, 1 failure, with max_retries at 1 (calculator: division by zero). "
-        "With a larger max_retries, the model would have been told of the error. The recording ends here. "
+        "Stopped by the error policy: tool error, 1 failure, with max_retries set to 1 (calculator: division by zero). "
+        "With a larger max_retries, the model would have received the error. The recording ends here. "
         "Re-run live to find out.",
     ),
     (
@@ -235,12 +235,12 @@ ENDS = [
     (
         play(truncated("a"), error()),
         "partial error provider_error",
-        "Failed on call 2: It broke. What had arrived is kept.",
+        "Failed on call 2: It broke. The partial answer is kept.",
     ),
     (
         play(error(), woke_up(), error(), error_policy=ErrorPolicy.retry_all(2)),
         "failed retry_limit provider_error",
-        "Failed after 2 failed calls, with max_retries at 2: It broke.",
+        "Failed after 2 failed calls (max_retries is 2): It broke.",
     ),
     (
         play(error(), woke_up(), error(retryable=False), error_policy=ErrorPolicy.retry_all(2)),
@@ -262,17 +262,17 @@ ENDS = [
         play(error(partial="a", tokens=9), error_policy=ErrorPolicy.retry_all(5), max_total_tokens=15),
         "partial token_limit provider_error",
         "Failed on the first call, with max_total_tokens used up (19 of 15 tokens): It broke. "
-        "What had arrived is kept.",
+        "The partial answer is kept.",
     ),
     (
         play(blocked("no")),
         "aborted finish_reason safety_blocked",
-        "Blocked by the provider. The provider said “content_filter”. Raising limits cannot help.",
+        "Blocked by the provider. The provider said “content_filter”. Higher limits would not have helped.",
     ),
     (
         play(stopped(NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, "model_context_window_exceeded", "a")),
         "aborted finish_reason context_window_exceeded",
-        "The conversation no longer fits the model's context window. Raising max_tokens cannot help.",
+        "The conversation no longer fits the model's context window. A higher max_tokens would not have helped.",
     ),
     (
         play(stopped(NormalizedStopReason.CANCELLED, "cancelled", "a")),
@@ -287,8 +287,8 @@ ENDS = [
     (
         play(unknown("TOO_MANY_TOOL_CALLS", "a")),
         "aborted finish_reason unknown_fatal",
-        "The provider ended the answer with “TOO_MANY_TOOL_CALLS”, which is not a known stop reason; what had arrived "
-        "is kept.",
+        "The provider ended the answer with “TOO_MANY_TOOL_CALLS”, which is not a known stop reason; the partial "
+        "answer is kept.",
     ),
     (
         play(ended("{}"), ended("{}"), envelope_schema=SCHEMA, schema_rounds=1),
@@ -333,7 +333,7 @@ def test_a_sentence_that_is_told_in_other_words_is_a_new_version():
 )
 def test_nothing_is_promised_where_two_answers_running_added_nothing(limits: dict[str, int]):
     told = verdict(play(truncated("abc"), truncated(""), truncated(""), **limits).snapshot)
-    assert told.endswith("Two cut answers running that added nothing new forbade going on too.")
+    assert told.endswith("Two truncated answers in a row that added nothing new also forbade continuing.")
     assert "it would have" not in told
 
 
@@ -348,7 +348,7 @@ def test_nothing_is_promised_where_two_answers_running_added_nothing(limits: dic
                 max_total_completion_tokens=20,
                 max_total_output_chars=6,
             ),
-            "a larger token total and a larger max_total_output_chars",
+            "a larger max_total_completion_tokens and a larger max_total_output_chars",
         ),
         (
             play(truncated("abc👩\u200d👩\u200d👧", tokens=60), max_total_output_chars=5, max_continuations=0),
@@ -368,7 +368,7 @@ def test_every_limit_that_bound_is_named(book: Playbook, wanted: str):
 def test_the_number_that_is_offered_takes_one_call_by_the_recording_itself(tokens: tuple[int, ...]):
     book = play(*cut(*tokens), ended(worded("end", 9), tokens=9), extra=PREFILL)
     offered = sum(tokens) + 9 + 2  # for the end, as some servers count and do not report it
-    assert f"max_tokens ≥ {offered} it would have taken one call" in verdict(book.snapshot)
+    assert f"max_tokens ≥ {offered}, one call would have been enough" in verdict(book.snapshot)
     imagined = what_if(book.recording, Policy(max_tokens=offered))
     assert verdict(imagined.final) == "Completed in 1 call."
 
@@ -419,7 +419,7 @@ def test_no_number_is_said_where_it_is_not_certain(book: Playbook, why: str):
 def test_a_cut_that_the_provider_itself_goes_on_from_is_exact_where_it_is_the_only_one():
     cuts = [truncated(worded(text, 60), tokens=60, resume_token=text) for text in ("abc", "d")]
     once, twice = play(cuts[0], ended("the end")), play(*cuts, ended("the end"))
-    assert verdict(once.snapshot).endswith("With max_tokens ≥ 67 it would have taken one call.")
+    assert verdict(once.snapshot).endswith("With max_tokens ≥ 67, one call would have been enough.")
     assert verdict(twice.snapshot) == "Completed after 2 continuations."
 
 

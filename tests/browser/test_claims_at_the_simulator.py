@@ -89,8 +89,8 @@ def test_once_a_test_of_the_connection_finds_exact_continuation_the_verdict_name
     turn = played(page, agent(page, "sim-prefill-echo", connection=name, max_tokens=150), "Exactly?")
     page.goto(turn)
     said = page.request.get(f"/api/v1/turns/{turn.rstrip('/').rsplit('/', 1)[1]}").json()["verdict"]
-    assert "it would have taken one call" in said
-    enough = int(re.sub(r"\D", "", said.split("≥")[1].split("it would")[0]))
+    assert "one call would have been enough" in said
+    enough = int(re.sub(r"\D", "", said.split("≥")[1].split("one call")[0]))
     expect(page.locator("#limit")).to_contain_text(f"{enough}")
     for cap, calls in ((enough, "Completed in 1 call."), (enough - 4, "Completed after 1 continuation.")):
         page.goto(f"{turn}/replay?max_tokens={cap}")

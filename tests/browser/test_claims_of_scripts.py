@@ -16,7 +16,7 @@ SUM = {"tool_calls": [{"name": "calculator", "arguments": {"expression": "6 * 7"
 MALFORMED = {"tool_calls": [{"name": "calculator", "arguments": texts.MALFORMED_ARGUMENTS}]}
 WHAT_WAS = {"behaviour": "sim-prefill"}  #: `texts.WHAT_WAS`, continued exactly
 OVERLOADED = {"error": {"status": 503, "message": "Overloaded."}}
-BY_PREFILL = "it would have taken one call"
+BY_PREFILL = "one call would have been enough"
 
 
 def scripted(page: Page, *answers: dict[str, Any]) -> str:

@@ -55,6 +55,22 @@ def test_a_result_that_could_not_be_fetched_is_said_to_be_the_old_one(new_page: 
     assert failing
 
 
+def test_a_filter_that_was_not_answered_says_so_where_the_list_is(new_page: NewPage, cut_turn: str):
+    page = new_page(missing=True)
+    page.goto("/")
+    chosen = page.locator("#facets .choice [name=stop_reason]").first
+    expect(chosen).to_be_visible()
+    page.route("**/*", lambda route: route.abort() if "hx-request" in route.request.headers else route.fallback())
+    chosen.check()
+    note = page.locator("#timeline > .unanswered")
+    expect(note).to_be_in_viewport()
+    expect(page.locator(".unanswered")).to_have_count(1)
+    page.unroute("**/*")
+    chosen.uncheck()
+    expect(page.locator("#timeline:not([data-stale])")).to_be_visible()
+    expect(page.locator(".unanswered")).to_have_count(0)
+
+
 def test_a_map_that_took_too_long_says_what_to_do_in_its_place(new_page: NewPage, cut_turn: str):
     page, asked = new_page(missing=True), "**/backtests/limits/map?*"
     stopped = refusal("/backtests/limits/map", 503, TOO_MANY_TURNS).body

@@ -84,7 +84,7 @@ def _a_draft_runs_in_the_shadow(page: Page) -> None:
     said(page, "None at all?", 0, counts="draft")
     opened(page)
     expect(page.locator("#v3")).to_contain_text("Draft (inactive)")
-    page.get_by_role("button", name="Shadow v3").click()
+    page.get_by_role("button", name="Start shadow run of v3").click()
     turn = played(page, AGENT, "Why do agents stop?")
     opened(page)
     shadow = page.locator("#shadow")

@@ -102,7 +102,7 @@ def roll_back(page: Page) -> None:
 
 
 def see_the_shadow_tally_and_promote_with_it(page: Page) -> None:
-    page.get_by_role("button", name="Shadow v2").click()
+    page.get_by_role("button", name="Start shadow run of v2").click()
     expect(page.locator("#shadow")).to_contain_text("v2 since")
     turn = played(page, AGENT, "Why do agents stop?", max_tokens=150)
     opened(page)
@@ -114,7 +114,7 @@ def see_the_shadow_tally_and_promote_with_it(page: Page) -> None:
     expect(tally.get_by_role("link", name="what if")).to_have_attribute("href", f"{turn}/replay?max_continuations=1")
     page.get_by_label(re.compile("Reason for activating")).fill("As tried.")
     page.get_by_role("button", name="Activate with these results").click()
-    expect(page.locator("#v2")).to_contain_text("Promoted after a shadow run over 1 turn (1 would have stopped sooner")
+    expect(page.locator("#v2")).to_contain_text("Activated after a shadow run over 1 turn (1 would have stopped sooner")
 
 
 def test_a_limit_is_raised_on_evidence_found_out_rolled_back_and_tried_in_the_shadow(page: Page, last_week: None):

@@ -87,7 +87,7 @@ def test_after_a_hint_the_model_begins_again_and_nothing_is_claimed(dialed: Dial
     assert turn.attempts > 1
     final = turn_what_if(turn=turn, overrides={}).recording.final
     assert final is not None
-    assert "it would have taken one call" not in verdict(final)
+    assert "one call would have been enough" not in verdict(final)
     assert "one two" not in turn.output_text[3:], "no doubled words"
 
 

@@ -13,6 +13,8 @@ def setting(field: forms.BoundField) -> str:
     value: Any = field.value()
     if isinstance(field.field, forms.ModelChoiceField):
         return str(field.field.to_python(value) or "")
+    if isinstance(field.field, forms.ChoiceField) and not isinstance(value, list):
+        return str(dict(field.field.choices).get(value, value or ""))  # type: ignore[arg-type]
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(value) if isinstance(value, list) else str("" if value is None else value)

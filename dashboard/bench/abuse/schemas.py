@@ -1,4 +1,4 @@
-"""JSON Schemas that are small, and take for ever to judge by."""
+"""JSON Schemas that are small, and take forever to judge by."""
 
 import json
 from collections.abc import Callable

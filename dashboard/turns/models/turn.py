@@ -60,7 +60,7 @@ class Turn(models.Model):
     #: who said each field of the policy (`dashboard.agents.policy_resolution`); null for turns from before there were
     #: layers
     policy_sources = RulesField(null=True)
-    #: how long raw answers (`AttemptChunk`) stay once the turn has ended, as its policy said; null: for ever
+    #: how long raw answers (`AttemptChunk`) stay once the turn has ended, as its policy said; null: forever
     keep_raw_days = models.PositiveIntegerField(null=True)
     raw_removed_at = models.DateTimeField(null=True)  #: when they were removed (`dashboard.timeline.retention`)
     #: the agent's part of the `started` event; with its messages until it is recorded (`history.begun_as`)

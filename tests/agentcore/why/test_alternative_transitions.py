@@ -150,7 +150,7 @@ def test_an_answer_without_a_call_is_told_so():
 def test_no_limit_is_promised_to_help_where_something_else_forbade_too():
     book = play(truncated(), truncated(), max_continuations=1)
     assert road(book, Trigger.UNDER_LIMITS, State.CONTINUE_PENDING).miss == (
-        "1 of 1 continuations used; two cut answers running that added nothing new forbade going on too"
+        "1 of 1 continuations used; two truncated answers in a row that added nothing new also forbade continuing"
     )
     unhealable = play(error(retryable=False), error_policy=ErrorPolicy.retry_all(9))
     assert "it would have" not in road(unhealable, Trigger.RETRY, State.EVALUATE_ERROR).miss

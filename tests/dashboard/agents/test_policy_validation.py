@@ -49,7 +49,7 @@ def test_the_specs_keys_are_taken_for_our_fields():
     ("limits", "words"),
     [
         ([], "must be an object"),
-        ({"max_steps": 0}, "max_steps is 0; it must be a whole number of iterations from 1 to 10,000"),
+        ({"max_steps": 0}, "max_steps is 0; it must be a whole number of steps from 1 to 10,000"),
         ({"max_continuations": -1}, "from 0 to 1,000"),
         ({"max_continuations": 2.0}, "whole number"),
         ({"max_continuations": True}, "whole number"),

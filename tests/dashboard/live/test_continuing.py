@@ -41,7 +41,7 @@ def test_an_answer_that_is_continued_exactly_has_no_doubled_words_and_names_the_
     assert 7 < WHOLE <= 14, "two calls"
     assert (turn.status, turn.attempts, turn.output_text) == ("completed", 2, WHAT_WAS)
     assert turn.output_tokens == WHOLE, "an echo is not counted"
-    assert f"With max_tokens ≥ {WHOLE + 2} it would have taken one call" in verdict_of(turn)
+    assert f"With max_tokens ≥ {WHOLE + 2}, one call would have been enough" in verdict_of(turn)
 
 
 @together
@@ -77,4 +77,4 @@ def test_a_server_that_does_not_continue_is_asked_by_a_hint_after_its_test(
     connection_probe(connection=connection, model=model)
     turn = drive(turn_start(agent=agent_of(model, max_tokens=7, connection=connection), input_text="Tell me what was."))
     assert turn.status == "completed"
-    assert "it would have taken one call" not in verdict_of(turn), "nothing is certain after a hint"
+    assert "one call would have been enough" not in verdict_of(turn), "nothing is certain after a hint"

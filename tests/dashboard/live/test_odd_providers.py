@@ -126,7 +126,7 @@ def odd(odd_url: str) -> Connection:
         ("no closing event", "completed", "completed", "whole", "Completed in 1 call."),
         ("no reason", "completed", "completed", "half", "The provider gave no stop reason."),
         ("neither", "partial", "provider_error", "half", "broke off"),
-        ("error in the stream", "partial", "provider_error", "half", "overloaded. What had arrived is kept."),
+        ("error in the stream", "partial", "provider_error", "half", "overloaded. The partial answer is kept."),
         ("split characters", "completed", "completed", "naïve 😀 é", ""),
         ("two megabytes", "partial", "output_cap", "x" * 120_000, "cut at 120,000 characters"),
         ("unstorable characters", "completed", "completed", "a\ufffdb", ""),
@@ -140,7 +140,7 @@ def odd(odd_url: str) -> Connection:
         ("429 without a time", "failed", "provider_error", "", "slow down."),
         ("gzip", "completed", "completed", "whole", ""),
         ("a whole answer", "completed", "completed", "whole", ""),
-        ("context full", "aborted", "context_window_exceeded", "", "Raising max_tokens cannot help."),
+        ("context full", "aborted", "context_window_exceeded", "", "A higher max_tokens would not have helped."),
         ("cut after the reason", "completed", "completed", "whole", ""),
     ],
 )

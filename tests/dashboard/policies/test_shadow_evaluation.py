@@ -256,7 +256,7 @@ def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shado
     )
     tally = "1 would have stopped sooner, 0 undecidable; 1 recorded, 0 certain, 0 estimated"
     assert f"activated v2 after a shadow run over 1 turn ({tally})" in told
-    assert "Promoted after a shadow run over 1 turn" in told
+    assert "Activated after a shadow run over 1 turn" in told
     assert policy_version_active(policy=policy) == shadow.version
     evidence = PolicyActivation.objects.get(version=shadow.version).evidence
     assert (evidence["flipped"], evidence["judged"]) == (1, 1)
@@ -291,7 +291,10 @@ def test_who_ended_a_shadow_is_kept_and_shown_where_it_is_listed_and_among_the_c
 
 
 def test_the_shadow_that_somebody_ends_on_the_page_is_ended_by_them(shadow: Shadow, ann: User, anns: Client):
+    address = f"/policies/{shadow.version.policy_id}"
+    assert "Start shadow run of v2" not in page(anns, address), "it runs"
     anns.post(f"/policies/shadows/{shadow.pk}/stop")
+    assert "Start shadow run of v2" in page(anns, address)
     shadow.refresh_from_db()
     assert shadow.ended_by == ann
     ann.delete()

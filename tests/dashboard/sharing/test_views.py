@@ -8,11 +8,15 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.accounts.credentials import digest_of
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.sharing.models import ShareLink
 from dashboard.sharing.views import WRONG_TOKENS
+from dashboard.suggesting.selectors import suggestion_for
+from dashboard.suggesting.suggestion import Basis
+from dashboard.suggesting.suggestion_text import sentence
 from dashboard.turns.models import Turn
-from tests.dashboard.driving import Play
-from tests.dashboard.pages import page, read
+from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import page, read, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,6 +51,17 @@ def test_a_link_opens_the_turn_without_signing_in(browser: Client, cut: Turn):
     found = read(html)
     assert found.inline == []
     assert len(found.ids) == len(set(found.ids))
+
+
+@pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
+def test_the_limit_is_the_one_of_the_turns_own_page(browser: Client, cut: Turn, form: dict[str, str]):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.basis is Basis.RERUN
+    shown = text_of(Client().get(made(browser, cut, **form)).content.decode())
+    assert sentence(said) in shown
+    assert "Re-run live" not in shown, "readers cannot"
 
 
 @pytest.mark.parametrize("form", [{}, {"redacted": "on"}])

@@ -147,6 +147,30 @@ def test_a_structured_answer_that_stayed_invalid_was_tried_in_vain():
     )
 
 
+def test_a_re_run_in_one_call_comes_before_a_smaller_value_with_several(cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    one_call = suggestion_for(cut)
+    assert drive(turn_rerun(turn=cut, overrides={"max_tokens": 150})).attempts > 1
+    assert suggestion_for(cut) == one_call
+    assert one_call is not None
+    assert (one_call.basis, one_call.calls) == (Basis.RERUN, 1)
+
+
+def test_a_call_that_the_time_limit_ended_asks_for_a_longer_time(play: Play):
+    stopped = play("sim-slow", overrides={"limits": {"max_seconds": 0.1}})
+    assert (stopped.terminal_reason, stopped.resource) == ("provider_error", "max_seconds")
+    said = suggestion_for(stopped)
+    assert said is not None
+    assert (said.limit, said.recorded, said.basis) == ("max_seconds", 0.1, Basis.NONE)
+    assert said.overrides == {"limits": {"max_seconds": said.value}}
+
+
+def test_a_longer_time_that_ended_before_any_text_was_tried_in_vain():
+    late = Turn(status="failed", terminal_reason="provider_error", resource="max_seconds")
+    assert LimitTrial(5, late, "max_seconds").in_vain
+    assert not LimitTrial(5, Turn(status="failed", terminal_reason="provider_error"), "max_seconds").in_vain
+
+
 def test_a_time_that_was_enough_once_is_likely_and_not_rounded_down(play: Play, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(selectors, "exhausted_limit_of", lambda *of: ExhaustedLimit(*of, "max_seconds"))
     stopped = play("sim-tools")

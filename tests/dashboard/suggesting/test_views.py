@@ -86,7 +86,7 @@ def policy_with(turn: Turn, error_policy: dict[str, object]) -> Policy:
 def test_a_rate_limit_that_stays_says_that_the_re_run_failed_too(browser: Client, play: Play):
     turn = play("sim-429")
     before = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    assert "Now: on_rate_limit_error stop." in text_of(before)
+    assert "on_rate_limit_error was set to stop." in text_of(before)
     assert ">Max retries</label>" in before
     drive(turn_rerun(turn=turn, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": 1}}))
     panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()

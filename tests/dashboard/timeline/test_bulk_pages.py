@@ -80,8 +80,8 @@ def test_erasing_names_the_count_and_takes_everything(browser: Client, turns: li
     ids = [str(turn.id) for turn in turns[:2]]
     waiting = turn_start(agent=turns[0].agent, input_text="Not yet.")
     asked = browser.post("/timeline/erase", {"turn": [*ids, str(waiting.id)]}, headers=HTMX).content.decode()
-    assert "Erase 3 turns permanently?" in asked
-    assert "1 of them has not ended and will be kept" in asked
+    assert asked.count("Erase 2 turns") == 2
+    assert "1 of the 3 selected turns has not ended and will be kept." in asked
     assert Turn.objects.count() == 4
     done = browser.post("/timeline/erase", {"turn": [*ids, str(waiting.id)], "confirmed": "1"}, headers=HTMX)
     assert "2 turns erased; 1 had not ended" in done.content.decode()

@@ -43,6 +43,10 @@ READINGS = [
         {"status": "failed", "error_type": "timeout", "resource": "max_seconds"},
         EndSummary("time_limit", "Stopped, no answer", "Time limit reached"),
     ),
+    (
+        {"status": "partial", "terminal_reason": "forbidden", "stop_reason": "error", "error_type": "tool"},
+        EndSummary("partial", "Stopped", "Tool error"),
+    ),
     ({"status": "aborted", "terminal_reason": "safety_blocked"}, EndSummary("aborted", "Refused by the provider")),
     ({"status": "failed", "error_type": "rate_limit"}, EndSummary("failed", "Failed", "Rate limit error")),
     ({"status": "cancelled"}, EndSummary("cancelled", "Cancelled")),

@@ -162,7 +162,7 @@ def test_a_turn_outlives_its_agent_and_its_parent():
 
 
 EXACT = {"model_stop_reason": "end_turn", "setup": {"setup": {"extra": {"prefill": True}}}}
-ONE_CALL = "Completed after 2 continuations. With max_tokens ≥ 150 it would have taken one call."
+ONE_CALL = "Completed after 2 continuations. With max_tokens ≥ 150, one call would have been enough."
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ def test_a_decision_has_a_word_a_colour_and_a_shape():
 def test_the_error_policy_is_shown_with_the_context_it_saw():
     step = failed_once()[-1]
     assert step.handling == "retry"
+    assert "Rate limit error, retrying (1/5)" in [said.reason for said in step.said]
     assert [(fact.name, fact.value) for fact in step.facts] == [
         ("type", "rate limit"),
         ("consecutive failures", "1"),
@@ -50,6 +51,13 @@ def test_a_tool_that_failed_is_named():
     told_steps = steps(recorded(started(), called(1.0, "a"), returned(1.5, "a", "division by zero", ErrorType.TOOL)))
     seen = next(step for step in told_steps if step.handling)
     assert ("tool", "calculator") in [(fact.name, fact.value) for fact in seen.facts]
+
+
+def test_no_step_shows_the_sentence_of_the_specification():
+    told_steps = steps(recorded(started(), called(1.0, "a"), returned(1.5, "a", "division by zero", ErrorType.TOOL)))
+    shown = "\n".join(f"{step.reason}\n{[said.reason for said in step.said]}" for step in told_steps)
+    assert "consecutive failures (max" not in shown
+    assert "tool error, 1 failure; max_retries is 0 (calculator: division by zero)" in shown
 
 
 def test_where_nothing_failed_there_is_no_error_to_show():

@@ -69,3 +69,14 @@ def test_who_approves_of_a_call_sees_all_that_it_would_be_run_with(agent_of: Age
         html = page(browser, f"/turns/{turn.id}")
         assert (f"{long}&quot;" in html) == (len(long) < 4000)
         assert ("characters; all of them under" in html) == (len(long) > 4000)
+
+
+def test_the_page_says_nowhere_what_the_specification_says_of_errors(agent_of: AgentOf, browser: Client):
+    agent = agent_of("sim-tools", tools=["calculator"], approvals={"tools": ["calculator"]})
+    turn = drive(turn_start(agent=agent, input_text="Count."))
+    assert "waiting for approval of calculator." in page(browser, f"/turns/{turn.id}")
+    turn_control(turn=turn, by="ada", action="refuse")
+    assert "consecutive failures (max: 0)" in drive(turn).notice, "what is stored stays as it is"
+    html = page(browser, f"/turns/{turn.id}")
+    assert "consecutive failures (max" not in html
+    assert "tool error, 1 failure, with on_tool_error set to stop (calculator: This call was not approved" in html

@@ -16,7 +16,7 @@ def after(*events: object, **given: object) -> Snapshot:
 def test_the_first_words_stand_apart_and_so_does_what_would_have_helped():
     parted = verdict_lead(after(truncated("a", tokens=60), max_continuations=0), "", "retry_limit")
     assert parted.first == "Cut off"
-    assert parted.rest.startswith(" by max_tokens once, then stopped at max_continuations")
+    assert parted.rest.startswith(" by max_tokens once, and not continued (max_continuations is 0)")
     assert parted.helps.startswith("With 1 continuation it would have continued.")
     assert parted.known == "With 1 continuation it would have continued. The recording ends here."
 

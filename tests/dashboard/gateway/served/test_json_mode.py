@@ -53,7 +53,7 @@ def test_an_object_of_which_only_the_end_mark_was_cut_is_taken_as_it_is(gate, up
     answer = gate.ask(model="continued", response_format=JSON, stream=stream)
     assert told(answer, stream=stream) == ("stop", GOOD)
     assert len(upstream.asked) == 1
-    assert "cut, but its JSON was whole" in turn_of(answer).verdict
+    assert "cut off, but its JSON was complete" in turn_of(answer).verdict
 
 
 def test_what_is_no_object_is_asked_for_again_and_then_told_as_an_error(gate, upstream, continued, stream):

@@ -65,7 +65,7 @@ def test_a_cut_answer_comes_back_whole_or_is_watched_as_it_is(gate, agent_at, co
         assert (turn.status, turn.terminal_reason, turn.output_text) == ("partial", "max_tokens", text)
         assert turn.resource == "max_tokens"
         assert turn.verdict.startswith("Cut off by max_tokens")
-        assert "this call was only watched" in turn.verdict
+        assert "this call was only observed" in turn.verdict
 
 
 def test_a_call_keeps_its_raw_bytes_as_long_as_its_policy_says(gate, agent_at, policy_named):

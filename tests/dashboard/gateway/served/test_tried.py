@@ -89,7 +89,7 @@ def test_a_draft_is_held_against_what_the_provider_said(gate, upstream, watched,
     word = next(word for word in ("same", "flipped", "undecidable") if getattr(made, word))
     assert (told[0] if told else word) == found
     assert [group["watched"] for group in made.groups] == [1]
-    assert "a backtest over 1 turn (1 only watched): " in in_words(made)
+    assert "a backtest over 1 turn (1 only observed): " in in_words(made)
 
 
 def test_an_error_that_says_an_observed_answer_was_cut_blames_nobodys_continuations(gate, upstream, watched):
