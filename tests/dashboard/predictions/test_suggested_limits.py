@@ -69,7 +69,8 @@ def test_a_re_run_from_the_suggestion_keeps_what_was_suggested(short: Turn):
     prediction = Prediction.objects.get(child=limit_find(turn=short, suggestion=said))
     assert prediction.suggested == {
         "limit": "max_tokens", "value": LONG, "recorded": 60, "tried": LONG, "certainty": "estimated", "basis": "agent",
-        "goal": "finish", "share": 0.95, "answers": LEAST + 11, "cut": 1, "of": "sim-essay", "word": "likely",
+        "goal": "finish", "share": 0.95, "answers": LEAST + 10, "cut": 0, "longer_than": 60, "of": "sim-essay",
+        "word": "likely",
     }  # fmt: skip
     assert prediction.suggested_came_true is None
     prediction = compared(prediction.child)
