@@ -110,6 +110,7 @@ class _Run:
     places: dict[int, float] = field(default_factory=dict)  #: tokens of tape read since the runs parted, by iteration
     first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
     given: set[int] = field(default_factory=set)  #: recorded calls whose answers were given, by their place in the turn
+    held: float = 0.0  #: seconds in which it waited for an operator; one that was imagined releases it at once
     work: Work = field(default_factory=Work)  #: of this run and those it was copied from or to
 
     def __post_init__(self) -> None:
@@ -128,7 +129,7 @@ class _Run:
         copy.places |= self.places
         copy.first |= self.first
         copy.given |= self.given
-        copy.work = self.work
+        copy.work, copy.held = self.work, self.held
         return copy
 
     def to_the_end(self) -> WhatIf:
@@ -170,6 +171,7 @@ class _Run:
             self.work.followed + self.work.imagined,
             self.work.words if self.why is Why.WORK else "",
             self.why,
+            self.held,
         )
 
     # While the runs agree ---------------------------------------------------------------------------------------------
@@ -227,6 +229,8 @@ class _Run:
             self.places[iteration] = answer.place
         if answer.given is not None:
             self.given.add(answer.given)
+        if self.snapshot.state is State.HELD:
+            self.held += answer.event.at - self.snapshot.at
         if not self.trace:
             self.snapshot = settle(self.snapshot, answer.event, self.policy)
         else:

@@ -30,7 +30,7 @@ class Point:
     calls: int
     price: Price | None
     certainty: Certainty = Certainty.RECORDED
-    seconds: float = 0.0  #: since the turn started; with assumed calls it is about so long
+    seconds: float = 0.0  #: it takes, not held by an operator; with assumed calls it is about so long
     stopped: bool = False  #: it is undecidable because imagining it would take too much work
     why: Why | None = None  #: it is undecidable; None where it is not
 

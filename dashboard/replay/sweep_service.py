@@ -237,7 +237,7 @@ class SweepRun:
             final.own.attempts,
             totals_price(final.own, self.recording.base_snapshot.own, self.rate),
             imagined.certainty,
-            round(final.at, 3),
+            round(final.at - imagined.held, 3),
             bool(imagined.stopped),
             imagined.why,
         )
