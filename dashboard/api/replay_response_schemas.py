@@ -29,6 +29,10 @@ class Verification(BaseModel):
 CERTAINTIES = " ".join(f"`{certainty}`: {words}" for certainty, words in MEANINGS.items())
 Certainty = Literal["recorded", "certain", "estimated", "undecidable"]
 SECONDS = "Of the decided turns; the time for which an operator held a turn is left out on both sides."
+UNENDED = (
+    "Turns that would have continued past their recording, or been retried, with an unknown end. They are not counted as "
+    "`undecidable`."
+)
 WHY_WORDS = " ".join(f"`{why}`: {words}." for why, words in WHYS.items())
 Why = Literal[
     "assumptions",
@@ -198,6 +202,7 @@ class BacktestSummary(BaseModel):
     same: int
     flipped: int
     undecidable: int
+    unended: int = Field(description=UNENDED)
     recorded: int | None
     certain: int | None
     estimated: int | None
@@ -228,12 +233,7 @@ class Backtest(BaseModel):
     same: int
     flipped: int
     undecidable: int
-    unended: int = Field(
-        description=(
-            "Turns that would have continued past their recording, or been retried, with an unknown end. They are not "
-            "counted as `undecidable`."
-        )
-    )
+    unended: int = Field(description=UNENDED)
     recorded: int | None = Field(
         description="Of those the same or flipped, how many are `recorded`. With `certain`, `estimated`, `unended` "
         "and `undecidable` they add up to `done`. Null: judged before certainties were counted."
