@@ -30,8 +30,8 @@ CERTAINTIES = " ".join(f"`{certainty}`: {words}" for certainty, words in MEANING
 Certainty = Literal["recorded", "certain", "estimated", "undecidable"]
 SECONDS = "Of the decided turns; the time for which an operator held a turn is left out on both sides."
 UNENDED = (
-    "Turns that would have continued past their recording, or been retried, with an unknown end. They are not counted as "
-    "`undecidable`."
+    "Turns that would have continued past their recording, or been retried, with an unknown end. They are not counted "
+    "as `undecidable`."
 )
 WHY_WORDS = " ".join(f"`{why}`: {words}." for why, words in WHYS.items())
 Why = Literal[

@@ -35,11 +35,9 @@ def test_a_rerun_under_another_limit_enters_the_record_of_its_model(page: Page):
 def counted(page: Page, word: str, source: str) -> tuple[int, int]:
     """Of the suggested limits of the essay's model: how many were enough, of how many re-runs."""
     page.goto(RECORD)
-    row = page.locator(".suggested tr, tr").filter(has_text="sim-essay").filter(has_text=source).filter(has_text=word)
-    if not row.count():
-        return 0, 0
-    came, of = re.search(r"(\d+) of (\d+)", row.first.inner_text()) or ("", 0, 0), None
-    return (int(came[1]), int(came[2])) if came[1] else (0, 0)
+    row = page.locator("tr").filter(has_text="sim-essay").filter(has_text=source).filter(has_text=word)
+    told = re.search(r"(\d+) of (\d+)", row.first.inner_text()) if row.count() else None
+    return (int(told[1]), int(told[2])) if told else (0, 0)
 
 
 def test_a_truncated_turn_a_suggestion_its_live_re_run_and_what_the_record_says_of_it(page: Page):

@@ -112,3 +112,20 @@ def test_under_other_changed_limits_what_was_proven_does_not_count(browser: Clie
     value = proven(cut, {"max_tokens": 2_000})
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep?max_steps=5"))
     assert f"{value} proven" not in html
+
+
+def test_a_price_that_is_not_known_is_no_upper_bound(browser: Client, cut: Turn):
+    Turn.objects.update(model="own-model")
+    cut.refresh_from_db()
+    lengths(cut, [340] * (LEAST + 10))
+    html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep"))
+    assert "340 likely" in html
+    assert "≤ price not known" not in html
+
+
+def test_the_limit_that_stopped_a_turn_is_not_called_another_one(browser: Client, play: Play):
+    """A larger call is suggested for it, which needs no second one."""
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_completion_tokens": 100}})
+    assert turn.resource == "max_total_completion_tokens"
+    html = text_of(page(browser, f"/turns/{turn.id}/replay/sweep?limit=max_total_completion_tokens"))
+    assert "The page of this turn suggests another limit. How large max_tokens must be" in html
