@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 from agentcore.continuation_merge import seam
 from agentcore.events import Event, ToolResult
 from agentcore.machine.accounting import joining
 from agentcore.machine.advance import settle
 from agentcore.machine.snapshot import Segment, Snapshot
+from agentcore.machine.states import State
 from agentcore.messages import TokenUsage, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.answer_tape import Tape, spoken_tokens, tape_of
@@ -68,6 +70,12 @@ class Past:
         """The nth call of an iteration, from 1; None where there was none."""
         calls = self.calls.get(iteration, ())
         return calls[nth - 1] if nth <= len(calls) else None
+
+    @cached_property
+    def held(self) -> float:
+        """Seconds in which the turn waited for an operator, those before a fork's first event apart."""
+        following = pairwise(self.after)
+        return sum(event.at - before.at for (_, before), (event, _) in following if before.state is State.HELD)
 
     @cached_property
     def repeated(self) -> float:

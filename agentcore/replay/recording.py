@@ -116,3 +116,4 @@ class WhatIf(Recording):
     work: int = field(default=0, compare=False)  #: that it took, in steps of following a recording; both ends included
     stopped: str = ""  #: in words, where it is undecidable because it would have taken too much work; else empty
     why: Why | None = None  #: it is undecidable; None where it is not
+    held: float = field(default=0.0, compare=False)  #: seconds in which it waited for an operator, as recorded

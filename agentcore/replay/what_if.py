@@ -112,6 +112,7 @@ class _Run:
     first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
     given: set[int] = field(default_factory=set)  #: recorded calls whose answers were given, by their place in the turn
     acting: Acting = field(init=False)  #: the operators who were there
+    held: float = 0.0  #: seconds in which it waited for an operator; one that was imagined releases it at once
     work: Work = field(default_factory=Work)  #: of this run and those it was copied from or to
 
     def __post_init__(self) -> None:
@@ -131,7 +132,7 @@ class _Run:
         copy.places |= self.places
         copy.first |= self.first
         copy.given |= self.given
-        copy.work = self.work
+        copy.work, copy.held = self.work, self.held
         copy.acting.done.update(self.acting.done)
         return copy
 
@@ -174,6 +175,7 @@ class _Run:
             self.work.followed + self.work.imagined,
             self.work.words if self.why is Why.WORK else "",
             self.why,
+            self.held,
         )
 
     # While the runs agree ---------------------------------------------------------------------------------------------
@@ -233,6 +235,8 @@ class _Run:
             self.given.add(answer.given)
         if self.past.acts:
             self.acting.count(self.snapshot, answer.event, self.first)
+        if self.snapshot.state is State.HELD:
+            self.held += answer.event.at - self.snapshot.at
         if not self.trace:
             self.snapshot = settle(self.snapshot, answer.event, self.policy)
         else:

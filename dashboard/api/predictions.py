@@ -60,7 +60,13 @@ class SuggestedLimit(BaseModel):
     word: str = Field(description="The word on the badge: proven, certain, likely or not known.")
     basis: str = Field(description=f"The basis of the value: {BASES}.")
     share: float | None = Field(
-        description="The share of the answers that fit in the value; null if no answers were used."
+        description="The share of the answers longer than `longer_than` that is expected to fit in the value; null "
+        "if no answers were used."
+    )
+    longer_than: int | float | None = Field(
+        default=None,
+        description="What the recorded turn used of the limit; only answers longer than this were counted. Null if "
+        "none were, or if all were, as was done before.",
     )
     answers: int = Field(description="The number of answers in the estimate.")
     cut: int = Field(description="The number of these answers that were cut.")

@@ -28,6 +28,11 @@ class Verification(BaseModel):
 
 CERTAINTIES = " ".join(f"`{certainty}`: {words}" for certainty, words in MEANINGS.items())
 Certainty = Literal["recorded", "certain", "estimated", "undecidable"]
+SECONDS = "Of the decided turns; the time for which an operator held a turn is left out on both sides."
+UNENDED = (
+    "Turns that would have continued past their recording, or been retried, with an unknown end. They are not counted "
+    "as `undecidable`."
+)
 WHY_WORDS = " ".join(f"`{why}`: {words}." for why, words in WHYS.items())
 Why = Literal[
     "assumptions",
@@ -197,12 +202,13 @@ class BacktestSummary(BaseModel):
     same: int
     flipped: int
     undecidable: int
+    unended: int = Field(description=UNENDED)
     recorded: int | None
     certain: int | None
     estimated: int | None
     tokens_delta: int
     calls_delta: int
-    seconds_delta: float
+    seconds_delta: float = Field(description=SECONDS)
     dollars_delta: float
     unpriced: int
     max_tokens: int | None
@@ -227,12 +233,7 @@ class Backtest(BaseModel):
     same: int
     flipped: int
     undecidable: int
-    unended: int = Field(
-        description=(
-            "Turns that would have continued past their recording, or been retried, with an unknown end. They are not "
-            "counted as `undecidable`."
-        )
-    )
+    unended: int = Field(description=UNENDED)
     recorded: int | None = Field(
         description="Of those the same or flipped, how many are `recorded`. With `certain`, `estimated`, `unended` "
         "and `undecidable` they add up to `done`. Null: judged before certainties were counted."
@@ -244,7 +245,7 @@ class Backtest(BaseModel):
         description="Some of the tokens that `tokens_delta` and `dollars_delta` rest on are estimates, not counts."
     )
     calls_delta: int
-    seconds_delta: float
+    seconds_delta: float = Field(description=SECONDS)
     dollars_delta: float = Field(description="At list prices, of the decided turns whose price is known.")
     unpriced: int = Field(description="The number of decided turns without a known price.")
     flipped_turns: list[UUID] = Field(description="The first thousand.")

@@ -47,8 +47,8 @@ class Suggestion(BaseModel):
 
     limit: str = Field(description="Its key: " + ", ".join(LIMIT_NAMES))
     name: str = Field(description="The display name.")
-    value: float
-    recorded: float | None = Field(description="The value in this turn; null: no limit.")
+    value: int | float
+    recorded: int | float | None = Field(description="The value in this turn; null: no limit.")
     certainty: str = Field(description=", ".join(Certainty))
     certainty_word: str = Field(
         description="The word on the pages: `proven` (by a live re-run that said the same), `certain`, `likely` or "
@@ -60,7 +60,12 @@ class Suggestion(BaseModel):
     )
     goal: str = Field(description="`finish`, or `one_call` where the turn completed in several calls.")
     share: float | None = Field(
-        description="The share of the answers of the agent or model that are complete within this value."
+        description="The share of the agent's or model's answers longer than `longer_than` that is expected to be "
+        "complete within this value."
+    )
+    longer_than: int | None = Field(
+        description="What this turn used of the limit, or the value of a re-run that was not complete, if more. Only "
+        "answers longer than this are counted; null if none are."
     )
     answers: int = Field(description="The number of answers in this estimate.")
     cut: int = Field(

@@ -88,6 +88,11 @@ def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
     return Estimate(estimate(length for length, _ in found), len(found) == MOST, certainties)
 
 
+def lengths_of(*, project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
+    """The lengths that `estimate_of` is made of."""
+    return tuple(length for length, _ in _lengths(project, filters))
+
+
 def _lengths(project: Project, filters: TimelineFilters) -> Iterator[tuple[Length, Certainty]]:
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)

@@ -24,7 +24,7 @@ WIDTH = 600.0  #: of the bar, in units of its viewBox
 OUTCOMES = {
     "same": ("ended the same", "end", "check"),
     "gone_on": ("would have continued", "tool", "play"),
-    "unended": ("would have continued, end not known", "guess", "play"),
+    "unended": ("would have continued, end not known", "wait", "play"),
     "sooner": ("would have stopped sooner", "limit", "wall"),
     "otherwise": ("would have ended for another reason", "cut", "half"),
     "undecidable": ("undecidable", "odd", "question"),

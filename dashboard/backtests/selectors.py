@@ -1,6 +1,6 @@
 """Reads of backtests."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -55,11 +55,20 @@ def backtest_shown(backtest: Backtest) -> dict[str, Any]:
     """The backtest as the API returns it."""
     stands_for = backtest.stands_for.name if backtest.stands_for else None
     about = any(Group.stored(group).is_about for group in backtest.groups)
-    unended = sum(group.get("unended", 0) for group in backtest.groups)
-    told = {key: getattr(backtest, key) for key in KEYS}
-    whys = whys_of(backtest)
-    told["undecidable"] -= unended
-    return {**told, "unended": unended, "whys": whys, "tokens_estimated": about, "stands_for": stands_for}
+    told = {key: getattr(backtest, key) for key in KEYS} | _apart(backtest)
+    told["groups"] = [{**group, "undecidable": group["undecidable"] - _unended(group)} for group in backtest.groups]
+    return {**told, "whys": whys_of(backtest), "tokens_estimated": about, "stands_for": stands_for}
+
+
+def _unended(group: Mapping[str, Any]) -> int:
+    count: int = group.get("unended", 0)
+    return count
+
+
+def _apart(backtest: Backtest) -> dict[str, int]:
+    """Those of unknown end and the undecidable, which are stored as one count, as two."""
+    unended = sum(map(_unended, backtest.groups))
+    return {"undecidable": backtest.undecidable - unended, "unended": unended}
 
 
 def whys_of(backtest: Backtest) -> dict[str, int] | None:
@@ -72,7 +81,7 @@ def whys_of(backtest: Backtest) -> dict[str, int] | None:
 
 def backtest_summary(backtest: Backtest) -> dict[str, Any]:
     """A backtest in a list: without its turns and groups."""
-    told = {key: getattr(backtest, key) for key in KEYS if key not in {*LARGE, "groups"}}
+    told = {key: getattr(backtest, key) for key in KEYS if key not in {*LARGE, "groups"}} | _apart(backtest)
     stands_for = backtest.stands_for.name if backtest.stands_for else None
     return {**told, "id": backtest.id, "created_at": backtest.created_at, "stands_for": stands_for}
 

@@ -60,12 +60,17 @@ class Curve:
     longest: int
 
     @property
+    def ended(self) -> int:
+        """How many lengths are known: of answers that ended by themselves."""
+        return self.count - self.cut
+
+    @property
     def undecided(self) -> float:
         """The share of answers that are longer than anything that is known to have ended."""
         return self.steps[-1].longer if self.steps else 1.0
 
     def quantile(self, of: float) -> Quantile:
-        """0 < `of` < 1.
+        """0 < `of` <= 1.
 
         The step at which none is left bounds nothing: however few the answers are, one of them is the longest.
         """
@@ -77,6 +82,17 @@ class Curve:
             low=next((step.tokens for step in bounding if step.low <= rest), None),
             high=next((step.tokens for step in bounding if step.high <= rest), None),
         )
+
+    def expected(self, of: float) -> tuple[int | None, float]:
+        """A number of tokens, and the share of further answers that is expected to be whole within it: `of`, or what
+        so few answers bear out. None: the longest known length does not reach it.
+
+        The next answer is as likely to be the longest as each of the `ended` ones, so within the longest of ten there
+        are ten of eleven.
+        """
+        whole = self.ended + 1
+        share = min(of, self.ended / whole)
+        return self.quantile(min(1.0, of * whole / max(1, self.ended))).tokens, share
 
     def within(self, tokens: int) -> float:
         """The share of answers that are whole within so many tokens."""

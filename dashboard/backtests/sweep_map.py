@@ -23,7 +23,8 @@ from dashboard.turns.selectors import turns_matching
 SAMPLE = 100  #: turns, the newest
 MOST_WORK = 32_000  #: of one map, in steps of following a recording (`agentcore.replay.work_budget`)
 CONTINUATIONS = (0, 1, 2, 3, 5, 8)
-#: Of the largest max_tokens in the sample.
+#: Of the largest max_tokens in the sample, or of the most tokens that a turn gave under it: a cap far above all answers
+#: would make every column alike.
 SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
 #: What is known of a turn's model.
 Known = Callable[[TurnRow], Experience]
@@ -198,7 +199,8 @@ def _tried(
 
 def columns_of(sample: Sequence[tuple[TurnRow, Recording | None]]) -> tuple[int, ...]:
     asked = [recording.policy.max_tokens or _asked_first(recording) for _, recording in sample if recording]
-    most = max(asked, default=0)
+    largest, given = max(asked, default=0), max((told.output_tokens for told, _ in sample), default=0)
+    most = min(largest, given) if given else largest
     return tuple(dict.fromkeys(max(1, round(most * share)) for share in SHARES)) if most else ()
 
 

@@ -111,7 +111,7 @@ def judge(
     if found is None or found.undecidable or found.final is None:
         how = "unended" if found is not None and goes_on(told, recording, found) else ""
         return replace(UNDECIDABLE, watched=watched, how=how, why=why_undecided(found))
-    return replace(_decided(told, recording, found.final, watched), certainty=found.certainty.value)
+    return replace(_decided(told, recording, found, found.final, watched), certainty=found.certainty.value)
 
 
 def why_undecided(found: WhatIf | None) -> str:
@@ -178,7 +178,8 @@ def _several(recording: Recording) -> bool:
     return isinstance(asked, int) and asked > 1
 
 
-def _decided(told: TurnRow, recording: Recording, final: Snapshot, watched: bool) -> TurnVerdict:
+def _decided(told: TurnRow, recording: Recording, found: WhatIf, final: Snapshot, watched: bool) -> TurnVerdict:
+    took = recording.records[-1].event.at - Past.of(recording).held
     tokens, calls = final.own.output_tokens - told.output_tokens, final.own.attempts - told.attempts
     ends = ("running", "") if final.end is None else (final.end.status.value, final.end.terminal_reason)
     same = ends[0] == told.status and (_as_heard(recording, final) if watched else ends[1] == told.terminal_reason)
@@ -189,7 +190,7 @@ def _decided(told: TurnRow, recording: Recording, final: Snapshot, watched: bool
         ends[1] or ends[0],
         tokens,
         calls,
-        final.at - recording.records[-1].event.at,
+        final.at - found.held - took,
         _dollars(told, final.own, recording.base_snapshot.own),
         watched,
         uncounted=told.tokens_estimated or final.own.estimated,

@@ -39,7 +39,8 @@ def _versions(policy: Policy) -> Iterator[AuditEntry]:
         changes = "; ".join(f"{change.label} {change.was} → {change.now}" for change in diff(before, version))
         by = version.created_by.get_username() if version.created_by else ""
         tried = f", with {in_words(version.backtest)}" if version.backtest else ""
-        words = f"created v{version.version}: {changes or 'no overrides'}{tried}"
+        nothing = "no overrides" if before is None else "no changes"
+        words = f"created v{version.version}: {changes or nothing}{tried}"
         yield AuditEntry(version.created_at, by, words, version.why)
         before = version
 

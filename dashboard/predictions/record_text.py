@@ -7,6 +7,8 @@ from typing import Any
 from agentcore.replay import Certainty
 from dashboard.predictions.models import Prediction
 from dashboard.predictions.selectors import Tally
+from dashboard.suggesting.suggestion import Basis
+from dashboard.suggesting.suggestion_text import amount
 
 ENOUGH = 20  #: comparisons from which on a share says something
 
@@ -25,6 +27,7 @@ REASONS: Mapping[str, str] = {
     "So either Whystop was wrong, or the provider answers otherwise under other limits.",
     Prediction.Reason.ASSUMPTION: "An assumption of the estimate did not hold.",
 }
+OF_A_RERUN = "The answer was not that of the earlier re-run, or its end took more tokens than the provider reports."
 UNKNOWN = "The reason is not known yet. To find out, ask again under the recorded policy."
 NO_REASON = "The turn ended in neither of the two ways."
 NOT_COMPARED: Mapping[str, str] = {
@@ -78,9 +81,19 @@ def suggested_reason_words(prediction: Prediction) -> str:
     """Why a suggested limit was not enough, as far as that can be told."""
     said, reason = prediction.suggested, prediction.suggested_reason
     if reason == Prediction.Reason.ASSUMPTION and said["share"]:
-        what = "answers of" if said["limit"] == "max_tokens" else "turns of"
-        return f"{100 * (1 - said['share']):.0f} % of the {what} {said['of']} were expected to need more."
+        return f"{100 * (1 - said['share']):.0f} % of {_counted(said)} were expected to need more."
+    if reason == Prediction.Reason.ASSUMPTION and said["basis"] == Basis.RERUN:
+        return OF_A_RERUN
     return REASONS[reason] if reason else UNKNOWN
+
+
+def _counted(said: Mapping[str, Any]) -> str:
+    """`sim-essay’s answers longer than 60 tokens`; all of them where they were counted so, as was done before."""
+    of_answers, used = said["limit"] == "max_tokens", said.get("longer_than")
+    turns = f"{said['of']}’s {'answers' if of_answers else 'turns'}"
+    if used is None:
+        return turns
+    return f"{turns} {'longer' if of_answers else 'that used more'} than {amount(said['limit'], used)}"
 
 
 def suggested_difference_words(prediction: Prediction) -> str:

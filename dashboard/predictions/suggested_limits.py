@@ -16,7 +16,7 @@ from dashboard.suggesting.suggestion_text import certainty_word
 from dashboard.turns.models import Turn
 
 CLAIMING = (Certainty.RECORDED.value, Certainty.CERTAIN.value)  #: what must come true
-STORED = ("limit", "value", "recorded", "share", "answers", "cut", "of")
+STORED = ("limit", "value", "recorded", "share", "answers", "cut", "longer_than", "of")
 
 
 def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dict[str, Any] | None:

@@ -7,8 +7,9 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
-from agentcore.replay import Experience, Recording, Verification, what_if
+from agentcore.replay import Certainty, Experience, Recording, Verification, what_if
 from agentcore.replay import WhatIf as Imagined
+from agentcore.verdict import verdict_of
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
 from dashboard.live.services import overrides_clean
@@ -96,6 +97,8 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
     at = None if turn.started_at is None else turn.finished_at
     columns = project(imagined.final, seq=len(imagined.records), started_at=turn.started_at, at=at)
     endings = tuple(_told(ending, turn) for ending in imagined.endings)
+    if (happened := _happened(imagined)) is not None:
+        columns["verdict"] = happened
     if imagined.undecidable:
         columns = undecided(columns, why_in_words(imagined.why))
     if imagined.stopped:
@@ -109,6 +112,14 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
         )
         columns["notice"] = "From here on the ending depends on the assumptions."
     return told
+
+
+def _happened(imagined: Imagined) -> str | None:
+    """The verdict of a turn that was imagined, without what would have helped it: the recording goes on where the
+    imagined turn was stopped, and may tell. None where the turn is the recorded one, or has no end."""
+    assert imagined.final is not None, "a what-if knows where it ended"
+    told = None if imagined.certainty is Certainty.RECORDED else verdict_of(imagined.final)
+    return None if told is None else told.happened
 
 
 def _wanted(turn: Turn, overrides: Mapping[str, Any]) -> dict[str, Any]:

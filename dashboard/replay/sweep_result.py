@@ -30,7 +30,7 @@ class Point:
     calls: int
     price: Price | None
     certainty: Certainty = Certainty.RECORDED
-    seconds: float = 0.0  #: since the turn started; with assumed calls it is about so long
+    seconds: float = 0.0  #: it takes, not held by an operator; with assumed calls it is about so long
     stopped: bool = False  #: it is undecidable because imagining it would take too much work
     why: Why | None = None  #: it is undecidable; None where it is not
 
@@ -59,16 +59,24 @@ Holds = Callable[[Point], bool]
 RECOMMENDED = 4  #: values that are recommended at most
 
 
-def recommended(points: Iterable[Point]) -> tuple[Point, ...]:
+def recommended(points: Iterable[Point], recorded: Number | None = None) -> tuple[Point, ...]:
     """For each number of calls the smallest value from which the turn completes in so many, the fewest calls first.
 
     Where completing comes and goes, it is the beginning of the last stretch of values that were tried. One that is
-    certain for a token or two more, which the end of an answer may take, is as much larger.
+    certain for a token or two more, which the end of an answer may take, is as much larger. Where a turn would have
+    completed in fewer calls than were recorded, it is the smallest value that is certain, as in the verdict, if one is.
     """
     tried = sorted(points, key=lambda point: point.value)
     known = {point.value: point for point in tried}
-    starts = (surer(tried[stretch_of(tried, calls)], known.get) for calls in calls_of(tried))
+    starts = [surer(tried[stretch_of(tried, calls)], known.get) for calls in calls_of(tried)]
+    if starts and (recorded is None or recorded < starts[0].value):
+        starts[0] = next((point for point in tried if _is_surer(point, starts[0])), starts[0])
     return tuple({point.value: point for point in starts}.values())
+
+
+def _is_surer(point: Point, likely: Point) -> bool:
+    """Whether a value is as large, completes in as few calls, and is certain to."""
+    return point.value >= likely.value and point.completes_certainly and point.calls <= likely.calls
 
 
 def surer(point: Point, at: Callable[[int], Point | None]) -> Point:

@@ -143,7 +143,7 @@ class SweepRun:
                 self._begin_closer(calls)
         certain, likely = self._found(_completes_certainly), self._found(_completes)
         named = (value for found in (certain, likely) if found for value in (found.first, found.value))
-        advised = recommended(self.known.values())
+        advised = recommended(self.known.values(), recorded)
         wanted = {*values, *named, *was, *(point.value for point in advised)} & self.known.keys()
         points = tuple(self.known[value] for value in sorted(wanted))
         left_out = sum(value not in self.known for value in values)
@@ -237,7 +237,7 @@ class SweepRun:
             final.own.attempts,
             totals_price(final.own, self.recording.base_snapshot.own, self.rate),
             imagined.certainty,
-            round(final.at, 3),
+            round(final.at - imagined.held, 3),
             bool(imagined.stopped),
             imagined.why,
         )

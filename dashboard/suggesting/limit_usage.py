@@ -9,8 +9,8 @@ from django.db.models.functions import Length as Characters
 
 from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Project
-from dashboard.backtests.answer_lengths import MOST, estimate_of
-from dashboard.backtests.survival import Curve, Length, estimate
+from dashboard.backtests.answer_lengths import MOST, lengths_of
+from dashboard.backtests.survival import Length
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.selectors import turns_matching
@@ -34,13 +34,13 @@ USED: Mapping[str, Any] = {
 class UsageOf(Protocol):
     """`usage_of`, or what remembers its answers."""
 
-    def __call__(self, *, turn: Turn, limit: str, filters: TimelineFilters) -> Curve | None: ...
+    def __call__(self, *, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]: ...
 
 
-_remembered: dict[tuple[object, ...], tuple[float, Curve | None]] = {}
+_remembered: dict[tuple[object, ...], tuple[float, tuple[Length, ...]]] = {}
 
 
-def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> Curve | None:
+def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
     """As `usage_of`, at most `LATELY` seconds old: the rows of a list ask the same one after the other."""
     key, now = (turn.project_id, limit, filters), time.monotonic()
     known = _remembered.get(key)
@@ -51,14 +51,14 @@ def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> Curve |
     return known[1]
 
 
-def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> Curve | None:
-    """The curve of what these turns used of a limit; None where the limit is not one that is counted so."""
+def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
+    """What each of these turns used of a limit; none where the limit is not one that is counted so."""
     if limit == "max_tokens":
-        return estimate_of(project=turn.project, filters=filters).curve
-    return _curve(turn.project, USED[limit], filters) if limit in USED else None
+        return lengths_of(project=turn.project, filters=filters)
+    return _lengths(turn.project, USED[limit], filters) if limit in USED else ()
 
 
-def _curve(project: Project, used: Any, filters: TimelineFilters) -> Curve:
+def _lengths(project: Project, used: Any, filters: TimelineFilters) -> tuple[Length, ...]:
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     rows = turns.annotate(used=used).exclude(used=None).values_list("used", "status")[:MOST]
-    return estimate(Length(int(used), status == TurnStatus.COMPLETED) for used, status in rows)
+    return tuple(Length(int(used), status == TurnStatus.COMPLETED) for used, status in rows)

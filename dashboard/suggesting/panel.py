@@ -14,7 +14,7 @@ from dashboard.backtests.services import UNFINISHED as UNDONE
 from dashboard.replay.sweep_service import SWEPT
 from dashboard.suggesting.exhausted_limits import exhausted_limit_of
 from dashboard.suggesting.reruns import LimitTrial, reruns_of
-from dashboard.suggesting.selectors import suggestion_of
+from dashboard.suggesting.selectors import suggestion_and_less
 from dashboard.suggesting.services import backtest_found, standing_value
 from dashboard.suggesting.suggestion import Basis, Suggestion
 from dashboard.suggesting.suggestion_text import (
@@ -32,13 +32,15 @@ from dashboard.turns.models import Turn
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """`running`: the re-run that is under way; `in_vain`: the last one that was not complete either."""
+    """`running`: the re-run that is under way; `in_vain`: the last one that was not complete either; `less`: a smaller
+    value that is likely enough, and not proven."""
 
     turn: Turn
     suggestion: Suggestion
     running: LimitTrial | None
     in_vain: LimitTrial | None
     backtest: Backtest | None
+    less: Suggestion | None = None
 
     @property
     def sentence(self) -> str:
@@ -59,6 +61,15 @@ class Panel:
     @property
     def costs(self) -> str:
         return costs_in_words(self.suggestion.costs, model=self.turn.model)
+
+    @property
+    def less_costs(self) -> str:
+        return costs_in_words(self.less.costs, model=self.turn.model) if self.less else ""
+
+    @property
+    def may_be_less(self) -> bool:
+        """Whether a live re-run under the smaller value may be made."""
+        return self.less is not None and self.running is None and self.turn.agent is not None
 
     @property
     def name(self) -> str:
@@ -150,13 +161,13 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
         return None
     # Before the suggestion: of a re-run that ends between the two, the page asks again.
     reruns = reruns_of(case)
-    suggestion = suggestion_of(turn, last)
+    suggestion, less = suggestion_and_less(turn, last)
     if suggestion is None:
         return None
     running = next((tried for tried in reversed(reruns) if tried.running), None)
     raised = [tried for tried in reruns if tried.value > (case.recorded or 0)]  # a lower limit tells nothing of more
     in_vain = next((tried for tried in reversed(raised) if tried.in_vain), None)
-    return Panel(turn, suggestion, running, in_vain, backtest_found(turn=turn, suggestion=suggestion))
+    return Panel(turn, suggestion, running, in_vain, backtest_found(turn=turn, suggestion=suggestion), less)
 
 
 def _retries(overrides: Mapping[str, Any]) -> dict[str, Any]:

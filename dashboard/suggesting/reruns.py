@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore import serial
-from agentcore.reasons import TurnStatus
+from agentcore.reasons import NormalizedStopReason, TurnStatus
 from dashboard.predictions.endings import was_changed
 from dashboard.suggesting.exhausted_limits import ExhaustedLimit
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
@@ -78,19 +78,41 @@ def _taken(given: dict[str, Any], limit: str) -> int | None:
 
 
 def said_the_same(case: ExhaustedLimit, trial: LimitTrial) -> bool:
-    """Whether the provider said the same twice, as far as is known: under another max_tokens the first answer begins as
-    the recorded one does; under another limit each answer up to the last recorded one is the same."""
+    """Whether the provider said the same twice, as far as is known.
+
+    Each answer up to the last recorded one is the same, and that one goes on at most; under another max_tokens up to
+    the first that was cut. An answer without text or calls shows nothing: the model may have thought of anything else.
+    """
     recorded, again = _answers(case.turn), _answers(trial.turn)
     if case.limit == "max_tokens":
-        recorded = [(text, []) for text, _ in recorded[:1]]
+        recorded = recorded[: next((place for place, said in enumerate(recorded, 1) if said.cut), 0)]
     if len(again) < len(recorded) or not recorded:
         return False
-    (text, calls), (new, new_calls) = recorded[-1], again[len(recorded) - 1]
-    before = recorded[:-1] == again[: len(recorded) - 1]
-    return before and new.startswith(text) and (not calls or calls == new_calls)
+    last, new = recorded[-1], again[len(recorded) - 1]
+    before = [said.told for said in recorded[:-1]] == [said.told for said in again[: len(recorded) - 1]]
+    return before and bool(last.text or last.calls) and last.begins(new)
 
 
-def _answers(turn: Turn) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The text of each answer, and its whole calls by name and arguments."""
-    rows = Attempt.objects.filter(turn_id=turn.id).order_by("index").values_list("text", "tool_calls")
-    return [(text or "", [(call["name"], call["raw"]) for call in calls]) for text, calls in rows]
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The text of one answer, its whole calls by name and arguments, and whether it was cut."""
+
+    text: str
+    calls: list[tuple[str, str]]
+    cut: bool
+
+    @property
+    def told(self) -> tuple[str, list[tuple[str, str]]]:
+        return self.text, self.calls
+
+    def begins(self, other: "Answer") -> bool:
+        """Whether the other answer is this one, or goes on from it."""
+        return other.text.startswith(self.text) and other.calls[: len(self.calls)] == self.calls
+
+
+def _answers(turn: Turn) -> list[Answer]:
+    rows = Attempt.objects.filter(turn_id=turn.id).order_by("index").values_list("text", "tool_calls", "stop_reason")
+    return [
+        Answer(text or "", [(call["name"], call["raw"]) for call in calls], reason == NormalizedStopReason.MAX_TOKENS)
+        for text, calls, reason in rows
+    ]

@@ -13,6 +13,7 @@ from agentcore.replay import Certainty, fold
 from agentcore.sufficient_max_tokens import END_MARK, enough_for_one_call
 from agentcore.values import replace
 from dashboard.backtests.answer_lengths import ENOUGH
+from dashboard.backtests.survival import estimate
 from dashboard.prices.rates import priced
 from dashboard.prices.selectors import turn_rate
 from dashboard.replay.sweep_result import surer
@@ -55,6 +56,14 @@ def suggestion_of(turn: Turn, last: Snapshot, *, usage: UsageOf = usage_of) -> S
     return next(_suggestions(turn, last, usage), None)
 
 
+def suggestion_and_less(turn: Turn, last: Snapshot) -> tuple[Suggestion | None, Suggestion | None]:
+    """`suggestion_of`, and a smaller value that is likely enough by the re-run which proves it; None where none is."""
+    found = _suggestions(turn, last, usage_of)
+    said = next(found, None)
+    less = next(found, None) if said is not None and said.basis is Basis.RERUN else None
+    return said, less if less is not None and less.basis is Basis.RERUN else None
+
+
 def _suggestions(turn: Turn, last: Snapshot, usage: UsageOf) -> Iterator[Suggestion]:
     case = exhausted_limit_of(turn, last)
     if case is None:
@@ -71,8 +80,7 @@ def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf)
     if case.goal is Goal.ONE_CALL:
         return
     usual = _usual(case, usage)
-    if (rerun := _rerun(case, reruns, usual)) is not None:
-        yield rerun
+    yield from _reruns(case, reruns)
     if usual is not None:
         yield usual
     if case.limit == "max_retries" and not case.in_vain:
@@ -106,24 +114,23 @@ def _recorded(case: ExhaustedLimit) -> Suggestion | None:
 
 
 def _usual(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
-    """What the answers of the same agent and model need, or of the same model; nothing where this one needs more."""
+    """What the answers of the same agent and model need that are longer than this one is known to be, or those of the
+    same model. A turn that was cut is seldom one of the short ones, so the share of all answers would be too good."""
+    beyond = max(case.used, case.in_vain)
     model = TimelineFilters(provider=(case.turn.provider,), model=(case.turn.model,))
     agent = replace(model, agent=(case.turn.agent_name,))
     for basis, filters in ((Basis.AGENT, agent), (Basis.MODEL, model)):
-        curve = usage(turn=case.turn, limit=case.limit, filters=filters)
-        if curve is None or curve.count - curve.cut < LEAST:
+        lengths = usage(turn=case.turn, limit=case.limit, filters=filters)
+        curve = estimate(length for length in lengths if length.tokens > beyond)
+        if curve.ended < LEAST:
             continue
-        value = curve.quantile(ENOUGH).tokens
-        if (
-            value is None
-            or value <= max(case.used, case.in_vain)
-            or (case.ceiling is not None and value > case.ceiling)
-            or _too_many_characters(case, value)
-        ):
+        value, share = curve.expected(ENOUGH)
+        if value is None or (case.ceiling is not None and value > case.ceiling) or _too_many_characters(case, value):
             return None
         told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)
         of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
-        return Suggestion(case.limit, *told, share=ENOUGH, answers=curve.count, cut=curve.cut, of=of)
+        about: dict[str, Any] = {"share": share, "answers": curve.count, "cut": curve.cut, "longer_than": beyond}
+        return Suggestion(case.limit, *told, of=of, **about)
     return None
 
 
@@ -134,7 +141,7 @@ def _too_many_characters(case: ExhaustedLimit, tokens: Number) -> bool:
     return tokens * case.last.spent.output_chars / case.used > case.last.limits.max_total_output_chars
 
 
-def _rerun(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usual: Suggestion | None) -> Suggestion | None:
+def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Suggestion]:
     """What a live re-run has shown. Of several that completed, the one under the smallest value above those that did
     not; of max_tokens, one that took one call before those that took more.
 
@@ -144,28 +151,41 @@ def _rerun(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usual: Suggesti
     several = case.limit == "max_tokens"
     least = min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
     if least is None:
-        return None
-    value = max(_needed(case, least, usual), case.in_vain + 1)
+        return
     again = case.limit != "max_seconds" and said_the_same(case, least)
     sure = Certainty.CERTAIN if again else Certainty.ESTIMATED
     about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
-    return Suggestion(case.limit, value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
+    told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
+    value = max(_needed(case, least), case.in_vain + 1)
+    yield replace(told, value=value)
+    if case.limit == "max_tokens" and again and (likely := _reported(case, least)) is not None:
+        yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
 
 
-def _needed(case: ExhaustedLimit, trial: LimitTrial, usual: Suggestion | None) -> int:
-    """What a re-run that completed needed of the limit, where its own recording is sure of it; else what it was given.
-    Of tokens also what the turns like it need, where that lies between the two."""
+def _needed(case: ExhaustedLimit, trial: LimitTrial) -> int:
+    """What a re-run that completed used of the limit, where every call of it would have been the same under that value;
+    else what it was given."""
     used = used_of(case.limit, fold(recording_of(trial.turn))[-1].after)
-    if case.limit == "max_tokens":
-        used = used + END_MARK if trial.turn.attempts == 1 else trial.value
-    if case.limit not in SWEPT or not max(case.recorded or 0, case.used) < used < trial.value:
-        return trial.value
+    return used if _completes(case, trial, used, (Certainty.RECORDED,)) else trial.value
+
+
+def _reported(case: ExhaustedLimit, trial: LimitTrial) -> int | None:
+    """The max_tokens that a re-run of one call would have needed by the tokens that were reported. No more than likely:
+    nobody knows how many more the provider counts for the end of an answer."""
+    tokens = trial.turn.output_tokens + END_MARK
+    one_call = trial.turn.attempts == 1 and tokens > case.in_vain
+    enough = one_call and _completes(case, trial, tokens, (Certainty.RECORDED, Certainty.CERTAIN))
+    return tokens if enough else None
+
+
+def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[Certainty, ...]) -> bool:
+    """Whether a re-run's own recording completes under a smaller value of the limit, and is so sure of it."""
+    if case.limit not in SWEPT or not max(case.recorded or 0, case.used) < value < trial.value:
+        return False
     with suppress(ValidationError, TooMuchWork):
-        point = run_of(turn=trial.turn, name=case.limit, overrides={}).at(used)
-        if point.completed and point.certainty in (Certainty.RECORDED, Certainty.CERTAIN):
-            common = int(usual.value) if usual and case.limit == "max_tokens" else 0
-            return common if used <= common <= trial.value else used
-    return trial.value
+        point = run_of(turn=trial.turn, name=case.limit, overrides={}).at(value)
+        return point.completed and point.certainty in sure
+    return False
 
 
 def _costs(case: ExhaustedLimit, found: Suggestion) -> Costs:

@@ -42,8 +42,9 @@ class Costs:
 class Suggestion:
     """One limit and the value of it that would have let the turn finish.
 
-    `share` of `answers` answers are complete within the value, where those tell (`AGENT`, `MODEL`); `cut` of them were
-    cut, which says only that they are at least so long. `calls` and `used`: what the turn then takes, if known.
+    `share` of the answers that are longer than `longer_than` are expected to be complete within the value, by `answers`
+    of them, where those tell (`AGENT`, `MODEL`); `cut` of them were cut, which says only that they are at least so
+    long. `calls` and `used`: what the turn then takes, if known.
     `together`: what has to be raised beside it, for the same reason.
     """
 
@@ -56,6 +57,7 @@ class Suggestion:
     share: float | None = None
     answers: int = 0
     cut: int = 0
+    longer_than: int | None = None  #: what this turn used of the limit, or a re-run that was not complete was given
     calls: int | None = None
     used: int | None = None
     rerun: UUID | None = None

@@ -104,7 +104,7 @@ def because(said: Suggestion) -> str:
         case Basis.NONE if said.limit == "max_retries":
             return "How often the provider would go on to refuse is not in the recording."
         case Basis.NONE:
-            return "The recording ends before the answer does, and there are too few other answers to estimate it."
+            return "The recording ends before the answer does, and too few other answers are longer to estimate it."
 
 
 def _asked_to_wait(wait: float | None) -> str:
@@ -118,7 +118,8 @@ def rerun_named(said: Suggestion) -> str:
 
 def rerun_found(said: Suggestion) -> str:
     """What it took: of the limit itself where that is known, else of tokens."""
-    used = amount(said.limit, said.value) if _needed_less(said) else count(said.used or 0, "token")
+    of_limit = _needed_less(said) and said.limit != "max_tokens"
+    used = amount(said.limit, said.value) if of_limit else count(said.used or 0, "token")
     return f"completed in {count(said.calls or 1, 'call')} and used {used}.{_unlike(said)}"
 
 
@@ -128,13 +129,15 @@ def _unlike(said: Suggestion) -> str:
         return ""
     if said.limit == "max_seconds":
         return " Another run may take longer."
+    if said.limit == "max_tokens" and _needed_less(said):
+        return " Some servers also count the end of an answer, which they do not report."
     if said.limit == "max_tokens":
-        return " Its answer does not begin as this one does."
+        return " It is not known to be the same answer."
     return " Its answers are not the recorded ones."
 
 
 def _needed_less(said: Suggestion) -> bool:
-    return said.limit != "max_tokens" and said.given not in (None, said.value)
+    return said.given not in (None, said.value)
 
 
 def standing_in_words(said: Suggestion, standing: Number | None, *, agent: str, own: bool) -> str:
@@ -156,11 +159,15 @@ def _one_call(said: Suggestion) -> str:
 
 
 def _share(said: Suggestion) -> str:
-    """`95 % of sim-essay’s answers fit in 378 tokens (41 answers, 7 of them cut).`"""
-    what = "answers fit in" if said.limit == "max_tokens" else "turns complete within"
-    cut = f", {number(said.cut)} of them cut" if said.cut else ""
-    counted = f"{count(said.answers, 'answer' if said.limit == 'max_tokens' else 'turn')}{cut}"
-    return f"{100 * (said.share or 0):.0f} % of {said.of}’s {what} {amount(said.limit, said.value)} ({counted})."
+    """`Of sim-essay’s answers longer than 60 tokens, 95 % are expected to fit in 378 tokens (41 answers, 7 of them
+    cut).`"""
+    used = amount(said.limit, said.longer_than or 0)
+    answers = said.limit == "max_tokens"
+    alike, fit = ("answers longer than", "fit in") if answers else ("turns that used more than", "complete within")
+    cut = f", {number(said.cut)} of them {'cut' if answers else 'not complete'}" if said.cut else ""
+    counted = f"{count(said.answers, 'answer' if answers else 'turn')}{cut}"
+    expected = f"{100 * (said.share or 0):.0f} % are expected to {fit} {amount(said.limit, said.value)}"
+    return f"Of {said.of}’s {alike} {used}, {expected} ({counted})."
 
 
 def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
@@ -173,7 +180,19 @@ def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
 
 def told(said: Suggestion) -> dict[str, Any]:
     """The suggestion as the API returns it."""
-    names = ("limit", "value", "recorded", "share", "answers", "cut", "calls", "used", "rerun", "overrides")
+    names = (
+        "limit",
+        "value",
+        "recorded",
+        "share",
+        "answers",
+        "cut",
+        "longer_than",
+        "calls",
+        "used",
+        "rerun",
+        "overrides",
+    )
     plain = {name: getattr(said, name) for name in names}
     words = {"certainty": said.certainty.value, "basis": said.basis.value, "goal": said.goal.value}
     words["certainty_word"] = certainty_word(said)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agentcore.errors import CoreError
+from agentcore.replay import Certainty
 from dashboard.prices.selectors import price_of
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_result import Sweep
@@ -53,13 +54,16 @@ def _others(overrides: Mapping[str, Any], name: str) -> bool:
 def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
     words = f"{sentence(said)} {because(said)}"
     about: dict[str, Any] = {}
-    if said.rerun is not None:
+    if said.rerun is not None and said.certainty is Certainty.ESTIMATED and said.given != said.value:
+        about = {"calls": said.calls, "tokens": said.used}
+    elif said.rerun is not None:
         again = turn.children.get(pk=said.rerun)
         seconds = None if again.duration_ms is None else again.duration_ms / 1000
         about = {"calls": again.attempts, "tokens": again.output_tokens, "price": price_of(again), "seconds": seconds}
+        about["rerun"] = said.rerun
     elif said.costs is not None:
         about = {"tokens": said.costs.output_tokens, "price": said.costs.price}
-    return SuggestedValue(int(said.value), certainty_word(said), said.certainty, words, rerun=said.rerun, **about)
+    return SuggestedValue(int(said.value), certainty_word(said), said.certainty, words, **about)
 
 
 def in_words(said: Suggestion) -> dict[str, str]:

@@ -50,7 +50,8 @@ def find(request: HttpRequest, turn_id: UUID) -> HttpResponse:
         backtest_of_value(turn=turn, suggestion=panel.suggestion, value=panel.suggestion.value, created_by=by)
     else:
         try:
-            limit_find(turn=turn, suggestion=panel.suggestion, created_by=by)
+            less = panel.less if request.POST.get("only") == "less" else None
+            limit_find(turn=turn, suggestion=less or panel.suggestion, created_by=by)
         except ValidationError as error:
             fault = " ".join(error.messages)
     return _shown(request, turn, panel_of(turn), fault)

@@ -5,7 +5,8 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PHONE, NewPage
-from tests.browser.journeys import played, scrolls_sideways
+from tests.browser.forgetful_provider import FIRST, forgetful_provider
+from tests.browser.journeys import LONG, api, played, scrolls_sideways, until
 
 RECORD = "/backtests/track-record"
 
@@ -29,6 +30,53 @@ def test_a_rerun_under_another_limit_enters_the_record_of_its_model(page: Page):
     page.goto(f"{turn}/replay?max_tokens=100")
     page.locator("#what-if").get_by_role("link", name="Track record").click()
     expect(page).to_have_url(re.compile(RECORD))
+
+
+def counted(page: Page, word: str, source: str) -> tuple[int, int]:
+    """Of the suggested limits of the essay's model: how many were enough, of how many re-runs."""
+    page.goto(RECORD)
+    row = page.locator("tr").filter(has_text="sim-essay").filter(has_text=source).filter(has_text=word)
+    told = re.search(r"(\d+) of (\d+)", row.first.inner_text()) if row.count() else None
+    return (int(told[1]), int(told[2])) if told else (0, 0)
+
+
+def test_a_truncated_turn_a_suggestion_its_live_re_run_and_what_the_record_says_of_it(page: Page):
+    before = counted(page, "likely", "from a live re-run")
+    turn = played(page, "sim-essay", "How long is a suggested limit right?", max_tokens=40)
+    page.goto(turn)
+    limit = page.locator("#limit")
+    limit.get_by_role("button", name=re.compile("Find the limit|Prove it live")).click()
+    expect(limit).to_contain_text("proven", timeout=LONG)
+    smaller = limit.get_by_role("button", name=re.compile(r"Try \d+ live"))
+    value = int(re.findall(r"\d+", smaller.inner_text())[0])
+    smaller.click()
+    expect(limit).to_contain_text(f"With max_tokens {value} the turn finishes.", timeout=LONG)
+    until(
+        page, lambda: counted(page, "likely", "from a live re-run") > before, "the record does not count it", every=1000
+    )
+    stored = page.request.get("/api/v1/predictions?basis=rerun&limit=50").json()["items"]
+    (tried,) = [one for one in stored if one["parent_id"] == turn.removeprefix("/turns/")]
+    assert (tried["suggested"]["value"], tried["suggested"]["came_true"]) == (value, True)
+    assert (tried["suggested"]["word"], tried["suggested"]["certainty"]) == ("likely", "estimated")
+
+
+def test_a_certain_suggestion_that_failed_stands_out_with_its_reason(page: Page):
+    with forgetful_provider() as address:
+        about = {"provider": "openai", "base_url": address, "prefill": True}
+        api(page, "connections", {"name": "forgetful", **about})
+        api(page, "agents", {"name": "forgetful", "connection": "forgetful", "model": "forgets", "max_tokens": 60})
+        turn = played(page, "forgetful", "Do you say the same twice?")
+        page.goto(turn)
+        expect(page.locator("#limit")).to_contain_text(f"With max_tokens {FIRST + 2}, one call would have been enough.")
+        page.goto(f"{turn}/replay?max_tokens={FIRST + 2}")
+        page.get_by_role("button", name="Re-run live").click()
+        expect(page.locator(".side.live")).to_contain_text("Open this turn")
+        failed = page.locator("section", has_text="Certain suggested limits that were not enough")
+        until(page, lambda: page.goto(RECORD) and failed.count(), "the failure is not told", every=1000)
+        failed.get_by_role("button", name="Ask again under the recorded policy").first.click()
+        told = page.get_by_text("The provider did not say the same twice")
+        until(page, lambda: page.goto(RECORD) and told.count(), "the reason is not told", every=1000)
+        expect(failed).to_contain_text("The provider did not say the same twice")
 
 
 def test_on_a_phone_the_table_scrolls_and_the_page_does_not(new_page: NewPage):

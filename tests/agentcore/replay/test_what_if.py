@@ -22,6 +22,7 @@ from agentcore import (
 from agentcore.commands import Finish
 from agentcore.events import Approvals, Breakpoint, OperatorAction, ToolResult
 from agentcore.replay import Provenance, Why, first_divergence
+from agentcore.replay.recorded_run import Past
 from agentcore.values import replace as slot_copy
 from tests.agentcore.machine.stories import STORIES
 from tests.agentcore.playbook import (
@@ -389,3 +390,23 @@ def test_a_call_that_was_refused_is_refused_in_a_what_if_too():
     imagined = what_if(story.recording, replace(story.policy, max_tokens=400))
     told = [m.text for m in imagined.final.messages if m.tool_call_id]
     assert told == ["This call was not approved: refused by ada."]
+
+
+def test_the_wait_for_an_operator_is_told_apart_from_the_time_that_the_turn_takes():
+    story = Playbook(max_tokens=150) >> started(breakpoints=(Breakpoint(state="continue_pending"),))
+    story = (
+        story >> truncated(ESSAY[:600], tokens=150) >> replace(released(), at=900.0) >> ended(ESSAY[600:], tokens=150)
+    )
+    again, parted = under(story), under(story, max_tokens=2_000)
+    waited = 900.0 - story.recording.records[1].event.at
+    assert (again.held, Past.of(story.recording).held) == (waited, waited)
+    assert (parted.held, parted.final.spent.attempts) == (0.0, 1)
+
+
+def test_a_hold_that_was_recorded_before_the_runs_part_counts_for_both_ends():
+    story = Playbook(max_tokens=150) >> started(breakpoints=(Breakpoint(state="continue_pending"),))
+    story = story >> truncated(ESSAY[:600], tokens=150) >> replace(released(), at=900.0)
+    story = story >> truncated(ESSAY[600:900], tokens=150) >> released() >> ended(ESSAY[900:], tokens=75)
+    stopped, recorded = under(story, max_continuations=1), Past.of(story.recording).held
+    assert (stopped.held, recorded) == (899.0, 899.0)
+    assert stopped.final.at < story.snapshot.at

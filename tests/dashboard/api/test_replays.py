@@ -199,6 +199,9 @@ def test_a_draft_takes_the_place_of_the_policy_it_stands_for_or_stands_alone(api
         found = api.get(path).json()
         answers[found["stands_for"]] = (found["same"], found["unended"])
     assert answers == {"own": (1, 0), None: (0, 1)}
+    shown, listed = found, api.get("/backtests").json()["items"][0]
+    assert (shown["undecidable"], shown["unended"]) == (listed["undecidable"], listed["unended"]) == (0, 1)
+    assert [(group["undecidable"], group["unended"]) for group in shown["groups"]] == [(0, 1)]
     assert "no policy “theirs”" in api.problem("/backtests", {"policy": {}, "stands_for": "theirs"})["stands_for"]
 
 

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 
 from agentcore.policy import Limits
-from agentcore.replay import what_if
+from agentcore.replay import Certainty, what_if
 from dashboard.agents.models import Policy
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import policy_create
@@ -25,14 +25,18 @@ from dashboard.backtests.turn_judgement import DraftPolicy, judge
 from dashboard.bench.recorded_turns import copy_turns, recording_made
 from dashboard.bench.turn_mix import Mix
 from dashboard.live.db_threads import in_database
+from dashboard.live.services import turn_control, turn_start
+from dashboard.replay.sweep_service import run_of
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.backtests.damaged_turns import DAMAGES
 from tests.dashboard.backtests.test_process_pool import waits_for_a_row
+from tests.dashboard.driving import AgentOf, drive
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 TURNS = 120
+CONTINUING = {"state": "continue_pending"}
 LIMITS = {"max_continuations": 1}
 
 
@@ -113,6 +117,22 @@ def test_a_turn_that_cannot_be_read_decides_nothing_and_harms_no_other(turns: li
     assert backtest.undecidable == whole.undecidable + 1
     assert judged_alone(bad, policy) == "undecidable"
     assert [f for f in whole.flipped_turns if f != str(bad.id)] == backtest.flipped_turns
+
+
+def test_the_time_that_a_turn_was_held_is_no_time_that_another_limit_saves(agent_of: AgentOf):
+    turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=150), input_text="Hi", breakpoints=[CONTINUING]))
+    assert turn.status == "held"
+    time.sleep(1.5)
+    while turn.status == "held":
+        turn_control(turn=turn, by="ada", action="release")
+        turn = drive(turn)
+    backtest = made(max_tokens=900)
+    runner.run(backtest.id)
+    backtest.refresh_from_db()
+    assert (backtest.done, backtest.undecidable) == (1, 0)
+    assert abs(backtest.seconds_delta) < 1
+    point = run_of(turn=turn, name="max_tokens", overrides={}).at(150)
+    assert (point.certainty, point.seconds < turn.duration_ms / 1000 - 1) == (Certainty.RECORDED, True)
 
 
 def judged_alone(turn: Turn, policy: Policy) -> str:

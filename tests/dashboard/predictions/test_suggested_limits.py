@@ -69,7 +69,8 @@ def test_a_re_run_from_the_suggestion_keeps_what_was_suggested(short: Turn):
     prediction = Prediction.objects.get(child=limit_find(turn=short, suggestion=said))
     assert prediction.suggested == {
         "limit": "max_tokens", "value": LONG, "recorded": 60, "tried": LONG, "certainty": "estimated", "basis": "agent",
-        "goal": "finish", "share": 0.95, "answers": LEAST + 11, "cut": 1, "of": "sim-essay", "word": "likely",
+        "goal": "finish", "share": 0.95, "answers": LEAST + 10, "cut": 0, "longer_than": 60, "of": "sim-essay",
+        "word": "likely",
     }  # fmt: skip
     assert prediction.suggested_came_true is None
     prediction = compared(prediction.child)
@@ -188,7 +189,7 @@ def test_the_page_names_what_failed_with_both_turns_and_a_certain_one_first(brow
     assert "Likely suggested limits that were not enough" in words
     ended = f"partial ({likely.child.terminal_reason})"
     assert f"suggested max_tokens 100: predicted completed, was {ended}" in words
-    assert "5 % of the answers of sim-essay were expected to need more." in words
+    assert "5 % of sim-essay’s answers longer than 60 tokens were expected to need more." in words
     assert "Certain suggested limits that were not enough" not in words
     other = called_certain(Prediction.objects.get(child=turn_rerun(turn=short, overrides={"max_tokens": SHORT + 900})))
     Prediction.objects.filter(id=other.id).update(suggested_came_true=False, compared_at=now())

@@ -34,6 +34,14 @@ def test_what_if_within_a_whole_recording_completes_in_one_call_with_the_same_wo
     assert imagined.turn["output_text"] == turn.output_text == ESSAY
 
 
+def test_an_imagined_end_is_no_end_of_the_recording(play: Play):
+    """A whole answer under a smaller cap: the recording goes on where the imagined turn is cut."""
+    turn = play("sim-essay", max_tokens=900)
+    told = turn_what_if(turn=turn, overrides={"max_tokens": 60, "limits": {"max_continuations": 0}}).turn["verdict"]
+    assert told.startswith("Cut off by max_tokens once")
+    assert "The recording ends here" not in told
+
+
 def test_what_if_under_the_same_policy_is_the_recording_itself(play: Play):
     turn = play("sim-tools", tools=["calculator"])
     imagined = turn_what_if(turn=turn, overrides={})

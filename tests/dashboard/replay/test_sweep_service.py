@@ -14,7 +14,7 @@ from dashboard.bench.long_turn import long_turn_store
 from dashboard.replay import sweep_service
 from dashboard.replay.services import turn_what_if
 from dashboard.replay.sweep_chart import charts_of
-from dashboard.replay.sweep_result import Found, Point, Sweep
+from dashboard.replay.sweep_result import Found, Point, Sweep, recommended
 from dashboard.replay.sweep_service import SWEPT, turn_sweep
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
@@ -264,3 +264,17 @@ def test_where_the_recording_knows_no_value_that_completes_a_live_re_run_is_offe
 def test_where_more_of_a_limit_helps_nowhere_no_re_run_is_offered(cut: Turn):
     found = turn_sweep(turn=cut, name="max_continuations", values=range(11), overrides={})
     assert (found.least, found.asks) == (None, None)
+
+
+def test_fewer_calls_than_were_recorded_are_recommended_from_where_they_are_certain():
+    """As the verdict does: with less, a call that thinks again might be cut."""
+    guess = dict.fromkeys(range(89, 100), Certainty.ESTIMATED)
+    points = [Point(60, "completed", True, 98, 2, None), *(_one_call(value, sure) for value, sure in guess.items())]
+    points += [_one_call(100, Certainty.CERTAIN), _one_call(101, Certainty.CERTAIN)]
+    assert [point.value for point in recommended(points, 60)] == [100, 60]
+    assert recommended(points[1:], 120)[0].value == 89, "the recorded call was larger itself"
+    assert recommended(points[1:-2], 60)[0].value == 89, "where none is certain"
+
+
+def _one_call(value: int, certainty: Certainty) -> Point:
+    return Point(value, "completed", True, 80, 1, None, certainty)

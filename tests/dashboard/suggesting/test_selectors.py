@@ -7,17 +7,15 @@ from django.test import Client
 from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
-from dashboard.backtests.answer_lengths import ENOUGH, estimate_of
 from dashboard.live.services import turn_control
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.sweep_service import turn_sweep
 from dashboard.suggesting import selectors
 from dashboard.suggesting.exhausted_limits import ExhaustedLimit
-from dashboard.suggesting.reruns import LimitTrial
-from dashboard.suggesting.selectors import LEAST, suggestion_for
+from dashboard.suggesting.reruns import LimitTrial, said_the_same
+from dashboard.suggesting.selectors import LEAST, suggestion_for, suggestions_for
 from dashboard.suggesting.suggestion import Basis, Goal
 from dashboard.suggesting.suggestion_text import because, certainty_word, sentence
-from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import text_of
@@ -55,20 +53,33 @@ def test_what_nothing_tells_is_a_value_to_begin_with(cut: Turn):
     assert sentence(said) == "How large max_tokens must be for this turn is not known yet."
 
 
-def test_the_answers_of_the_agent_tell_the_number_of_the_page_of_limits(cut: Turn):
-    lengths(cut, [300 + place for place in range(LEAST + 10)])
-    filters = TimelineFilters(agent=(cut.agent_name,), model=(cut.model,))
-    curve = estimate_of(project=cut.project, filters=filters).curve
+def test_only_answers_that_are_longer_than_this_one_tell_what_it_needs(cut: Turn):
+    """A turn that was cut is not one of the short ones: of forty answers 95 % fit in 300 tokens, of its like fewer."""
+    lengths(cut, [100] * 200 + [300 + place for place in range(39)])
     said = suggestion_for(cut)
     assert said is not None
-    assert (said.value, said.basis, said.certainty) == (
-        curve.quantile(ENOUGH).tokens,
-        Basis.AGENT,
-        Certainty.ESTIMATED,
-    )
+    assert (said.value, said.basis, said.certainty) == (337, Basis.AGENT, Certainty.ESTIMATED)
+    assert (said.answers, said.cut, said.longer_than, said.share) == (39, 0, cut.output_tokens, 0.95)
     assert because(said) == (
-        f"95 % of sim-essay’s answers fit in {said.value} tokens ({LEAST + 11} answers, 1 of them cut)."
+        "Of sim-essay’s answers longer than 240 tokens, 95 % are expected to fit in 337 tokens (39 answers)."
     )
+
+
+def test_few_answers_are_told_with_the_share_that_they_bear_out(cut: Turn):
+    lengths(cut, [300 + place for place in range(LEAST)])
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, round(said.share or 0, 3)) == (309, 0.909)
+    assert "91 % are expected to fit in 309 tokens (10 answers)." in because(said)
+
+
+def test_a_re_run_that_was_cut_too_leaves_only_longer_answers_to_tell(cut: Turn):
+    lengths(cut, [300] * 60 + [600 + place for place in range(LEAST)])
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
+    Turn.objects.filter(parent=cut).update(overrides={"max_tokens": 310})
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, said.answers, said.longer_than) == (609, LEAST, 310)
 
 
 def test_a_turn_that_was_longer_than_nearly_all_others_is_not_told_their_number(cut: Turn):
@@ -78,7 +89,8 @@ def test_a_turn_that_was_longer_than_nearly_all_others_is_not_told_their_number(
     assert (said.basis, said.value > cut.output_tokens) == (Basis.NONE, True)
 
 
-def test_a_live_re_run_that_completed_proves_what_it_needed(cut: Turn):
+def test_a_live_re_run_that_completed_proves_the_value_it_was_given_and_no_smaller_one(cut: Turn):
+    """Nobody knows how many tokens a server counts for the end of an answer."""
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
     short = suggestion_for(cut)
     assert short is not None
@@ -87,8 +99,34 @@ def test_a_live_re_run_that_completed_proves_what_it_needed(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.basis, said.certainty, said.rerun) == (Basis.RERUN, Certainty.CERTAIN, again.id)
-    # Some servers count the mark of the end and do not report it.
-    assert (said.value, said.calls, said.used) == (again.output_tokens + 2, 1, again.output_tokens)
+    assert (said.value, said.calls, said.used) == (2_000, 1, again.output_tokens)
+    less = suggestions_for(cut)[1]
+    assert (less.value, less.basis, less.certainty) == (again.output_tokens + 2, Basis.RERUN, Certainty.ESTIMATED)
+    assert because(less) == (
+        f"A live re-run with max_tokens 2,000 completed in 1 call and used {again.output_tokens} tokens. "
+        "Some servers also count the end of an answer, which they do not report."
+    )
+    drive(turn_rerun(turn=cut, overrides=less.overrides))
+    proven = suggestion_for(cut)
+    assert proven is not None
+    assert (proven.value, certainty_word(proven)) == (less.value, "proven")
+
+
+def test_a_first_answer_without_text_shows_not_that_the_provider_said_the_same(cut: Turn):
+    """Its tokens were used for reasoning, of which nobody knows the words."""
+    overwrite(cut, "text = ''")
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.basis, certainty_word(said)) == (Basis.RERUN, "likely")
+    assert because(said).endswith("It is not known to be the same answer.")
+
+
+def test_whole_answers_before_the_one_that_was_cut_must_come_again_too(play: Play):
+    cut = play("sim-tools", tools=["calculator"], max_tokens=60, overrides={"limits": {"max_steps": 1}})
+    case = ExhaustedLimit(cut, None, "max_tokens")  # type: ignore[arg-type]
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
+    assert not said_the_same(case, LimitTrial(70, again, "max_tokens")), "none of its answers was cut"
 
 
 def test_a_re_run_that_was_given_more_than_the_limit_tells_nothing_of_the_limit_alone(play: Play):
@@ -123,7 +161,7 @@ def test_a_re_run_that_said_other_things_makes_its_value_likely(cut: Turn):
     assert said is not None
     assert (said.basis, said.certainty, certainty_word(said)) == (Basis.RERUN, Certainty.ESTIMATED, "likely")
     assert "the turn likely finishes" in sentence(said)
-    assert "does not begin as this one does" in because(said)
+    assert "It is not known to be the same answer." in because(said)
 
 
 def test_a_re_run_that_called_its_tools_otherwise_makes_its_value_likely(play: Play):

@@ -34,18 +34,21 @@ def proven(turn: Turn, overrides: dict[str, object]) -> int:
 
 
 def test_the_value_that_a_live_re_run_proved_leads_on_page_api_and_terminal(browser: Client, cut: Turn):
-    lengths(cut, [320] * (LEAST + 10))
-    value = proven(cut, {"max_tokens": 2_000})
+    lengths(cut, [320] * 4 * LEAST)
+    value = proven(cut, {"max_tokens": 900})
+    less = cut.children.get().output_tokens + 2  # as its tokens were reported
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep"))
     assert f"With max_tokens {value} the turn finishes." in html
     assert f"{value} proven" in html
+    assert f"{less} likely" in html
     assert "320 likely" in html
     assert "60 recorded" in html
     assert NOT_KNOWN not in html
     assert "Re-run live with" not in html
     asked = {"mode": "sweep", "limit": "max_tokens", "begin": 10, "end": 300, "step": 10}
     answer = browser.post(f"/api/v1/turns/{cut.id}/replay", json.dumps(asked), content_type="application/json").json()
-    assert [(each["value"], each["certainty"]) for each in answer["suggested"]] == [(value, "proven"), (320, "likely")]
+    told = [(each["value"], each["certainty"]) for each in answer["suggested"]]
+    assert told == [(value, "proven"), (less, "likely"), (320, "likely")]
     assert value in [point["value"] for point in answer["points"]]
     assert answer["words"].startswith(f"With max_tokens {value} the turn finishes.")
     written = StringIO()
@@ -109,3 +112,20 @@ def test_under_other_changed_limits_what_was_proven_does_not_count(browser: Clie
     value = proven(cut, {"max_tokens": 2_000})
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep?max_steps=5"))
     assert f"{value} proven" not in html
+
+
+def test_a_price_that_is_not_known_is_no_upper_bound(browser: Client, cut: Turn):
+    Turn.objects.update(model="own-model")
+    cut.refresh_from_db()
+    lengths(cut, [340] * (LEAST + 10))
+    html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep"))
+    assert "340 likely" in html
+    assert "≤ price not known" not in html
+
+
+def test_the_limit_that_stopped_a_turn_is_not_called_another_one(browser: Client, play: Play):
+    """A larger call is suggested for it, which needs no second one."""
+    turn = play("sim-essay", max_tokens=60, overrides={"limits": {"max_total_completion_tokens": 100}})
+    assert turn.resource == "max_total_completion_tokens"
+    html = text_of(page(browser, f"/turns/{turn.id}/replay/sweep?limit=max_total_completion_tokens"))
+    assert "The page of this turn suggests another limit. How large max_tokens must be" in html

@@ -11,7 +11,7 @@ from dashboard.agents.selectors import policy_version_active
 from dashboard.backtests.models import Backtest
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.suggesting import panel
-from dashboard.suggesting.selectors import suggestion_of
+from dashboard.suggesting.selectors import suggestion_and_less
 from dashboard.suggesting.suggestion import Suggestion
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
@@ -29,7 +29,8 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     pending = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
     assert "in progress" in pending
     assert 'hx-trigger="every 1s"' in pending
-    enough = drive(cut.children.get()).output_tokens + 2  # some servers count the mark of the end as well
+    again = drive(cut.children.get())
+    enough, less = again.max_tokens, again.output_tokens + 2  # some servers count the mark of the end as well
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     assert f"With max_tokens {enough} the turn finishes." in text_of(found)
     assert f"Use {enough} for sim-essay" in found
@@ -38,12 +39,22 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     beside = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
     assert Backtest.objects.get().max_tokens == enough
     assert f"with a max_tokens of {enough}" in beside
+    assert f"Try {less} live" in beside
     told = browser.post(f"/turns/{cut.id}/limit/use", {"value": enough}, follow=True).content.decode()
     assert f"max_tokens of sim-essay changed from 60 to {enough}." in told
     assert Agent.objects.get(name="sim-essay").max_tokens == enough
     after = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     assert "Use " not in after
     assert f"sim-essay has max_tokens {enough} now." in after
+
+
+def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    browser.post(f"/turns/{cut.id}/limit/find", {"only": "less"}, headers=HTMX)
+    again = drive(cut.children.get(max_tokens__lt=900))
+    found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    assert f"With max_tokens {again.max_tokens} the turn finishes." in text_of(found)
+    assert " live</button>" not in found, "there is no smaller one to try"
 
 
 def test_a_limit_of_a_policy_becomes_a_draft_of_it(browser: Client, play: Play):
@@ -114,12 +125,12 @@ def test_only_a_re_run_under_a_raised_limit_is_said_to_be_not_enough(browser: Cl
 def test_a_re_run_that_ends_while_its_panel_is_made_is_asked_for_again(cut: Turn, monkeypatch: pytest.MonkeyPatch):
     child = turn_rerun(turn=cut, overrides={"max_tokens": 400})
 
-    def suggest(*given: Any) -> Suggestion | None:
-        said = suggestion_of(*given)
+    def suggest(*given: Any) -> tuple[Suggestion | None, Suggestion | None]:
+        said = suggestion_and_less(*given)
         assert drive(child).status == "completed"
         return said
 
-    monkeypatch.setattr(panel, "suggestion_of", suggest)
+    monkeypatch.setattr(panel, "suggestion_and_less", suggest)
     shown = panel.panel_of(cut)
     assert shown is not None
     assert shown.by_rerun or shown.waiting
