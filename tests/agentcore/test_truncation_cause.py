@@ -178,8 +178,8 @@ def test_a_budget_that_was_used_up_before_any_text_is_told_so_where_an_error_say
     assert book.end.terminal_reason == "repetition"
     assert "max_tokens was used up in 2 answers running, and no text came" in book.end.notice
     assert verdict(book.snapshot) == (
-        "Stopped because max_tokens was used up in two answers running, as the provider's error says, and no text "
-        "came. A larger max_tokens may help; it is not known."
+        "Stopped because max_tokens was used up in two answers in a row, as the provider's error says, and no text "
+        "came. A larger max_tokens may help."
     )
     assert "nothing new" not in words_of(book)
     assert verify(book.recording).verified
