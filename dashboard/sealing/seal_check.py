@@ -1,6 +1,6 @@
 """Verifies every seal, chain and turn, and names each fault."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -14,7 +14,7 @@ from dashboard.sealing.chains import head_of, parts_of
 from dashboard.sealing.models import Chain, Seal
 from dashboard.sealing.parts import BYTES, CAME_BACK, LINK, SINCE, Part, unpacked
 from dashboard.sealing.row_parts import is_cut_by_removal
-from dashboard.sealing.services import is_ours, members_of
+from dashboard.sealing.services import CLOCKS_APART, is_ours, members_of
 from dashboard.sealing.tombstones import Erased, removed_on_purpose
 from dashboard.turns.history import recording_of, request_body_of, sha256_of
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
@@ -101,10 +101,16 @@ def _read(seal: Seal, sealed: Sealed, erased: Erased) -> Iterator[tuple[str, str
         sealed.complete[seal.number] = seal.complete_at
     for turn_id, head in members_of(seal):
         before = sealed.numbers.get(turn_id)
-        if before is None or any(sealed.made[before] <= at <= seal.made_at for at in erased.get(turn_id, ())):
+        if before is None or _is_erased(erased.get(turn_id, ()), sealed.made[before], seal.made_at):
             sealed.heads[turn_id], sealed.numbers[turn_id] = head, seal.number
         else:
             yield str(turn_id), f"Seal {seal.number} holds it again, and nobody erased it since seal {before}."
+
+
+def _is_erased(moments: Iterable[datetime], since: datetime, until: datetime) -> bool:
+    """Whether a turn was erased between two seals. Earlier releases dated a seal to the start of its sweep, in which a
+    turn could still be erased and chained anew."""
+    return any(since <= at <= until + CLOCKS_APART for at in moments)
 
 
 def _ends(number: int, digest: str, digests: set[str], expected: str) -> Iterator[tuple[str, str]]:
@@ -122,9 +128,19 @@ def _ends(number: int, digest: str, digests: set[str], expected: str) -> Iterato
 def _let_go_of_erased(sealed: Sealed, erased: Erased) -> None:
     """The seals from before a turn was erased bind it no more. One that is here again was written anew
     (`dashboard.ingest`, an import): seals from after the erasure do bind it."""
-    for turn_id in erased.keys() & sealed.heads.keys():
-        if sealed.made[sealed.numbers[turn_id]] <= max(erased[turn_id]):
-            del sealed.heads[turn_id]
+    ended = {turn_id: sealed.numbers[turn_id] for turn_id in erased.keys() & sealed.heads.keys()}
+    ended = {turn_id: number for turn_id, number in ended.items() if sealed.made[number] <= max(erased[turn_id])}
+    anew = _chained_anew(ended, sealed, erased)
+    for turn_id in ended.keys() - anew:
+        del sealed.heads[turn_id]
+
+
+def _chained_anew(ended: Mapping[UUID, int], sealed: Sealed, erased: Erased) -> set[UUID]:
+    """Those that were erased in the sweep of their seal, which holds what was written after that: an erasure after the
+    seal would have removed the chain it holds."""
+    unsure = [turn_id for turn_id, number in ended.items() if max(erased[turn_id]) <= sealed.made[number] + CLOCKS_APART]
+    chains = Chain.objects.filter(turn_id__in=unsure).values_list("turn_id", "seal")
+    return {turn_id for turn_id, number in chains if number == ended[turn_id]}
 
 
 def turn_faults(turn: Turn) -> list[str]:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from dashboard.sealing import keys
 from dashboard.sealing.chains import head_of, parts_of
-from dashboard.sealing.models import Chain, Seal
+from dashboard.sealing.models import Chain, Seal, Tombstone
 from dashboard.sealing.parts import canonical, packed
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import UNFINISHED, Turn
@@ -81,7 +81,7 @@ def chain_some(since: UUID = UUID(int=0), limit: int = BATCH) -> int:
 def seal_make(*, now: datetime) -> Seal | None:
     """Seal the chains that no seal holds yet; also where there are none, so that each day has its seal.
 
-    The seal is later than each of its chains, also those that another process made meanwhile: of a turn that was erased
+    The seal is later than each of its chains and each erasure, also those of other processes: of a turn that was erased
     and written anew, that tells which seals bind it.
     """
     if not _alone():
@@ -94,7 +94,7 @@ def seal_make(*, now: datetime) -> Seal | None:
     chains = chains[:MOST_MEMBERS]
     seal = Seal(
         number=last.number + 1 if last else 1,
-        made_at=min(now + CLOCKS_APART, max([now, *(chain.chained_at for chain in chains)])),
+        made_at=min(now + CLOCKS_APART, max([now, *(chain.chained_at for chain in chains), *_after_erasure()])),
         complete_at=now if complete else None,
         previous=last.digest if last else "",
         members=b"".join(chain.turn_id.bytes + bytes(chain.head) for chain in chains),
@@ -106,6 +106,12 @@ def seal_make(*, now: datetime) -> Seal | None:
     Chain.objects.filter(turn_id__in=[chain.turn_id for chain in chains]).update(seal=seal.number)
     transaction.on_commit(lambda: _told(seal, len(chains)))
     return seal
+
+
+def _after_erasure() -> list[datetime]:
+    """The moment after the last erasure, which may be noted ahead of this clock."""
+    noted = Tombstone.objects.filter(kind=Tombstone.Kind.ERASED).order_by("-id").values_list("at", flat=True)
+    return [at + timedelta(microseconds=1) for at in noted[:1]]
 
 
 def _notice_lost() -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from dashboard.sealing import keys
-from dashboard.sealing.models import Chain, Tombstone
+from dashboard.sealing.models import Chain, Seal, Tombstone
 from dashboard.sealing.parts import canonical
 
 
@@ -16,12 +16,13 @@ def turns_erased(turn_ids: Sequence[UUID], *, by: str) -> None:
     """Note that these turns were erased; their chains go with them.
 
     The chains go first: a seal that is being made holds them until it is made, so that the note is later than each seal
-    which holds one of these turns.
+    which holds one of these turns; also where the clock of who seals is ahead of this one.
     """
     chains = Chain.objects.filter(turn_id__in=turn_ids)
     list(chains.order_by("turn_id").select_for_update().values_list("turn_id"))  # in the order in which a seal does
     chains.delete()
-    _note(Tombstone.Kind.ERASED, turn_ids, by, timezone.now())
+    sealed = Seal.objects.order_by("-number").values_list("made_at", flat=True)[:1]
+    _note(Tombstone.Kind.ERASED, turn_ids, by, max([timezone.now(), *sealed]))
 
 
 def raw_removed(turn_ids: Sequence[UUID], *, by: str, at: datetime) -> None:

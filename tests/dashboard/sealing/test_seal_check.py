@@ -1,7 +1,7 @@
 """Who changes what is stored, with all the rights a database gives, is noticed and the turn named."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -233,6 +233,59 @@ def test_a_turn_that_was_written_anew_is_bound_by_the_seals_after_that(rewritten
 def test_a_turn_that_was_written_anew_and_is_removed_is_named(rewritten: Turn):
     as_superuser("DELETE FROM turns_turn WHERE id = %s", rewritten.id)
     assert "nobody erased it here" in faults()[str(rewritten.id)]
+
+
+def seal_ahead() -> Seal:
+    """A seal of a process whose clock is ahead."""
+    while services.chain_some():
+        pass
+    Chain.objects.filter(seal=None).update(chained_at=timezone.now() + timedelta(seconds=40))
+    made = seal()
+    assert made.made_at > timezone.now() + timedelta(seconds=20)
+    return made
+
+
+def test_a_turn_that_is_erased_right_after_a_seal_of_a_clock_ahead_is_no_theft(turn: Turn):
+    seal_ahead()
+    by = User.objects.create(username="ada")
+    assert turns_erase(project=project_default(), chosen=[turn.id], by=by) == 1
+    assert faults() == {}
+
+
+def test_a_turn_that_is_written_anew_between_seals_of_two_clocks_is_bound_by_the_later_one():
+    spans = exports.export("vercel-ai-sdk-agent").spans
+    exports.send(*spans[:-1])
+    seal_ahead()
+    exports.send(*spans[-1:])
+    seal()
+    assert faults() == {}
+    [anew] = Tombstone.objects.get().turn_ids
+    as_superuser("DELETE FROM turns_turn WHERE id = %s", anew)
+    assert "seal 2 holds it" in faults()[str(anew)]
+
+
+def made_at_the_start_of_its_sweep(number: int, started: datetime) -> None:
+    """As earlier releases dated a seal."""
+    sealed = Seal.objects.get(number=number)
+    sealed.made_at = started
+    sealed.signature = keys.sign(services.body_of(sealed))
+    sealed.digest = services.digest_of(sealed)
+    sealed.save()
+    keys.remember_head(number, sealed.digest)
+
+
+def test_a_turn_that_was_written_anew_in_the_sweep_of_an_earlier_releases_seal_is_bound_by_it(rewritten: Turn):
+    made_at_the_start_of_its_sweep(2, Tombstone.objects.get().at - timedelta(seconds=2))
+    assert faults() == {}
+    assert turn_verify(turn=rewritten).verified
+    as_superuser(CHANGES["turn"], rewritten.id)
+    chained_again(rewritten)
+    assert "It was changed after seal 2" in faults()[str(rewritten.id)]
+
+
+def test_an_erasure_long_after_a_seal_excuses_nothing_that_it_holds_again(rewritten: Turn):
+    made_at_the_start_of_its_sweep(2, Tombstone.objects.get().at - timedelta(minutes=3))
+    assert "Seal 2 holds it again" in faults()[str(rewritten.id)]
 
 
 def test_a_removed_chain_is_named(turn: Turn):
