@@ -22,21 +22,33 @@ _SECRET_TEXTS = (
 
 MOST_LETTERS = 2_000  #: of a value: callers and providers choose many, and may send megabytes
 MOST_OF_TRACEBACK = 20_000  #: of which the end is kept, where the error is
+MARGIN = 10_000  #: letters beyond a cut, by which a secret is known that the cut would divide
 
 
 def shortened(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """A structlog processor: of long texts the beginning, of a long traceback the end, and how much is left out."""
+    """A structlog processor: of long texts the beginning, of a long traceback the end, and how much is left out.
+
+    A secret that is cut is masked before: what is left of it may lack the word that tells what it is.
+    """
     for name, value in event.items():
         if name == "exception":
             event[name] = _end(value)
         elif isinstance(value, str) and len(value) > MOST_LETTERS:
-            event[name] = f"{value[:MOST_LETTERS]}… ({len(value) - MOST_LETTERS:,} more)"
+            event[name] = f"{_beginning(value)}… ({len(value) - MOST_LETTERS:,} more)"
     return event
+
+
+def _beginning(text: str) -> str:
+    return _mask(text[: MOST_LETTERS + MARGIN])[: len(_mask(text[:MOST_LETTERS]))]
 
 
 def _end(traceback: str) -> str:
     more = len(traceback) - MOST_OF_TRACEBACK
-    return traceback if more <= 0 else f"({more:,} more) …{traceback[more:]}"
+    if more <= 0:
+        return traceback
+    since = max(0, more - MARGIN)
+    left_out = len(_mask(traceback[since:more]))
+    return f"({more:,} more) …{_mask(traceback[since:])[left_out:]}"
 
 
 def without_secrets(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

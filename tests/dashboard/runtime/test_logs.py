@@ -96,6 +96,23 @@ def test_a_line_stays_short_however_long_what_it_tells_of(logged: Callable[..., 
     assert "y" * 1000 in line
 
 
+@pytest.mark.parametrize("word", ["Authorization: Bearer ", "api_key=", "postgresql://me:", "sk-", "whyk_"])
+@pytest.mark.parametrize("cut", [0, 1, 5, 20])
+@pytest.mark.parametrize("name", ["exception", "event"])
+def test_a_secret_that_a_cut_divides_is_not_told_in_part(word: str, cut: int, name: str):
+    secret = "hunter2" * 6
+    if name == "exception":
+        rest = logs.MOST_OF_TRACEBACK - (len(secret) - cut)
+        said = f"{' x' * 50_000} {word}{secret}@host{' ' * (rest - 5)}"
+    else:
+        said = f"{' ' * (logs.MOST_LETTERS - len(word) - cut)}{word}{secret}@host{' x' * 50_000}"
+    event = logs.shortened(None, "error", {name: said})
+    told = without_secrets(None, "error", event)[name]
+    assert "hunter" not in told
+    assert "unter2" not in told
+    assert len(told) < len(said) / 3
+
+
 def test_a_strange_host_is_a_short_line_for_strangers_send_as_many_as_they_like():
     quietly = logging_settings("INFO")["filters"]["quiet"]["()"]()
     error, said = ValueError("no such host"), "Invalid HTTP_HOST header: %s"
