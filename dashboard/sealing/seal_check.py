@@ -138,7 +138,9 @@ def _let_go_of_erased(sealed: Sealed, erased: Erased) -> None:
 def _chained_anew(ended: Mapping[UUID, int], sealed: Sealed, erased: Erased) -> set[UUID]:
     """Those that were erased in the sweep of their seal, which holds what was written after that: an erasure after the
     seal would have removed the chain it holds."""
-    unsure = [turn_id for turn_id, number in ended.items() if max(erased[turn_id]) <= sealed.made[number] + CLOCKS_APART]
+    unsure = [
+        turn_id for turn_id, number in ended.items() if max(erased[turn_id]) <= sealed.made[number] + CLOCKS_APART
+    ]
     chains = Chain.objects.filter(turn_id__in=unsure).values_list("turn_id", "seal")
     return {turn_id for turn_id, number in chains if number == ended[turn_id]}
 
