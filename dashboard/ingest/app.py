@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 MOST_SECONDS = 60.0  #: that a body may take to come
 #: Of requests whose bodies are here. One sender has two places, as many as are worth having, so another finds one.
 WIDTH = QueueSize(places=3, of_one=2, waiting=64, waiting_of_one=8, seconds=60.0)
-#: Of those that take long (`SMALL`): one at a time, so that the others keep two places at least.
+#: Of those that take long (`SMALL`), once they are read: one at a time, beside the places of `WIDTH`.
 LARGE_WIDTH = QueueSize(places=1, of_one=1, waiting=64, waiting_of_one=8, seconds=60.0)
 MOST_OF_ONE = 8  #: requests of one sender that are held at once, those whose bodies are still coming included
 MOST_HELD = 32  #: of all senders; beyond it each may have one, up to `MOST_SENDERS`
@@ -149,11 +149,12 @@ async def _answer(
     sender = str(_sender_of(caller))
     with line.held(sender):
         body = await _body(headers, receive)
-        work = partial(_taken, _READERS[signal, form], body, headers, caller)
+        export = _Export(_READERS[signal, form], body, headers, caller)
+        del body  # let go of once it is read
         try:
-            taken, outcome = await _in_turn(line, sender, work(most=SMALL))
+            taken, outcome = await _in_turn(line, sender, _taken(export, most=SMALL))
         except LargeError:
-            taken, outcome = await _in_turn(line.large, sender, work(most=None))
+            taken, outcome = await _in_turn(line.large, sender, _taken(export, most=None))
     if outcome.written:
         announce_group({}, last=outcome.written[-1])
     refused = sum(taken.refused.values())
@@ -183,27 +184,41 @@ async def _in_turn(line: FairQueue, sender: str, work: Coroutine[Any, Any, T]) -
         ) from None
 
 
-async def _taken(
-    read: Callable[[bytes, str], ParsedBody],
-    body: bytes,
-    headers: Mapping[bytes, str],
-    caller: Caller,
-    *,
-    most: int | None,
-) -> tuple[ParsedBody, Outcome]:
-    """What a body holds, once it is stored. Raises `LargeError` where that would be more than `most` pieces."""
-    coding = headers.get(b"content-encoding", "").strip().casefold()
+@dataclass(slots=True)
+class _Export:
+    """A request's body, which is read once however often it is tried to store it."""
 
-    def work() -> tuple[ParsedBody, Outcome]:
-        taken = read(unpacked(body, coding), str(caller.project))
+    read: Callable[[bytes, str], ParsedBody]
+    body: bytes
+    headers: Mapping[bytes, str]
+    caller: Caller
+    _taken: ParsedBody | None = None
+
+    @property
+    def coding(self) -> str:
+        return self.headers.get(b"content-encoding", "").strip().casefold()
+
+    def taken(self) -> ParsedBody:
+        """What it holds. Its bytes are let go of."""
+        if self._taken is None:
+            self._taken = self.read(unpacked(self.body, self.coding), str(self.caller.project))
+            self.body = b""
+        return self._taken
+
+    def stored(self, most: int | None) -> tuple[ParsedBody, Outcome]:
+        """Store it. Raises `LargeError` where that would be more than `most` pieces."""
+        taken, caller = self.taken(), self.caller
         sender = _sender_of(caller)
         return taken, ingest(project_id=caller.project, taken=taken, by=caller.user_id, sender=sender, most=most)
 
+
+async def _taken(export: _Export, *, most: int | None) -> tuple[ParsedBody, Outcome]:
+    """What a body holds, once it is stored. Raises `LargeError` where that would be more than `most` pieces."""
     try:
-        return await in_database(work)
+        return await in_database(partial(export.stored, most))
     except KeyError as error:
         raise ExportRefused(
-            415, f"The body's encoding “{coding[:40]}” is not supported: send {KNOWN}, or none."
+            415, f"The body's encoding “{export.coding[:40]}” is not supported: send {KNOWN}, or none."
         ) from error
     except TooLargeError as error:
         raise ExportRefused(413, str(error)) from error

@@ -199,6 +199,21 @@ def test_a_body_that_takes_long_leaves_places_to_small_ones_of_others(
         assert {one.result().status for one in slow_ones} == {200}
 
 
+def test_a_body_that_takes_long_is_read_once(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_ever, read = app.unpacked, []
+
+    def counted(body: bytes, coding: str) -> bytes:
+        read.append(len(body))
+        return as_ever(body, coding)
+
+    monkeypatch.setattr(app, "unpacked", counted)
+    monkeypatch.setattr(app, "SMALL", 0)
+    body = otlp.protobuf_body(TRUNC)
+    assert keyed().send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 200
+    assert read == [len(body)]
+    assert Turn.objects.count() == 1
+
+
 def _signed(gate: Gate) -> dict[str, str]:
     return {**otlp.PROTOBUF, "Authorization": f"Bearer {gate.token}"}
 
