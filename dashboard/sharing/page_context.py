@@ -23,6 +23,13 @@ def shared_context(link: ShareLink, *, step: int | None = None) -> dict[str, Any
         redaction = Redaction.of(recording_of(link.turn), link.turn)
         page, attempts = redaction.value(page), [redaction.attempt(attempt) for attempt in attempts]
     shown = {"page": page, "turn": page.turn, "attempts": attempts, "price": price_of(link.turn)}
-    said = suggestion_lately(link.turn)
-    limit = f"{sentence(said)} {because(said)}" if said and said.known else ""
-    return {"link": link, "sealed": True, "limit_words": limit, **shown}
+    return {"link": link, "sealed": True, "limit_words": _limit_words(link), **shown}
+
+
+def _limit_words(link: ShareLink) -> str:
+    """What would have let the turn finish, by this turn and its re-runs: a stranger is told nothing of others, and
+    starts no search among them. A redacted link leaves out what the re-run used."""
+    said = suggestion_lately(link.turn, alone=True)
+    if said is None or not said.known:
+        return ""
+    return sentence(said) if link.redacted else f"{sentence(said)} {because(said)}"

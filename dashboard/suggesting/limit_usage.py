@@ -1,5 +1,6 @@
 """How much of a limit an agent's turns used; for turns that did not complete, at least so much."""
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -12,13 +13,15 @@ from dashboard.agents.models import Project
 from dashboard.backtests.answer_lengths import MOST, lengths_of
 from dashboard.backtests.survival import Length
 from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.selectors import turns_matching
 
 LATELY = 5.0
 MOST_REMEMBERED = 200
 _ITERATIONS = Attempt.objects.filter(turn_id=OuterRef("pk")).order_by("-index").values("iteration")[:1]
-#: What a turn used of each limit but `max_tokens`, whose lengths of answers are those of the page of limits.
+#: What a turn used of each limit but `max_tokens`, whose lengths of answers are those of the page of limits, and
+#: `max_seconds`.
 USED: Mapping[str, Any] = {
     "max_continuations": F("continuations"),
     "max_total_completion_tokens": F("output_tokens"),
@@ -26,7 +29,6 @@ USED: Mapping[str, Any] = {
     "max_tool_repair_attempts": F("tool_repairs"),
     "max_steps": Subquery(_ITERATIONS),
     "max_total_tokens": F("tokens"),
-    "max_seconds": (F("duration_ms") + 999) / 1000,
     "schema_rounds": F("envelope_retries"),
 }
 
@@ -55,10 +57,32 @@ def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Lengt
     """What each of these turns used of a limit; none where the limit is not one that is counted so."""
     if limit == "max_tokens":
         return lengths_of(project=turn.project, filters=filters)
+    if limit == "max_seconds":
+        return _seconds(turn.project, filters)
     return _lengths(turn.project, USED[limit], filters) if limit in USED else ()
+
+
+def usage_of_none(**_: object) -> tuple[Length, ...]:
+    """As `usage_of` where other turns are not to be searched."""
+    return ()
 
 
 def _lengths(project: Project, used: Any, filters: TimelineFilters) -> tuple[Length, ...]:
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     rows = turns.annotate(used=used).exclude(used=None).values_list("used", "status")[:MOST]
-    return tuple(Length(int(used), status == TurnStatus.COMPLETED) for used, status in rows)
+    return tuple(Length(int(used), _is_complete(status)) for used, status in rows)
+
+
+def _seconds(project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
+    """How long turns took, without the time for which they were held: no limit counts it."""
+    turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
+    found = list(turns.exclude(duration_ms=None).only("id", "duration_ms", "status")[:MOST])
+    held = held_ms_of(found)
+    return tuple(
+        Length(max(0, math.ceil(((turn.duration_ms or 0) - held.get(turn.id, 0)) / 1000)), _is_complete(turn.status))
+        for turn in found
+    )
+
+
+def _is_complete(status: str) -> bool:
+    return status == TurnStatus.COMPLETED

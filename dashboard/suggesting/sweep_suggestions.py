@@ -12,6 +12,7 @@ from dashboard.replay.sweep_service import turn_sweep
 from dashboard.suggesting.selectors import suggestions_for
 from dashboard.suggesting.suggestion import Basis, Suggestion
 from dashboard.suggesting.suggestion_text import because, certainty_word, sentence
+from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import Turn
 
 
@@ -58,7 +59,8 @@ def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
         about = {"calls": said.calls, "tokens": said.used}
     elif said.rerun is not None:
         again = turn.children.get(pk=said.rerun)
-        seconds = None if again.duration_ms is None else again.duration_ms / 1000
+        held = held_ms_of([again]).get(again.id, 0)
+        seconds = None if again.duration_ms is None else max(0, again.duration_ms - held) / 1000
         about = {"calls": again.attempts, "tokens": again.output_tokens, "price": price_of(again), "seconds": seconds}
         about["rerun"] = said.rerun
     elif said.costs is not None:

@@ -11,12 +11,14 @@ from dashboard.accounts.credentials import digest_of
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.sharing.models import ShareLink
 from dashboard.sharing.views import WRONG_TOKENS
-from dashboard.suggesting.selectors import suggestion_for
+from dashboard.suggesting import limit_usage
+from dashboard.suggesting.selectors import LEAST, suggestion_for
 from dashboard.suggesting.suggestion import Basis
 from dashboard.suggesting.suggestion_text import sentence
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import page, read, text_of
+from tests.dashboard.suggesting.test_selectors import lengths
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,6 +64,26 @@ def test_the_limit_is_the_one_of_the_turns_own_page(browser: Client, cut: Turn, 
     shown = text_of(Client().get(made(browser, cut, **form)).content.decode())
     assert sentence(said) in shown
     assert "Re-run live" not in shown, "readers cannot"
+
+
+@pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
+def test_nothing_is_told_of_other_turns_and_none_is_searched(
+    browser: Client, cut: Turn, form: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    lengths(cut, [320] * 2 * LEAST)
+    path = made(browser, cut, **form)
+    searched, as_ever = [], limit_usage.lengths_of
+    monkeypatch.setattr(limit_usage, "lengths_of", lambda **asked: searched.append(asked) or as_ever(**asked))
+    shown = text_of(Client().get(path).content.decode())
+    assert "With max_tokens 320" not in shown
+    assert "answers longer than" not in shown
+    assert not searched
+
+
+def test_a_redacted_link_leaves_out_what_a_re_run_used(browser: Client, cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    assert "A live re-run" in text_of(Client().get(made(browser, cut)).content.decode())
+    assert "A live re-run" not in text_of(Client().get(made(browser, cut, redacted="on")).content.decode())
 
 
 @pytest.mark.parametrize("form", [{}, {"redacted": "on"}])

@@ -8,6 +8,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.suggesting import sweep_suggestions
 from dashboard.suggesting.selectors import LEAST, suggestion_for
 from dashboard.suggesting.suggestion_text import sentence
 from dashboard.turns.models import Turn
@@ -129,3 +130,11 @@ def test_the_limit_that_stopped_a_turn_is_not_called_another_one(browser: Client
     assert turn.resource == "max_total_completion_tokens"
     html = text_of(page(browser, f"/turns/{turn.id}/replay/sweep?limit=max_total_completion_tokens"))
     assert "The page of this turn suggests another limit. How large max_tokens must be" in html
+
+
+def test_the_time_for_which_a_re_run_was_held_is_not_what_it_took(cut: Turn, monkeypatch: pytest.MonkeyPatch):
+    proven(cut, {"max_tokens": 900})
+    Turn.objects.filter(pk=cut.children.get().pk).update(duration_ms=95_000)
+    monkeypatch.setattr(sweep_suggestions, "held_ms_of", lambda turns: {turn.id: 90_000 for turn in turns})
+    swept = sweep_suggestions.suggested_sweep(turn=cut, name="max_tokens", values=range(10, 300, 10), overrides={})
+    assert [each.seconds for each in swept.suggested if each.seconds is not None] == [5]

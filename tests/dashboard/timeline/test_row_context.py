@@ -7,9 +7,11 @@ from django.test import Client
 
 from dashboard.live import driver
 from dashboard.live.services import turn_control, turn_start
+from dashboard.suggesting.limit_usage import usage_of
+from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import Turn
-from dashboard.turns.templatetags.formatting import milliseconds
+from dashboard.turns.templatetags.formatting import milliseconds, roughly
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
 from tests.dashboard.timeline.populations import make_turn
@@ -65,6 +67,8 @@ def test_an_operators_hold_stands_apart_from_what_a_turn_took(browser: Client, a
     drive(turn)
     held = held_ms_of([turn])[turn.id]  # the ninety seconds, and what the machine took beside them
     assert held >= 90_000
+    [used] = usage_of(turn=turn, limit="max_seconds", filters=TimelineFilters())
+    assert used.tokens < 90, "no limit counts what a turn was held"
     html = page(browser, "/")
-    assert f"+ {milliseconds(held)} held</small>" in html
+    assert f'title="Held by an operator for {milliseconds(held)}">+ {roughly(held)} held</small>' in html
     assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]
