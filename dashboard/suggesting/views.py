@@ -50,11 +50,19 @@ def find(request: HttpRequest, turn_id: UUID) -> HttpResponse:
         backtest_of_value(turn=turn, suggestion=panel.suggestion, value=panel.suggestion.value, created_by=by)
     else:
         try:
-            less = panel.less if request.POST.get("only") == "less" else None
-            limit_find(turn=turn, suggestion=less or panel.suggestion, created_by=by)
+            limit_find(turn=turn, suggestion=_tried(panel, request.POST.get("only", "")), created_by=by)
         except ValidationError as error:
             fault = " ".join(error.messages)
     return _shown(request, turn, panel_of(turn), fault)
+
+
+def _tried(panel: Panel, only: str) -> Suggestion:
+    """The smaller value where that was asked for, and never the larger one in its place."""
+    if only != "less":
+        return panel.suggestion
+    if panel.less is None:
+        raise ValidationError("The smaller value is no longer suggested.")
+    return panel.less
 
 
 @require_POST

@@ -57,6 +57,13 @@ def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, c
     assert " live</button>" not in found, "there is no smaller one to try"
 
 
+def test_where_the_smaller_value_is_gone_no_larger_one_is_tried(browser: Client, cut: Turn):
+    asked = {"only": "less"}
+    html = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
+    assert "The smaller value is no longer suggested." in text_of(html)
+    assert not cut.children.exists()
+
+
 def test_a_limit_of_a_policy_becomes_a_draft_of_it(browser: Client, play: Play):
     turn = play("sim-flaky")
     browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"})
