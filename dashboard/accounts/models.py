@@ -43,7 +43,7 @@ class User(AbstractUser):
         if self.username.casefold() in {OPERATOR, BOOTSTRAP}:
             raise ValidationError({"username": "This name is reserved for a user that Whystop makes itself."})
         if User.objects.filter(username__iexact=self.username).exclude(pk=self.pk).exists():
-            raise ValidationError({"username": "Another user has this name; upper and lower case count as the same."})
+            raise ValidationError({"username": "Another user has this name. Names are not case-sensitive."})
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Also when Django only hashes the same password anew; that ends nothing."""

@@ -27,7 +27,9 @@ REASONS: Mapping[str, str] = {
     "So either Whystop was wrong, or the provider answers otherwise under other limits.",
     Prediction.Reason.ASSUMPTION: "An assumption of the estimate did not hold.",
 }
-OF_A_RERUN = "The answer was not that of the earlier re-run, or its end took more tokens than the provider reports."
+OF_A_RERUN = "The re-run did not go as the earlier one."
+#: An answer's tokens are also those of its end, which some providers leave out.
+OF_A_LENGTH = "The answer was not that of the earlier re-run, or its end took more tokens than the provider reports."
 UNKNOWN = "The reason is not known yet. To find out, ask again under the recorded policy."
 NO_REASON = "The turn ended in neither of the two ways."
 NOT_COMPARED: Mapping[str, str] = {
@@ -83,7 +85,7 @@ def suggested_reason_words(prediction: Prediction) -> str:
     if reason == Prediction.Reason.ASSUMPTION and said["share"]:
         return f"{100 * (1 - said['share']):.0f} % of {_counted(said)} were expected to need more."
     if reason == Prediction.Reason.ASSUMPTION and said["basis"] == Basis.RERUN:
-        return OF_A_RERUN
+        return OF_A_LENGTH if said["limit"] == "max_tokens" else OF_A_RERUN
     return REASONS[reason] if reason else UNKNOWN
 
 

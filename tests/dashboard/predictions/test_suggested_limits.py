@@ -15,6 +15,7 @@ from dashboard.predictions import outcome_comparison
 from dashboard.predictions.calibration_state import Used, calibration_begin, trial_begin
 from dashboard.predictions.failure_check import may_be_checked, prediction_check
 from dashboard.predictions.models import Prediction
+from dashboard.predictions.record_text import suggested_reason_words
 from dashboard.predictions.suggested_record import suggested_of, suggested_tallies, tally_words
 from dashboard.predictions.terminal_output import Progress, table_lines
 from dashboard.predictions.trials import Values, plan_of
@@ -115,6 +116,13 @@ def test_who_says_other_things_or_begins_in_the_middle_tries_none(short: Turn):
     assert Prediction.objects.get().suggested is None
     turn_rerun(turn=short, overrides={"max_tokens": LONG}, words=RerunChanges(messages={1: "Something else."}))
     assert Prediction.objects.count() == 1
+
+
+@pytest.mark.parametrize("limit", ["max_tokens", "max_steps", "max_seconds"])
+def test_only_a_cap_of_tokens_may_have_missed_the_end_of_an_answer(limit: str):
+    said = {"limit": limit, "share": None, "basis": Basis.RERUN}
+    words = suggested_reason_words(Prediction(suggested=said, suggested_reason=Prediction.Reason.ASSUMPTION))
+    assert ("its end took more tokens" in words) == (limit == "max_tokens")
 
 
 def test_one_call_is_what_came_true_of_a_turn_that_took_several(play: Play):
