@@ -262,7 +262,7 @@ class Backtest(BaseModel):
         "are an estimate; null: judged before that was looked at."
     )
     groups: Objects = Field(
-        description="The same counts by `provider` and `model`; `watched`: of all, the turns that were only watched."
+        description="The same counts by `provider` and `model`; `watched`: of all, the turns that were only observed."
     )
     max_tokens: int | None
     stands_for: str | None = Field(description="The policy that the draft replaced; null if it was tried alone.")
