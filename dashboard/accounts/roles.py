@@ -206,6 +206,8 @@ READING: Mapping[str, str] = {
 }
 #: Addresses below these keep their own rules: Django's admin asks for its models' permissions.
 ELSEWHERE = ("admin/",)
+#: Addresses that show or change what belongs to all projects: once there are several, they are for superusers.
+OF_ALL_PROJECTS = ("admin/", "metrics/", "api/v1/simulator/")
 #: What sends turns elsewhere.
 _OUTGOING = ("webhooks/", "admin/telemetry/")
 #: Accounts and what sends turns elsewhere are managed by who has signed in, not by a program with a token.
@@ -241,6 +243,11 @@ def needs_session(method: str | None, route: str) -> bool:
 def outlives(method: str | None, route: str) -> bool:
     """Whether this would outlive the token of who asks, in its own session too."""
     return method not in SAFE_METHODS and route.startswith(OUTLIVING)
+
+
+def shows_all_projects(route: str) -> bool:
+    """Whether what is here belongs to no single project."""
+    return f"{route.rstrip('/')}/".startswith(OF_ALL_PROJECTS)
 
 
 def may(user: Any, permission: str | None) -> bool:

@@ -34,7 +34,7 @@ MOST_CALLS = (1_000_000, "It must be at most 1,000,000 calls; leave it empty for
 
 
 class Project(models.Model):
-    """Whose everything is. There is one, `default`, until projects are shared."""
+    """Whose everything is. `default` is always there; who may enter which is in `accounts.models.Membership`."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     name = models.CharField(max_length=64, unique=True, validators=[validation.name_valid])

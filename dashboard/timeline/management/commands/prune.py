@@ -9,8 +9,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
-from dashboard.agents.selectors import DEFAULT_PROJECT
 from dashboard.audit.services import command_record
 from dashboard.runtime.database_setup import prepare
 from dashboard.timeline.pruning import Kept, Plan, plan, prune
