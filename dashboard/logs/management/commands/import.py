@@ -2,12 +2,13 @@
 
 import sys
 import time
+from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from dashboard.agents.project_command import ProjectCommand
 from dashboard.agents.selectors import project_current
@@ -32,7 +33,7 @@ class Command(ProjectCommand):
         "nothing. An interrupted import continues where it stopped."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
             "paths", metavar="PATH", nargs="*", type=Path,
