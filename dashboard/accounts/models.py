@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from dashboard.accounts.roles import Role
 from dashboard.accounts.scopes import ALL, Scope, scope_of
+from dashboard.agents.change_tracking import keep_changes
 from dashboard.agents.current_project import current, is_default_current
 
 #: The owner of this installation, whom one-time codes sign in, and the user of `WHYSTOP_BOOTSTRAP_TOKEN`.
@@ -97,6 +98,11 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.project}"
+
+    @property
+    def role_told(self) -> str:
+        """In words."""
+        return self.role or "reader"
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
@@ -225,3 +231,6 @@ class GuessCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.guesses} guesses until {self.until:%Y-%m-%d %H:%M:%S}"
+
+
+keep_changes(Membership, but=("created_at",))

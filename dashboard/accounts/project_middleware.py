@@ -12,6 +12,7 @@ from dashboard.accounts.access import SIGN_OUT, AccessForm, access_form_of
 from dashboard.accounts.error_responses import forbidden
 from dashboard.accounts.models import User
 from dashboard.accounts.projects import LEFT, is_only_project, project_of_session, project_of_token, projects_of
+from dashboard.accounts.selectors import token_by
 from dashboard.agents.current_project import current
 
 WITHOUT = (SIGN_OUT, "/account/")  #: what somebody without a project may still do
@@ -34,7 +35,8 @@ class ProjectMiddleware(MiddlewareMixin):
         found = project_of_token(token, projects) if token else project_of_session(request.session, projects)
         if found is None and not request.path_info.startswith(WITHOUT):
             return forbidden(request, LEFT if token else NO_PROJECT)
-        request.project, request.projects = found, projects  # type: ignore[attr-defined]
+        stays = found is not None and token_by(request) is not None
+        request.project, request.projects = found, [found] if stays else projects  # type: ignore[attr-defined]
         current.set(found)
         return None
 

@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from django.contrib.auth.models import Permission
+
 from dashboard.accounts.models import ApiToken, Membership, User
 from dashboard.accounts.roles import Role
 from dashboard.accounts.selectors import token_of
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
 LEFT = "This token works in a project that its user may not enter. Create one in another project."
+READER = "reader"  #: what a member without a role is called
 CHOSEN = "project"  #: the session's key for the id of the project that was chosen
 
 
@@ -69,10 +72,26 @@ def members_of(project: Project) -> "QuerySet[Membership]":
     return Membership.objects.filter(project=project).select_related("user").order_by("user__username")
 
 
+def member_get(member_id: int, *, project: Project) -> Membership:
+    """Raises `DoesNotExist` for a member of another project."""
+    return Membership.objects.select_related("user", "project").get(pk=member_id, project=project)
+
+
+def superusers() -> "QuerySet[User]":
+    """Who may enter every project, by name."""
+    return User.objects.filter(is_superuser=True, is_active=True).order_by("username")
+
+
+def role_in(project: Project, user: User) -> str:
+    """The role in words: `superuser`, one of `Role`, or `reader` for who has none."""
+    if user.is_superuser:
+        return "superuser"
+    found = Membership.objects.filter(project=project, user=user).values_list("role", flat=True).first()
+    return found or READER
+
+
 def roles_to_give(user: User) -> list[Role]:
     """Those that give no right which the user does not have in the current project."""
-    from django.contrib.auth.models import Permission
-
     found: dict[str, set[str]] = {role: set() for role in Role}
     named = Permission.objects.filter(group__name__in=list(Role))
     for role, label, codename in named.values_list("group__name", "content_type__app_label", "codename"):

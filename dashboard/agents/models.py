@@ -298,3 +298,4 @@ def known_tools(project_id: UUID | None) -> tuple[str, ...]:
 keep_changes(Connection, but=("created_at", "probe", "probed_at"))
 keep_changes(Agent, but=("created_at",))
 keep_changes(PolicyAttachment)
+keep_changes(Project, but=("created_at",))

@@ -159,6 +159,7 @@ def made_world(project: Project | None = None, *, name: str = NAME, said: str = 
         token = services.api_token_create(name, user=owner)[0]
     link, shared = link_create(turn=turn, lifetime="1d", redacted=False, by=owner)
     named: Mapping[str, Any] = {
+        "member_id": Membership.objects.create(project=project, user=User.objects.create(username=f"user-{name}")),
         "turn_id": turn,
         "run_id": turn,
         "token_id": token,
