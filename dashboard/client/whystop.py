@@ -63,11 +63,11 @@ class Whystop:
 
     def projects(self) -> list[Json]:
         """The project that the token works in, with your role there."""
-        return cast("list[Json]", self._wire.get("/projects"))
+        return list(self._server.call("GET", "/projects"))
 
     def members(self) -> list[Json]:
         """Who may enter that project, and with which role."""
-        return cast("list[Json]", self._wire.get("/projects/members"))
+        return list(self._server.call("GET", "/projects/members"))
 
     def agents(self) -> list[Json]:
         return list(self._server.call("GET", "/agents"))
