@@ -12,16 +12,19 @@ import pytest
 from django.db import connection
 from django.http import HttpResponse, StreamingHttpResponse
 
-from dashboard.accounts.roles import SAFE_METHODS, Role, shows_all_projects
+from dashboard.accounts.roles import SAFE_METHODS, shows_all_projects
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.sharing.views import WRONG_TOKENS
 from tests.dashboard.accounts.walked_routes import SERVED
-from tests.dashboard.accounts.walking import NAME, ROUTES, Caller, World, made_world, member
+from tests.dashboard.accounts.walking import MEMBERS, NAME, ROUTES, Caller, World, made_world, member
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db
 CALLED, SECRET = "zebra-9f3", "quagga7c1"  #: what things of the other project are called, and what they say
-WHO = tuple(f"{role}{by}" for role in ("nothing", *Role, "superuser") for by in ("", "'s token"))
+#: Who asks for all changes, then some of those who only read; the others at night.
+WHO = ("admin", "admin's token", "watcher", "operator's token", "superuser")
+AT_NIGHT = tuple(nightly(who) for who in MEMBERS if who not in WHO)
 #: What lets everybody in who has the link, and what belongs to all projects: superusers read that (`roles`).
 CHANGING = ("admin", "admin's token")
 ANYBODYS = ("docs/", "api/v1/docs", "admin/")  #: pages that name no thing of a project
@@ -155,7 +158,7 @@ def walk(caller: Caller, two: Two) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("who", [*WHO, *AT_NIGHT])
 def test_members_of_one_project_read_and_change_nothing_of_another(two: Two, who: str):
     caller = member(who, two.own)
     before = rows_of(two.other)

@@ -183,9 +183,6 @@ def named_in_bodies(two: Two) -> dict[str, tuple[str, dict[str, Any]]]:
         "a key's scope": ("/api/v1/keys", {"name": "d", "scope": [CALLED]}),
         "a key's connection": ("/api/v1/keys", {"name": "e", "default_connection": CALLED}),
         "a version": (f"/api/v1/policies/{CALLED}/activations", {"version": 1}),
-        "an agent of an alert": (
-            f"/api/v1/alerts/{theirs['alert_id']}", {"name": "f", "metric": "truncation_rate", "number": 20}
-        ),
         "a turn of a re-run": (f"/api/v1/turns/{theirs['turn_id']}/replay", {"mode": "rerun", "overrides": {}}),
         "a turn of a what-if": (f"/api/v1/turns/{theirs['turn_id']}/replay", {"mode": "what_if", "overrides": {}}),
         "a turn that is verified": (f"/api/v1/turns/{theirs['turn_id']}/replay", {"mode": "verify"}),
