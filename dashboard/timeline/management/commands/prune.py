@@ -1,7 +1,7 @@
 """`manage.py prune`: let the oldest turns of a project go, by age, count or size."""
 
 import re
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 from datetime import timedelta
 from typing import Any
 
