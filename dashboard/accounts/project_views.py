@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.accounts import project_services
-from dashboard.accounts.access import HOME
+from dashboard.accounts.access import HOME, next_url
 from dashboard.accounts.models import Membership
 from dashboard.accounts.project_forms import MemberForm, ProjectForm
 from dashboard.accounts.projects import CHOSEN, member_get, members_of, role_in, roles_to_give, superusers
@@ -42,7 +42,7 @@ def switch(request: HttpRequest) -> HttpResponse:
     if found is None:
         raise Http404("There is no such project, or you are not a member of it.")
     request.session[CHOSEN] = str(found.pk)
-    return redirect(HOME)
+    return redirect(next_url(request, request.POST.get("next", HOME)))
 
 
 @require_POST

@@ -32,6 +32,14 @@ BEGIN
     RETURN NULL;
 END
 $$;
+-- Processes of the release before delete users, and do not know that these have memberships.
+CREATE FUNCTION accounts_membership_end() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM accounts_membership WHERE user_id = OLD.id;
+    RETURN OLD;
+END
+$$;
+CREATE TRIGGER membership_end BEFORE DELETE ON accounts_user FOR EACH ROW EXECUTE FUNCTION accounts_membership_end();
 CREATE TRIGGER membership_follow AFTER INSERT OR DELETE ON accounts_user_groups
     FOR EACH ROW EXECUTE FUNCTION accounts_membership_follow();
 INSERT INTO accounts_membership (project_id, user_id, role)
@@ -40,6 +48,8 @@ INSERT INTO accounts_membership (project_id, user_id, role)
     ON CONFLICT (project_id, user_id) DO NOTHING
 """
 FORGET = """
+DROP TRIGGER membership_end ON accounts_user;
+DROP FUNCTION accounts_membership_end();
 DROP TRIGGER membership_follow ON accounts_user_groups;
 DROP FUNCTION accounts_membership_follow();
 DROP FUNCTION accounts_role_in_default(bigint)

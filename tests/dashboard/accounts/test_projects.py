@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import Group
+from django.db import connection
 from django.test import Client
 
 from dashboard.accounts import project_services, services
@@ -170,6 +171,35 @@ def test_a_session_goes_on_in_the_project_that_was_chosen(beside: Project):
     made_world(beside, name="elsewhere")
     assert [agent["name"] for agent in browser_of(user).get("/api/v1/agents").json()] == ["walked"]
     assert [agent["name"] for agent in opened(user, beside).get("/api/v1/agents").json()] == ["elsewhere"]
+
+
+def test_a_link_into_another_project_of_ones_own_offers_to_open_it(beside: Project):
+    user = user_of(Role.WATCHER, project_default())
+    address = made_world(beside, name="elsewhere").address("turns/<uuid:turn_id>/")
+    assert "belongs to the project" not in browser_of(user).get(address).content.decode()
+    Membership.objects.create(project=beside, user=user, role="watcher")
+    browser = browser_of(user)
+    response = browser.get(address)
+    assert response.status_code == 404
+    assert "belongs to the project <b>beside</b>" in response.content.decode()
+    sent = {"project": str(beside.pk), "next": address}
+    assert browser.post("/projects/switch/", sent)["Location"] == address
+    assert browser.get(address).status_code == 200
+
+
+def test_a_share_link_opens_its_turn_whatever_the_project(beside: Project):
+    world = made_world(beside, name="elsewhere", said="Said elsewhere")
+    page = Client().get(world.share).content.decode()
+    assert "Said elsewhere" in page
+    assert "walked" not in page
+
+
+def test_a_user_goes_with_the_memberships_also_where_a_release_deletes_it_that_knows_none(beside: Project):
+    user = user_of("nothing", beside)
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM accounts_user WHERE id = %s", [user.pk])
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    assert not Membership.objects.filter(user_id=user.pk).exists()
 
 
 def test_nobody_opens_a_project_that_they_are_not_in(beside: Project):
