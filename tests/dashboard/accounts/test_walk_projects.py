@@ -131,14 +131,17 @@ class Way:
     told: bool
 
 
-def ways(route: str, method: str, two: Two, *, thorough: bool) -> Iterator[Way]:
-    """Bare, by what the route names in the other project; and with all that is there named beside it."""
-    query, names = urlencode(given(two.other)), _names(route)
+def bare(route: str, method: str, two: Two) -> Way:
+    """By what the route names in the other project, and nothing else."""
+    names = _names(route)
     address = two.other.address(route) if names else "/" + route
-    yield Way(address, b"{}" if method not in SAFE_METHODS else b"", "application/json", names)
-    if not thorough:
-        return
-    for place in dict.fromkeys((address, two.own.address(route) if names else address)):
+    return Way(address, b"" if method in SAFE_METHODS else b"{}", "application/json", names)
+
+
+def laden(route: str, method: str, two: Two) -> Iterator[Way]:
+    """The same, and what the route names in one's own project, with all that is there named beside it."""
+    query, address = urlencode(given(two.other)), bare(route, method, two).place
+    for place in dict.fromkeys((address, two.own.address(route) if _names(route) else address)):
         if method in SAFE_METHODS:
             yield Way(f"{place}?{query}", b"", "application/json", True)
         else:
@@ -146,15 +149,22 @@ def ways(route: str, method: str, two: Two, *, thorough: bool) -> Iterator[Way]:
 
 
 def walk(caller: Caller, two: Two) -> list[str]:
-    """What was told of the other project, by route."""
+    """What was told of the other project, by route. What it has is named last: a page may then have it of its own."""
     wrong = list[str]()
+
+    def ask(route: str, method: str, way: Way) -> int:
+        answer = caller.client.generic(method, way.place, way.body, content_type=way.kind)
+        if found := found_in(body_of(answer), world=two.other, echoed=way.told):
+            wrong.append(f"{method} {route} ({way.place[:70]}): {answer.status_code} tells {found}")
+        return answer.status_code
+
     for route, method in asked(caller):
-        for n, way in enumerate(ways(route, method, two, thorough=caller.name in CHANGING)):
-            answer = caller.client.generic(method, way.place, way.body, content_type=way.kind)
-            found = found_in(body_of(answer), world=two.other, echoed=way.told)
-            done = n == 0 and _names(route) and answer.status_code < 300 and not route.startswith(ANYBODYS)
-            if found or done:
-                wrong.append(f"{method} {route} ({way.place[:70]}): {answer.status_code} tells {found}")
+        status = ask(route, method, bare(route, method, two))
+        if _names(route) and status < 300 and not route.startswith(ANYBODYS):
+            wrong.append(f"{method} {route}: {status}")
+    for route, method in asked(caller) if caller.name in CHANGING else ():
+        for way in laden(route, method, two):
+            ask(route, method, way)
     return wrong
 
 

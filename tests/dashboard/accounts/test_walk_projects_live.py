@@ -68,21 +68,45 @@ async def test_sockets_push_nothing_of_another_project(two: Two, who: str):
             for query in ("", "list", f"conversation={two.other.ids['conversation_id']}", f"agent={CALLED}"):
                 pushed = await pushed_to(caller, f"{world.address(route)}?{query}")
                 assert not [mark for mark in MARKS if mark in pushed], (route, query)
-                assert world is two.own or CALLED not in pushed, (route, query)
+                # What the address names is not there: not even a part that would say nothing of it is pushed.
+                assert not (pushed and world is two.other and "<" in route), (route, query, pushed)
+
+
+@pytest.mark.parametrize("route", SOCKETS)
+async def test_viewers_in_two_projects_share_no_room(two: Two, route: str):
+    """Both look at the same address at the same time: each is pushed what its own project has."""
+    theirs = await database_sync_to_async(member)("admin", two.other)
+    ours = await database_sync_to_async(member)("admin", two.own)
+    address = f"{two.other.address(route)}?list"
+    first = dial(theirs, address)
+    assert (await first.connect())[0]
+    seen = await pushed_until_silent(first)
+    assert seen, "who may see it does"
+    pushed = await pushed_to(ours, address)
+    assert not [mark for mark in MARKS if mark in pushed]
+    assert not (pushed and "<" in route)
+    await first.disconnect()
+    await aclose_old_connections()
 
 
 async def pushed_to(caller: Caller, address: str) -> str:
     """All that a socket is told until it is silent."""
-    socket, pushed = dial(caller, address), ""
+    socket = dial(caller, address)
     if not (await socket.connect())[0]:
-        return pushed
+        return ""
+    pushed = await pushed_until_silent(socket)
+    await socket.disconnect()
+    await aclose_old_connections()
+    return pushed
+
+
+async def pushed_until_silent(socket: Any) -> str:
+    pushed = ""
     while await _is_more(socket):
         message = await socket.receive_output()
         if message["type"] == "websocket.close":
             break
         pushed += message.get("text") or ""
-    await socket.disconnect()
-    await aclose_old_connections()
     return pushed
 
 
