@@ -36,7 +36,7 @@ _OF_PERMISSIONS = {
     **dict.fromkeys((roles.TAG, roles.COMMENT, roles.SHARE, roles.IMPORT, roles.KEEP), Scope.WRITE),
 }
 #: Addresses that change something and need no permission, by the beginning of their route.
-_WITHOUT_PERMISSION = {"account/": Scope.ADMIN, "projects/switch": None, "api/v1/tokens": Scope.ADMIN, "sign-out": None}
+_WITHOUT_PERMISSION = {"account/": Scope.ADMIN, "api/v1/tokens": Scope.ADMIN, "sign-out": None}
 
 
 def scope_of(permission: str) -> Scope:

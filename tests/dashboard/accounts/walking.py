@@ -142,7 +142,7 @@ def made_world(project: Project | None = None, *, name: str = NAME, said: str = 
     turn = long_turn_store(
         project=project, attempts=1, stream_bytes=1_000, agent_name=name, model=f"m-{name}", input_text=said
     )
-    Turn.objects.filter(id=turn.id).update(agent=agent, tags=[name])
+    Turn.objects.filter(id=turn.id).update(tags=[name])
     version = agents.policy_create(project=project, name=name)
     policy, now = version.policy, timezone.now()
     key, secret = key_create(project=project, by=owner, name=name)
