@@ -14,6 +14,10 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.audit.models import Entry
 from dashboard.audit.selectors import Filters, entries, with_changes
+from dashboard.telemetry.models import Queued
+from dashboard.turns.models import Turn
+from dashboard.webhooks.delivery_creation import announce_all
+from dashboard.webhooks.models import Delivery
 from tests.dashboard.accounts.walking import MIGRATIONS, browser_of, made_world, program_of, user_of
 
 pytestmark = pytest.mark.django_db
@@ -264,3 +268,16 @@ def roles(db: None) -> None:
     """The permissions of roles, should another test have emptied the tables."""
     assert MIGRATIONS
     made_world()
+
+
+def test_an_end_is_told_to_the_webhooks_and_destinations_of_its_project(beside: Project):
+    world, other = made_world(beside, name="elsewhere"), made_world(name="here")
+    turn = Turn.objects.filter(id=world.ids["turn_id"])
+    Delivery.objects.all().delete()
+    turn.update(status="running")
+    turn.update(status="completed")
+    announce_all()
+    told = set(Delivery.objects.filter(turn__in=turn).values_list("webhook__project__name", flat=True))
+    sent = set(Queued.objects.filter(turn_id=world.ids["turn_id"]).values_list("destination__project__name", flat=True))
+    assert (told, sent) == ({"beside"}, {"beside"})
+    assert other.project == project_default()
