@@ -9,7 +9,7 @@ from dashboard.live import driver
 from dashboard.live.services import turn_control, turn_start
 from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import Turn
-from dashboard.turns.templatetags.formatting import milliseconds
+from dashboard.turns.templatetags.formatting import milliseconds, roughly
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
 from tests.dashboard.timeline.populations import make_turn
@@ -66,5 +66,5 @@ def test_an_operators_hold_stands_apart_from_what_a_turn_took(browser: Client, a
     held = held_ms_of([turn])[turn.id]  # the ninety seconds, and what the machine took beside them
     assert held >= 90_000
     html = page(browser, "/")
-    assert f"+ {milliseconds(held)} held</small>" in html
+    assert f'Held by an operator for {milliseconds(held)}">+ {roughly(held)} held</small>' in html
     assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]
