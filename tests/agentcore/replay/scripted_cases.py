@@ -79,6 +79,10 @@ def _repeats(chance: random.Random, *ways: str) -> dict[str, Any]:
     return {"repeat": chance.choice(ways), "again": chance.randrange(3, 90)}
 
 
+def _acts(chance: random.Random) -> dict[str, Any]:
+    return {"acts_after": chance.choice([0.3, 1.0, 3.0]), "reads": chance.random() < 0.3}
+
+
 #: What is different in each class of providers.
 CLASSES: Mapping[str, Draw] = {
     "ordinary": lambda _: {},
@@ -115,8 +119,13 @@ CLASSES: Mapping[str, Draw] = {
     "tools, slow": lambda c: _called(c, c.choice([1, 2])) | {"tool_seconds": c.choice([0.5, 2.0, 6.0])},
     "operators": lambda c: {"holds_at": c.choice(_HOLDS), "exact": c.random() < 0.5},
     "approvals": lambda c: _called(c, c.choice([1, 2])) | {"approved": "look"},
+    "operators, in calls": lambda c: _acts(c) | {"pace": c.choice([0.02, 0.1]), "exact": c.random() < 0.5},
+    "operators, while tools run": lambda c: _called(c) | _acts(c) | {"tool_seconds": c.choice([2.0, 6.0])},
+    "operators, reading": lambda c: {"holds_at": c.choice(_HOLDS), "exact": c.random() < 0.5, "reads": True},
+    "operators, writing": lambda c: {"holds_at": c.choice(_HOLDS), "exact": c.random() < 0.5, "writes": True},
+    "approvals, mended": lambda c: _called(c, c.choice([1, 2])) | {"approved": "look", "writes": True},
 }
-_TIMED = frozenset({"slow", "in line", "tools, slow"})
+_TIMED = frozenset({"slow", "in line", "tools, slow", "operators, in calls", "operators, while tools run"})
 
 
 class More:
