@@ -190,6 +190,16 @@ def _other(chance: random.Random, policy: Policy, *, slow: bool) -> Policy:
     return policy
 
 
+def _against_operators(chance: random.Random, habits: Habits, had: Policy, other: Policy) -> Policy:
+    """The policy asked about; for turns with operators it is often one that changes what they meet."""
+    if not (habits.acts_after or habits.reads or habits.writes) or chance.random() < 0.3:
+        return other
+    if habits.acts_after and chance.random() < 0.6:
+        seconds = chance.uniform(0.3, 2.0) * habits.acts_after
+        return replace(had, limits=replace(had.limits, max_seconds=seconds))
+    return replace(had, max_tokens=chance.randrange(5, 200))
+
+
 @dataclass(frozen=True)
 class Case:
     """A turn as it was recorded, the policy it is asked about, and how it really ended under that."""
@@ -212,7 +222,7 @@ def case(name: str, seed: int, *, forked: bool = False) -> Case | None:
     holds = (Breakpoint(state=habits.holds_at),) if habits.holds_at else ()
     started = Started(0.0, _setup(chance, habits), (Message(Role.USER, f"question {seed}"),), holds)
     had = _policy(chance, slow=slow)
-    other = _other(chance, had, slow=slow)
+    other = _against_operators(chance, habits, had, _other(chance, had, slow=slow))
     if not forked:
         parent = drive(ScriptedProvider(habits), had, started)
         return Case(parent, other, drive(ScriptedProvider(habits), other, started, like=parent), habits)

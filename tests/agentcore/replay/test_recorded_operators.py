@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentcore import Certainty, ErrorPolicy, Message, Role, what_if
+from agentcore import Certainty, ChatResponse, ErrorPolicy, Message, NormalizedStopReason, Role, what_if
 from agentcore.events import Breakpoint, CancelRequested, ChangedCall, OperatorAction
 from agentcore.replay import Assumed, Experience, Why
 from agentcore.replay.assumptions import LOW, Assuming
@@ -23,6 +23,7 @@ from tests.agentcore.playbook import (
     started,
     tools_returned,
     truncated,
+    woke_up,
 )
 
 HELD = (Breakpoint(state="continue_pending"),)
@@ -170,3 +171,28 @@ def test_a_hold_that_was_never_recorded_is_released():
     imagined = asked(story, max_tokens=50)
     acts = [record.event for record in imagined.records if type(record.event).__name__ == "OperatorActed"]
     assert {(act.by, act.action) for act in acts} == {("what-if", OperatorAction.RELEASE)}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"messages": (Message(Role.USER, "another question"),)},
+        {"model": "another"},
+        {"system_prompt": "Be brief."},
+        {"answer": ChatResponse(" two", stop_reason=NormalizedStopReason.END_TURN)},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_was_said_in_another_conversation_is_no_rest_of_an_answer(changes):
+    """One call with a larger max_tokens was certain to say both, as if the model had been asked the same all along."""
+    book = Playbook(max_tokens=60, extra={"prefill": True}) >> started(breakpoints=HELD)
+    book = book >> truncated("one " * 60, tokens=60) >> released(**changes) >> ended("two", tokens=1)
+    imagined = asked(book, max_tokens=400)
+    assert (imagined.certainty, imagined.why) == (Certainty.UNDECIDABLE, Why.MORE_TEXT)
+
+
+def test_a_failed_call_without_text_leaves_what_another_model_said_as_it_is():
+    book = Playbook(max_tokens=60, error_policy=ErrorPolicy.retry_all(5), extra={"prefill": True})
+    book = book >> started(breakpoints=(Breakpoint(state="evaluate_error"),)) >> error()
+    book = book >> released(model="another") >> woke_up() >> ended("one " * 30, tokens=30)
+    assert asked(book, max_tokens=20).why is not Why.ANOTHER_ANSWER
