@@ -32,7 +32,7 @@ Range = tuple[float | None, float | None]
 Words = type[StrEnum]
 
 _NOT_NEGATIVE: Range = (0, None)
-MOST = 2**53  #: beyond which not every number is told apart, and arithmetic may fail
+LARGEST_NUMBER = 2**53  #: beyond which not every number is told apart, and arithmetic may fail
 _DIGITS = 40  #: of a number that is shown in an error
 _ABSENT = object()  #: in place of an argument that is not given and has no default
 
@@ -199,7 +199,8 @@ def _test(place: str, hint: Any, range_: Range, used: dict[str, Any]) -> str:
     if hint in (int, float):
         low, high = range_
         of = f"({place}.__class__ is int{f' or {place}.__class__ is float' if hint is float else ''})"
-        return f"({of} and {-MOST if low is None else low} <= {place} <= {MOST if high is None else high})"
+        least, most = -LARGEST_NUMBER if low is None else low, LARGEST_NUMBER if high is None else high
+        return f"({of} and {least} <= {place} <= {most})"
     used[hint.__name__] = hint
     return f"{place}.__class__ is {hint.__name__}"
 
@@ -280,10 +281,10 @@ def _expected_number(hint: Any, range_: Range, given: Any) -> str:
     noun = "a whole number" if hint is int else "a number"
     kind = int if hint is int else int | float
     is_number = isinstance(given, kind) and not isinstance(given, bool)
-    if is_number and (-MOST if low is None else low) <= given <= (MOST if high is None else high):
+    if is_number and (-LARGEST_NUMBER if low is None else low) <= given <= (LARGEST_NUMBER if high is None else high):
         return ""
-    if high is None and is_number and given > MOST:
-        high = MOST
+    if high is None and is_number and given > LARGEST_NUMBER:
+        high = LARGEST_NUMBER
     bounds = "" if low is None else f" of at least {low:g}" if high is None else f" from {low:g} to {high:,}"
     return f"{noun}{bounds}"
 

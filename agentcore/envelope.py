@@ -138,12 +138,14 @@ def read_envelope(text: str, schema: Mapping[str, Any], policy: Policy, *, clean
     violations = _violations(schema, payload.value, policy)
     if violations:
         fault = EnvelopeFault.SCHEMA_VIOLATION if clean else EnvelopeFault.TRUNCATION
-        words = _told(schema, payload.value, violations, policy.revision or 0)
+        words = _violations_in_words(schema, payload.value, violations, policy.revision or 0)
         return EnvelopeReading(fault, violations=violations, payload=payload, told=words)
     return EnvelopeReading(None, payload.value, payload=payload)
 
 
-def _told(schema: Mapping[str, Any], value: Any, violations: tuple[Violation, ...], revision: int) -> str:
+def _violations_in_words(
+    schema: Mapping[str, Any], value: Any, violations: tuple[Violation, ...], revision: int
+) -> str:
     """In the words of these rules; empty before rules were numbered."""
     return schema_violations.violations_text(schema, value, violations, later=revision >= 7) if revision else ""
 

@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from agentcore.argument_validation import MOST
+from agentcore.argument_validation import LARGEST_NUMBER
 
 _Test = Callable[[Any], bool]  #: whether a value is of one type, all the way down
 
@@ -65,7 +65,7 @@ def _test(hint: Any) -> _Test:
 def _number_test(hint: type) -> _Test:
     """Of numbers with which arithmetic cannot fail."""
     classes = (int,) if hint is int else (int, float)
-    return lambda value: value.__class__ in classes and -MOST <= value <= MOST
+    return lambda value: value.__class__ in classes and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
 
 
 def _items_test(cls: type[tuple[Any, ...] | frozenset[Any]], test: _Test) -> _Test:

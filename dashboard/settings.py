@@ -86,6 +86,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "dashboard.accounts.middleware.AccessMiddleware",
+    "dashboard.accounts.project_middleware.ProjectMiddleware",
     "dashboard.audit.middleware.AuditMiddleware",
     "dashboard.api.middleware.ApiMiddleware",
     "dashboard.runtime.impossible_requests.ImpossibleRequestMiddleware",

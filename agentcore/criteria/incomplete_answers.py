@@ -140,7 +140,7 @@ _NO_CONTINUATION = _answer(TruncationCriterion(), ALLOW, "no continuation is bei
 def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
     """Which limit forbids another continuation: its trigger's word, the agent's stop reason, a sentence."""
     spent, limits = state.spent, state.limits
-    if spent.continuations >= limits.max_continuations and (apart := _cut_apart(state)) is not None:
+    if spent.continuations >= limits.max_continuations and (apart := _cut_apart(state, "continued")) is not None:
         return apart
     if spent.continuations >= limits.max_continuations:
         reason = f"{spent.continuations} of {limits.max_continuations} continuations used"
@@ -159,16 +159,19 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
     return None
 
 
-def _cut_apart(state: Snapshot) -> tuple[str, StopReason, str] | None:
-    """What cut the answer of a call that was only watched: nobody's limit of continuations is to blame for its end."""
+def _cut_apart(state: Snapshot, asked: str) -> tuple[str, StopReason, str] | None:
+    """What cut the answer of a call that was only watched: nobody's limit of continuations is to blame for its end.
+
+    `asked`: what nobody was there to have done, such as `continued`.
+    """
     if not state.watched or not _is_cut(state):
         return None
     if state.cut_below_cap:
-        reason = f"cut off at {_used(state)}, below max_tokens; {_WATCHED} continued"
+        reason = f"cut off at {_used(state)}, below max_tokens; {_WATCHED} {asked}"
         return CUT_BELOW_CAP, StopReason.FINISH_REASON, reason
     by = "reasoning used up max_tokens" if state.eaten else "cut off by max_tokens"
     used = f", {_used(state)} used" if _tells_used(state) else ""
-    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}{used}; {_WATCHED} continued"
+    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}{used}; {_WATCHED} {asked}"
 
 
 def _is_cut(state: Snapshot) -> bool:
@@ -196,9 +199,8 @@ def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopRea
         return None
     if envelope_bound(state, fault) is None:
         return None
-    if (cut := _cut_apart(state)) is not None:
-        bound, stop, reason = cut
-        return bound, stop, reason.removesuffix("continued") + "asked again"
+    if (cut := _cut_apart(state, "asked again")) is not None:
+        return cut
     return INVALID_ENVELOPE, StopReason.FINISH_REASON, f"{_WATCHED} asked again"
 
 

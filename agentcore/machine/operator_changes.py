@@ -77,6 +77,7 @@ def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
         call = replace(call, max_tokens=event.max_tokens)
     return replace(
         snapshot,
+        flagged=_flagged(snapshot, event),
         setup=asked,
         call=call,
         limits=_limits_with(snapshot.limits, event.limits),
@@ -85,6 +86,14 @@ def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
         breakpoints=snapshot.breakpoints if event.breakpoints is None else event.breakpoints,
         supplied=snapshot.supplied if event.tool_result is None else (*snapshot.supplied, event.tool_result),
     )
+
+
+def _flagged(snapshot: Snapshot, event: OperatorActed) -> tuple[str, ...]:
+    """The signs, with that of an answer whose calls did not all ask for the same: one call would not have said it."""
+    changes = (event.messages, event.model, event.system_prompt) != (None, None, None)
+    if not (changes and snapshot.spent.attempts) or "request_changed" in snapshot.flagged:
+        return snapshot.flagged
+    return (*snapshot.flagged, "request_changed")
 
 
 def _with_pending_calls(snapshot: Snapshot, messages: tuple[Message, ...]) -> tuple[Message, ...]:

@@ -156,7 +156,7 @@ class Snapshot(Judged):
     model_stop_reason: str | None = None  #: of the last attempt
     raw_stop_reason: str | None = None  #: of the last attempt
     #: signs in the answers so far: codes of `agentcore.lint`, `unknown_reason`, `operator_answered`,
-    #: `whole_though_cut`
+    #: `whole_though_cut`, `request_changed`
     flagged: tuple[str, ...] = ()
     tell_estimates: bool | None = None  #: the policy's
     revision: int | None = None  #: the policy's

@@ -12,7 +12,7 @@ from agentcore.continuation_merge import cut
 from agentcore.machine.classify import response_error
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.recorded_calls import Heard
+from agentcore.replay.recorded_calls import Heard, worded
 from agentcore.usage import withheld, written_in
 from agentcore.values import quickly_made, replace
 
@@ -121,6 +121,7 @@ class Tape:
 
 
 _NEARLY = 1e-6
+_SETUP = 6  #: from which place on `Asks` are of the turn, not of its call
 #: Tokens that words take at least, so that a place tells whether they were read: thinking may seem to have taken all.
 _SAID = 1e-3
 
@@ -130,9 +131,10 @@ def tape_of(
 ) -> Tape:
     """The tape of an iteration's calls. `dropped`: the overlap of each attempt whose text was kept; `begun`: the text
     of a fork's base; `exact`: continuations go on from the text itself; `rate`: tokens of a character, least and most,
-    where usage is missing. What comes after a broken tool call was said to a repair, and is on no tape."""
+    where usage is missing. What comes after a broken tool call was said to a repair, and is on no tape; nor is what
+    somebody else said, or the model in another conversation, once a text was kept."""
     text, stretches, least, most = begun, list[Stretch](), 0.0, 0.0
-    kept, hinted, reported = _until_broken(calls), False, True
+    kept, hinted, reported = _said_in_one_go(calls, dropped), False, True
     for heard in kept:
         overlap = dropped.get(heard.attempt)
         if heard.response is None or (overlap is None and heard is not kept[-1]):
@@ -147,11 +149,26 @@ def tape_of(
     return Tape(text, tuple(stretches), said, ended, least, most, calls_at_end, hinted, reported)
 
 
-def _until_broken(calls: Sequence[Heard]) -> Sequence[Heard]:
+def _said_in_one_go(calls: Sequence[Heard], kept: Mapping[int, int]) -> Sequence[Heard]:
+    """The calls up to a broken tool call, and those of one conversation: an operator may have changed it between two.
+    `kept`: the attempts whose text was kept."""
+    start = 0
     for place, heard in enumerate(calls):
+        if place and not _is_asked_alike(calls[place - 1], heard):
+            if any(one.attempt in kept for one in calls[start:place]):
+                return calls[start:place]
+            start = place
         if heard.response is not None and heard.response.broken_tool_calls:
-            return calls[: place + 1]
-    return calls
+            return calls[start : place + 1]
+    return calls[start:]
+
+
+def _is_asked_alike(one: Heard, other: Heard) -> bool:
+    """Whether the same was asked, of the same model, with the same conversation before it."""
+    if (one.before.stand_in is None) != (other.before.stand_in is None) or one.asks[_SETUP:] != other.asks[_SETUP:]:
+        return False
+    here, there = one.asks[0], other.asks[0]
+    return bool(here == there) or worded(here) == worded(there)
 
 
 def _stretch(heard: Heard, start: int, added: str, overlap: int, *, exact: bool, rate: tuple[float, float]) -> Stretch:

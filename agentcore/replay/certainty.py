@@ -43,6 +43,7 @@ class Assumed(StrEnum):
     INPUT = "input_tokens"  #: input tokens of a call that was never made
     SECONDS = "seconds"  #: seconds that a call takes which was never made
     TRUNCATION = "truncation"  #: truncated answers that are reported as ended: 0 for none, 1 for all
+    OPERATORS = "operators"  #: actions of operators that are repeated: 0 for none, 1 for all
 
 
 class Why(StrEnum):
@@ -63,6 +64,7 @@ class Why(StrEnum):
     TOOL_RESULTS = "tool_results"  #: the results of tool calls that were never run
     TOOL_SECONDS = "tool_seconds"  #: what tools would have come to that do not end within max_seconds
     WINDOW = "context_window"  #: whether a call fits into the context window
+    OPERATOR = "operator"  #: what an operator would have written for another text
     BLOCKED = "blocked"  #: what an answer would have shown that was blocked at its end
     NOT_BEGUN = "not_begun"  #: the recording has no question
     WORK = "work"  #: imagining it would take too much work

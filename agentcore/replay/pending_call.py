@@ -9,7 +9,7 @@ from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.assumptions import NEARLY, Assuming
-from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Why
+from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Why, weakest
 from agentcore.replay.recorded_calls import SLACK, Asks, Heard, alike
 from agentcore.replay.recorded_run import Past
 from agentcore.sufficient_max_tokens import END_MARK
@@ -43,6 +43,10 @@ class Answer(NamedTuple):
     decided: bool = True
     given: int | None = None
     why: Why | None = None
+
+    def at_most(self, certainty: Certainty) -> "Answer":
+        """The same, and no surer than this."""
+        return self._replace(certainty=weakest((self.certainty, certainty)))
 
 
 def unknown(why: Why, event: Event | None = None) -> Answer:

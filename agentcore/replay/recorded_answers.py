@@ -8,7 +8,7 @@ from agentcore.messages import ChatResponse
 from agentcore.reasons import MALFORMED_CALL_WORDS
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.assumptions import LOW, NEARLY
-from agentcore.replay.certainty import Assumed, Certainty, Why, weakest
+from agentcore.replay.certainty import Assumed, Certainty, Why
 from agentcore.replay.pending_call import Answer, broke_off, failing, own_timeout, unknown, unsized
 from agentcore.replay.recorded_calls import Asks, Heard, alike, asks_of
 from agentcore.replay.tape_reader import TapeReading
@@ -202,7 +202,7 @@ class Asked(TapeReading):
         if took <= self.left + NEARLY:
             source = "it took as long as there was time"
             if self.assuming.at(Assumed.SECONDS, took, took + _TICK, source) == took:
-                return answer._replace(certainty=weakest((answer.certainty, Certainty.ESTIMATED)))
+                return answer.at_most(Certainty.ESTIMATED)
         return self._timed_out(answer.event, self.left, took)
 
     def _timed_out(self, event: Event, left: float, took: float) -> Answer:

@@ -24,7 +24,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
 from agentcore.messages import ChatResponse, Message, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.recorded_operators import Act, Occasion, is_act, occasion_of
+from agentcore.replay.recorded_operators import Acted, Occasion, is_act, occasion_of
 from agentcore.usage import counts_unreported, may_hide_reasoning, reasoning_of, reported, slack
 from agentcore.values import quickly_made, replace
 
@@ -65,10 +65,11 @@ def alike(one: Asks, other: Asks) -> bool:
         return True
     if one[2:] != other[2:]:
         return False
-    return all(_worded(one[part]) == _worded(other[part]) for part in (_MESSAGES, _ECHO))
+    return all(worded(one[part]) == worded(other[part]) for part in (_MESSAGES, _ECHO))
 
 
-def _worded(messages: tuple[Message, ...]) -> list[tuple[Any, ...]]:
+def worded(messages: tuple[Message, ...]) -> list[tuple[Any, ...]]:
+    """Messages without ids and the provider's own forms."""
     return [(m.role, m.text, tuple((call.name, call.raw) for call in m.tool_calls)) for m in messages]
 
 
@@ -250,7 +251,7 @@ class Listener:
     tool_seconds: dict[int, float] = field(default_factory=dict)  #: by iteration
     #: by iteration, the seconds after which tools were given up; only where some were
     given_up: dict[int, float] = field(default_factory=dict)
-    acts: dict[Occasion, list[tuple[float, Act]]] = field(default_factory=dict)  #: what operators did
+    acts: dict[Occasion, list[Acted]] = field(default_factory=dict)  #: what operators did
     _first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
 
     def hear(self, before: Snapshot, event: Event) -> None:
@@ -266,7 +267,9 @@ class Listener:
         elif isinstance(event, ToolsReturned):
             self._tools(before, event)
         if event.__class__ in _PERSONS and is_act(event, before):
-            self.acts.setdefault(occasion_of(before, self._first), []).append((event.at - before.at, event))
+            self.acts.setdefault(occasion_of(before, self._first), []).append(
+                Acted(event.at - before.at, event, before)
+            )
 
     def _call(self, before: Snapshot, event: Event, response: ChatResponse | None, waited: float | None) -> None:
         attempt, seconds = before.spent.attempts, seconds_since(before, event.at, waited)

@@ -1,13 +1,14 @@
 """What operators did while a turn was recorded: by occurrence, like everything else that came from outside.
 
-A person who was there is taken to do the same once more, at the same wait of the same iteration. What stood in for the
-model or for a tool is not here: that is an answer (`answer_tape`) or a result (`recorded_calls`) like others.
+Operators are assumed to repeat their actions, each at the same wait of the same iteration (`operator_answers`). What
+stood in for the model or for a tool is not here: that is an answer (`answer_tape`) or a result (`recorded_calls`) like
+others.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from agentcore.events import CancelRequested, Event, OperatorActed, OperatorAction
 from agentcore.machine.snapshot import Snapshot
@@ -17,8 +18,23 @@ from agentcore.values import replace
 Act = OperatorActed | CancelRequested
 #: The iteration, the state that waits, the one it is held before, and how many calls the iteration has made by then.
 Occasion = tuple[int, State, State | None, int]
-#: What was done at each, in order, with the seconds after which it came.
-Acts = Mapping[Occasion, Sequence[tuple[float, Act]]]
+
+
+class Acted(NamedTuple):
+    """What an operator did."""
+
+    after: float  #: seconds of the wait after which it came
+    act: Act
+    before: Snapshot  #: the one that waited
+
+    @property
+    def is_written_for_its_text(self) -> bool:
+        """Whether it puts the recorded conversation, or arguments for a recorded tool call, into the turn."""
+        return isinstance(self.act, OperatorActed) and (self.act.messages, self.act.tool_call) != (None, None)
+
+
+#: What was done at each occasion, in order.
+Acts = Mapping[Occasion, Sequence[Acted]]
 
 
 def occasion_of(snapshot: Snapshot, first: dict[int, int]) -> Occasion:
@@ -44,16 +60,19 @@ class Acting:
         if is_act(event, snapshot):
             self.done[occasion_of(snapshot, first)] += 1
 
-    def next(self, snapshot: Snapshot, first: dict[int, int]) -> Act | None:
-        """What an operator does now; None: nothing that was recorded."""
+    def next(self, snapshot: Snapshot, first: dict[int, int]) -> Acted | None:
+        """What an operator did at this wait, not done again yet; None: nothing more was recorded."""
         occasion = occasion_of(snapshot, first)
         acts, done = self.acts.get(occasion, ()), self.done[occasion]
-        return _again(*acts[done], snapshot) if done < len(acts) else None
+        return acts[done] if done < len(acts) else None
 
 
-def _again(after: float, act: Act, snapshot: Snapshot) -> Act:
-    at = snapshot.at + after
+def again(acted: Acted, since: float, *, mends: bool) -> Act:
+    """The same act in a wait that began at `since`, without what is an answer or a result. `mends`: with its change to
+    a tool call."""
+    act, at = acted.act, since + acted.after
     if isinstance(act, CancelRequested):
         return replace(act, at=at)
     action = OperatorAction.RELEASE if act.action is OperatorAction.REFUSE else act.action
-    return replace(act, at=at, action=action, answer=None, tool_result=None, tool_call=None)
+    changed = act.tool_call if mends else None
+    return replace(act, at=at, action=action, answer=None, tool_result=None, tool_call=changed)

@@ -46,7 +46,7 @@ class Saying(PendingCall):
         return self._said(response, reading.idle + need, certainty, place)
 
     def _estimated(self) -> Certainty:
-        if not self.assuming.taken:
+        if not self.assuming.taken.keys() - {Assumed.OPERATORS}:
             self.assuming.note(Assumed.WORDING, 0.0, 0.0, "said in other calls than these")
         return Certainty.ESTIMATED
 

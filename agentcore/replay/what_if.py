@@ -29,6 +29,7 @@ from agentcore.policy import Policy
 from agentcore.replay.assumptions import HIGH, LOW, NEARLY, Assuming, NeedsEnds
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Why, weakest
 from agentcore.replay.fork import under
+from agentcore.replay.operator_answers import operator_answer
 from agentcore.replay.pending_call import Answer, unknown
 from agentcore.replay.recorded_answers import Asked
 from agentcore.replay.recorded_calls import SLACK, result_for
@@ -252,8 +253,13 @@ class _Run:
     def _answer(self) -> Answer:
         """What comes back to the command of the state it waits in."""
         self.assuming.step.clear()
-        if self.past.acts and (act := self.acting.next(self.snapshot, self.first)) is not None:
-            return Answer(act, Certainty.CERTAIN)
+        if not self.past.acts or (acted := self.acting.next(self.snapshot, self.first)) is None:
+            return self._answer_command()
+        if (answer := operator_answer(self.snapshot, acted, self.assuming)) is not None:
+            return answer
+        return self._answer_command().at_most(Certainty.ESTIMATED)
+
+    def _answer_command(self) -> Answer:
         if self.snapshot.state in CALLS:
             return self._answer_call()
         if self.snapshot.state is State.EXECUTE_TOOLS:
@@ -261,10 +267,8 @@ class _Run:
         if self.snapshot.state is State.BACKOFF:
             return Answer(WokeUp(self.snapshot.at + self.snapshot.wait_seconds), Certainty.CERTAIN)
         assert self.snapshot.state is State.HELD, "no other state waits"
-        return Answer(
-            OperatorActed(self.snapshot.at, by="what-if", action=OperatorAction.RELEASE),
-            Certainty.CERTAIN,
-        )
+        release = OperatorActed(self.snapshot.at, by="what-if", action=OperatorAction.RELEASE)
+        return Answer(release, Certainty.CERTAIN)
 
     def _answer_call(self) -> Answer:
         snapshot = self.snapshot

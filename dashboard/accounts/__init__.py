@@ -5,4 +5,7 @@ holds the one table that says how a stranger is answered where. A secret is stor
 
 `two_factor` holds the second factor of a password, `openid_connect` the identity provider, and `external_users` the
 users that it names; `sessions` opens a browser's session for all ways in.
+
+`projects` says which projects somebody may enter. `project_middleware` sets the one that a request is about, and
+`project_services`, `project_forms` and `project_views` hold projects and their members.
 """

@@ -5,8 +5,9 @@ from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
 
-from dashboard.accounts.access import AccessForm, access_form_of
+from dashboard.accounts.access import AccessForm, access_form_of, is_machine
 
 STRANGER = (
     "Send `Authorization: Bearer <token>`. Create a token on the account page, or set WHYSTOP_BOOTSTRAP_TOKEN before "
@@ -30,6 +31,13 @@ def unauthorized(request: HttpRequest, detail: str) -> HttpResponse:
     response["WWW-Authenticate"] = 'Bearer realm="whystop"'
     response["Cache-Control"] = "no-store"
     return response
+
+
+def forbidden(request: HttpRequest, detail: str) -> HttpResponse:
+    """403 in words: JSON for a program, a page for a browser."""
+    if is_machine(request.path_info):
+        return machine_error(request, HTTPStatus.FORBIDDEN, detail)
+    return render(request, "403.html", {"detail": detail}, status=HTTPStatus.FORBIDDEN)
 
 
 def machine_error(request: HttpRequest, status: int, detail: str) -> HttpResponse:

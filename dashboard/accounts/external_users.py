@@ -1,16 +1,21 @@
-"""The users of this installation that an OpenID Connect provider names, and the role that their groups give them."""
+"""The users of this installation that an OpenID Connect provider names, and the roles that their groups give them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 
+import structlog
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
-from dashboard.accounts.models import BOOTSTRAP, OPERATOR, ExternalIdentity, User
+from dashboard.accounts.models import BOOTSTRAP, OPERATOR, ExternalIdentity, Membership, User
 from dashboard.accounts.openid_connect import Person
 from dashboard.accounts.roles import Role
+from dashboard.agents.current_project import DEFAULT_PROJECT
+from dashboard.agents.models import Project
 from dashboard.runtime.sign_in_provider import ROLES, SignInProvider
+
+log = structlog.get_logger(__name__)
 
 NO_ROLE = (
     "None of your groups at {name} may sign in here. Ask the administrator of Whystop to add one of them to "
@@ -32,8 +37,8 @@ def external_user_for(person: Person, provider: SignInProvider) -> User:
 
     The role is given once; where `WHYSTOP_OIDC_ROLES` names groups, each sign-in sets it again.
     """
-    role = provider.role_of(person.groups)
-    if role is None:
+    role, others = provider.role_of(person.groups), _roles_elsewhere(person, provider)
+    if role is None and not any(others.values()):
         raise NotAdmitted(NO_ROLE.format(name=provider.name))
     with connection.cursor() as cursor:  # two first sign-ins at once make one user, or two of different names
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
@@ -42,8 +47,26 @@ def external_user_for(person: Person, provider: SignInProvider) -> User:
     if not user.is_active:
         raise NotAdmitted(CLOSED)
     if known is None or provider.manages_roles:
-        _role_set(user, Role(role))
+        _role_set(user, Role(role) if role else None)
+        _memberships_set(user, others)
     return user
+
+
+def _roles_elsewhere(person: Person, provider: SignInProvider) -> dict[str, str | None]:
+    """The role in each project beside `default` that the setting names; None: they are no member of it."""
+    return {project: provider.role_of(person.groups, project) for project in provider.project_roles}
+
+
+def _memberships_set(user: User, roles: Mapping[str, str | None]) -> None:
+    """In the projects that are there; a name that no project has is in the log."""
+    there = {project.name: project for project in Project.objects.filter(name__in=roles)}
+    for name, role in roles.items():
+        if (project := there.get(name)) is None:
+            log.warning("sign_in_project_unknown", project=name)
+        elif role is None:
+            Membership.objects.filter(project=project, user=user).delete()
+        else:
+            Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})
 
 
 def _user_create(person: Person) -> User:
@@ -67,10 +90,14 @@ def _numbered(name: str) -> Iterator[str]:
     yield from (f"{name}-{number}" for number in count(2))
 
 
-def _role_set(user: User, role: Role) -> None:
+def _role_set(user: User, role: Role | None) -> None:
+    """In `default`, where the groups are the role; None: they are no member of it."""
     groups = Group.objects.filter(name__in=ROLES)
-    user.groups.remove(*groups.exclude(name=role))
-    user.groups.add(Group.objects.get_or_create(name=role)[0])
+    user.groups.remove(*groups.exclude(name=role or ""))
+    if role is None:
+        Membership.objects.filter(project__name=DEFAULT_PROJECT, user=user).delete()
+    else:
+        user.groups.add(Group.objects.get_or_create(name=role)[0])
     staff = role is Role.ADMIN
     if user.is_staff != staff and not user.is_superuser:
         user.is_staff = staff

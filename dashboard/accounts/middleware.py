@@ -76,15 +76,15 @@ class AccessMiddleware(MiddlewareMixin):
             return None
         method, route = request.method, request.resolver_match.route
         if request.auth_token is not None and roles.needs_session(method, route):  # type: ignore[attr-defined]
-            return _forbid(request, roles.NO_TOKEN)
+            return error_responses.forbidden(request, roles.NO_TOKEN)
         if roles.outlives(method, route) and SESSION_TOKEN in request.session:
-            return _forbid(request, roles.NO_TOKEN_SESSION)
+            return error_responses.forbidden(request, roles.NO_TOKEN_SESSION)
         scope, permission = scopes.scope_needed(method, route), roles.needed(method, route)
         if scope is not None and scopes.lacks(request.user, scope):
-            return _forbid(request, scopes.refusal(scope))
+            return error_responses.forbidden(request, scopes.refusal(scope))
         if permission is None or roles.may(request.user, permission):
             return None
-        return _forbid(request, roles.refusal(permission))
+        return error_responses.forbidden(request, roles.refusal(permission))
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Programs get JSON where a view, or Django itself, made an error page; browsers a page where it is empty."""
@@ -123,12 +123,6 @@ def _wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpRespo
     page = render(request, "refused.html", context, status=response.status_code)
     page["Allow"] = response["Allow"]
     return page
-
-
-def _forbid(request: HttpRequest, detail: str) -> HttpResponse:
-    if is_machine(request.path_info):
-        return error_responses.machine_error(request, HTTPStatus.FORBIDDEN, detail)
-    return render(request, "403.html", {"detail": detail}, status=HTTPStatus.FORBIDDEN)
 
 
 def _admit(request: HttpRequest, token: ApiToken) -> None:

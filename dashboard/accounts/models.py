@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from datetime import datetime
+from functools import cached_property
 from typing import Any
+from uuid import UUID
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, Permission
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
+from dashboard.accounts.roles import Role
 from dashboard.accounts.scopes import ALL, Scope, scope_of
+from dashboard.agents.change_tracking import keep_changes
+from dashboard.agents.current_project import current, is_default_current
 
 #: The owner of this installation, whom one-time codes sign in, and the user of `WHYSTOP_BOOTSTRAP_TOKEN`.
 OPERATOR, BOOTSTRAP = "operator", "bootstrap"
@@ -31,8 +37,32 @@ class User(AbstractUser):
         self._password_removed = True
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:
-        """Within the scopes of the token, where one let the user in."""
-        return scope_of(perm) in self.scopes and super().has_perm(perm, obj)
+        """In the current project, and within the scopes of the token, where one let the user in."""
+        if scope_of(perm) not in self.scopes:
+            return False
+        if self.is_superuser or is_default_current():
+            return super().has_perm(perm, obj)
+        return self.is_active and perm in self._permissions_here()
+
+    def has_module_perms(self, app_label: str) -> bool:
+        """As `has_perm`, of any permission of an app."""
+        if self.is_superuser or is_default_current():
+            return super().has_module_perms(app_label)
+        return self.is_active and any(perm.startswith(f"{app_label}.") for perm in self._permissions_here())
+
+    def _permissions_here(self) -> Set[str]:
+        """What the role in the current project allows. Groups and permissions of Django count in `default` alone."""
+        project = current.get()
+        assert project is not None, "without a project that of `default` count"
+        if project.pk not in self._permissions:
+            here = self.memberships.filter(project=project).values("role")
+            found = Permission.objects.filter(group__name__in=here).values_list("content_type__app_label", "codename")
+            self._permissions[project.pk] = {f"{label}.{codename}" for label, codename in found}
+        return self._permissions[project.pk]
+
+    @cached_property
+    def _permissions(self) -> dict[UUID, Set[str]]:
+        return {}
 
     def clean(self) -> None:
         """Raises `ValidationError` for a name that this program keeps for users of its own, or that another user has in
@@ -53,6 +83,31 @@ class User(AbstractUser):
             if changed:
                 self._password_removed = False
                 self.api_tokens.filter(by_password=True).end(now=timezone.now())
+
+
+class Membership(models.Model):
+    """Who may enter a project, and the role there. Superusers may enter all.
+
+    In `default` the role is that of the user's groups: the database writes it here when they change (migration 0012).
+    """
+
+    project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    #: of `roles.Role`; empty: reads, and acts on nothing
+    role = models.CharField(max_length=16, blank=True, choices=[(role.value, role.value) for role in Role])
+    created_at = models.DateTimeField(auto_now_add=True, db_default=Now())
+
+    class Meta:
+        default_permissions = ("change",)
+        constraints = [models.UniqueConstraint(fields=["project", "user"], name="accounts_membership_one_role")]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.project}"
+
+    @property
+    def role_told(self) -> str:
+        """In words."""
+        return self.role or "reader"
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
@@ -83,6 +138,8 @@ class ApiToken(models.Model):
     """A secret a program sends as `Authorization: Bearer …`; it may do what its user may, within its scopes."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    #: where it works; null: in `default`, as those of releases without projects do
+    project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, null=True, editable=False, related_name="+")
     name = models.CharField(max_length=80)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     prefix = models.CharField(max_length=12, blank=True, editable=False)  #: the first characters, to tell tokens apart
@@ -179,3 +236,6 @@ class GuessCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.guesses} guesses until {self.until:%Y-%m-%d %H:%M:%S}"
+
+
+keep_changes(Membership, but=("created_at",))

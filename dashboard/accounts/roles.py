@@ -6,9 +6,10 @@ operator   talks to agents, controls and replays turns, comments, tags, shares, 
 admin      also erases turns, sees all keys, and makes connections, policies, agents and users (users in Django's admin,
            for which a user is ticked *staff* as well)
 
-A role is one of Django's groups (migration 0002), given to users in the admin; a superuser may do everything. A token
-may do what its user may. `middleware.AccessMiddleware` keeps the table before any view is asked, so an address that is
-missing from it is closed to who watches, not open.
+A role is given to a member of a project (`models.Membership`), and counts there; a superuser may do everything, in
+every project. What a role may is a group of Django of its name (migration 0002); in the project `default` the user's
+groups are the role. A token may do what its user may, in its project. `middleware.AccessMiddleware` keeps the table
+before any view is asked, so an address that is missing from it is closed to who watches, not open.
 """
 
 from collections.abc import Mapping
@@ -62,6 +63,8 @@ CHANGE_AGENT = "agents.change_agent"
 MAKE_CONNECTION = "agents.add_connection"
 CHANGE_CONNECTION = "agents.change_connection"
 MAKE_KEY = "gateway.add_gatewaykey"
+MAKE_PROJECT = "accounts.add_project"  #: nobody has it but superusers, who may do everything
+CHANGE_MEMBERS = "accounts.change_membership"
 READ_AUDIT = "accounts.view_user"  #: what admins may see of accounts
 ADMINISTER_KEYS = "gateway.change_gatewaykey"  #: of others too
 MAKE_ALIAS = "gateway.add_alias"
@@ -76,6 +79,7 @@ OF_THE_GATEWAY = {
 
 OF_ALERTS = {"add_alert": "Create, change and delete alerts"}
 OF_THE_AUDIT = {"view_user": "Read the audit log"}
+OF_PROJECTS = {"add_project": "Create projects", "change_membership": "Change the members of a project"}
 
 #: What changes something, by the address's route: the permission it needs; None: everyone who may come in.
 ACTIONS: Mapping[str, str | None] = {
@@ -91,6 +95,12 @@ ACTIONS: Mapping[str, str | None] = {
     "account/two-factor/remove": None,
     "account/tokens": None,
     "account/tokens/<int:token_id>/revoke": None,
+    "projects": MAKE_PROJECT,
+    "projects/switch": None,
+    "projects/rename": CHANGE_MEMBERS,
+    "projects/members/add": CHANGE_MEMBERS,
+    "projects/members/<int:member_id>": CHANGE_MEMBERS,
+    "projects/members/<int:member_id>/remove": CHANGE_MEMBERS,
     "agents/+new": MAKE_AGENT,
     "agents/<str:name>": CHANGE_AGENT,
     "agents/<str:name>/live": START,
@@ -206,18 +216,20 @@ READING: Mapping[str, str] = {
 }
 #: Addresses below these keep their own rules: Django's admin asks for its models' permissions.
 ELSEWHERE = ("admin/",)
+#: Addresses that show or change what belongs to all projects: once there are several, they are for superusers.
+OF_ALL_PROJECTS = ("admin/", "metrics/", "api/v1/simulator/")
 #: What sends turns elsewhere.
 _OUTGOING = ("webhooks/", "admin/telemetry/")
 #: Accounts and what sends turns elsewhere are managed by who has signed in, not by a program with a token.
-OF_ACCOUNTS = ("account/", "admin/accounts/", "admin/auth/", "admin/password_change/", *_OUTGOING)
+OF_ACCOUNTS = ("account/", "projects/", "admin/accounts/", "admin/auth/", "admin/password_change/", *_OUTGOING)
 NO_TOKEN = (
-    "Accounts, passwords, tokens, webhooks and telemetry cannot be managed with an API token. Sign in with a browser."  # noqa: S105
+    "Accounts, projects, tokens, webhooks and telemetry cannot be managed with an API token. Sign in with a browser."  # noqa: S105
 )
 #: Of these, what would outlive a token that is revoked: it needs more than a session that was opened with one.
-OUTLIVING = ("account/two-factor/", "admin/accounts/", "admin/auth/", "admin/password_change/", *_OUTGOING)
+OUTLIVING = ("account/two-factor/", "projects/", "admin/accounts/", "admin/auth/", "admin/password_change/", *_OUTGOING)
 NO_TOKEN_SESSION = (
-    "You are signed in with an API token, and a change to an account or a webhook would outlive it. Sign out, and sign "  # noqa: S105
-    "in with a password or with the link that “manage.py sign_in_link” prints."
+    "You are signed in with an API token, and a change to an account, a project or a webhook would outlive it. Sign "  # noqa: S105
+    "out, and sign in with a password or with the link that “manage.py sign_in_link” prints."
 )
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 WATCH = "Read-only access"
@@ -243,6 +255,11 @@ def outlives(method: str | None, route: str) -> bool:
     return method not in SAFE_METHODS and route.startswith(OUTLIVING)
 
 
+def shows_all_projects(route: str) -> bool:
+    """Whether what is here belongs to no single project."""
+    return f"{route.rstrip('/')}/".startswith(OF_ALL_PROJECTS)
+
+
 def may(user: Any, permission: str | None) -> bool:
     """Whether a user, or the one a token belongs to, may do it."""
     return permission is None or bool(user.has_perm(permission))
@@ -251,8 +268,9 @@ def may(user: Any, permission: str | None) -> bool:
 def refusal(permission: str) -> str:
     """What someone is told who may not."""
     codename = permission.partition(".")[2]
-    what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY, **OF_ALERTS, **OF_THE_AUDIT}.get(
+    what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY, **OF_ALERTS, **OF_THE_AUDIT, **OF_PROJECTS}.get(
         codename, f"{codename.replace('_', ' ')}."
     ).rstrip(".")
     who = "an operator" if permission in (*OPERATING, MAKE_KEY, MAKE_ALERT) else "an admin"
+    who = "a superuser" if permission == MAKE_PROJECT else who
     return f"{WATCH}: this needs the permission “{what}”; ask {who}."

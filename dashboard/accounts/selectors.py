@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from dashboard.accounts.credentials import digest_of
 from dashboard.accounts.models import ApiToken, ApiTokenQuerySet, User
+from dashboard.agents.current_project import current, is_default_current
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
@@ -27,8 +28,11 @@ def api_token_find(secret: str, *, now: datetime) -> ApiToken | None:
 
 
 def api_tokens_of(user: User) -> ApiTokenQuerySet:
-    """A user's tokens that still work, newest first."""
-    return ApiToken.objects.active(now=timezone.now()).filter(user=user)
+    """A user's tokens that still work, newest first: those of the current project."""
+    project = current.get()
+    of_none = Q(project=None) if is_default_current() else Q()
+    here = Q() if project is None else Q(project=project) | of_none
+    return ApiToken.objects.active(now=timezone.now()).filter(here, user=user)
 
 
 def rights_of(user: User) -> set[int]:

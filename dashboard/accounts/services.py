@@ -12,6 +12,7 @@ from dashboard.accounts import models
 from dashboard.accounts.credentials import digest_of
 from dashboard.accounts.models import ApiToken, OneTimeCode, User
 from dashboard.accounts.scopes import ALL
+from dashboard.agents.current_project import current
 
 OPERATOR, BOOTSTRAP = models.OPERATOR, models.BOOTSTRAP
 CODE_LIFETIME = timedelta(minutes=15)
@@ -88,7 +89,7 @@ def api_token_create(
     expires_at: datetime | None = None,
     parent: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """A new token and its plain text, which cannot be had again.
+    """A new token of the current project and its plain text, which cannot be had again.
 
     `parent`: the token that opened the session in which it is made; the new one ends with it, expires no later,
     and has of the `scopes` only those that it has.
@@ -107,6 +108,7 @@ def api_token_create(
             expires_at = min((end for end in (expires_at, parent.expires_at) if end), default=None)
         row = ApiToken.objects.create(
             user=user,
+            project=parent.project if parent is not None else current.get(),
             name=name,
             digest=digest_of(token),
             prefix=token[:SHOWN_CHARACTERS],

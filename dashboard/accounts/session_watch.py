@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+from uuid import UUID
 
 import structlog
 from channels.db import database_sync_to_async
@@ -19,7 +20,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from dashboard.accounts.models import ApiToken, User
+from dashboard.accounts.projects import projects_of
 from dashboard.accounts.selectors import session_is_valid
+from dashboard.agents.current_project import current
 
 log = structlog.get_logger(__name__)
 
@@ -28,19 +31,31 @@ LOOK_SECONDS = 5.0  #: between two looks
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What let somebody in: a token, or else a session by its key."""
+    """What let somebody in: a token, or else a session by its key; and into which project."""
 
     token_id: int | None = None
     session_key: str | None = None
+    project_id: UUID | None = None
 
 
 def ticket_of(*, token: Any, session: Any) -> Ticket:
-    """`token`: the ApiToken, or None where the session counts."""
-    return Ticket(session_key=session.session_key) if token is None else Ticket(token_id=token.pk)
+    """`token`: the ApiToken, or None where the session counts. The project is the current one."""
+    project = current.get()
+    entered = None if project is None else project.pk
+    if token is None:
+        return Ticket(session_key=session.session_key, project_id=entered)
+    return Ticket(token_id=token.pk, project_id=entered)
 
 
 def holder_of(ticket: Ticket) -> User | None:
     """Who it lets in now, with the rights they have now; None: nobody any more. Reads the database."""
+    user = _signed_in(ticket)
+    if user is None or ticket.project_id is None:
+        return user
+    return user if any(project.pk == ticket.project_id for project in projects_of(user)) else None
+
+
+def _signed_in(ticket: Ticket) -> User | None:
     if ticket.token_id is not None:
         active = ApiToken.objects.active(now=timezone.now()).select_related("user")
         token = active.filter(pk=ticket.token_id).first()

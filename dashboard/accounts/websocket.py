@@ -17,11 +17,14 @@ from django.utils import timezone
 from dashboard.accounts import scopes, services
 from dashboard.accounts.access import notify_scope
 from dashboard.accounts.credentials import bearer_of
+from dashboard.accounts.projects import project_of_session, project_of_token, projects_of
 from dashboard.accounts.selectors import api_token_find, session_is_valid
 from dashboard.accounts.session_watch import ticket_of, visitors
+from dashboard.agents.current_project import current
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import ApiToken
+    from dashboard.agents.models import Project
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -30,12 +33,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST = 1_000  #: sockets and streams that one token or session has open in one process
 MOST_OF_USER = 2_000  #: sockets of all tokens and sessions of one user, in each process
-TOO_MANY, NO_PLACE, FORBIDDEN = 429, 503, 403
+STRANGER, TOO_MANY, NO_PLACE, FORBIDDEN = 401, 429, 503, 403
 SESSION = f"{settings.SESSION_COOKIE_NAME}="
 REFUSED = 4401  #: the close code, of who is shown out, and where the server cannot answer the handshake itself
 SERVER_SEND = "whystop.send"  #: in the scope: how the server itself is written to
 _LATER = ((b"retry-after", b"60"),)
-_WHY = {TOO_MANY: _LATER, NO_PLACE: _LATER, 401: ((b"www-authenticate", b'Bearer realm="whystop"'),)}
+_WHY = {TOO_MANY: _LATER, NO_PLACE: _LATER, STRANGER: ((b"www-authenticate", b'Bearer realm="whystop"'),)}
 DENIAL = "websocket.http.response"  #: the ASGI extension by which it can
 
 
@@ -60,10 +63,11 @@ class AccessStack:
             await deny(scope, receive, send)  # without asking in a thread who that is
 
     async def _by_token(self, secret: str, scope: Scope, receive: Receive, send: Send) -> None:
-        token = await database_sync_to_async(_token_of)(secret)
-        if token is None:
-            await deny(scope, receive, send)
+        token, project = await database_sync_to_async(_token_of)(secret)
+        if token is None or project is None:
+            await deny(scope, receive, send, FORBIDDEN if token else STRANGER)
             return
+        current.set(project)
         let_in = {"user": token.holder, "auth_token": token, "ticket": ticket_of(token=token, session=None)}
         await self._enter({**scope, **let_in}, receive, send)
 
@@ -73,6 +77,11 @@ class AccessStack:
         if not (_is_same_origin(scope) and await database_sync_to_async(_has_session)(scope)):
             await deny(scope, receive, send)
             return
+        project = await database_sync_to_async(_project_of)(scope)
+        if project is None:
+            await deny(scope, receive, send, FORBIDDEN)
+            return
+        current.set(project)
         await self._enter({**scope, "ticket": ticket_of(token=None, session=scope["session"])}, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,16 +125,22 @@ def _until(shown_out: asyncio.Event, receive: Receive, send: Send) -> Receive:
     return either
 
 
-def _token_of(secret: str) -> ApiToken | None:
+def _token_of(secret: str) -> tuple[ApiToken | None, Project | None]:
+    """The token, and the project that it opens; None: its user may not enter that any more."""
     now = timezone.now()
     token = api_token_find(secret, now=now)
-    if token is not None:
-        services.api_token_used(token, now=now)
-    return token
+    if token is None:
+        return None, None
+    services.api_token_used(token, now=now)
+    return token, project_of_token(token, projects_of(token.user))
 
 
 def _has_session(scope: Scope) -> bool:
     return session_is_valid(user=scope["user"], session=scope["session"])
+
+
+def _project_of(scope: Scope) -> Project | None:
+    return project_of_session(scope["session"], projects_of(scope["user"]))
 
 
 def _is_same_origin(scope: Scope) -> bool:
@@ -137,7 +152,7 @@ def _header(scope: Scope, name: bytes) -> str:
     return next((value.decode("latin1") for key, value in scope["headers"] if key.lower() == name), "")
 
 
-async def deny(scope: Scope, receive: Receive, send: Send, status: int = 401) -> None:
+async def deny(scope: Scope, receive: Receive, send: Send, status: int = STRANGER) -> None:
     """Answer a handshake with this status."""
     await receive()  # the handshake's `websocket.connect`
     if DENIAL not in (scope.get("extensions") or {}):

@@ -104,7 +104,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
         from agentcore.providers import PROVIDERS
 
         super().__init__(*args, **kwargs)
-        belong_to_default_project(self.instance)
+        belong_to_current_project(self.instance)
         self.fields["provider"] = forms.ChoiceField(choices=[(name, name) for name in PROVIDERS])
         self.fields["api_key_env"].help_text += f" Allowed by WHYSTOP_KEY_NAMES: {keys.listed()}."
         self.initial["test_model"] = selectors.model_to_test(connection=self.instance)
@@ -168,10 +168,11 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        belong_to_default_project(self.instance)
-        for name, empty in EMPTY.items():
-            if isinstance(choice := self.fields.get(name), forms.ModelChoiceField):
-                choice.empty_label = empty
+        belong_to_current_project(self.instance)
+        for name, choices in (("connection", selectors.connection_list), ("policy", selectors.policy_list)):
+            if isinstance(field := self.fields.get(name), forms.ModelChoiceField):
+                field.queryset = choices(project=self.instance.project)
+                field.empty_label = EMPTY.get(name, field.empty_label)
         if isinstance(field := self.fields.get("tools"), forms.MultipleChoiceField):
             field.choices = _tool_choices(self.instance)
             approved = self.fields["approve"]
@@ -219,7 +220,7 @@ def _tool_choices(agent: Agent) -> list[tuple[str, SafeString]]:
     return [(name, format_html("<code>{}</code> {}", name, about)) for name, about in (told | gone).items()]
 
 
-def belong_to_default_project(instance: Named) -> None:
+def belong_to_current_project(instance: Named) -> None:
     """Before it is validated: names are free or taken within a project."""
     if instance.project_id is None:
-        instance.project = selectors.project_default()
+        instance.project = selectors.project_current()

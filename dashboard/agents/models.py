@@ -34,7 +34,7 @@ MOST_CALLS = (1_000_000, "It must be at most 1,000,000 calls; leave it empty for
 
 
 class Project(models.Model):
-    """Whose everything is. There is one, `default`, until projects are shared."""
+    """Whose everything is. `default` is always there; who may enter which is in `accounts.models.Membership`."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     name = models.CharField(max_length=64, unique=True, validators=[validation.name_valid])
@@ -298,3 +298,4 @@ def known_tools(project_id: UUID | None) -> tuple[str, ...]:
 keep_changes(Connection, but=("created_at", "probe", "probed_at"))
 keep_changes(Agent, but=("created_at",))
 keep_changes(PolicyAttachment)
+keep_changes(Project, but=("created_at",))

@@ -15,7 +15,7 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
 from dashboard.agents.backtest_gate import evidence_fault, evidence_waits
 from dashboard.agents.change_tracking import MAX_WHY
-from dashboard.agents.forms import belong_to_default_project, sections
+from dashboard.agents.forms import belong_to_current_project, sections
 from dashboard.agents.json_fields import StrictDecoder
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Policy, PolicyVersion
@@ -152,7 +152,9 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        belong_to_default_project(self.instance)
+        belong_to_current_project(self.instance)
+        if isinstance(field := self.fields["backtest"], forms.ModelChoiceField):
+            field.queryset = Backtest.objects.filter(project=self.instance.project)
         asked = asked_version(self.data.get("start")) or self.asked
         self.start = None if self.instance._state.adding else start_of(self.instance, asked=asked)
         if self.start is not None:

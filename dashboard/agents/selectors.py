@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
+from dashboard.agents.current_project import DEFAULT_PROJECT, current
 from dashboard.agents.models import (
     Agent,
     Connection,
@@ -17,13 +18,22 @@ from dashboard.agents.models import (
     Project,
 )
 
-DEFAULT_PROJECT = "default"
 INSTANT = timedelta(microseconds=1)  #: the least by which the database tells two moments apart
 
 
 def project_default() -> Project:
-    """The project everything belongs to. The first migration makes it; it is made again should it be missing."""
+    """The project of what names none. The first migration makes it; it is made again should it be missing."""
     return Project.objects.get_or_create(name=DEFAULT_PROJECT)[0]
+
+
+def project_current() -> Project:
+    """The project in which the request, the socket or the command under way works (`current_project`)."""
+    return current.get() or project_default()
+
+
+def project_get(name: str) -> Project:
+    """The project with this name."""
+    return Project.objects.get(name=name)
 
 
 def connection_list(*, project: Project) -> QuerySet[Connection]:
@@ -59,16 +69,17 @@ def policy_by_id(*, project: Project, policy_id: UUID) -> Policy:
     return Policy.objects.get(project=project, pk=policy_id)
 
 
-def policy_version_by_id(version_id: UUID) -> PolicyVersion:
-    return PolicyVersion.objects.select_related("policy__project").get(pk=version_id)
+def policy_version_by_id(version_id: UUID, *, project: Project) -> PolicyVersion:
+    return PolicyVersion.objects.select_related("policy__project").get(pk=version_id, policy__project=project)
 
 
-def activation_get(activation_id: UUID) -> PolicyActivation:
-    return PolicyActivation.objects.select_related("version__policy").get(pk=activation_id)
+def activation_get(activation_id: UUID, *, project: Project) -> PolicyActivation:
+    found = PolicyActivation.objects.select_related("version__policy")
+    return found.get(pk=activation_id, policy__project=project)
 
 
-def attachment_get(attachment_id: UUID) -> PolicyAttachment:
-    return PolicyAttachment.objects.select_related("policy", "connection").get(pk=attachment_id)
+def attachment_get(attachment_id: UUID, *, project: Project) -> PolicyAttachment:
+    return PolicyAttachment.objects.select_related("policy", "connection").get(pk=attachment_id, project=project)
 
 
 def policy_version_active(*, policy: Policy | None, at: datetime | None = None) -> PolicyVersion | None:

@@ -30,7 +30,7 @@ Row = TypeVar("Row", bound=Named)
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Every agent with what it shows, its policies in force, and its turns of the last days."""
-    now, project = timezone.now(), selectors.project_default()
+    now, project = timezone.now(), selectors.project_current()
     context = {
         "summaries": agent_summaries.agent_summaries(project, now=now),
         "since": agent_summaries.since(now),
@@ -43,7 +43,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def agent_new(request: HttpRequest) -> HttpResponse:
     """A form of its own; `?connection=` names the connection it is to have."""
     asked = request.GET.get("connection", "").replace("\x00", "")
-    named = selectors.connection_list(project=selectors.project_default()).filter(name=asked)
+    named = selectors.connection_list(project=selectors.project_current()).filter(name=asked)
     form = AgentForm(_given(request), initial={"connection": named.first()})
     if request.method == "POST" and _saved(request, form):
         messages.success(request, f"The agent “{form.instance.name}” was created.")
@@ -72,7 +72,7 @@ def agent(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def connections(request: HttpRequest) -> HttpResponse:
     """Every connection with its address, and how its truncated answers are continued."""
-    found = agent_summaries.connection_summaries(selectors.project_default())
+    found = agent_summaries.connection_summaries(selectors.project_current())
     return render(
         request, "agents/connections.html", {"summaries": found, "may_create": may(request.user, MAKE_CONNECTION)}
     )
@@ -119,7 +119,7 @@ def _connected(request: HttpRequest, form: ConnectionForm, done: str) -> HttpRes
 
 def _named(get: Callable[..., Row], name: str) -> Row:
     try:
-        return get(project=selectors.project_default(), name=name)
+        return get(project=selectors.project_current(), name=name)
     except (Agent.DoesNotExist, Connection.DoesNotExist) as error:
         raise Http404(f"There is nothing named “{name}”.") from error
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import MAKE_ALERT, may
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.alerting import selectors, services
 from dashboard.alerting.forms import AlertForm
 from dashboard.alerting.models import Alert
@@ -26,7 +26,7 @@ from dashboard.webhooks.events import ALERT_FIRED
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """All alerts: which fire, and when each last did."""
-    alerts = selectors.alerts_of(project_default())
+    alerts = selectors.alerts_of(project_current())
     return render(request, "alerting/index.html", {"alerts": alerts, "may": _may(request)})
 
 
@@ -40,7 +40,7 @@ def new(request: HttpRequest) -> HttpResponse:
         return _page(request, form, **_previewed(form))
     if form.is_valid():
         try:
-            made = services.alert_create(project=project_default(), by=_user(request), **form.cleaned_data)
+            made = services.alert_create(project=project_current(), by=_user(request), **form.cleaned_data)
             messages.success(request, f"The alert “{made.name}” was created.")
             return redirect("alerting:alert", made.pk)
         except ValidationError as error:
@@ -98,7 +98,7 @@ def _switched(request: HttpRequest, alert_id: UUID, *, enabled: bool) -> HttpRes
 
 
 def _form(*given: Any, **more: Any) -> AlertForm:
-    return AlertForm(*given, values=values_of(project=project_default()), **more)
+    return AlertForm(*given, values=values_of(project=project_current()), **more)
 
 
 def _initial(request: HttpRequest) -> dict[str, str]:
@@ -115,7 +115,7 @@ def _previewed(form: AlertForm) -> dict[str, Any]:
     if faulty:
         return {"preview_faults": [error for name in faulty for error in form.errors[name]]}
     judged = {name: value for name, value in form.cleaned_data.items() if name not in ("name", "emails")}
-    found = selectors.preview_of(Alert(project=project_default(), **judged))
+    found = selectors.preview_of(Alert(project=project_current(), **judged))
     return {"preview": found, "preview_rows": preview_rows(found)}
 
 
@@ -127,7 +127,7 @@ def _page(
         "alert": found,
         "firings": firing_rows(selectors.firings_of(found)) if found else [],
         "mails": selectors.mails_failed(found) if found else [],
-        "webhooks": selectors.webhooks_told(project_default(), ALERT_FIRED),
+        "webhooks": selectors.webhooks_told(project_current(), ALERT_FIRED),
         "email_is_set_up": settings.EMAIL_IS_SET_UP,
         "may": _may(request),
     }
@@ -144,6 +144,6 @@ def _user(request: HttpRequest) -> User:
 
 def _alert(alert_id: UUID) -> Alert:
     try:
-        return selectors.alert_get(alert_id, project=project_default())
+        return selectors.alert_get(alert_id, project=project_current())
     except Alert.DoesNotExist as error:
         raise Http404(f"There is no alert {alert_id}.") from error

@@ -26,7 +26,7 @@ AS_STORED = (
 @router.post("/agents", response={201: configuration_response_schemas.Agent}, summary="Create an agent")
 def agent_create(request: HttpRequest, body: request_schemas.NewAgent) -> Status[dict[str, Any]]:
     """`connection` and `policy` are names of what exists; `max_tokens` stays under the connection's ceiling."""
-    project = selectors.project_default()
+    project = selectors.project_current()
     rows: dict[str, QuerySet[Any]] = {
         "connection": selectors.connection_list(project=project),
         "policy": selectors.policy_list(project=project),
@@ -46,14 +46,14 @@ def agent_create(request: HttpRequest, body: request_schemas.NewAgent) -> Status
 @router.get("/agents", response=list[configuration_response_schemas.Agent], summary="List agents")
 def agent_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
     """By name."""
-    rows = selectors.agent_list(project=selectors.project_default()).order_by("name")
+    rows = selectors.agent_list(project=selectors.project_current()).order_by("name")
     return [shown(agent) for agent in rows_array(request, response, rows, page, order="name")]
 
 
 @router.get("/agents/{name}", response=configuration_response_schemas.Agent, summary="Get an agent")
 def agent_get(request: HttpRequest, name: str) -> dict[str, Any]:
     """By name or id."""
-    return shown(named(selectors.agent_list(project=selectors.project_default()), name))
+    return shown(named(selectors.agent_list(project=selectors.project_current()), name))
 
 
 def shown(agent: models.Agent) -> dict[str, Any]:

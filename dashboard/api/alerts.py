@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from ninja import Router, Status
 from pydantic import BaseModel, Field
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.alerting import selectors, services
 from dashboard.alerting.models import LARGEST, Alert
 from dashboard.alerting.presenters import FiringRow, firing_rows, preview_rows
@@ -130,20 +130,20 @@ class AlertPreview(BaseModel):
 @router.get("/alerts", response=list[StoredAlert], summary="List alerts")
 def alert_list(request: HttpRequest) -> list[dict[str, Any]]:  # noqa: ARG001 - every view is given its request
     """All of them, by name."""
-    return [_alert_told(found) for found in selectors.alerts_of(project_default())]
+    return [_alert_told(found) for found in selectors.alerts_of(project_current())]
 
 
 @router.post("/alerts", response={201: StoredAlert}, summary="Create an alert")
 def alert_create(request: HttpRequest, body: NewAlert) -> Status[dict[str, Any]]:
     """It is judged from the next minute on."""
-    made = services.alert_create(project=project_default(), by=caller(request), **body.model_dump())
+    made = services.alert_create(project=project_current(), by=caller(request), **body.model_dump())
     return Status(201, _alert_told(_get(made.pk)))
 
 
 @router.post("/alerts/preview", response=AlertPreview, summary="Preview an alert")
 def alert_preview(request: HttpRequest, body: AlertRule) -> dict[str, Any]:  # noqa: ARG001 - as above
     """When a rule would have fired in the last 30 days. Nothing is stored."""
-    found = selectors.preview_of(Alert(project=project_default(), **body.model_dump()))
+    found = selectors.preview_of(Alert(project=project_current(), **body.model_dump()))
     return {
         "since": found.since,
         "until": found.until,
@@ -176,7 +176,7 @@ def alert_delete(request: HttpRequest, alert_id: UUID) -> Status[None]:
 
 
 def _get(alert_id: UUID) -> Alert:
-    return selectors.alert_get(alert_id, project=project_default())
+    return selectors.alert_get(alert_id, project=project_current())
 
 
 def _alert_told(alert: Alert) -> dict[str, Any]:

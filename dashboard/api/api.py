@@ -20,6 +20,7 @@ from dashboard.api import (
     metrics,
     policies,
     predictions,
+    projects,
     replays,
     runs,
     streaming,
@@ -75,7 +76,7 @@ api = Api(
 answer_with_problems(api)
 for module in (
     connections, policies, limits, agents, conversations, exports, turn_files, turns, runs, why, streaming, lint,
-    replays, predictions, keys, tokens, audit, webhooks, metrics, alerts,
+    replays, predictions, keys, tokens, projects, audit, webhooks, metrics, alerts,
 ):  # fmt: skip
     api.add_router("", module.router)
 api.add_router("", conformance.router)

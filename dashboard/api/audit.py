@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import BaseModel, Field
 
+from dashboard.agents.selectors import project_current
 from dashboard.api.list_pages import Page, page_of
 from dashboard.api.problems import aware
 from dashboard.api.request_base import Moment, Text
@@ -72,7 +73,7 @@ def audit_list(request: HttpRequest, asked: Annotated[Asked, Query()]) -> dict[s
         since=aware(asked.since),
         until=aware(asked.until),
     )
-    page = page_of(selectors.entries(filters), asked, order="-id", limit=asked.limit)
+    page = page_of(selectors.entries(filters, project=project_current()), asked, order="-id", limit=asked.limit)
     return {**page.as_dict(), "items": [_shown(*one) for one in selectors.with_changes(page.items)]}
 
 

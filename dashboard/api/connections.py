@@ -21,18 +21,18 @@ router = Router(tags=["connections"])
 def connection_create(request: HttpRequest, body: request_schemas.NewConnection) -> Status[models.Connection]:
     """A name that is taken, an unknown provider or an address that is none is refused in words."""
     with on_behalf(caller(request)):
-        made = services.connection_create(project=selectors.project_default(), **body.given())
+        made = services.connection_create(project=selectors.project_current(), **body.given())
     return Status(201, made)
 
 
 @router.get("/connections", response=list[configuration_response_schemas.Connection], summary="List connections")
 def connection_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> Any:
     """By name."""
-    rows = selectors.connection_list(project=selectors.project_default()).order_by("name")
+    rows = selectors.connection_list(project=selectors.project_current()).order_by("name")
     return rows_array(request, response, rows, page, order="name")
 
 
 @router.get("/connections/{name}", response=configuration_response_schemas.Connection, summary="Get a connection")
 def connection_get(request: HttpRequest, name: str) -> models.Connection:
     """By name or id."""
-    return named(selectors.connection_list(project=selectors.project_default()), name)
+    return named(selectors.connection_list(project=selectors.project_current()), name)

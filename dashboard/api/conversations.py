@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 
-from dashboard.agents.selectors import agent_list, project_default
+from dashboard.agents.selectors import agent_list, project_current
 from dashboard.api import request_schemas, run_response_schemas
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import PageOfArray, array_of, page_of
@@ -23,7 +23,7 @@ router = Router(tags=["conversations"])
 def conversation_create(request: HttpRequest, body: request_schemas.NewConversation) -> Status[dict[str, Any]]:
     """Without turns yet: send them with `conversation` to `/turns`. They run one after another, and each is told what
     was said before it."""
-    agent = asked_for(agent_list(project=project_default()), body.agent, "agent")
+    agent = asked_for(agent_list(project=project_current()), body.agent, "agent")
     made = services.conversation_start(agent=agent, token_budget=body.token_budget, created_by=caller(request))
     return Status(201, _shown(made.id))
 
@@ -41,7 +41,7 @@ def conversation_list(
         raise ValidationError({"limit": f"limit must be a whole number from 1 to {selectors.MAX_LIMIT}, not {limit}."})
     if "\x00" in (agent or ""):
         return []
-    rows = selectors.conversation_rows(project=project_default(), agent_name=agent)
+    rows = selectors.conversation_rows(project=project_current(), agent_name=agent)
     page = page_of(rows, PageOfArray(cursor=cursor), order="-id", limit=limit)
     found = selectors.told(rows.filter(pk__in=[row.pk for row in array_of(request, response, page)]))
     return [selectors.as_shown(conversation) for conversation in found]
@@ -62,10 +62,10 @@ def conversation_get(request: HttpRequest, conversation_id: UUID) -> dict[str, A
 )
 def conversation_budget(request: HttpRequest, conversation_id: UUID, body: request_schemas.Budget) -> dict[str, Any]:
     """null removes it. It applies from the next turn on, and cannot be less than what is used."""
-    conversation = selectors.conversation_get(conversation_id, project=project_default())
+    conversation = selectors.conversation_get(conversation_id, project=project_current())
     services.budget_set(conversation=conversation, token_budget=body.token_budget)
     return _shown(conversation_id)
 
 
 def _shown(conversation_id: UUID) -> dict[str, Any]:
-    return selectors.as_shown(selectors.conversation_shown(conversation_id, project=project_default()))
+    return selectors.as_shown(selectors.conversation_shown(conversation_id, project=project_current()))

@@ -14,6 +14,8 @@ from django.http.response import HttpResponseBase
 
 from dashboard.accounts.scopes import Scope, scope_needed
 from dashboard.accounts.selectors import token_by
+from dashboard.agents.current_project import is_default_current
+from dashboard.agents.selectors import project_current
 from dashboard.api.problems import problem
 from dashboard.idempotency import services
 from dashboard.idempotency.services import Answer, Claim, KeyedRequest
@@ -87,10 +89,15 @@ def _kept_form(answer: HttpResponse) -> Answer:
     return Answer(given.status_code, given["Content-Type"], given.content)
 
 
+def _session_digested() -> str:
+    """A session may have gone on to another project, where the same request is another one."""
+    return "session" if is_default_current() else f"session in {project_current().pk}"
+
+
 def _digest_of(request: HttpRequest) -> str:
     """Of the token, the method, the address with its query, and the body, which may still be read afterwards."""
     token = token_by(request)
-    by = "session" if token is None else f"token {token.pk}"
+    by = _session_digested() if token is None else f"token {token.pk}"
     digest = hashlib.sha256(f"{by} {request.method} {request.get_full_path()}\n".encode())
     stream = request._stream
     if not stream.seekable():

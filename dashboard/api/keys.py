@@ -10,7 +10,7 @@ from ninja import Router, Status
 from pydantic import BaseModel, Field
 
 from dashboard.accounts.selectors import token_by
-from dashboard.agents.selectors import connection_list, project_default
+from dashboard.agents.selectors import connection_list, project_current
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, rows_array
 from dashboard.api.name_lookup import asked_for
@@ -101,14 +101,14 @@ def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
     no later."""
     limits = body.limits.given() if body.limits is not None else {}
     key, secret = services.key_create(
-        project=project_default(),
+        project=project_current(),
         by=caller(request),
         name=body.name,
         scope=body.scope or (),
         mode=body.mode or "",
         default_connection=None
         if body.default_connection is None
-        else asked_for(connection_list(project=project_default()), body.default_connection, "default_connection"),
+        else asked_for(connection_list(project=project_current()), body.default_connection, "default_connection"),
         expires_at=aware(body.expires_at),
         parent=token_by(request),
         **{name: Decimal(str(limit)) if isinstance(limit, float) else limit for name, limit in limits.items()},
@@ -119,7 +119,7 @@ def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
 @router.get("/keys", response=list[Key], summary="List gateway keys")
 def key_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
     """Those that are not revoked, newest first: one's own, or all for who looks after them."""
-    rows = keys_seen_by(caller(request), project=project_default())
+    rows = keys_seen_by(caller(request), project=project_current())
     found = rows_array(request, response, rows, page, order="-id")
     return [shown.told() for shown in key_views(found)]
 
@@ -127,7 +127,7 @@ def key_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> 
 @router.post("/keys/{key_id}/revoke", response=Key, summary="Revoke a gateway key")
 def key_revoke(request: HttpRequest, key_id: UUID) -> dict[str, Any]:
     """Within two seconds it opens nothing any more. One that was revoked before is not there."""
-    project, by = project_default(), caller(request)
+    project, by = project_current(), caller(request)
     key = keys_seen_by(by, project=project).get(pk=key_id)
     services.key_revoke(project=project, by=by, key_id=key_id)
     key.refresh_from_db()

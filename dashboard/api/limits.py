@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Router
 
-from dashboard.agents.selectors import policy_list, project_default
+from dashboard.agents.selectors import policy_list, project_current
 from dashboard.api import policy_response_schemas
 from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.api.name_lookup import named
@@ -31,7 +31,7 @@ def limits_estimate(request: HttpRequest) -> dict[str, Any]:
     errors |= unknown_filters(request.GET)
     if errors:
         raise ValidationError(errors)
-    return _estimate(estimate_of(project=project_default(), filters=filters))
+    return _estimate(estimate_of(project=project_current(), filters=filters))
 
 
 def _estimate(found: Estimate) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def _estimate(found: Estimate) -> dict[str, Any]:
 )
 def policy_versions(request: HttpRequest, response: HttpResponse, name: str, page: PagedArray) -> list[dict[str, Any]]:
     """The newest first: which counts, which did, which will, which are drafts, and the backtest each was saved with."""
-    policy = named(policy_list(project=project_default()), name)
+    policy = named(policy_list(project=project_current()), name)
     fates = version_statuses(policy, now=timezone.now())
     return [_version(fate) for fate in items_array(request, response, fates, page)]
 

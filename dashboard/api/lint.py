@@ -12,7 +12,7 @@ from ninja import Router
 from pydantic import Field
 
 from agentcore.replay import fold
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.api import lint_response_schemas
 from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.linting.selectors import Report, report_of
@@ -37,7 +37,7 @@ def turn_lint(request: HttpRequest, response: HttpResponse, turn_id: UUID, page:
 def lint_report(request: HttpRequest, days: Days = 30) -> dict[str, Any]:
     """Of the last `days` days: by code, and by connection and model."""
     now = timezone.now()
-    return _told(report_of(project=project_default(), since=now - timedelta(days=days), until=now))
+    return _told(report_of(project=project_current(), since=now - timedelta(days=days), until=now))
 
 
 def _told(report: Report) -> dict[str, Any]:

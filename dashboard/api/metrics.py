@@ -9,7 +9,7 @@ from django.utils import timezone
 from ninja import Query, Router
 from pydantic import BaseModel, Field
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.api.request_base import Text
 from dashboard.board.measures import AGENT_STOP, LINT, MODEL_STOP
 from dashboard.board.metrics import METRICS, Sums
@@ -90,7 +90,7 @@ def metrics(request: HttpRequest, asked: Query[MetricsAsked]) -> dict[str, Any]:
     period = period_of(times, now=timezone.now())
     scope = Scope(**{name: given.get(name, "") for name in DIMENSIONS})
     found = board_of(
-        project=project_default(),
+        project=project_current(),
         scope=scope,
         since=period.since,
         until=period.until,

@@ -35,7 +35,7 @@ router = Router(tags=["policies"])
 )
 def policy_create(request: HttpRequest, body: request_schemas.NewPolicy) -> Status[dict[str, Any]]:
     """A policy that exists gets its next version; turns keep the version they started with."""
-    project, said = selectors.project_default(), body.given()
+    project, said = selectors.project_current(), body.given()
     if selectors.policy_list(project=project).filter(name=body.name).exists():
         require(request, CHANGE_POLICY)
     said["backtest"] = _backtest(said.get("backtest"))
@@ -45,7 +45,7 @@ def policy_create(request: HttpRequest, body: request_schemas.NewPolicy) -> Stat
 
 def _backtest(wanted: UUID | None) -> Backtest | None:
     try:
-        return None if wanted is None else backtest_get(wanted)
+        return None if wanted is None else backtest_get(wanted, project=selectors.project_current())
     except Backtest.DoesNotExist as error:
         raise ValidationError({"backtest": f"There is no backtest {wanted}. Run one, or omit the field."}) from error
 
@@ -57,7 +57,7 @@ def _backtest(wanted: UUID | None) -> Backtest | None:
 )
 def policy_activate(request: HttpRequest, name: str, body: request_schemas.Activate) -> Status[dict[str, Any]]:
     """The version is active from now on, or from `starts_at`; running turns keep theirs."""
-    policy = named(selectors.policy_list(project=selectors.project_default()), name)
+    policy = named(selectors.policy_list(project=selectors.project_current()), name)
     version = selectors.policy_version_get(policy=policy, version=body.version)
     starts_at = aware(body.starts_at)
     made = policy_versions.version_activate(
@@ -88,14 +88,14 @@ def agent_policy_sources(
     request: HttpRequest, response: HttpResponse, name: str, page: PagedArray
 ) -> list[dict[str, Any]]:
     """The same of a turn that would start now without overrides."""
-    sources = sources_to_come(named(selectors.agent_list(project=selectors.project_default()), name))
+    sources = sources_to_come(named(selectors.agent_list(project=selectors.project_current()), name))
     return [source.told() for source in items_array(request, response, sources, page)]
 
 
 @router.get("/policies", response=list[configuration_response_schemas.Policy], summary="List policies")
 def policy_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
     """The latest version of each, by name, and which one counts (`active`)."""
-    project = selectors.project_default()
+    project = selectors.project_current()
     ground = PolicyGraph.of(project)
     latest = items_array(request, response, list(selectors.policy_version_list(project=project)), page)
     return [shown(version, getattr(version, "counts"), ground) for version in latest]  # noqa: B009 - annotated
@@ -104,7 +104,7 @@ def policy_list(request: HttpRequest, response: HttpResponse, page: PagedArray) 
 @router.get("/policies/{name}", response=configuration_response_schemas.Policy, summary="Get a policy")
 def policy_get(request: HttpRequest, name: str, version: int | None = None) -> dict[str, Any]:
     """By name or id; the latest version, which may be a draft, or the one asked for. `active` says which one counts."""
-    policy = named(selectors.policy_list(project=selectors.project_default()), name)
+    policy = named(selectors.policy_list(project=selectors.project_current()), name)
     found = selectors.policy_version_get(policy=policy, version=version)
     return shown(found, _counting(policy))
 

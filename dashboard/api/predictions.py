@@ -12,7 +12,7 @@ from ninja import Query, Router
 from pydantic import BaseModel, Field
 
 from agentcore.replay import Certainty
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.api.request_base import Text
 from dashboard.api.response_fields import Json, Object, Objects
 from dashboard.predictions.models import Prediction as Stored
@@ -183,11 +183,11 @@ def prediction_list(request: HttpRequest, asked: Query[Asked]) -> dict[str, Any]
     if basis := given.pop("basis", None):
         given["suggested__basis"] = basis
     filters: Filters = given  # type: ignore[assignment] # the fields of `Asked` are its keys
-    page = predictions_page(project=project_default(), filters=filters, cursor=asked.cursor, limit=asked.limit)
+    page = predictions_page(project=project_current(), filters=filters, cursor=asked.cursor, limit=asked.limit)
     return {"items": [told(one) for one in page.items], "next": page.next, "previous": page.previous}
 
 
 @router.get("/predictions/summary", response=list[PredictionSummary], summary="Count the predictions that came true")
 def prediction_summary(request: HttpRequest) -> list[dict[str, Any]]:
     """By provider and model, and by certainty; suggested limits by basis."""
-    return summary_told(project_default())
+    return summary_told(project_current())

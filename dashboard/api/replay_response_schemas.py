@@ -50,6 +50,7 @@ Why = Literal[
     "tool_results",
     "tool_seconds",
     "context_window",
+    "operator",
     "blocked",
     "not_begun",
     "work",
@@ -61,7 +62,8 @@ class Assumption(BaseModel):
     reasoning tokens of a call that was never made. `position`: characters of the text that a cut call reaches.
     `usage`: output tokens of a call without exact usage; also that none count which stand in no usage. `wording`:
     tokens that text said after a hint takes in one go. `failures`: failed calls. `input_tokens`, `seconds`: of a call
-    that was never made. `truncation`: truncated answers that are reported as ended, 0 for none and 1 for all."""
+    that was never made. `truncation`: truncated answers that are reported as ended, 0 for none and 1 for all.
+    `operators`: actions of operators that are repeated, 0 for none and 1 for all."""
 
     name: Literal[
         "repeats",
@@ -73,6 +75,7 @@ class Assumption(BaseModel):
         "input_tokens",
         "seconds",
         "truncation",
+        "operators",
     ]
     low: float
     high: float
@@ -262,7 +265,7 @@ class Backtest(BaseModel):
         "are an estimate; null: judged before that was looked at."
     )
     groups: Objects = Field(
-        description="The same counts by `provider` and `model`; `watched`: of all, the turns that were only watched."
+        description="The same counts by `provider` and `model`; `watched`: of all, the turns that were only observed."
     )
     max_tokens: int | None
     stands_for: str | None = Field(description="The policy that the draft replaced; null if it was tried alone.")

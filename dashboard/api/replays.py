@@ -12,7 +12,7 @@ from ninja import Body, Router, Status
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import REPLAY
 from dashboard.agents.models import Policy
-from dashboard.agents.selectors import policy_get, project_default
+from dashboard.agents.selectors import policy_get, project_current
 from dashboard.agents.services import POLICY_CLEANERS
 from dashboard.api import replay_request_schemas, replay_response_schemas, request_schemas
 from dashboard.api.callers import caller, require
@@ -99,7 +99,7 @@ def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
 def backtest_create(request: HttpRequest, body: replay_request_schemas.NewBacktest) -> Status[dict[str, Any]]:
     """It runs in the background; which turns it is tried on is said as the timeline's filters are."""
     made = backtests.backtest_create(
-        project=project_default(),
+        project=project_current(),
         policy=_draft(body.policy.given()),
         filter=_filter(body.filter or {}),
         max_tokens=body.max_tokens,
@@ -113,7 +113,7 @@ def _policy(name: str | None) -> Policy | None:
     if name is None:
         return None
     try:
-        return policy_get(project=project_default(), name=name)
+        return policy_get(project=project_current(), name=name)
     except Policy.DoesNotExist as error:
         raise ValidationError({"stands_for": f"There is no policy “{name}”; leave it out, or name one."}) from error
 
@@ -138,14 +138,14 @@ def _filter(given: dict[str, Any]) -> dict[str, Any]:
 @router.get("/backtests", response=replay_response_schemas.BacktestPage, summary="List backtests")
 def backtest_list(request: HttpRequest, page: Paged) -> dict[str, Any]:
     """Newest first, a page at a time."""
-    found = page_of(list_backtests(project=project_default()), page, order="-id", limit=page.limit)
+    found = page_of(list_backtests(project=project_current()), page, order="-id", limit=page.limit)
     return {**found.as_dict(), "items": [backtest_summary(backtest) for backtest in found.items]}
 
 
 @router.get("/backtests/{backtest_id}", response=replay_response_schemas.Backtest, summary="Get a backtest")
 def backtest_get(request: HttpRequest, backtest_id: UUID) -> dict[str, Any]:
     """How far it is, and how many turns would have ended otherwise, at what cost."""
-    return backtest_shown(get_backtest(backtest_id))
+    return backtest_shown(get_backtest(backtest_id, project=project_current()))
 
 
 @router.post(
@@ -153,5 +153,5 @@ def backtest_get(request: HttpRequest, backtest_id: UUID) -> dict[str, Any]:
 )
 def backtest_cancel(request: HttpRequest, backtest_id: UUID) -> Status[dict[str, Any]]:
     """It ends soon; what was found until then stays. Of one that is over, nothing changes."""
-    backtests.backtest_cancel(backtest=get_backtest(backtest_id))
-    return Status(202, backtest_shown(get_backtest(backtest_id)))
+    backtests.backtest_cancel(backtest=get_backtest(backtest_id, project=project_current()))
+    return Status(202, backtest_shown(get_backtest(backtest_id, project=project_current())))

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Router
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.api import run_response_schemas
 from dashboard.api.openapi import TIMELINE_PARAMETERS
 from dashboard.api.turns import asked_of
@@ -29,14 +29,14 @@ def run_list(request: HttpRequest) -> dict[str, Any]:
     nothing goes on is a run of its own."""
     filters, limit = asked_of(request.GET)
     cursor = request.GET.get("cursor")
-    items, page = selectors.run_page(project=project_default(), filters=filters, cursor=cursor, limit=limit)
+    items, page = selectors.run_page(project=project_current(), filters=filters, cursor=cursor, limit=limit)
     return {"items": items, "next": page.next, "previous": page.previous}
 
 
 @router.get("/runs/{run_id}", response=run_response_schemas.RunWhole, summary="Get a run")
 def run_get(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
     """Its turns, oldest first; of a run of more than 500, the newest. `follows` says which turn each goes on from."""
-    run = selectors.run_get(run_id, project=project_default())
+    run = selectors.run_get(run_id, project=project_current())
     prices = [
         {
             "turn_id": turn.id,

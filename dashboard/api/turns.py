@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from ninja import Query, Router, Status
 
-from dashboard.agents.selectors import agent_list, project_default
+from dashboard.agents.selectors import agent_list, project_current
 from dashboard.api import request_schemas, turn_response_schemas
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, items_array, rows_array
@@ -34,7 +34,7 @@ PAGING = ("cursor", "limit")
 @router.post("/turns", response={201: turn_response_schemas.Turn}, summary="Start a turn")
 def turn_start(request: HttpRequest, body: request_schemas.NewTurn) -> Status[dict[str, Any]]:
     """It runs in the background: read it again, or watch it at `/turns/{turn_id}/events`."""
-    agent = asked_for(agent_list(project=project_default()), body.agent, "agent")
+    agent = asked_for(agent_list(project=project_current()), body.agent, "agent")
     asked = body.given()
     with about("breakpoints"):
         breakpoints = breakpoints_clean(asked.get("breakpoints", []), tools=agent.tools)
@@ -53,7 +53,7 @@ def turn_start(request: HttpRequest, body: request_schemas.NewTurn) -> Status[di
 
 def _conversation(wanted: UUID | None) -> Conversation | None:
     try:
-        return None if wanted is None else conversation_get(wanted, project=project_default())
+        return None if wanted is None else conversation_get(wanted, project=project_current())
     except Conversation.DoesNotExist as error:
         words = f"There is no conversation {wanted}. Create one at /api/v1/conversations, or omit the field."
         raise ValidationError({"conversation": words}) from error
@@ -69,7 +69,7 @@ def turn_list(request: HttpRequest) -> dict[str, Any]:
     """The timeline: newest first, a page at a time. A filter given several times lets any of its values through."""
     filters, limit = asked_of(request.GET)
     cursor = request.GET.get("cursor")
-    page = selectors.timeline(project=project_default(), filters=filters, cursor=cursor, limit=limit)
+    page = selectors.timeline(project=project_current(), filters=filters, cursor=cursor, limit=limit)
     items = [api_serializers.turn_json(turn) for turn in page.items]
     return {"items": items, "next": page.next, "previous": page.previous}
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import BaseModel, ConfigDict, Field
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.api.list_pages import Page, PagedArray, page_of, rows_array
 from dashboard.api.request_base import Text
 from dashboard.webhooks import selectors
@@ -80,20 +80,20 @@ class Asked(Page):
 @router.get("/webhooks", response=list[Webhook], summary="List webhooks")
 def webhook_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[StoredWebhook]:
     """By name."""
-    rows = selectors.webhooks_of(project_default()).order_by("name")
+    rows = selectors.webhooks_of(project_current()).order_by("name")
     return list(rows_array(request, response, rows, page, order="name"))
 
 
 @router.get("/webhooks/{webhook_id}", response=Webhook, summary="Get a webhook")
 def webhook_get(request: HttpRequest, webhook_id: UUID) -> StoredWebhook:
     """With how many of its deliveries wait."""
-    return selectors.webhook_get(webhook_id, project=project_default())
+    return selectors.webhook_get(webhook_id, project=project_current())
 
 
 @router.get("/webhooks/{webhook_id}/deliveries", response=DeliveryPage, summary="List a webhook's deliveries")
 def delivery_list(request: HttpRequest, webhook_id: UUID, asked: Annotated[Asked, Query()]) -> dict[str, Any]:
     """Newest first, each with its tries."""
-    webhook = selectors.webhook_get(webhook_id, project=project_default())
+    webhook = selectors.webhook_get(webhook_id, project=project_current())
     rows = selectors.delivery_rows(webhook, state=asked.state, kind=asked.kind)
     page = page_of(rows, asked, order="-id", limit=asked.limit)
     return {**page.as_dict(), "items": [_shown(delivery) for delivery in page.items]}

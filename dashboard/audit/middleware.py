@@ -20,8 +20,11 @@ from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.accounts.access import AccessForm, access_form_of
+from dashboard.accounts.models import User
+from dashboard.accounts.projects import project_of_session, projects_of
 from dashboard.accounts.roles import READ_AUDIT, READING, SAFE_METHODS
 from dashboard.agents import change_tracking
+from dashboard.agents.current_project import current
 from dashboard.audit import services
 from dashboard.turns.ids import new_id
 
@@ -82,7 +85,16 @@ def _record(request: HttpRequest, response: HttpResponseBase, asked: Asked) -> N
         target=request.path,
         status=response.status_code,
         led_to=urlsplit(response.get("Location", "")).path,
+        project_id=_project_of(request),
     )
+
+
+def _project_of(request: HttpRequest) -> UUID | None:
+    """The current project; for who has just signed in, the one they come to."""
+    project = getattr(request, "project", None) or current.get()
+    if project is None and isinstance(request.user, User):
+        project = project_of_session(request.session, projects_of(request.user))
+    return project.pk if project is not None else None
 
 
 def _name(request: HttpRequest) -> str:

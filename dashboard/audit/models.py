@@ -19,12 +19,15 @@ class Entry(models.Model):
     target = models.TextField()  #: the address that was asked, or the command's arguments without secrets
     status = models.PositiveIntegerField(null=True)  #: of HTTP; null for a command
     led_to = models.TextField(default="", blank=True)  #: the address that the answer sends on to
+    #: in which it was done; null: a command, or an entry of a release without projects. Read in `default`
+    project_id = models.UUIDField(null=True, editable=False)
 
     class Meta:
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["by", "-id"], name="audit_entry_by"),
             models.Index(fields=["action", "-id"], name="audit_entry_action"),
+            models.Index(fields=["project_id", "-id"], name="audit_entry_project"),
         ]
 
     def __str__(self) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 from uuid import UUID
 
 from django.apps import apps
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 
+from dashboard.agents.current_project import DEFAULT_PROJECT
+from dashboard.agents.models import Project
 from dashboard.audit.models import Entry
 
 BATCH = 500  #: entries that an export reads at a time
@@ -41,9 +43,10 @@ class Changed:
     how: str  #: `made`, `changed` or `deleted`
 
 
-def entries(filters: Filters) -> QuerySet[Entry]:
-    """The newest first."""
-    found = Entry.objects.all()
+def entries(filters: Filters, *, project: Project) -> QuerySet[Entry]:
+    """Those of a project, the newest first. What was done in none is told in `default`."""
+    of_none = Q(project_id=None) if project.name == DEFAULT_PROJECT else Q()
+    found = Entry.objects.filter(Q(project_id=project.pk) | of_none)
     given = {
         "by": filters.by,
         "action__icontains": filters.action,
@@ -64,9 +67,9 @@ def with_changes(shown: Sequence[Entry]) -> list[tuple[Entry, list[Changed]]]:
     return [(one, made[str(one.id)]) for one in shown]
 
 
-def exported(filters: Filters) -> Iterator[list[dict[str, Any]]]:
+def exported(filters: Filters, *, project: Project) -> Iterator[list[dict[str, Any]]]:
     """All entries that the filters let through, the oldest first, as values of JSON, some at a time."""
-    left = entries(filters).order_by("id")
+    left = entries(filters, project=project).order_by("id")
     while found := list(left[:BATCH]):
         yield [_as_json(one, changes) for one, changes in with_changes(found)]
         left = left.filter(id__gt=found[-1].id)
@@ -74,7 +77,8 @@ def exported(filters: Filters) -> Iterator[list[dict[str, Any]]]:
 
 def _as_json(one: Entry, changes: Sequence[Changed]) -> dict[str, Any]:
     told = {field.name: getattr(one, field.name) for field in Entry._meta.fields}
-    times = {"began_at": one.began_at.isoformat(), "at": one.at.isoformat(), "id": str(one.id)}
+    times: dict[str, str | None] = {"began_at": one.began_at.isoformat(), "at": one.at.isoformat(), "id": str(one.id)}
+    times["project_id"] = str(one.project_id) if one.project_id else None
     references = [{"table": c.table, "id": c.id, "object": c.object_id, "how": c.how} for c in changes]
     return {**told, **times, "changes": references}
 

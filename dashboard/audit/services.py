@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from dashboard.agents.current_project import current
 from dashboard.audit.models import Entry
 from dashboard.turns.fields import storable_text
 
@@ -14,17 +15,26 @@ LONGEST = 500  #: characters of an address that are kept
 COMMAND = "command"
 
 
-def request_record(*, id: UUID, began_at: datetime, action: str, status: int, **told: str) -> Entry:
+def request_record(
+    *, id: UUID, began_at: datetime, action: str, status: int, project_id: UUID | None = None, **told: str
+) -> Entry:
     """Write that a request was answered. `told`: `by`, `via`, `address`, `method`, `target` and `led_to` of `Entry`."""
     kept = {name: storable_text(text)[:LONGEST] for name, text in told.items()}
-    return Entry.objects.create(id=id, began_at=began_at, at=timezone.now(), action=action, status=status, **kept)
+    now = timezone.now()
+    return Entry.objects.create(
+        id=id, began_at=began_at, at=now, action=action, status=status, project_id=project_id, **kept
+    )
 
 
 def command_record(action: str, target: str = "") -> Entry:
     """Write that a command of `manage.py` was run, by the user of the operating system."""
     now = timezone.now()
     target = storable_text(target)[:LONGEST]
-    return Entry.objects.create(began_at=now, at=now, by=_account(), via=COMMAND, action=action, target=target)
+    project = current.get()
+    return Entry.objects.create(
+        began_at=now, at=now, by=_account(), via=COMMAND, action=action, target=target,
+        project_id=None if project is None else project.pk,
+    )  # fmt: skip
 
 
 def _account() -> str:

@@ -10,6 +10,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from dashboard.agents.models import Project
+from dashboard.agents.selectors import project_current
 from dashboard.audit import selectors
 from dashboard.audit.forms import FiltersForm
 from dashboard.audit.selectors import Filters
@@ -24,7 +26,7 @@ def log(request: HttpRequest) -> HttpResponse:
     """The newest entries that the filters let through, and the way to older ones."""
     form = FiltersForm(request.GET or None)
     filters = form.filters() if form.is_bound else Filters()
-    found = list(selectors.entries(filters)[: PAGE + 1])
+    found = list(selectors.entries(filters, project=project_current())[: PAGE + 1])
     shown = found[:PAGE]
     asked = {name: value for name, value in request.GET.items() if name != "before" and value}
     context = {
@@ -41,7 +43,7 @@ def log(request: HttpRequest) -> HttpResponse:
 @require_safe
 def file(request: HttpRequest) -> StreamingHttpResponse:
     """The entries, the oldest first, as lines of JSON, sent at the reader's pace."""
-    pieces = _pieces(FiltersForm(request.GET).filters())
+    pieces = _pieces(FiltersForm(request.GET).filters(), project_current())
     # What cannot be read is an error page, not half a file.
     first = next(pieces, b"")
     answer = StreamingHttpResponse(_sent(first, pieces), content_type="application/x-ndjson")
@@ -49,8 +51,8 @@ def file(request: HttpRequest) -> StreamingHttpResponse:
     return answer
 
 
-def _pieces(filters: Filters) -> Iterator[bytes]:
-    for told in selectors.exported(filters):
+def _pieces(filters: Filters, project: Project) -> Iterator[bytes]:
+    for told in selectors.exported(filters, project=project):
         yield b"".join(json.dumps(one).encode() + b"\n" for one in told)
 
 

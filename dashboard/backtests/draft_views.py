@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from dashboard.accounts.models import User
 from dashboard.agents.models import Policy
 from dashboard.agents.policy_forms import PolicyForm
-from dashboard.agents.selectors import policy_by_id, project_default
+from dashboard.agents.selectors import policy_by_id, project_current
 from dashboard.backtests.forms import OverForm
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.presenters import backtest_view
@@ -23,13 +23,13 @@ def draft(request: HttpRequest) -> HttpResponse:
     """Try what the form says; `?policy=` is the policy it changes, none where it makes a new one."""
     policy = _policy(request.GET.get("policy", ""))
     form = PolicyForm(request.POST, instance=policy)
-    over = OverForm(project_default(), policy, request.POST)
+    over = OverForm(project_current(), policy, request.POST)
     faults = [*form.faults_said, *(str(words) for errors in over.errors.values() for words in errors)]
     made: Backtest | None = None
     if not faults:
         try:
             made = backtest_create(
-                project=project_default(),
+                project=project_current(),
                 policy=form.said(),
                 filter=over.filter,
                 stands_for=policy,
@@ -46,6 +46,6 @@ def _policy(asked: str) -> Policy | None:
     if not asked:
         return None
     try:
-        return policy_by_id(project=project_default(), policy_id=UUID(asked))
+        return policy_by_id(project=project_current(), policy_id=UUID(asked))
     except (ValueError, Policy.DoesNotExist) as error:
         raise Http404("There is no such policy.") from error

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
-from dashboard.agents.selectors import policy_list, policy_version_active, project_default
+from dashboard.agents.selectors import policy_list, policy_version_active, project_current
 from dashboard.backtests.answer_lengths import ASKED, ENOUGH, MOST, estimate_of
 from dashboard.backtests.curve_chart import charts_of
 from dashboard.backtests.forms import CellForm
@@ -27,7 +27,7 @@ from dashboard.turns.timeline_page import query_of
 def limits(request: HttpRequest) -> HttpResponse:
     """The estimate over the turns that the address lets through, as the timeline's filters say."""
     filters, errors = TimelineFilters.parse(request.GET)
-    found = estimate_of(project=project_default(), filters=filters)
+    found = estimate_of(project=project_current(), filters=filters)
     context = {
         "errors": list(errors.values()),
         "found": found,
@@ -36,7 +36,7 @@ def limits(request: HttpRequest) -> HttpResponse:
         "chips": chips_of(filters),
         "query": query_of(filters),
         "most": MOST,
-        "policies": policy_list(project=project_default()),
+        "policies": policy_list(project=project_current()),
     }
     return render(request, "backtests/limits.html", context, status=400 if errors else 200)
 
@@ -55,11 +55,11 @@ def sweep_map(request: HttpRequest) -> HttpResponse:
         return render(request, "backtests/map.html", context, status=400)
     if cell is None:
         part = bool(request.headers.get("HX-Request"))
-        project = project_default()
+        project = project_current()
         found = map_of(sample_of(project=project, filters=filters), experience_with(project))
         return render(request, "backtests/_map.html" if part else "backtests/map.html", {**context, "map": found})
     said = cell.cleaned_data
-    project = project_default()
+    project = project_current()
     sample = sample_of(project=project, filters=filters, newest=said["newest"])
     shown = cell_of(sample, said["continuations"], said["max_tokens"], experience_with(project))
     asked = turns_asked([each.told.id for each in shown.ended])
@@ -74,7 +74,7 @@ def keep(request: HttpRequest) -> HttpResponse:
     if errors:
         messages.error(request, " ".join(["No draft was created.", *errors.values()]))
         return redirect(f"{reverse('backtests:limits')}?{query.urlencode()}")
-    project, name = project_default(), str(request.POST.get("name", "")).strip()
+    project, name = project_current(), str(request.POST.get("name", "")).strip()
     found = estimate_of(project=project, filters=filters)
     address = f"{reverse('backtests:limits')}?{query_of(filters)}"
     if found.suffices is None:

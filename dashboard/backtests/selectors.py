@@ -41,9 +41,9 @@ KEYS = (
 )
 
 
-def backtest_get(backtest_id: UUID) -> Backtest:
+def backtest_get(backtest_id: UUID, *, project: Project) -> Backtest:
     """Raises `DoesNotExist`."""
-    return Backtest.objects.select_related("project", "stands_for").get(pk=backtest_id)
+    return Backtest.objects.select_related("project", "stands_for").get(pk=backtest_id, project=project)
 
 
 def backtest_list(*, project: Project) -> QuerySet[Backtest]:

@@ -24,7 +24,7 @@ SAMPLE = 100  #: turns, the newest
 MOST_WORK = 32_000  #: of one map, in steps of following a recording (`agentcore.replay.work_budget`)
 CONTINUATIONS = (0, 1, 2, 3, 5, 8)
 #: Of the largest max_tokens in the sample, or of the most tokens that a turn gave under it: a cap far above all answers
-#: would make every column alike.
+#: would make every column alike. That largest one is a column too.
 SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
 #: What is known of a turn's model.
 Known = Callable[[TurnRow], Experience]
@@ -201,7 +201,8 @@ def columns_of(sample: Sequence[tuple[TurnRow, Recording | None]]) -> tuple[int,
     asked = [recording.policy.max_tokens or _asked_first(recording) for _, recording in sample if recording]
     largest, given = max(asked, default=0), max((told.output_tokens for told, _ in sample), default=0)
     most = min(largest, given) if given else largest
-    return tuple(dict.fromkeys(max(1, round(most * share)) for share in SHARES)) if most else ()
+    shares = {max(1, round(most * share)) for share in SHARES}
+    return tuple(sorted({*shares, largest})) if most else ()
 
 
 def _asked_first(recording: Recording) -> int:

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.accounts.models import User
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.backtests.forms import DraftForm
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.presenters import backtest_view
@@ -26,7 +26,7 @@ LISTED = 50
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """The newest backtests."""
-    found = list(backtest_list(project=project_default())[: LISTED + 1])
+    found = list(backtest_list(project=project_current())[: LISTED + 1])
     shown = [backtest_view(backtest, flips=False) for backtest in found[:LISTED]]
     return render(request, "backtests/index.html", {"backtests": shown, "older": len(found) > LISTED})
 
@@ -36,7 +36,7 @@ def start(request: HttpRequest) -> HttpResponse:
     """Say what is tried; a POST queues the backtest over the turns that its `query`, or the address, lets through."""
     given = request.GET if request.method != "POST" else QueryDict(request.POST.get("query", ""))
     filters, errors = TimelineFilters.parse(given)
-    project = project_default()
+    project = project_current()
     form = DraftForm(project, request.POST if request.method == "POST" else None)
     faults = list(errors.values())
     if request.method == "POST" and not faults and form.is_valid():
@@ -59,7 +59,7 @@ def start(request: HttpRequest) -> HttpResponse:
 
 def _or_404(backtest_id: UUID) -> Backtest:
     try:
-        return backtest_get(backtest_id)
+        return backtest_get(backtest_id, project=project_current())
     except Backtest.DoesNotExist as error:
         raise Http404(f"There is no backtest {backtest_id}.") from error
 

@@ -71,17 +71,18 @@ class Written:
         self.telling = NodeWriter(self.turn.project_id)
 
 
-def long_turn_store(*, project: Project, attempts: int = ATTEMPTS, stream_bytes: int = STREAM_BYTES) -> Turn:
-    """A completed turn of so many calls whose answers are so many bytes on the wire together, stored."""
+def long_turn_store(
+    *, project: Project, attempts: int = ATTEMPTS, stream_bytes: int = STREAM_BYTES, **told: str
+) -> Turn:
+    """A completed turn of so many calls whose answers are so many bytes on the wire together, stored. `told`: of its
+    `agent_name`, `model` and `input_text`."""
     turn = Turn(
         id=new_id(),
         project=project,
-        agent_name="long",
         provider="openai",
-        model="sim-endless",
-        input_text="Go on for as long as you are let.",
         max_tokens=CAP,
         policy=serial.to_json(POLICY),
+        **{"agent_name": "long", "model": "sim-endless", "input_text": "Go on for as long as you are let.", **told},
     )
     written = Written(turn, timezone.now() - timedelta(minutes=50), attempts, stream_bytes // attempts)
     snapshot = _played(written)
@@ -104,7 +105,7 @@ def _saved(written: Written) -> None:
 
 
 def _played(written: Written) -> Snapshot:
-    setup = Setup(str(written.turn.id), "openai", "sim-endless", CAP, tools=(TOOL,))
+    setup = Setup(str(written.turn.id), "openai", written.turn.model, CAP, tools=(TOOL,))
     event: Event | None = Started(0.0, setup, (Message(Role.USER, written.turn.input_text),))
     snapshot = Snapshot()
     while event is not None:

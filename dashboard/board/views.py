@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from dashboard.agents.samples import is_simulated
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.board.charts import STACKS, charts_of, turns_address
 from dashboard.board.measures import OTHER
 from dashboard.board.metrics import METRICS, shown
@@ -34,7 +34,7 @@ def board(request: HttpRequest) -> HttpResponse:
     scope = scope_of(request)
     by = _one_of(request, "by", tuple(DIMENSIONS), "model")
     stack = _one_of(request, "stack", tuple(STACKS), "model_stop_reason")
-    project = project_default()
+    project = project_current()
     found = board_of(
         project=project, scope=scope, since=period.since, until=period.until, seconds=period.seconds, by=by
     )

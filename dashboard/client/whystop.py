@@ -61,6 +61,14 @@ class Whystop:
         """How many predictions came true, by model and certainty; suggested limits by what they rest on."""
         return list(self._server.call("GET", "/predictions/summary"))
 
+    def projects(self) -> list[Json]:
+        """The project that the token works in, with your role there."""
+        return list(self._server.call("GET", "/projects"))
+
+    def members(self) -> list[Json]:
+        """Who may enter that project, and with which role."""
+        return list(self._server.call("GET", "/projects/members"))
+
     def agents(self) -> list[Json]:
         return list(self._server.call("GET", "/agents"))
 

@@ -49,6 +49,7 @@ def delete(request: HttpRequest, turn_id: UUID, comment_id: UUID) -> HttpRespons
 
 
 def _own_or_404(request: HttpRequest, turn_id: UUID, comment_id: UUID) -> Comment:
+    turn_or_404(turn_id)
     try:
         return selectors.own_comment_get(comment_id, turn_id=turn_id, author=cast("User", request.user))
     except Comment.DoesNotExist as error:

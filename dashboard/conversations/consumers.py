@@ -7,7 +7,7 @@ from uuid import UUID
 from django.http import QueryDict
 
 from dashboard.agents.models import Agent
-from dashboard.agents.selectors import agent_get, project_default
+from dashboard.agents.selectors import agent_get, project_current
 from dashboard.conversations.models import Conversation
 from dashboard.conversations.page_context import PARTS, ConversationView, begun_at, changed, conversation_view, rendered
 from dashboard.conversations.selectors import conversation_get
@@ -38,7 +38,7 @@ class ConversationScene(Scene):
         self._rendered: dict[tuple[str, str], str] = {}  #: of this look, by part and key
 
     def look(self) -> None:
-        project = project_default()
+        project = project_current()
         self._rendered.clear()
         try:
             agent = agent_get(project=project, name=self.name)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
-from dashboard.agents.selectors import agent_get, agent_list, project_default
+from dashboard.agents.selectors import agent_get, agent_list, project_current
 from dashboard.conversations.forms import BudgetForm, PromptForm
 from dashboard.conversations.models import Conversation
 from dashboard.conversations.page_context import ConversationView, conversation_view, page_context
@@ -28,7 +28,7 @@ GONE = "This conversation no longer exists. Send the prompt again to start a new
 @require_safe
 def choose(request: HttpRequest) -> HttpResponse:
     """The agents there are."""
-    return render(request, "live/choose.html", {"agents": agent_list(project=project_default())})
+    return render(request, "live/choose.html", {"agents": agent_list(project=project_current())})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -42,7 +42,7 @@ def agent(request: HttpRequest, name: str) -> HttpResponse:
 
 def _agent_or_404(name: str) -> Agent:
     try:
-        return agent_get(project=project_default(), name=name)
+        return agent_get(project=project_current(), name=name)
     except Agent.DoesNotExist as error:
         raise Http404(f"There is no agent “{name}”.") from error
 
@@ -133,7 +133,7 @@ def _refused(request: HttpRequest, talk: ConversationView, form: PromptForm, *, 
 def budget(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """Raise the conversation's budget, lower it, or take it away; then back to the conversation."""
     try:
-        conversation = conversation_get(conversation_id, project=project_default())
+        conversation = conversation_get(conversation_id, project=project_current())
     except Conversation.DoesNotExist as error:
         raise Http404(f"There is no conversation {conversation_id}.") from error
     for words in _budget_wrong(conversation, BudgetForm(conversation, request.POST)):

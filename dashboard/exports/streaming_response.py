@@ -6,7 +6,7 @@ from contextlib import suppress
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.exports.formats import FORMATS, file_of
 from dashboard.live.db_threads import in_database, request_connection_returned
 from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
@@ -16,7 +16,7 @@ from dashboard.turns.filters import TimelineFilters
 def export_response(*, filters: TimelineFilters, named: str, who: Caller) -> StreamingHttpResponse:
     """The answer that is a file. It counts as one of the caller's streams; raises `TooManyStreamsError`."""
     streams.require_room(who)
-    pieces = _sent(file_of(project=project_default(), filters=filters, named=named), who)
+    pieces = _sent(file_of(project=project_current(), filters=filters, named=named), who)
     name = f"turns-{timezone.now():%Y%m%d-%H%M%S}.{named}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return StreamingHttpResponse(pieces, content_type=FORMATS[named].content_type, headers=headers)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from django import forms
 
 from dashboard.agents.models import Agent, Connection, Project
-from dashboard.agents.selectors import agent_list, connection_list, project_default
+from dashboard.agents.selectors import agent_list, connection_list, project_current
 from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import GatewayKey
 
@@ -43,7 +43,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         self.fields["mode"].label = "Mode"
         self.fields["default_connection"].label = "Files and batches"
         self.fields["default_connection"].empty_label = "the only connection that takes them"  # type: ignore[attr-defined]
-        self.fields["default_connection"].queryset = connection_list(project=project_default())  # type: ignore[attr-defined]
+        self.fields["default_connection"].queryset = connection_list(project=project_current())  # type: ignore[attr-defined]
         for name in self.Meta.fields:  # the page says it in its own words
             self.fields[name].help_text = ""
         for name in LIMITS:

@@ -19,7 +19,7 @@ from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.roles import ADMINISTER_KEYS, MAKE_ALIAS, MAKE_KEY, may
 from dashboard.accounts.selectors import token_by
 from dashboard.agents.models import Project
-from dashboard.agents.selectors import agent_list, connection_list, project_default
+from dashboard.agents.selectors import agent_list, connection_list, project_current
 from dashboard.gateway import services
 from dashboard.gateway.forms import AliasForm, KeyForm
 from dashboard.gateway.models import GatewayKey
@@ -37,7 +37,7 @@ def calls(request: HttpRequest) -> HttpResponse:
     """What the gateway told its callers, and what it took of their time."""
     asked = request.GET.get("span", "")
     span = asked if asked in SPANS else "hour"
-    project = project_default()
+    project = project_current()
     overview = overview_of(project, since=timezone.now() - SPANS[span])
     context = {"overview": overview, "latest": latest_calls(project), "span": span, "spans": list(SPANS)}
     return render(request, "gateway/calls.html", context)
@@ -63,7 +63,7 @@ def keys(request: HttpRequest) -> HttpResponse:
 @require_POST
 def key_revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
     """Close the door for one key."""
-    if services.key_revoke(project=project_default(), by=_user(request), key_id=key_id):
+    if services.key_revoke(project=project_current(), by=_user(request), key_id=key_id):
         messages.success(request, "The key was revoked; calls with it are refused within two seconds.")
     else:
         messages.error(request, "This key was already revoked, or is not yours.")
@@ -73,7 +73,7 @@ def key_revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
 @require_POST
 def keys_revoke_own(request: HttpRequest) -> HttpResponse:
     """Close the door for all keys that one has made."""
-    revoked = services.keys_revoke_own(project=project_default(), by=_user(request))
+    revoked = services.keys_revoke_own(project=project_current(), by=_user(request))
     messages.success(request, f"Revoked {revoked} of your keys. Calls with them are refused within two seconds.")
     return redirect("gateway:keys")
 
@@ -81,7 +81,7 @@ def keys_revoke_own(request: HttpRequest) -> HttpResponse:
 @require_POST
 def alias_create(request: HttpRequest) -> HttpResponse:
     """Another name for an agent or a connection's model."""
-    project = project_default()
+    project = project_current()
     form = AliasForm(request.POST, project=project)
     if form.is_valid():
         try:
@@ -102,7 +102,7 @@ def alias_create(request: HttpRequest) -> HttpResponse:
 @require_POST
 def alias_delete(request: HttpRequest, alias_id: UUID) -> HttpResponse:
     """Take a name away."""
-    if services.alias_delete(project=project_default(), alias_id=alias_id):
+    if services.alias_delete(project=project_current(), alias_id=alias_id):
         messages.success(request, "The alias was removed; calls that use it are refused within two seconds.")
     else:
         messages.error(request, "This alias was already removed.")
@@ -112,7 +112,7 @@ def alias_delete(request: HttpRequest, alias_id: UUID) -> HttpResponse:
 def _make(form: KeyForm, *, by: User, parent: ApiToken | None) -> tuple[GatewayKey, str]:
     lifetime = form.lifetime_given()
     return services.key_create(
-        project=project_default(),
+        project=project_current(),
         by=by,
         name=form.cleaned_data["name"],
         mode=form.cleaned_data["mode"],
@@ -136,7 +136,7 @@ def _model_of(project: Project, key: GatewayKey | None) -> str:
 
 
 def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
-    project, user = project_default(), _user(request)
+    project, user = project_current(), _user(request)
     shown_keys = key_views(keys_seen_by(user, project=project))
     whole = {
         "keys": shown_keys,

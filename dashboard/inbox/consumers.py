@@ -6,7 +6,7 @@ from typing import Any
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.inbox.selectors import Inbox, inbox_of, notices_seen
 from dashboard.live.notifications import TIMELINE_GROUP
 from dashboard.live.scenes import Scene
@@ -25,7 +25,7 @@ class InboxScene(Scene):
         self.html = ""
 
     def look(self) -> None:
-        project = project_default()
+        project = project_current()
         inbox = inbox_of(project)
         self.html = _badge(inbox)
         if self.subject == "list":

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dashboard.runtime.process_limits import limit_process
@@ -36,9 +37,17 @@ def main() -> None:
     limit()
     working_as("job")
     asked = json.loads(sys.stdin.buffer.readline())
-    for said in _said(asked, sys.stdin.buffer.read()):
-        answers.write(json.dumps(said).encode() + b"\n")
-        answers.flush()
+    with _in_project(asked["project"]):
+        for said in _said(asked, sys.stdin.buffer.read()):
+            answers.write(json.dumps(said).encode() + b"\n")
+            answers.flush()
+
+
+def _in_project(project_id: str) -> AbstractContextManager[None]:
+    from dashboard.agents.current_project import working_in
+    from dashboard.agents.models import Project
+
+    return working_in(Project.objects.get(pk=project_id))
 
 
 def _own_output() -> BinaryIO:

@@ -18,6 +18,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 
 from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_current
 from dashboard.keeping.import_process import MOST_SECONDS, TOO_MUCH_MEMORY
 from dashboard.keeping.services import Import
 from dashboard.keeping.zip_import import FileOutcome
@@ -112,6 +113,7 @@ def _imported(
 ) -> ImportResult:
     whose = None if by is None else by.pk
     asked = {"by": whose, "unverified": unverified, "bundles": bundles, "log": log, "dry": dry}
+    asked["project"] = str(project_current().pk)
     if not _one.acquire(timeout=WAITING_SECONDS):
         raise ImportBusyError
     try:

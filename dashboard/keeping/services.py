@@ -11,7 +11,7 @@ from django.utils import timezone
 from agentcore.events import Started
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.keeping import file_schema
 from dashboard.keeping.contradictions import INTO_THE_FUTURE, UUID_OF_TIME, file_doubt
 from dashboard.keeping.file_export import turn_file
@@ -86,19 +86,22 @@ def _verified(turn: models.Turn) -> tuple[str, tuple[str, ...]]:
 
 
 def _found(file: TurnFile) -> models.Turn | None:
-    origin = Origin.objects.filter(sha256=file.sha256).select_related("turn").first()
+    """In the current project; what another has of it is nothing to this one."""
+    project = project_current()
+    origin = Origin.objects.filter(sha256=file.sha256, turn__project=project).select_related("turn").first()
     if origin is not None:
         return origin.turn
-    same_id = models.Turn.objects.filter(id=file.id).exclude(status__in=models.UNFINISHED).first()
+    ended = models.Turn.objects.filter(project=project).exclude(status__in=models.UNFINISHED)
+    same_id = ended.filter(id=file.id).first()
     same = same_id is not None and digest_of(turn_file(same_id)["turn"]) == file.sha256
     return same_id if same else None
 
 
 def _stored(file: TurnFile, judged: ReplayedTurn, by: User | None) -> models.Turn:
-    said = file.turn
+    said, project = file.turn, project_current()
     turn = models.Turn(
         id=_id_for(file.id),
-        project=project_default(),
+        project=project,
         agent=_agent(said, judged),
         agent_name=said.agent,
         provider=said.provider,
@@ -107,7 +110,7 @@ def _stored(file: TurnFile, judged: ReplayedTurn, by: User | None) -> models.Tur
         overrides=said.overrides,
         setup=said.setup,
         breakpoints=said.breakpoints,
-        parent=models.Turn.objects.filter(id=said.parent_id).first() if said.parent_id else None,
+        parent=models.Turn.objects.filter(id=said.parent_id, project=project).first() if said.parent_id else None,
         forked_at=said.forked_at,
         base_snapshot=said.base_snapshot,
         tags=list(dict.fromkeys(file.notes.tags)),
@@ -142,7 +145,8 @@ def _remember(turn: models.Turn, file: TurnFile, by: User | None, doubt: str) ->
 def _agent(said: file_schema.Turn, judged: ReplayedTurn) -> Agent | None:
     """The agent of this name and dialect. A re-run may call what its beginning names: so none that was not given all
     of these tools here."""
-    agent = Agent.objects.filter(name=said.agent, connection__provider=said.provider).first()
+    named = Agent.objects.filter(project=project_current(), name=said.agent)
+    agent = named.filter(connection__provider=said.provider).first()
     if agent is None:
         return None
     given = {wire_name_of(name) for name in agent.tools}

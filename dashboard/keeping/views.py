@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.accounts.models import User
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.keeping.file_reader import MAX_BYTES, TOO_LARGE
 from dashboard.keeping.import_runner import ImportBusyError, LogOutcome, file_import_apart
 from dashboard.keeping.selectors import vouched_of
@@ -49,7 +49,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def export(request: HttpRequest) -> HttpResponseBase:
     """The turns chosen on the timeline, as one ZIP of turn files."""
     try:
-        choice = choice_of(project=project_default(), given=request.POST)
+        choice = choice_of(project=project_current(), given=request.POST)
         bundle = turns_bundle(choice.ids)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.linting.bars import bars_of
 from dashboard.linting.selectors import MOST, report_of
 
@@ -22,7 +22,7 @@ def report(request: HttpRequest) -> HttpResponse:
     days = int(asked) if asked in {str(period) for period in PERIODS} else USUAL
     now = timezone.now()
     since = (now - timedelta(days=days - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
-    told = report_of(project=project_default(), since=since, until=now)
+    told = report_of(project=project_current(), since=since, until=now)
     drawn = [(found, bars_of(found.days)) for found in told.found]
     context = {"report": told, "drawn": drawn, "days": days, "periods": PERIODS, "since": since, "most": MOST}
     return render(request, "linting/report.html", context)

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 import structlog
 from channels.layers import get_channel_layer
 
+from dashboard.agents.current_project import current
 from dashboard.live.db_threads import LOOKS, in_turn
 from dashboard.live.scenes import PATIENCE, Scene
 from dashboard.live.subscriber import LOST, Subscriber
@@ -37,7 +38,8 @@ _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, Rooms] = WeakKeyDictionary(
 def hub_of(scene: Scene) -> "BroadcastHub":
     """The room of this scene's subject; made of this scene where there is none."""
     rooms = _rooms.setdefault(asyncio.get_running_loop(), {})
-    key = (type(scene), scene.subject)
+    project = current.get()
+    key = (type(scene), scene.subject, project and project.pk)  # a room is of one project, as its tasks are
     if key not in rooms:
         rooms[key] = BroadcastHub(scene, rooms, key)
     return rooms[key]

@@ -89,7 +89,7 @@ class Follower:
     def _ended(self) -> list[Message]:
         self.over = True
         with suppress(Turn.DoesNotExist):
-            return [Message("end", _json(turn_now(selectors.turn_get(self.turn_id))))]
+            return [Message("end", _json(turn_now(selectors.turn_of_any_project(self.turn_id))))]
         return []
 
 

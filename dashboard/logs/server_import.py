@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import Any
 
 from dashboard.accounts.models import User
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.logs.format_detection import is_turn_file, read
 from dashboard.logs.services import ImportProgress, log_import
 from dashboard.logs.values import Fault, Found
@@ -33,7 +33,7 @@ def log_told(found: Iterable[Found], name: str, *, by: User | None, dry: bool) -
     """What became of a log: counts, the first faults with their lines, and the turn that was written last."""
     taken = ImportProgress()
     stored = log_import(
-        found, name=name, project_id=project_default().id, by=by.pk if by else None, taken=taken, dry=dry
+        found, name=name, project_id=project_current().id, by=by.pk if by else None, taken=taken, dry=dry
     )
     faults = [(fault.line, fault.words) for fault in stored]
     return {

@@ -1,10 +1,11 @@
 """Checks of the database, its tables, its clock, and the queue in it."""
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError, ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from dashboard.operations.doctor import Finding, State, graded
@@ -45,21 +46,25 @@ def database() -> Iterator[Finding]:
 
 def replica_of_it() -> Iterator[Finding]:
     """The replica that `WHYSTOP_REPLICA_URL` names."""
-    if not replica.is_configured():
-        return
-    try:
-        late = replica.seconds_late()
-    except (OperationalError, InterfaceError) as error:
-        said, fix = str(error).partition("\n")[0], "Start it, or correct WHYSTOP_REPLICA_URL."
-        yield Finding("replica", State.WARNING, f"It does not answer: {said}", fix)
-        return
-    words = "it is no replica" if late is None else f"{late:.1f} s behind"
-    yield graded(
-        "replica",
-        words,
-        (late is None, State.ERROR, "Name a streaming replica of DATABASE_URL in WHYSTOP_REPLICA_URL."),
-        ((late or 0) > replica.LATEST_SECONDS, State.WARNING, "It is not read until it has caught up."),
-    )
+    if replica.is_configured():
+        try:
+            yield _replica()
+        except (OperationalError, InterfaceError, ProgrammingError) as error:
+            said, fix = str(error).partition("\n")[0], "Start it, or correct WHYSTOP_REPLICA_URL."
+            yield Finding("replica", State.WARNING, f"It does not answer: {said}", fix)
+
+
+def _replica() -> Finding:
+    written, began = replica.written_position(), time.monotonic()
+    fix = "Name a streaming replica of DATABASE_URL in WHYSTOP_REPLICA_URL."
+    if not replica.is_replica():
+        return Finding("replica", State.ERROR, "The database is not a replica of DATABASE_URL", fix)
+    while not replica.has_reached(written):
+        if time.monotonic() - began > replica.LATEST_SECONDS:
+            words = f"It is more than {replica.LATEST_SECONDS:.0f} s behind"
+            return Finding("replica", State.WARNING, words, "It is not read until it has caught up.")
+        time.sleep(0.1)
+    return Finding("replica", State.OK, f"It had all changes within {time.monotonic() - began:.1f} s")
 
 
 def _rights() -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from dashboard.agents.models import Agent, Policy
 from dashboard.agents.policy_form_base import asked_version
 from dashboard.agents.policy_forms import PolicyForm
 from dashboard.agents.policy_saving import SavedPolicy, agent_policy_save, evidence_in_words, policy_save
-from dashboard.agents.selectors import agent_get, policy_by_id, project_default
+from dashboard.agents.selectors import agent_get, policy_by_id, project_current
 from dashboard.policies.overview import policy_status
 
 
@@ -32,7 +32,7 @@ def new(request: HttpRequest) -> HttpResponse:
 def change(request: HttpRequest, policy_id: UUID) -> HttpResponse:
     """The next version of a policy; `?start=` names the version to start from."""
     try:
-        policy = policy_by_id(project=project_default(), policy_id=policy_id)
+        policy = policy_by_id(project=project_current(), policy_id=policy_id)
     except Policy.DoesNotExist as error:
         raise Http404("There is no such policy.") from error
     asking = type("Asking", (PolicyForm,), {"asked": asked_version(request.GET.get("start"))})
@@ -53,7 +53,7 @@ def _given(request: HttpRequest) -> QueryDict | None:
 def _agent(request: HttpRequest) -> Agent | None:
     """The agent that a new policy is for; None where none is named, or it has a policy, or may not be changed."""
     try:
-        agent = agent_get(project=project_default(), name=request.GET.get("agent", "").replace("\x00", ""))
+        agent = agent_get(project=project_current(), name=request.GET.get("agent", "").replace("\x00", ""))
     except Agent.DoesNotExist:
         return None
     return agent if agent.policy is None and may(request.user, CHANGE_AGENT) else None

@@ -106,7 +106,7 @@ def _until(last: PolicyActivation, rows: Sequence[PolicyActivation]) -> datetime
     return min(after, default=None)
 
 
-def version_policy_id(version_id: UUID) -> tuple[UUID, int]:
+def version_policy_id(version_id: UUID, *, project: Project) -> tuple[UUID, int]:
     """The policy and number of a version. Raises `PolicyVersion.DoesNotExist`."""
-    version = PolicyVersion.objects.only("policy_id", "version").get(pk=version_id)
+    version = PolicyVersion.objects.only("policy_id", "version").get(pk=version_id, policy__project=project)
     return version.policy_id, version.version

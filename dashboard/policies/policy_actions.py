@@ -72,7 +72,7 @@ def _why(request: HttpRequest) -> str:
 @changing
 def activate(request: HttpRequest, version_id: UUID) -> HttpResponse:
     """Have a version count: now, or from `starts_at` (UTC)."""
-    version = agents.policy_version_by_id(version_id)
+    version = agents.policy_version_by_id(version_id, project=agents.project_current())
     asked = request.POST.get("starts_at", "")
 
     def act() -> str:
@@ -104,7 +104,7 @@ def _moment(text: str) -> datetime:
 @changing
 def withdraw(request: HttpRequest, activation_id: UUID) -> HttpResponse:
     """Take back a schedule that has not started."""
-    activation = agents.activation_get(activation_id)
+    activation = agents.activation_get(activation_id, project=agents.project_current())
     act = partial(policy_versions.activation_withdraw, activation=activation, by=_by(request))
     _done(request, act, f"{activation.version} is no longer scheduled.")
     return redirect("policies:show", activation.policy_id)
@@ -113,7 +113,7 @@ def withdraw(request: HttpRequest, activation_id: UUID) -> HttpResponse:
 @changing
 def attach(request: HttpRequest) -> HttpResponse:
     """Have a policy count for a connection's model, a provider or the site."""
-    project = agents.project_default()
+    project = agents.project_current()
     said = {name: storable_text(str(value)) for name, value in request.POST.items()}
     policy = agents.policy_get(project=project, name=said.get("policy", ""))
 
@@ -135,13 +135,13 @@ def attach(request: HttpRequest) -> HttpResponse:
 
 
 def _connection(name: str) -> Any:
-    return agents.connection_get(project=agents.project_default(), name=name)
+    return agents.connection_get(project=agents.project_current(), name=name)
 
 
 @changing
 def detach(request: HttpRequest, attachment_id: UUID) -> HttpResponse:
     """Have a policy count there no more."""
-    attachment = agents.attachment_get(attachment_id)
+    attachment = agents.attachment_get(attachment_id, project=agents.project_current())
     act = partial(policy_versions.policy_detach, attachment=attachment, by=_by(request), why=_why(request))
     _done(request, act, f"“{attachment.policy}” no longer applies to {attachment.place}.")
     return redirect("policies:index")
@@ -150,7 +150,7 @@ def detach(request: HttpRequest, attachment_id: UUID) -> HttpResponse:
 @changing
 def shadow(request: HttpRequest, version_id: UUID) -> HttpResponse:
     """Judge a draft beside what counts, from now on."""
-    version = agents.policy_version_by_id(version_id)
+    version = agents.policy_version_by_id(version_id, project=agents.project_current())
     act = partial(services.shadow_start, version=version, by=_by(request), why=_why(request))
     _done(request, act, f"{version} now runs in shadow mode; turns are not affected.")
     return _to_shadow(version.policy_id)
@@ -159,7 +159,7 @@ def shadow(request: HttpRequest, version_id: UUID) -> HttpResponse:
 @changing
 def shadow_stop(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
     """End a shadow; what it counted stays."""
-    found = selectors.shadow_get(shadow_id)
+    found = selectors.shadow_get(shadow_id, project=agents.project_current())
     act = partial(services.shadow_stop, shadow=found, by=_by(request))
     _done(request, act, "The shadow run has ended; its results are kept.")
     return _to_shadow(found.version.policy_id)
@@ -168,7 +168,7 @@ def shadow_stop(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
 @changing
 def promote(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
     """Have the shadowed draft count, with its tally attached."""
-    found = selectors.shadow_get(shadow_id)
+    found = selectors.shadow_get(shadow_id, project=agents.project_current())
 
     def act() -> PolicyActivation:
         return services.shadow_promote(shadow=found, by=_by(request), why=_said_why(request))
@@ -188,7 +188,7 @@ def _to_shadow(policy_id: UUID) -> HttpResponseRedirect:
 def export(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - every view is given its request
     """Every policy with its versions and attachments, as one file."""
     response = JsonResponse(
-        policies_export(agents.project_default()), json_dumps_params={"indent": 2, "ensure_ascii": False}
+        policies_export(agents.project_current()), json_dumps_params={"indent": 2, "ensure_ascii": False}
     )
     response["Content-Disposition"] = 'attachment; filename="whystop-policies.json"'
     return response
@@ -204,7 +204,7 @@ def take_in(request: HttpRequest) -> HttpResponse:
             raise ValidationError(
                 f"Choose a file of at most {MAX_FILE // 1000:,} kB that was exported here or elsewhere."
             )
-        for sentence in policies_import(given.read(), project=agents.project_default(), by=_by(request)):
+        for sentence in policies_import(given.read(), project=agents.project_current(), by=_by(request)):
             messages.info(request, sentence)
 
     _done(request, act, "The file was imported.")

@@ -8,7 +8,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
-from dashboard.agents.models import Policy
+from dashboard.agents.models import Policy, Project
 from dashboard.agents.observe_policy import ENDLESS_CHARS
 from dashboard.backtests.result_text import counts_in_words
 from dashboard.backtests.tallies import SURE, Undecided, by_frequency
@@ -125,8 +125,8 @@ def shadows_of(policy: Policy) -> QuerySet[Shadow]:
     return Shadow.objects.filter(version__policy=policy).select_related("version__policy", "created_by", "ended_by")
 
 
-def shadow_get(shadow_id: UUID) -> Shadow:
-    return Shadow.objects.select_related("version__policy").get(pk=shadow_id)
+def shadow_get(shadow_id: UUID, *, project: Project) -> Shadow:
+    return Shadow.objects.select_related("version__policy").get(pk=shadow_id, project=project)
 
 
 def turns_stopped(turn_ids: Sequence[UUID]) -> list[Turn]:

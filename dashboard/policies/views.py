@@ -18,7 +18,7 @@ from dashboard.agents.selectors import (
     policy_by_id,
     policy_list,
     policy_version_active,
-    project_default,
+    project_current,
     versions_tried,
 )
 from dashboard.backtests.debugger import BEYOND, beyond_in_words, debugger_of
@@ -44,7 +44,7 @@ SHADOWS = 5  #: of a policy that are shown
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Every policy with what counts of it, and where."""
-    project, now = project_default(), timezone.now()
+    project, now = project_current(), timezone.now()
     context = {
         "standings": policy_statuses(project, now=now),
         "attachments": attachment_list(project=project),
@@ -75,7 +75,7 @@ def show(request: HttpRequest, policy_id: UUID) -> HttpResponse:
 def version(request: HttpRequest, version_id: UUID) -> HttpResponse:  # noqa: ARG001 - every view is given its request
     """A version stands on its policy's page."""
     try:
-        policy_id, number = version_policy_id(version_id)
+        policy_id, number = version_policy_id(version_id, project=project_current())
     except PolicyVersion.DoesNotExist as error:
         raise Http404("There is no such version.") from error
     return redirect(f"{reverse('policies:show', args=[policy_id])}#v{number}")
@@ -127,13 +127,13 @@ def _ledger(request: HttpRequest) -> tuple[Ledger, int]:
     asked = request.GET.get("days", "")
     days = next((days for days in DAYS if str(days) == asked), 7)
     now = timezone.now()
-    return ledger_of(project_default(), since=now - timedelta(days=days), now=now), days
+    return ledger_of(project_current(), since=now - timedelta(days=days), now=now), days
 
 
 @require_safe
 def changes(request: HttpRequest) -> HttpResponse:
     """What was changed of agents, connections and their limits, by whom and why."""
-    trail = configuration_trail(project_default(), (Agent, Connection))
+    trail = configuration_trail(project_current(), (Agent, Connection))
     return render(request, "policies/changes.html", {"trail": trail})
 
 
@@ -156,7 +156,7 @@ def _shadow(shadow: Shadow) -> dict[str, Any]:
 
 def _policy(policy_id: UUID) -> Policy:
     try:
-        return policy_by_id(project=project_default(), policy_id=policy_id)
+        return policy_by_id(project=project_current(), policy_id=policy_id)
     except Policy.DoesNotExist as error:
         raise Http404("There is no such policy.") from error
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_current
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.selectors import backtest_get
 from dashboard.policies.models import Shadow
@@ -23,7 +24,7 @@ from dashboard.predictions.templatetags.live_tries import shown
 def of_backtest(request: HttpRequest, backtest_id: UUID) -> HttpResponse:
     """Try the next turns of a backtest live."""
     try:
-        asked = asked_of_backtest(backtest_get(backtest_id))
+        asked = asked_of_backtest(backtest_get(backtest_id, project=project_current()))
     except Backtest.DoesNotExist as error:
         raise Http404(f"There is no backtest {backtest_id}.") from error
     return _tried(request, asked, reverse("backtests:show", args=[backtest_id]))
@@ -33,7 +34,7 @@ def of_backtest(request: HttpRequest, backtest_id: UUID) -> HttpResponse:
 def of_shadow(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
     """Try the next turns of a shadow live."""
     try:
-        found = shadow_get(shadow_id)
+        found = shadow_get(shadow_id, project=project_current())
     except Shadow.DoesNotExist as error:
         raise Http404(f"There is no shadow {shadow_id}.") from error
     return _tried(request, asked_of_shadow(found), reverse("policies:show", args=[found.version.policy_id]))

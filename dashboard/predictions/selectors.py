@@ -119,9 +119,9 @@ def record_of(*, project: Project, provider: str, model: str) -> ModelRecord:
     return found[0] if found else ModelRecord(provider, model)
 
 
-def prediction_get(prediction_id: UUID) -> Prediction:
+def prediction_get(prediction_id: UUID, *, project: Project) -> Prediction:
     """Raises `DoesNotExist`."""
-    return Prediction.objects.select_related("parent", "child").get(id=prediction_id)
+    return Prediction.objects.select_related("parent", "child").get(id=prediction_id, project=project)
 
 
 def prediction_of_turn(turn: Turn) -> Prediction | None:

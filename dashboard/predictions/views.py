@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.predictions.failure_check import prediction_check
 from dashboard.predictions.models import Prediction
 from dashboard.predictions.presenters import LISTED, track_record_view
@@ -20,7 +20,7 @@ from dashboard.predictions.selectors import prediction_get
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """By model, and the predictions that failed."""
-    context = {"shown": track_record_view(project_default()), "most": LISTED}
+    context = {"shown": track_record_view(project_current()), "most": LISTED}
     return render(request, "predictions/index.html", context)
 
 
@@ -28,7 +28,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def check(request: HttpRequest, prediction_id: UUID) -> HttpResponse:
     """Run the recorded turn once more under its own policy, to tell why a certain prediction failed."""
     try:
-        prediction = prediction_get(prediction_id)
+        prediction = prediction_get(prediction_id, project=project_current())
     except Prediction.DoesNotExist as error:
         raise Http404(f"There is no prediction {prediction_id}.") from error
     try:

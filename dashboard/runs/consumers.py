@@ -7,7 +7,7 @@ from uuid import UUID
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.live.notifications import TIMELINE_GROUP
 from dashboard.live.scenes import OnePart, Scene
 from dashboard.runs.page_context import run_context
@@ -25,7 +25,7 @@ class RunScene(OnePart):
         self.stamp: tuple[Any, ...] = ()
 
     def render(self) -> str:
-        project = project_default()
+        project = project_current()
         stamp = stamp_of(self.subject, project=project)
         if stamp and stamp != self.stamp:
             self.stamp = stamp

@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.runs.page_context import run_context
 from dashboard.turns.models import Turn
 
@@ -15,7 +15,7 @@ from dashboard.turns.models import Turn
 def page(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """The calls of a run as one path with branches."""
     try:
-        context = run_context(run_id, project=project_default())
+        context = run_context(run_id, project=project_current())
     except Turn.DoesNotExist as error:
         raise Http404(f"There is no run {run_id}.") from error
     return render(request, "runs/page.html", context)

@@ -1,6 +1,7 @@
 """DATABASE_URL as Django's settings want it, and what is said when that server does not answer."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -96,10 +97,16 @@ _TRANSACTION_POOLING = (
 
 
 def _pooled_by_transaction(connection: "psycopg.Connection[Any]", parts: Mapping[str, Any]) -> bool:
-    """Whether a second connection is served by the same process of PostgreSQL as this one, which is open still."""
-    with psycopg.connect(**{"connect_timeout": 5, **parts}, autocommit=True) as another:
-        served = [each.execute("SELECT pg_backend_pid()").fetchone() for each in (connection, another)]
-    return served[0] == served[1]
+    """Whether open connections share a process of PostgreSQL, or one of them changes it."""
+    with ExitStack() as opened:
+        another, third = (
+            opened.enter_context(psycopg.connect(**{"connect_timeout": 5, **parts}, autocommit=True)) for _ in range(2)
+        )
+        served, again = (
+            [each.execute("SELECT pg_backend_pid()").fetchone() for each in (connection, another, third)]
+            for _ in range(2)
+        )
+    return len({*served}) < len(served) or served != again
 
 
 # Before there is a connection the server's words are all there is; a server in another language gets the last line.

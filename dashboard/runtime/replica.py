@@ -2,8 +2,8 @@
 
 The timeline, its counts and the metrics board may show what was true seconds ago (`may_be_late`); a backtest needs the
 turns that had ended when it began (`late_since_now`). What they read in their course comes from the replica: models by
-`ReadRouter`, statements by `read_connection`. All else is read from the primary, and so are they where the replica is
-away or too far behind.
+`ReadRouter`, statements by `read_connection`. All else is read from the primary, and so is everything while the replica
+is unavailable or too far behind.
 """
 
 import functools
@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import structlog
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
+
+from dashboard.runtime.statement_timeout import was_too_slow
 
 log = structlog.get_logger(__name__)
 
@@ -34,14 +37,6 @@ _REACHED = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
 Result = TypeVar("Result")
 
 _alias: ContextVar[str] = ContextVar("read_alias", default=DEFAULT_DB_ALIAS)
-
-
-#: Seconds since its last change where it has not applied all it received; nothing of what is no replica.
-_SECONDS_LATE = """
-SELECT CASE WHEN NOT pg_is_in_recovery() THEN NULL
-            WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
-            ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float END
-"""
 
 
 class ReadRouter:
@@ -73,25 +68,47 @@ class _Lag:
     keeps_up: bool = False
     written: str = ""  #: a position that had been written at `written_at`
     written_at: float = 0.0
+    away_until: float = 0.0  #: it failed, and is not asked before
 
     def look(self, now: float) -> bool:
-        """Whether it has all that was written `LATEST_SECONDS` ago."""
-        if now - self.asked_at < CHECKED_SECONDS:
-            return self.keeps_up
-        self.asked_at = now
-        written = _one(DEFAULT_DB_ALIAS, _WRITTEN)
-        if not self.written or self._reached():
-            self.written, self.written_at = written, now
-        self.keeps_up = now - self.written_at <= LATEST_SECONDS
+        """Whether it is known to have all that was written `LATEST_SECONDS` ago."""
+        if now - self.asked_at >= CHECKED_SECONDS and now >= self.away_until:
+            self.asked_at = now
+            self._measure(written_position(), now)
         return self.keeps_up
 
-    def _reached(self) -> bool:
-        return bool(_one(REPLICA, _REACHED, self.written))
+    def _measure(self, written: str, now: float) -> None:
+        lately = bool(self.written) and now - self.written_at <= LATEST_SECONDS
+        if has_reached(written):
+            self.keeps_up, reached = True, True
+        else:
+            reached = bool(self.written) and has_reached(self.written)
+            self.keeps_up = lately and (reached or self.keeps_up)
+        if reached or not lately:
+            self.written, self.written_at = written, now
 
     def failed(self, why: Exception) -> None:
+        """Do not ask it for a while."""
         log.warning("replica_not_used", error=str(why).partition("\n")[0], seconds=AWAY_SECONDS)
         connections[REPLICA].close()  # the next who asks is to have another
-        self.keeps_up, self.asked_at = False, time.monotonic() + AWAY_SECONDS - CHECKED_SECONDS
+        self.keeps_up, self.away_until = False, time.monotonic() + AWAY_SECONDS
+
+
+def written_position() -> str:
+    """The position in its log up to which the primary has written."""
+    return str(_one(DEFAULT_DB_ALIAS, _WRITTEN))
+
+
+def has_reached(position: str) -> bool:
+    """Whether the replica shows what was written up to there. Raises `OperationalError` where it does not answer."""
+    return bool(_one(REPLICA, _REACHED, position))
+
+
+def is_replica() -> bool:
+    """Whether it is a replica, and one of this database: both have the same first project."""
+    first = "SELECT id FROM agents_project ORDER BY created_at, id LIMIT 1"
+    ours = _one(DEFAULT_DB_ALIAS, first) == _one(REPLICA, first)
+    return ours and bool(_one(REPLICA, "SELECT pg_is_in_recovery()"))
 
 
 _lag = _Lag()
@@ -99,12 +116,6 @@ _lag = _Lag()
 
 def is_configured() -> bool:
     return REPLICA in connections.settings
-
-
-def seconds_late() -> float | None:
-    """How far the replica is behind what it has received; None for a database that is no replica."""
-    found: float | None = _one(REPLICA, _SECONDS_LATE)
-    return None if found is None else float(found)
 
 
 def may_be_late(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -121,25 +132,32 @@ def may_be_late(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
 
 def late(read: Callable[[], Result]) -> Result:
     """What `read` finds at the replica; where that fails, what it finds at the primary."""
-    if not _usable():
-        return read()
+    return _read_there(read) if _usable() else read()
+
+
+def _read_there(read: Callable[[], Result]) -> Result:
     try:
         with _reading():
             return read()
     except (OperationalError, InterfaceError) as error:  # it has gone, or ended a statement to catch up
+        if was_too_slow(error):
+            raise  # it would take as long elsewhere
         _lag.failed(error)
         return read()
 
 
 def late_since_now(read: Callable[[], Result]) -> Result:
     """As `late`, once the replica has all that is written by now; without it where that takes too long."""
-    return late(read) if is_configured() and _caught_up() else read()
+    return _read_there(read) if is_configured() and _caught_up() else read()
 
 
 def _caught_up() -> bool:
-    written, until = _one(DEFAULT_DB_ALIAS, _WRITTEN), time.monotonic() + LATEST_SECONDS
+    now = time.monotonic()
+    if now < _lag.away_until:
+        return False
+    written, until = written_position(), now + LATEST_SECONDS
     try:
-        while not _one(REPLICA, _REACHED, written):
+        while not has_reached(written):
             if time.monotonic() > until:
                 return False
             time.sleep(0.05)
@@ -179,5 +197,6 @@ class WroteMiddleware(MiddlewareMixin):
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Sets the cookie."""
         if request.method not in ("GET", "HEAD", "OPTIONS"):
-            response.set_cookie(WROTE, "1", max_age=int(2 * LATEST_SECONDS), httponly=True, samesite="Lax")
+            safe: dict[str, Any] = {"httponly": True, "samesite": "Lax", "secure": settings.SESSION_COOKIE_SECURE}
+            response.set_cookie(WROTE, "1", max_age=int(2 * LATEST_SECONDS), **safe)
         return response

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from dashboard.runtime.errors import StartError
 
 ROLES = ("admin", "operator", "watcher")  #: the highest first
+DEFAULT = "default"  #: the project of a role that names none
 EVERYONE = "*"  #: in place of a group
 DEFAULT_ROLES = f"watcher={EVERYONE}"
 _THIS_MACHINE = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -22,16 +23,23 @@ class SignInProvider:
     name: str = "single sign-on"  #: WHYSTOP_OIDC_NAME: on the button
     groups_claim: str = "groups"  #: WHYSTOP_OIDC_GROUPS_CLAIM: the claim that lists a person's groups
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)  #: WHYSTOP_OIDC_ROLES: the groups of each role
+    #: of the same variable, the roles in other projects than `default`: by project, the groups of each role
+    project_roles: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
 
     @property
     def manages_roles(self) -> bool:
         """Whether a group decides a role: then each sign-in sets it again."""
-        return any(groups - {EVERYONE} for groups in self.roles.values())
+        every = (self.roles, *self.project_roles.values())
+        return any(groups - {EVERYONE} for roles in every for groups in roles.values())
 
-    def role_of(self, groups: frozenset[str]) -> str | None:
-        """The highest role that one of a person's groups has; None: this person may not sign in."""
+    def role_of(self, groups: frozenset[str], project: str | None = None) -> str | None:
+        """The highest role in a project that one of a person's groups has; None: they have none there.
+
+        `project`: its name; None: `default`.
+        """
+        roles = self.roles if project is None else self.project_roles.get(project, {})
         given = groups | {EVERYONE}
-        return next((role for role in ROLES if self.roles.get(role, frozenset()) & given), None)
+        return next((role for role in ROLES if roles.get(role, frozenset()) & given), None)
 
 
 def provider_read(issuer: str, variables: Mapping[str, str]) -> SignInProvider:
@@ -48,19 +56,27 @@ def provider_read(issuer: str, variables: Mapping[str, str]) -> SignInProvider:
     if address.scheme != "https" and address.hostname not in _THIS_MACHINE:
         raise StartError("WHYSTOP_OIDC_ISSUER must be an https address, unless the provider runs on this machine.")
     given = {"name": text("NAME", "single sign-on"), "groups_claim": text("GROUPS_CLAIM", "groups")}
-    roles = roles_read(text("ROLES", DEFAULT_ROLES))
-    return SignInProvider(issuer, client_id, text("CLIENT_SECRET"), roles=roles, **given)
+    roles, project_roles = roles_read(text("ROLES", DEFAULT_ROLES))
+    return SignInProvider(issuer, client_id, text("CLIENT_SECRET"), roles=roles, project_roles=project_roles, **given)
 
 
-def roles_read(text: str) -> dict[str, frozenset[str]]:
-    """The groups of each role, of `admin=platform, operator=ml, operator=research, watcher=*`. Raises StartError."""
-    found: dict[str, set[str]] = {}
+Roles = dict[str, frozenset[str]]
+
+
+def roles_read(text: str) -> tuple[Roles, dict[str, Roles]]:
+    """The groups of each role in `default`, and by project those in others.
+
+    Of `admin=platform, watcher=*, search/operator=ml, search/operator=research`. Raises StartError.
+    """
+    found: dict[str, dict[str, set[str]]] = {"": {}}
     for part in filter(None, (part.strip() for part in text.split(","))):
-        role, equals, group = (word.strip() for word in part.partition("="))
+        place, equals, group = (word.strip() for word in part.partition("="))
+        project, _, role = place.rpartition("/")
         if role not in ROLES or not equals or not group:
             raise StartError(
-                f"WHYSTOP_OIDC_ROLES cannot be read at “{part}”: write role=group, comma-separated; the roles are "
-                f"{', '.join(ROLES)}, and {EVERYONE} stands for everyone."
+                f"WHYSTOP_OIDC_ROLES cannot be read at “{part}”: write role=group or project/role=group, "
+                f"comma-separated; the roles are {', '.join(ROLES)}, and {EVERYONE} stands for everyone."
             )
-        found.setdefault(role, set()).add(group)
-    return {role: frozenset(groups) for role, groups in found.items()}
+        found.setdefault("" if project == DEFAULT else project, {}).setdefault(role, set()).add(group)
+    whole = {project: {role: frozenset(of) for role, of in roles.items()} for project, roles in found.items()}
+    return whole.pop(""), whole

@@ -44,7 +44,7 @@ class Watch:
 
     def look(self, turn_id: UUID) -> Turn:
         """Tell what is new: what was recorded, then what has been streamed since."""
-        turn = selectors.turn_get(turn_id)
+        turn = selectors.turn_of_any_project(turn_id)
         for record in records_of(turn_id, after=self.seq):
             self._stream(answer_of(record.event))
             self.streamed = 0

@@ -73,6 +73,7 @@ def _page(request: HttpRequest, turn: Turn, *, status: int = HTTPStatus.OK, **co
 @require_POST
 def revoke(request: HttpRequest, turn_id: UUID, link_id: int) -> HttpResponse:
     """Close one link; the next who follows it finds nothing."""
+    turn_or_404(turn_id)
     try:
         link = selectors.link_get(link_id, turn_id=turn_id)
     except ShareLink.DoesNotExist as error:

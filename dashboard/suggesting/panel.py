@@ -33,7 +33,7 @@ from dashboard.turns.models import Turn
 @dataclass(frozen=True, slots=True)
 class Panel:
     """`running`: the re-run that is under way; `in_vain`: the last one that was not complete either; `less`: a smaller
-    value that is likely enough, and not proven."""
+    value that is likely sufficient, and not proven."""
 
     turn: Turn
     suggestion: Suggestion

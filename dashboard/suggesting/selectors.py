@@ -57,7 +57,7 @@ def suggestion_of(turn: Turn, last: Snapshot, *, usage: UsageOf = usage_of) -> S
 
 
 def suggestion_and_less(turn: Turn, last: Snapshot) -> tuple[Suggestion | None, Suggestion | None]:
-    """`suggestion_of`, and a smaller value that is likely enough by the re-run which proves it; None where none is."""
+    """`suggestion_of`, and a smaller value that is likely sufficient by the re-run that proves it; None without one."""
     found = _suggestions(turn, last, usage_of)
     said = next(found, None)
     less = next(found, None) if said is not None and said.basis is Basis.RERUN else None

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from dashboard.agents.admin import Audited
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.egress.keys import state_in_words
 from dashboard.telemetry.models import Destination
 
@@ -27,7 +27,7 @@ class DestinationAdmin(Audited):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         destination = cast("Destination", obj)
         if destination.project_id is None:
-            destination.project = project_default()
+            destination.project = project_current()
         super().save_model(request, obj, form, change)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

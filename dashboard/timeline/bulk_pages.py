@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from dashboard.accounts.models import User
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.timeline.selection import Choice, choice_of, tags_known
 from dashboard.timeline.services import turns_erase, turns_tag
 from dashboard.turns.templatetags.formatting import number
@@ -39,8 +39,8 @@ def _answer(request: HttpRequest, part: str, act: Act) -> HttpResponse:
     """What would happen; or what has, once it is confirmed; or why not."""
     context: dict[str, Any] = {"part": part}
     try:
-        choice = choice_of(project=project_default(), given=request.POST)
-        context |= {"choice": choice, "known": tags_known(project_default())}
+        choice = choice_of(project=project_current(), given=request.POST)
+        context |= {"choice": choice, "known": tags_known(project_current())}
         if request.POST.get("confirmed"):
             return _done(request, choice, act(request, choice))
     except ValidationError as error:
@@ -64,13 +64,13 @@ def _tag(request: HttpRequest, choice: Choice) -> str:
     if not add and not remove:
         raise ValidationError("Enter a tag to add, or choose one to remove.")
     user = cast("User", request.user)
-    changed = turns_tag(project=project_default(), chosen=choice.ids, by=user, add=add, remove=remove)
+    changed = turns_tag(project=project_current(), chosen=choice.ids, by=user, add=add, remove=remove)
     same = choice.count - changed
     return f"{_turns(changed)} changed{f'; {number(same)} were unchanged' if same else ''}."
 
 
 def _erase(request: HttpRequest, choice: Choice) -> str:
-    erased = turns_erase(project=project_default(), chosen=choice.ids, by=cast("User", request.user))
+    erased = turns_erase(project=project_current(), chosen=choice.ids, by=cast("User", request.user))
     left = choice.count - erased
     return f"{_turns(erased)} erased{f'; {number(left)} had not ended or were already erased' if left else ''}."
 

@@ -56,11 +56,17 @@ def choice_of(*, project: Project, given: QueryDict) -> Choice:
     """Reads `turn` (ids), or `every` with `query` and `newest`. Raises `ValidationError` in words."""
     query = given.get("query", "")
     if not given.get("every"):
-        return Choice(tuple(_ids(given.getlist("turn"))), query, every=False)
+        return Choice(_own(project, _ids(given.getlist("turn"))), query, every=False)
     filters, errors = TimelineFilters.parse(QueryDict(query))
     if errors:
         raise ValidationError(list(errors.values()))
     return _every(project, filters, query, _ids([given.get("newest", "")]))
+
+
+def _own(project: Project, ids: list[UUID]) -> tuple[UUID, ...]:
+    """Without turns of other projects."""
+    others = set(Turn.objects.filter(id__in=ids).exclude(project=project).values_list("id", flat=True))
+    return tuple(turn_id for turn_id in ids if turn_id not in others)
 
 
 def _every(project: Project, filters: TimelineFilters, query: str, newest: list[UUID]) -> Choice:

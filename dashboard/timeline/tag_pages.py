@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from dashboard.accounts.models import User
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.timeline.services import turns_tag
 from dashboard.turns.views import turn_or_404
 
@@ -23,7 +23,7 @@ def tags(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     add = [tag for tag in request.POST.get("add", "").split(",") if tag.strip()]
     remove, user = request.POST.getlist("remove"), cast("User", request.user)
     try:
-        turns_tag(project=project_default(), chosen=[turn.id], by=user, add=add, remove=remove)
+        turns_tag(project=project_current(), chosen=[turn.id], by=user, add=add, remove=remove)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     return redirect(reverse("turns:detail", args=[turn_id]) + "#tags")

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.accounts.models import User
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.timeline import default_view
 from dashboard.timeline.models import SavedView
 from dashboard.timeline.saved_views import saved_view_delete, saved_view_save, saved_views
@@ -23,7 +23,7 @@ def _user(request: HttpRequest) -> User:
 
 
 def _view_or_404(request: HttpRequest, view_id: UUID) -> SavedView:
-    view = saved_views(project=project_default(), user=_user(request)).filter(pk=view_id).first()
+    view = saved_views(project=project_current(), user=_user(request)).filter(pk=view_id).first()
     if view is None:
         raise Http404("There is no such view; it may have been deleted.")
     return view
@@ -38,7 +38,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def _context(request: HttpRequest) -> dict[str, object]:
-    views = saved_views(project=project_default(), user=_user(request))
+    views = saved_views(project=project_current(), user=_user(request))
     return {"views": views, "opening": default_view.view_id_of(request)}
 
 
@@ -64,7 +64,7 @@ def _saved(request: HttpRequest, query: str) -> tuple[SavedView | None, str]:
     """The view, or why there is none."""
     name, shared = request.POST.get("name", ""), bool(request.POST.get("shared"))
     try:
-        view = saved_view_save(project=project_default(), owner=_user(request), name=name, query=query, shared=shared)
+        view = saved_view_save(project=project_current(), owner=_user(request), name=name, query=query, shared=shared)
     except ValidationError as error:
         return None, " ".join(error.messages) if name.strip() else "Give the view a name."
     return view, ""

@@ -9,7 +9,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from dashboard.accounts.models import User
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.runtime.replica import may_be_late
 from dashboard.timeline import chips, selectors
 from dashboard.timeline.chart import chart_of
@@ -33,7 +33,7 @@ NONE = {"model_stop_reason": "no stop reason", "stop_reason": "not stopped yet"}
 @may_be_late
 def timeline(request: HttpRequest) -> HttpResponse:
     """The newest turns the filters let through; htmx swaps the list alone."""
-    opening = opening_view(request=request, project=project_default(), user=cast("User", request.user))
+    opening = opening_view(request=request, project=project_current(), user=cast("User", request.user))
     wants_list = request.headers.get("HX-Target") == "timeline"
     if opening is not None and opening.query and not request.GET and not wants_list:
         return redirect(address_of(opening.query))
@@ -54,7 +54,7 @@ def timeline(request: HttpRequest) -> HttpResponse:
 
 def _around(request: HttpRequest, filters: TimelineFilters) -> dict[str, Any]:
     """What the page has around its list: the filters as far as they need no counting, saved views."""
-    project, user = project_default(), cast("User", request.user)
+    project, user = project_current(), cast("User", request.user)
     return {
         "facets": chosen_facets(filters),
         "presets": presets(timezone.now()),
@@ -68,7 +68,7 @@ def _around(request: HttpRequest, filters: TimelineFilters) -> dict[str, Any]:
 def facets(request: HttpRequest) -> HttpResponse:
     """How many turns there are of each value of each filter."""
     filters, _ = TimelineFilters.parse(request.GET)
-    project = project_default()
+    project = project_current()
     timed = bounded(project=project, filters=filters) if filters.since or filters.until else filters
     found = selectors.facets(project=project, filters=timed)
     return render(request, "timeline/_facets.html", {"facets": found, "most": MOST_VALUES})
@@ -81,7 +81,7 @@ def chart(request: HttpRequest) -> HttpResponse:
     filters, _ = TimelineFilters.parse(request.GET)
     stack = request.GET.get("stack", "")
     stack = stack if stack in STACKS else "model_stop_reason"
-    project = project_default()
+    project = project_current()
     newest = newest_id(project)  # before counting, so that nothing newer is in the counts for sure
     timed = bounded(project=project, filters=filters)
     histogram = selectors.histogram(project=project, filters=timed, stacked_by=stack)
@@ -104,5 +104,5 @@ def drops(request: HttpRequest) -> HttpResponse:
     """The number of turns without each of the filters."""
     filters, _ = TimelineFilters.parse(request.GET)
     return render(
-        request, "timeline/_filter_removals.html", {"drops": chips.drops(project=project_default(), filters=filters)}
+        request, "timeline/_filter_removals.html", {"drops": chips.drops(project=project_current(), filters=filters)}
     )

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from dashboard.agents.forms import belong_to_default_project
+from dashboard.agents.forms import belong_to_current_project
 from dashboard.agents.json_fields import read_fields_strictly
 from dashboard.tools.models import McpServer
 
@@ -26,6 +26,6 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         read_fields_strictly(self)
-        belong_to_default_project(self.instance)
+        belong_to_current_project(self.instance)
         if "transport" in self.fields:
             self.fields["transport"].help_text = STDIO_WORDS[settings.MCP_STDIO]

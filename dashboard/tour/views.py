@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import ERASE, MAKE_KEY, START, may, refusal
 from dashboard.accounts.selectors import token_by
-from dashboard.agents.selectors import agent_list, project_default
+from dashboard.agents.selectors import agent_list, project_current
 from dashboard.gateway.services import key_create
 from dashboard.tour import services
 from dashboard.tour.selectors import tour_of
@@ -35,7 +35,7 @@ def tour(request: HttpRequest) -> HttpResponse:
 def load(request: HttpRequest) -> HttpResponse:
     """Start what is missing of the tour. A key that was just created stays in the snippets: `secret`."""
     try:
-        started = services.tour_load(project=project_default(), by=_user(request))
+        started = services.tour_load(project=project_current(), by=_user(request))
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     except services.TourBusyError as busy:
@@ -51,7 +51,7 @@ def load(request: HttpRequest) -> HttpResponse:
 def remove(request: HttpRequest) -> HttpResponse:
     """Erase the turns of the tour."""
     try:
-        erased, left = services.tour_remove(project=project_default(), by=_user(request))
+        erased, left = services.tour_remove(project=project_current(), by=_user(request))
     except services.TourBusyError as busy:
         messages.warning(request, str(busy))
         return redirect("tour:page")
@@ -69,7 +69,7 @@ def key(request: HttpRequest) -> HttpResponse:
     expires_at = timezone.now() + timedelta(days=KEY_DAYS)
     try:
         _, secret = key_create(
-            project=project_default(),
+            project=project_current(),
             by=_user(request),
             name=KEY_NAME,
             expires_at=expires_at,
@@ -82,7 +82,7 @@ def key(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, **context: Any) -> HttpResponse:
-    project, user = project_default(), _user(request)
+    project, user = project_current(), _user(request)
     may_load = may(user, START)
     whole = {
         "tour": tour_of(project),

@@ -32,6 +32,7 @@ WHYS: Mapping[Why, str] = {
     Why.TOOL_RESULTS: "a tool would be called with arguments that were never tried in the recording",
     Why.TOOL_SECONDS: "the tools might not end within max_seconds",
     Why.WINDOW: "a call might not fit into the context window",
+    Why.OPERATOR: "an operator changed the conversation or a tool call, and the turn now differs there",
     Why.BLOCKED: "the answer was blocked at its end, and what it would show before that is not known",
     Why.NOT_BEGUN: "the recording has no question",
     Why.WORK: "evaluating the rest would take too long",
@@ -55,6 +56,7 @@ ASSUMED: Mapping[Assumed, str] = {
     Assumed.INPUT: "A call that was never made reads {} input tokens",
     Assumed.SECONDS: "A call that was never made takes {} seconds",
     Assumed.TRUNCATION: "{} of the truncated answers are reported as ended",
+    Assumed.OPERATORS: "Operators repeat {} of their actions",
 }
 
 #: In place of a range of nothing to nothing.
@@ -63,6 +65,7 @@ ASSUMED_NOTHING: Mapping[Assumed, str] = {
     Assumed.USAGE: "The provider counts no output tokens that it does not report",
     Assumed.FAILURES: "Calls fail as they failed in the recording, and no others",
     Assumed.TRUNCATION: "The provider reports a truncated answer as truncated",
+    Assumed.OPERATORS: "Operators repeat their actions",
 }
 
 #: What one end of an assumed range says: for nothing of it, and for `{}`.
@@ -75,6 +78,7 @@ ENDS: Mapping[Assumed, tuple[str, str]] = {
     Assumed.INPUT: ("a new call reads nothing", "a new call reads {} input tokens"),
     Assumed.SECONDS: ("a new call takes no time", "a new call takes {} seconds"),
     Assumed.TRUNCATION: ("a truncated answer is reported as truncated", "a truncated answer is reported as ended"),
+    Assumed.OPERATORS: ("the operator acts too late", "the operator acts in time"),
 }
 
 

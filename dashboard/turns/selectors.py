@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 
 from agentcore.machine.states import State
 from dashboard.agents.models import Project
+from dashboard.agents.selectors import project_current
 from dashboard.turns.cohorts import COLUMNS
 from dashboard.turns.filters import HAS, NOT, RANGES, TimelineFilters
 from dashboard.turns.id_range import after, id_range_of
@@ -34,6 +35,7 @@ __all__ = [
     "raw_responses_of",
     "timeline",
     "turn_get",
+    "turn_of_any_project",
     "turns_matching",
 ]
 
@@ -201,10 +203,17 @@ def turns_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Tu
 
 
 def turn_get(turn_id: UUID) -> Turn:
-    """The turn with its policy's version and its agent's connection."""
-    return Turn.objects.select_related("policy_version", "agent__connection", "origin__imported_by", "ingested").get(
-        pk=turn_id
-    )
+    """The turn of the current project, with its policy's version and its agent's connection."""
+    return _turns_told().get(pk=turn_id, project=project_current())
+
+
+def turn_of_any_project(turn_id: UUID) -> Turn:
+    """As `turn_get`, for commands, and for what has looked already whether who asks may see the turn."""
+    return _turns_told().get(pk=turn_id)
+
+
+def _turns_told() -> QuerySet[Turn]:
+    return Turn.objects.select_related("policy_version", "agent__connection", "origin__imported_by", "ingested")
 
 
 def is_gone_on_from(turn_id: UUID) -> bool:

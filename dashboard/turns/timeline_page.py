@@ -9,7 +9,7 @@ from uuid import UUID
 from django.http import QueryDict
 
 from dashboard.agents.models import Project
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.turns import selectors
 from dashboard.turns.filters import SORTED_BY, TimelineFilters
 from dashboard.turns.id_range import FIRST
@@ -98,7 +98,7 @@ def _heading(filters: TimelineFilters, name: str) -> Heading:
 
 def timeline_page(given: QueryDict) -> TimelinePage:
     """The page an address asks for. A cursor that is not ours begins at the newest."""
-    project = project_default()
+    project = project_current()
     filters, errors = TimelineFilters.parse(given)
     found, cursor = _page(project, filters, given.get("cursor", ""))
     query = query_of(filters)
@@ -141,13 +141,13 @@ def page_again(filters: TimelineFilters, cursor: str, *, held_at: UUID | None = 
     """The turns that are now on a page that was shown before; held, none that is newer than `held_at`."""
     if held_at is not None and not cursor:
         cursor = selectors.held_cursor(filters, held_at)
-    return _page(project_default(), filters, cursor)[0].items
+    return _page(project_current(), filters, cursor)[0].items
 
 
 def newer_than(filters: TimelineFilters, newest: UUID | None) -> int:
     """How many turns have come since, up to one more than `MOST_COUNTED`."""
     return selectors.newer_count(
-        project=project_default(), filters=filters, newer_than=newest or FIRST, most=MOST_COUNTED + 1
+        project=project_current(), filters=filters, newer_than=newest or FIRST, most=MOST_COUNTED + 1
     )
 
 

@@ -129,7 +129,7 @@ def attempt_bytes(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
 @require_safe
 def attempt_request(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """The request's bytes as a file."""
-    sent = history.request_body_of(_attempt_or_404(turn_id, index))
+    sent = history.request_body_of(_attempt_or_404(turn_or_404(turn_id).id, index))
     return _file(sent.encode("utf-8", "surrogatepass"), f"{turn_id}-attempt-{index}-request.json")
 
 

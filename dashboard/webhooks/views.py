@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import MAKE_WEBHOOK, may
 from dashboard.agents.change_tracking import on_behalf
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.webhooks import selectors, services
 from dashboard.webhooks.delivery_queue import MOST_WAITING
 from dashboard.webhooks.forms import WebhookForm
@@ -35,7 +35,7 @@ def index(request: HttpRequest) -> HttpResponse:
         try:
             by = cast("User", request.user)
             with on_behalf(by):
-                webhook, secret = services.webhook_create(project=project_default(), by=by, **form.cleaned_data)
+                webhook, secret = services.webhook_create(project=project_current(), by=by, **form.cleaned_data)
             return _index(request, made=webhook, secret=secret)
         except ValidationError as error:
             form.add(error)
@@ -120,7 +120,7 @@ def again(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 
 def _index(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: Any) -> HttpResponse:
     whole = {
-        "webhooks": selectors.webhooks_of(project_default()),
+        "webhooks": selectors.webhooks_of(project_current()),
         "dropped": selectors.dropped_events(),
         "most_events": MOST_EVENTS,
         "form": WebhookForm(),
@@ -159,13 +159,13 @@ def _may(request: HttpRequest) -> bool:
 
 def _webhook(webhook_id: UUID) -> Webhook:
     try:
-        return selectors.webhook_get(webhook_id, project=project_default())
+        return selectors.webhook_get(webhook_id, project=project_current())
     except Webhook.DoesNotExist as error:
         raise Http404 from error
 
 
 def _delivery(delivery_id: UUID) -> Delivery:
     try:
-        return selectors.delivery_get(delivery_id, project=project_default())
+        return selectors.delivery_get(delivery_id, project=project_current())
     except Delivery.DoesNotExist as error:
         raise Http404 from error

@@ -48,7 +48,7 @@ NUMBERS: Way = {
     "dashboard.suggesting.templatetags.suggesting:limit_of_turn": "Called by the template, `turns/_head.html`.",
     "dashboard.suggesting.panel:panel_of": "Collects what the panel shows, `suggesting/_limit.html`.",
     "dashboard.suggesting.exhausted_limits:exhausted_limit_of": "Says which limit the turn ran out of.",
-    "dashboard.suggesting.selectors:suggestion_of": "Finds a value, by the recording, re-runs or turns like it.",
+    "dashboard.suggesting.selectors:suggestion_and_less": "Finds a value, by the recording, re-runs or turns like it.",
     "dashboard.replay.sweep_service:run_of": "Tries values of that limit on the recording.",
     "dashboard.suggesting.suggestion_text:sentence": "Puts the limit and its value in words.",
     "dashboard.prices.templatetags.prices:turn_price": "Cost: called by the template, shown by `prices/_price.html`.",

@@ -58,6 +58,7 @@ PICTURES: Mapping[str, str] = {
     "lint": "/lint",
     "run": "/runs/{cut_id}",
     "document": "/docs/how-to/gateway",
+    "projects": "/projects/",
     "tour": "/tour",
 }
 

@@ -51,6 +51,8 @@ PAGES: Mapping[str, str] = {
     "an agent to talk to": "/agents/sim-essay/live",
     "an agent and its turn": "/agents/sim-essay/live?turn={id}",
     "the account": "/account/",
+    "the projects": "/projects/",
+    "the members of a project": "/projects/members/",
     "the audit log": "/audit/",
     "what is not there": "/nowhere",
     "the admin": "/admin/",

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 import pytest
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 from django.http import HttpResponse
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
@@ -16,6 +16,8 @@ from dashboard.backtests import runner
 from dashboard.backtests.models import Backtest
 from dashboard.bench.chaos.scratch import SETTINGS, Scratch, scratch
 from dashboard.bench.recorded_turns import copy_turns
+from dashboard.operations.database_checks import replica_of_it
+from dashboard.operations.doctor import State
 from dashboard.runtime import replica
 from dashboard.runtime.database import database_settings
 from dashboard.runtime.replica import REPLICA, WROTE, late, late_since_now, may_be_late, read_connection
@@ -51,6 +53,7 @@ def standby(made, settings, monkeypatch) -> Iterator[StreamingReplica]:
     connections.settings[REPLICA] = connections.configure_settings(databases)[REPLICA]
     monkeypatch.setattr(replica, "_lag", replica._Lag())
     monkeypatch.setattr(replica, "AWAY_SECONDS", 1.0)
+    made.resume()
     yield made
     connections[REPLICA].close()
     connections[REPLICA].close_pool()
@@ -98,6 +101,57 @@ def test_a_replica_that_falls_behind_is_not_read_until_it_has_caught_up(standby,
     until(lambda: not late(from_the_replica))
     standby.resume()
     until(lambda: late(from_the_replica))
+
+
+def test_a_replica_that_is_behind_when_it_is_first_looked_at_is_not_read(standby):
+    standby.pause()
+    project_default().save()
+    assert not late(from_the_replica)
+
+
+def test_a_replica_that_fell_behind_while_nobody_asked_is_not_read(standby, monkeypatch):
+    monkeypatch.setattr(replica, "LATEST_SECONDS", 1.0)
+    assert late(from_the_replica)
+    standby.pause()
+    project_default().save()
+    time.sleep(2.0)
+    assert not late(from_the_replica)
+
+
+def test_a_database_that_follows_no_other_is_not_read(standby, monkeypatch):
+    monkeypatch.setitem(connections.settings, REPLICA, connection.settings_dict)
+    connections[REPLICA].close()
+    del connections[REPLICA]
+    assert not replica.is_replica()
+    assert not late(from_the_replica)
+
+
+def test_a_statement_that_takes_too_long_is_not_asked_again_and_says_nothing_of_the_replica(standby):
+    asked = []
+
+    def slow() -> None:
+        asked.append(from_the_replica())
+        with read_connection().cursor() as cursor:
+            cursor.execute("SET statement_timeout = '100ms'; SELECT pg_sleep(5)")
+
+    assert late(from_the_replica)
+    with pytest.raises(OperationalError):
+        late(slow)
+    connections[REPLICA].close()
+    assert asked == [True]
+    assert late(from_the_replica)
+
+
+def test_doctor_says_how_the_replica_is(standby, monkeypatch):
+    monkeypatch.setattr(replica, "LATEST_SECONDS", 1.0)
+    assert [found.state for found in replica_of_it()] == [State.OK]
+    standby.pause()
+    project_default().save()
+    assert [found.state for found in replica_of_it()] == [State.WARNING]
+    standby.stop()
+    assert [found.state for found in replica_of_it()] == [State.WARNING]
+    connections[REPLICA].close()
+    standby.start()
 
 
 def test_a_replica_that_ends_is_not_missed_and_is_read_again_when_it_is_back(standby):

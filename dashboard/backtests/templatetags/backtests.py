@@ -10,7 +10,7 @@ from django.template.context import Context
 
 from dashboard.agents.models import Policy
 from dashboard.agents.policy_forms import PolicyForm
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import project_current
 from dashboard.backtests.forms import OverForm
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.presenters import backtest_view
@@ -54,7 +54,7 @@ def said(backtest: Backtest) -> str:
 @register.inclusion_tag("backtests/_panel.html", takes_context=True)
 def backtest_of_form(context: Context, form: PolicyForm, policy: Policy | None) -> dict[str, Any]:
     """The panel in the form of a policy; with what ran before, where the form comes back to be corrected."""
-    over = OverForm(project_default(), policy, form.data if form.is_bound else None)
+    over = OverForm(project_current(), policy, form.data if form.is_bound else None)
     return {
         "policy": policy,
         "over": over,

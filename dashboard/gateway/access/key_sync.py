@@ -11,9 +11,12 @@ from uuid import UUID
 from django.db import transaction
 
 from dashboard.accounts.models import ApiToken
+from dashboard.accounts.projects import LEFT, project_of_token, projects_of
 from dashboard.accounts.roles import START, may
 from dashboard.accounts.scopes import why_not
 from dashboard.accounts.services import api_tokens_used
+from dashboard.agents.current_project import working_in
+from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.gateway import selectors
 from dashboard.gateway.access import refusals
@@ -108,15 +111,23 @@ def _of_key(key: GatewayKey) -> KeyRow:
 
 
 def _of_token(token: ApiToken) -> KeyRow:
-    """A token may call what its user may, within its scopes; there is one project so far."""
+    """A token may call what its user may in its project, within its scopes."""
+    project = project_of_token(token, projects_of(token.user))
     return KeyRow(
-        project=project_default().id,
+        project=(project or project_default()).id,
         name=f"{token.name} of {token.user.get_username()}",
         user_id=token.user_id,
         token_id=token.pk,
-        barred=None if may(token.holder, START) else refusals.may_not(why_not(token.holder, START)),
+        barred=_barred(token, project),
         expires_at=_seconds(token.expires_at),
     )
+
+
+def _barred(token: ApiToken, project: Project | None) -> Refusal | None:
+    if project is None:
+        return refusals.may_not(LEFT)
+    with working_in(project):
+        return None if may(token.holder, START) else refusals.may_not(why_not(token.holder, START))
 
 
 def _seconds(moment: datetime | None) -> float | None:

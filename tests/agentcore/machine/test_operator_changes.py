@@ -2,11 +2,12 @@
 
 import pytest
 
-from agentcore import AttemptKind, NormalizedStopReason, State, StopReason, TurnStatus
+from agentcore import AttemptKind, Message, NormalizedStopReason, Role, State, StopReason, TurnStatus
 from agentcore.commands import CallModel
 from agentcore.errors import IllegalEvent
 from agentcore.events import Breakpoint, OperatorAction
 from agentcore.machine.states import DECIDING
+from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.verdict import verdict
 from tests.agentcore.playbook import (
     Playbook,
@@ -137,3 +138,16 @@ def test_what_an_operator_answered_is_told_as_theirs_and_nothing_is_concluded_fr
     assert story.step.transitions[-1].reason == "ada answered in the model's place: end_turn"
     assert story.snapshot.flagged == ("operator_answered",)
     assert verdict(story.snapshot) == "Completed after 1 continuation."
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"messages": (Message(Role.USER, "another question"),)}, {"model": "another"}, {"system_prompt": "Be brief."}],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_one_call_is_not_said_to_be_enough_for_what_an_operator_asked_otherwise(changes):
+    """The verdict named a max_tokens for one call, which would have asked for all of it as the first call did."""
+    story = Playbook(max_tokens=60, extra={"prefill": True}) >> started(breakpoints=CUT)
+    story = story >> truncated("one " * 60, tokens=60)
+    assert enough_for_one_call((story >> released() >> ended("two", tokens=1)).snapshot) == 63
+    assert enough_for_one_call((story >> released(**changes) >> ended("two", tokens=1)).snapshot) is None

@@ -79,6 +79,10 @@ def _repeats(chance: random.Random, *ways: str) -> dict[str, Any]:
     return {"repeat": chance.choice(ways), "again": chance.randrange(3, 90)}
 
 
+def _acts(chance: random.Random) -> dict[str, Any]:
+    return {"acts_after": chance.choice([0.3, 1.0, 3.0]), "reads": chance.random() < 0.3}
+
+
 #: What is different in each class of providers.
 CLASSES: Mapping[str, Draw] = {
     "ordinary": lambda _: {},
@@ -115,8 +119,13 @@ CLASSES: Mapping[str, Draw] = {
     "tools, slow": lambda c: _called(c, c.choice([1, 2])) | {"tool_seconds": c.choice([0.5, 2.0, 6.0])},
     "operators": lambda c: {"holds_at": c.choice(_HOLDS), "exact": c.random() < 0.5},
     "approvals": lambda c: _called(c, c.choice([1, 2])) | {"approved": "look"},
+    "operators, in calls": lambda c: _acts(c) | {"pace": c.choice([0.02, 0.1]), "exact": c.random() < 0.5},
+    "operators, while tools run": lambda c: _called(c) | _acts(c) | {"tool_seconds": c.choice([2.0, 6.0])},
+    "operators, reading": lambda c: {"holds_at": c.choice(_HOLDS), "exact": c.random() < 0.5, "reads": True},
+    "operators, writing": lambda c: {"holds_at": c.choice(_HOLDS), "exact": c.random() < 0.5, "writes": True},
+    "approvals, mended": lambda c: _called(c, c.choice([1, 2])) | {"approved": "look", "writes": True},
 }
-_TIMED = frozenset({"slow", "in line", "tools, slow"})
+_TIMED = frozenset({"slow", "in line", "tools, slow", "operators, in calls", "operators, while tools run"})
 
 
 class More:
@@ -181,6 +190,16 @@ def _other(chance: random.Random, policy: Policy, *, slow: bool) -> Policy:
     return policy
 
 
+def _against_operators(chance: random.Random, habits: Habits, had: Policy, other: Policy) -> Policy:
+    """The policy asked about; for turns with operators it is often one that changes what they meet."""
+    if not (habits.acts_after or habits.reads or habits.writes) or chance.random() < 0.3:
+        return other
+    if habits.acts_after and chance.random() < 0.6:
+        seconds = chance.uniform(0.3, 2.0) * habits.acts_after
+        return replace(had, limits=replace(had.limits, max_seconds=seconds))
+    return replace(had, max_tokens=chance.randrange(5, 200))
+
+
 @dataclass(frozen=True)
 class Case:
     """A turn as it was recorded, the policy it is asked about, and how it really ended under that."""
@@ -203,7 +222,7 @@ def case(name: str, seed: int, *, forked: bool = False) -> Case | None:
     holds = (Breakpoint(state=habits.holds_at),) if habits.holds_at else ()
     started = Started(0.0, _setup(chance, habits), (Message(Role.USER, f"question {seed}"),), holds)
     had = _policy(chance, slow=slow)
-    other = _other(chance, had, slow=slow)
+    other = _against_operators(chance, habits, had, _other(chance, had, slow=slow))
     if not forked:
         parent = drive(ScriptedProvider(habits), had, started)
         return Case(parent, other, drive(ScriptedProvider(habits), other, started, like=parent), habits)

@@ -1,30 +1,25 @@
 """Drives a turn with the second examiner's provider: calls, tools, waits, and whoever operates it."""
 
 import copy
+from dataclasses import replace
 
 from agentcore import ChatResponse, ErrorType, Policy, ProviderError, Record, Recording, Snapshot, advance
 from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
 from agentcore.events import (
-    CancelRequested,
     Event,
     ModelFailed,
     ModelResponded,
-    OperatorActed,
-    OperatorAction,
     Started,
     ToolsReturned,
     WokeUp,
 )
 from agentcore.machine.state_commands import command_of
 from agentcore.messages import ToolCall
-from agentcore.replay.record_spans import fold
+from tests.agentcore.replay.scripted_person import Person
 from tests.agentcore.replay.scripted_provider import ScriptedProvider, number_of
 
 _LATE = ProviderError(ErrorType.TIMEOUT, "timeout", "max_seconds")
 _QUICK = 0.3  #: seconds
-_CHANGES = ({"max_continuations": 6}, {"max_total_completion_tokens": 90}, {}, {})
-
-Place = tuple[object, ...]
 
 
 def drive(
@@ -37,12 +32,12 @@ def drive(
     like: Recording | None = None,
 ) -> Recording:
     """A turn from its start, or from a fork's base, to its end. `kept`: the provider as it was after each record;
-    `like`: a recording, at whose holds alone an operator does more than to release."""
+    `like`: a recording, at whose waits alone an operator does more than to release."""
     base = base or Snapshot()
     snapshot, records, command = base, list[Record](), None if started else command_of(base)
-    acts = None if like is None else _acts(like)
+    person = Person(provider.habits, like)
     while not isinstance(command, Finish):
-        event = _happens(provider, command, snapshot, acts) if command else started
+        event = _happens(provider, command, snapshot, person) if command else started
         assert event is not None
         step = advance(snapshot, event, policy)
         records.append(Record.of(len(records) + 1, event, step))
@@ -53,44 +48,33 @@ def drive(
     return Recording(policy, base, tuple(records), final=snapshot)
 
 
-def _place(snapshot: Snapshot) -> Place:
-    return snapshot.iteration, snapshot.held_state, snapshot.spent.attempts
-
-
-def _acts(recording: Recording) -> dict[Place, Event]:
-    spans = fold(recording)
-    return {_place(one.before): one.record.event for one in spans if one.before.held_state is not None}
-
-
-def _happens(
-    provider: ScriptedProvider, command: Command, snapshot: Snapshot, acts: dict[Place, Event] | None
-) -> Event:
-    at = snapshot.at
+def _happens(provider: ScriptedProvider, command: Command, snapshot: Snapshot, person: Person) -> Event:
     match command:
-        case CallModel():
-            return _answered(provider, command, at)
-        case RunTools():
-            return _tools(provider, command, at)
+        case CallModel() | RunTools():
+            return _in_flight(provider, command, snapshot, person)
         case Wait(seconds=seconds):
-            return WokeUp(at + seconds)
+            return WokeUp(snapshot.at + seconds)
         case Hold():
-            known = acts is None or _place(snapshot) in acts
-            return _operated(provider, snapshot) if known else _released(at)
+            return person.at_a_hold(snapshot)
     raise AssertionError(f"nothing answers {command}")
 
 
-def _released(at: float) -> Event:
-    return OperatorActed(at + 2.0, "ada", OperatorAction.RELEASE)
+def _in_flight(provider: ScriptedProvider, command: CallModel | RunTools, snapshot: Snapshot, person: Person) -> Event:
+    """The end of the call or of the tools, or what a person does before it. What is under way goes on meanwhile."""
+    act = person.in_flight(snapshot)
+    if act is not None and act.at < _ended(copy.deepcopy(provider), command, snapshot.at, 0.0).at:
+        person.acted(snapshot)
+        return act
+    return _ended(provider, command, snapshot.at, person.elapsed(snapshot))
 
 
-def _operated(provider: ScriptedProvider, snapshot: Snapshot) -> Event:
-    """What a person does at this hold: the same whenever it comes to it."""
-    drawn = number_of(provider.habits.seed, *_place(snapshot))
-    if snapshot.approving:
-        return OperatorActed(snapshot.at + 2.0, "ada", OperatorAction.REFUSE if drawn % 2 else OperatorAction.RELEASE)
-    if drawn % 5 == 0:
-        return CancelRequested(snapshot.at + 2.0, "ada")
-    return OperatorActed(snapshot.at + 2.0, "ada", OperatorAction.RELEASE, limits=_CHANGES[drawn % len(_CHANGES)])
+def _ended(provider: ScriptedProvider, command: CallModel | RunTools, at: float, elapsed: float) -> Event:
+    """How it ends. `elapsed`: seconds for which it has been under way."""
+    left = None if command.seconds_left is None else command.seconds_left + elapsed
+    whole = replace(command, seconds_left=left)
+    if isinstance(whole, RunTools):
+        return _tools(provider, whole, at - elapsed)
+    return _answered(provider, whole, at - elapsed)
 
 
 def _tools(provider: ScriptedProvider, command: RunTools, at: float) -> Event:

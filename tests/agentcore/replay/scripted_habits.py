@@ -73,3 +73,6 @@ class Habits:
     tokens: bool = False  #: a cut answer comes with a token to go on by
     holds_at: str | None = None  #: the deciding state at which a person holds the turn
     approved: str | None = None  #: the tool whose calls a person approves or refuses
+    acts_after: float | None = None  #: seconds of a call, or of tools, after which a person changes limits
+    reads: bool = False  #: what a person does depends on what stands there
+    writes: bool = False  #: a person changes the conversation, or a tool call

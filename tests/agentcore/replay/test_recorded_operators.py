@@ -4,9 +4,27 @@ from dataclasses import replace
 
 import pytest
 
-from agentcore import Certainty, what_if
-from agentcore.events import Breakpoint, CancelRequested, OperatorAction
-from tests.agentcore.playbook import Playbook, ended, operator, paused, released, started, truncated
+from agentcore import Certainty, ChatResponse, ErrorPolicy, Message, NormalizedStopReason, Role, what_if
+from agentcore.events import Breakpoint, CancelRequested, ChangedCall, OperatorAction
+from agentcore.replay import Assumed, Experience, Why
+from agentcore.replay.assumptions import LOW, Assuming
+from agentcore.replay.operator_answers import operator_answer
+from agentcore.replay.recorded_operators import Acted
+from agentcore.replay.recorded_run import Past
+from tests.agentcore.playbook import (
+    Playbook,
+    call,
+    called,
+    ended,
+    error,
+    operator,
+    paused,
+    released,
+    started,
+    tools_returned,
+    truncated,
+    woke_up,
+)
 
 HELD = (Breakpoint(state="continue_pending"),)
 
@@ -14,6 +32,10 @@ HELD = (Breakpoint(state="continue_pending"),)
 def asked(story, **changes):
     limits = {name: changes.pop(name) for name in list(changes) if name != "max_tokens"}
     return what_if(story.recording, replace(story.policy, limits=replace(story.policy.limits, **limits), **changes))
+
+
+def names(imagined):
+    return {assumption.name for assumption in imagined.assumes}
 
 
 def test_limits_that_an_operator_raised_at_a_hold_are_raised_again():
@@ -25,16 +47,115 @@ def test_limits_that_an_operator_raised_at_a_hold_are_raised_again():
     assert (imagined.final.limits.max_continuations, imagined.final.end.output_text) == (5, "one two")
 
 
-def test_limits_that_an_operator_raised_during_a_call_are_raised_again_and_only_there():
+def raised_during_a_call():
     asked_exactly = Playbook(max_tokens=60, max_continuations=0, extra={"prefill": True}) >> started()
     story = asked_exactly >> operator(limits={"max_continuations": 1}) >> truncated("one " * 30, tokens=60)
-    story = story >> ended("two", tokens=1)
-    imagined = asked(story, max_tokens=60, max_total_output_chars=100_000)
+    return story >> ended("two", tokens=1)
+
+
+def test_limits_that_an_operator_raised_during_a_call_are_raised_again_and_only_there():
+    imagined = asked(raised_during_a_call(), max_tokens=60, max_total_output_chars=100_000)
     assert (imagined.certainty, imagined.final.end.status) == (Certainty.RECORDED, "completed")
-    parted = asked(story, max_tokens=50)
-    acts = [record for record in parted.records if type(record.event).__name__ == "OperatorActed"]
-    assert len(acts) == 1
-    assert parted.final.limits.max_continuations == 1
+
+
+def test_a_shorter_call_may_be_over_before_the_operator_acts():
+    """It was certain to be raised, and the call to be continued."""
+    imagined = asked(raised_during_a_call(), max_tokens=50)
+    assert (imagined.certainty, imagined.why) == (Certainty.UNDECIDABLE, Why.ASSUMPTIONS)
+    assert [one.final.limits.max_continuations for one in imagined.endings] == [0, 1]
+    assert Assumed.OPERATORS in names(imagined)
+
+
+def test_an_act_in_a_longer_call_is_assumed():
+    """It was certain. What is acted on is the same; what is waited for is not."""
+    story = Playbook(max_tokens=60, max_total_output_chars=2, extra={"prefill": True}) >> started()
+    story = story >> operator(limits={"max_total_output_chars": 900}) >> ended("one " * 9, tokens=20)
+    imagined = asked(story, max_tokens=200)
+    assert (imagined.certainty, imagined.final.limits.max_total_output_chars) == (Certainty.ESTIMATED, 900)
+    assert names(imagined) == {Assumed.OPERATORS}
+
+
+def at(seconds, event):
+    return replace(event, at=seconds)
+
+
+def in_a_call():
+    story = Playbook(max_seconds=60) >> started()
+    return story >> at(9.0, operator(limits={"max_seconds": 90})) >> at(11.0, ended("one"))
+
+
+def while_tools_run():
+    story = Playbook(max_seconds=60) >> started() >> at(2.0, called(call()))
+    story = story >> at(10.0, operator(limits={"max_seconds": 90}))
+    return story >> (lambda book: at(12.0, tools_returned()(book))) >> at(13.0, ended("one"))
+
+
+@pytest.mark.parametrize(
+    ("story", "why"), [(in_a_call, Why.TIMED_OUT), (while_tools_run, Why.TOOL_SECONDS)], ids=["call", "tools"]
+)
+def test_nobody_raises_a_time_limit_that_has_ended_what_was_waited_for(story, why):
+    """It was certain to complete: the limit of five seconds was raised after eight."""
+    imagined = asked(story(), max_seconds=5)
+    assert (imagined.certainty, imagined.why) == (Certainty.UNDECIDABLE, why)
+    assert imagined.final.limits.max_seconds == 5
+
+
+def test_a_time_limit_that_is_raised_in_time_is_raised_again():
+    imagined = asked(in_a_call(), max_seconds=9)
+    assert (imagined.certainty, imagined.final.limits.max_seconds) == (Certainty.RECORDED, 90)
+
+
+@pytest.mark.parametrize(("waits", "acts"), [(0.5, False), (1.5, True)])
+def test_a_shorter_wait_may_be_over_before_the_operator_acts(waits, acts):
+    story = Playbook(error_policy=ErrorPolicy.retry_all(5)) >> started() >> error()
+    waiting = replace(story.snapshot, wait_seconds=waits)
+    acted = Acted(1.0, operator(limits={"max_steps": 9}), replace(story.snapshot, wait_seconds=2.0))
+    low = operator_answer(waiting, acted, Assuming(Past.of(story.recording), Experience(), LOW))
+    assert (low is not None and low.certainty is Certainty.ESTIMATED) is acts
+
+
+def at_a_hold(**changes):
+    """Held once an answer of sixty tokens was cut; what was done then."""
+    story = Playbook(max_tokens=60, extra={"prefill": True}) >> started(breakpoints=HELD)
+    return story >> truncated("one " * 30, tokens=60) >> released(**changes) >> ended("two", tokens=1)
+
+
+def test_an_operator_who_sees_another_text_is_assumed_to_do_the_same():
+    """It was certain."""
+    imagined = asked(at_a_hold(), max_tokens=50)
+    acts = [one for end in imagined.endings for one in end.records if type(one.event).__name__ == "OperatorActed"]
+    assert acts[0].certainty is Certainty.ESTIMATED
+    assert {one.name for one in acts[0].assumes} == {Assumed.OPERATORS}
+
+
+def test_a_conversation_is_not_put_into_a_turn_with_another_answer():
+    """It was certain, and the recorded answer stood in the messages of a turn that had said less."""
+    story = at_a_hold(messages=(Message(Role.USER, "another question"),))
+    imagined = asked(story, max_tokens=50)
+    assert (imagined.certainty, imagined.why) == (Certainty.UNDECIDABLE, Why.OPERATOR)
+    assert asked(story, max_total_output_chars=100_000).certainty is Certainty.RECORDED
+
+
+def mended(text="one ", **changes):
+    """Arguments that were mended while the turn was held before its tool ran."""
+    book = Playbook(max_tokens=60, **changes) >> started(breakpoints=(Breakpoint(state="evaluate_stop"),))
+    book = book >> called(call(), text=text, tokens=20)
+    return book >> released(tool_call=ChangedCall(call().id, {"expression": "6 * 7"}))
+
+
+def test_a_mended_call_is_mended_again_where_the_operator_sees_the_same():
+    """The act was done without it, and the tool had no result."""
+    book = mended() >> tools_returned() >> ended("two")
+    imagined = asked(book, max_tokens=400)
+    assert imagined.final.end is not None
+    assert (imagined.certainty, imagined.final.end.status) == (Certainty.CERTAIN, "completed")
+
+
+def test_a_call_is_not_mended_in_another_answer():
+    book = mended("one " * 20) >> tools_returned() >> ended("two")
+    imagined = asked(book, max_tokens=10)
+    assert imagined.certainty is Certainty.UNDECIDABLE
+    assert not any(getattr(record.event, "tool_call", None) for record in imagined.records)
 
 
 @pytest.mark.parametrize("cap", [40, 400])
@@ -50,3 +171,28 @@ def test_a_hold_that_was_never_recorded_is_released():
     imagined = asked(story, max_tokens=50)
     acts = [record.event for record in imagined.records if type(record.event).__name__ == "OperatorActed"]
     assert {(act.by, act.action) for act in acts} == {("what-if", OperatorAction.RELEASE)}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"messages": (Message(Role.USER, "another question"),)},
+        {"model": "another"},
+        {"system_prompt": "Be brief."},
+        {"answer": ChatResponse(" two", stop_reason=NormalizedStopReason.END_TURN)},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_was_said_in_another_conversation_is_no_rest_of_an_answer(changes):
+    """One call with a larger max_tokens was certain to say both, as if the model had been asked the same all along."""
+    book = Playbook(max_tokens=60, extra={"prefill": True}) >> started(breakpoints=HELD)
+    book = book >> truncated("one " * 60, tokens=60) >> released(**changes) >> ended("two", tokens=1)
+    imagined = asked(book, max_tokens=400)
+    assert (imagined.certainty, imagined.why) == (Certainty.UNDECIDABLE, Why.MORE_TEXT)
+
+
+def test_a_failed_call_without_text_leaves_what_another_model_said_as_it_is():
+    book = Playbook(max_tokens=60, error_policy=ErrorPolicy.retry_all(5), extra={"prefill": True})
+    book = book >> started(breakpoints=(Breakpoint(state="evaluate_error"),)) >> error()
+    book = book >> released(model="another") >> woke_up() >> ended("one " * 30, tokens=30)
+    assert asked(book, max_tokens=20).why is not Why.ANOTHER_ANSWER

@@ -16,6 +16,7 @@ from dashboard.accounts import openid_views, services
 from dashboard.accounts.external_users import external_user_for
 from dashboard.accounts.models import ExternalIdentity, User
 from dashboard.accounts.openid_connect import Person, ProviderError
+from dashboard.agents.models import Project
 from dashboard.audit.models import Entry
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.sign_in_provider import SignInProvider, provider_read, roles_read
@@ -111,7 +112,7 @@ def test_information_about_somebody_else_signs_nobody_in(browser: Client, provid
 
 
 def test_groups_decide_the_role_at_each_sign_in(browser: Client, provider: Provider, settings: LazySettings):
-    roles = roles_read("admin=platform, operator=ml, operator=research, watcher=*")
+    roles, _ = roles_read("admin=platform, default/operator=ml, operator=research, watcher=*")
     settings.SIGN_IN_PROVIDER = SignInProvider(provider.issuer, CLIENT, SECRET, roles=roles)
     for groups, role in (
         (["ml", "platform"], "admin"),
@@ -126,6 +127,19 @@ def test_groups_decide_the_role_at_each_sign_in(browser: Client, provider: Provi
         assert user.is_staff is (role == "admin")
 
 
+def test_groups_decide_the_roles_in_other_projects_too(browser: Client, provider: Provider, settings: LazySettings):
+    beside = Project.objects.create(name="beside")
+    roles, others = roles_read("operator=ml, beside/admin=search, nowhere/admin=search")
+    settings.SIGN_IN_PROVIDER = SignInProvider(provider.issuer, CLIENT, SECRET, roles=roles, project_roles=others)
+    provider.claims = {"preferred_username": "ada", "groups": ["search"]}
+    come_back(browser, provider)
+    user = User.objects.get(username="ada")
+    assert list(user.memberships.values_list("project", "role")) == [(beside.pk, "admin")]
+    provider.claims = {"preferred_username": "ada", "groups": ["ml"]}
+    come_back(Client(headers={"host": HERE}), provider)
+    assert list(user.memberships.values_list("project__name", "role")) == [("default", "operator")]
+
+
 def test_a_role_that_an_admin_gave_stays_where_no_group_decides(browser: Client, provider: Provider):
     provider.claims = {"preferred_username": "ada"}
     come_back(browser, provider)
@@ -136,7 +150,7 @@ def test_a_role_that_an_admin_gave_stays_where_no_group_decides(browser: Client,
 
 
 def test_who_has_none_of_the_groups_is_refused(browser: Client, provider: Provider, settings: LazySettings):
-    roles = roles_read("operator=ml")
+    roles, _ = roles_read("operator=ml")
     settings.SIGN_IN_PROVIDER = SignInProvider(provider.issuer, CLIENT, SECRET, roles=roles)
     provider.claims = {"groups": ["sales"]}
     come_back(browser, provider)

@@ -1,5 +1,6 @@
 """What a walk over all addresses needs: every address with what it names there, and everybody who may ask for it."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,13 +17,16 @@ from django.utils import timezone
 
 from agentcore import Certainty
 from dashboard.accounts import services
-from dashboard.accounts.models import ApiToken, User
+from dashboard.accounts.models import ApiToken, Membership, User
+from dashboard.accounts.projects import CHOSEN
 from dashboard.accounts.roles import Role, may
 from dashboard.agents import services as agents
-from dashboard.agents.models import PolicyActivation
+from dashboard.agents.current_project import DEFAULT_PROJECT, working_in
+from dashboard.agents.models import PolicyActivation, Project
 from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
 from dashboard.alerting.services import alert_create
+from dashboard.audit.models import Entry
 from dashboard.backtests.models import Backtest
 from dashboard.bench.long_turn import long_turn_store
 from dashboard.commenting.services import comment_add
@@ -32,15 +36,20 @@ from dashboard.inbox.models import Notice
 from dashboard.policies.models import Shadow
 from dashboard.predictions.models import Prediction
 from dashboard.sharing.services import link_create
+from dashboard.telemetry.models import Destination
 from dashboard.timeline.models import SavedView
+from dashboard.tools.models import McpServer
+from dashboard.turns.models import Turn
 from dashboard.webhooks.models import Delivery
 from dashboard.webhooks.services import webhook_create
+from tests.dashboard.gateway.stored_calls import call_stored
 
 WITH_BODY = ("POST", "PUT", "PATCH")
 NAME = "walked"  #: of the agent, the connection and the policy
+SAID = "Why?"  #: what turns, comments and the like say
 MIGRATIONS = (
     ("0002_roles", "make_roles"), ("0003_roles_of_policies", "give_admins"), ("0004_roles_of_the_gateway", "give"),
-    ("0009_roles_of_alerts", "give_alerts"),
+    ("0009_roles_of_alerts", "give_alerts"), ("0012_memberships", "give_members"),
 )  # fmt: skip
 
 
@@ -98,6 +107,8 @@ class World:
     share: str  #: the path of a link that works
     key: str  #: of the gateway
     owner: User
+    project: Project
+    answer_id: str  #: by which the gateway's caller may ask for the turn's answer again
 
     def address(self, route: str) -> str:
         """The route with what there is."""
@@ -118,56 +129,74 @@ class World:
         return re.sub(r"\^?\(\?P<\w+>[^)]*\)[/$]*", "agents/", plain)
 
 
-def made_world() -> World:
-    """The rights, and one of everything."""
+def made_world(project: Project | None = None, *, name: str = NAME, said: str = SAID) -> World:
+    """The rights, and one of everything in a project. `name` is what things are called, `said` what they say."""
     for module, function in MIGRATIONS:
         getattr(import_module(f"dashboard.accounts.migrations.{module}"), function)(apps, None)
     services.one_time_code_create()
-    owner, project = User.objects.get(username=services.OPERATOR), project_default()
-    turn = long_turn_store(project=project, attempts=1, stream_bytes=1_000)
-    near = agents.connection_create(project=project, name=NAME, provider="openai", base_url="http://127.0.0.1:1/v1")
-    agent = agents.agent_create(project=project, name=NAME, connection=near, model="m", max_tokens=50)
-    version = agents.policy_create(project=project, name=NAME)
-    policy, now = version.policy, timezone.now()
-    key, secret = key_create(project=project, by=owner, name=NAME)
-    webhook, _ = webhook_create(
-        project=project, by=owner, name=NAME, url="http://127.0.0.1:1/turns", events=["turn.ended"]
+    owner, project = User.objects.get(username=services.OPERATOR), project or project_default()
+    near = agents.connection_create(project=project, name=name, provider="openai", base_url="http://127.0.0.1:1/v1")
+    agent = agents.agent_create(
+        project=project, name=name, connection=near, model=f"m-{name}", max_tokens=50, system_prompt=said
     )
+    turn = long_turn_store(
+        project=project, attempts=1, stream_bytes=1_000, agent_name=name, model=f"m-{name}", input_text=said
+    )
+    Turn.objects.filter(id=turn.id).update(tags=[name])
+    version = agents.policy_create(project=project, name=name)
+    policy, now = version.policy, timezone.now()
+    key, secret = key_create(project=project, by=owner, name=name)
+    call = call_stored(turn, at=now, caller=name, key_id=key.id, answer_id=f"resp_{turn.id.hex}")
+    webhook, _ = webhook_create(
+        project=project, by=owner, name=name, url=f"http://127.0.0.1:1/{name}", events=["turn.ended"]
+    )
+    Destination.objects.create(project=project, name=name, endpoint=f"http://127.0.0.1:1/{name}")
+    McpServer.objects.create(project=project, name=f"mcp-{name}"[:24], url="http://127.0.0.1:1/mcp", enabled=False)
+    Entry.objects.create(
+        began_at=now, at=now, by=f"by-{name}", via="session", action="walked", target=f"/{name}", project_id=project.pk
+    )
+    with working_in(project):
+        token = services.api_token_create(name, user=owner)[0]
     link, shared = link_create(turn=turn, lifetime="1d", redacted=False, by=owner)
     named: Mapping[str, Any] = {
+        "member_id": Membership.objects.create(project=project, user=User.objects.create(username=f"user-{name}")),
         "turn_id": turn,
         "run_id": turn,
-        "token_id": services.api_token_create("walked", user=owner)[0],
-        "conversation_id": Conversation.objects.create(project=project, agent=agent, agent_name=NAME),
-        "comment_id": comment_add(turn=turn, transition=1, text="Why?", author=owner),
+        "token_id": token,
+        "conversation_id": Conversation.objects.create(project=project, agent=agent, agent_name=name, title=said),
+        "comment_id": comment_add(turn=turn, transition=1, text=said, author=owner),
         "link_id": link,
         "backtest_id": Backtest.objects.create(project=project),
         "prediction_id": Prediction.objects.create(
-            project=project, parent=turn, child=turn, kind="rerun", provider="openai", model="m", connection="c",
-            certainty=Certainty.CERTAIN,
+            project=project, parent=turn, child=turn, kind="rerun", provider="openai", model=f"m-{name}",
+            connection=name, certainty=Certainty.CERTAIN,
         ),
-        "notice_id": Notice.objects.create(project=project, turn=turn, kind=Notice.Kind.EXPIRED, told="Nobody saw it."),
+        "notice_id": Notice.objects.create(project=project, turn=turn, kind=Notice.Kind.EXPIRED, told=said),
         "webhook_id": webhook,
-        "alert_id": alert_create(project=project, by=owner, name=NAME, metric="truncation_rate", number=20),
-        "delivery_id": Delivery.objects.create(webhook=webhook, turn=turn, kind="turn.ended", body="{}"),
+        "alert_id": alert_create(project=project, by=owner, name=name, metric="truncation_rate", number=20),
+        "delivery_id": Delivery.objects.create(webhook=webhook, turn=turn, kind="turn.ended", body=json.dumps(said)),
         "attachment_id": policy_attach(project=project, policy=policy, provider="openai"),
         "version_id": version,
         "activation_id": PolicyActivation.objects.create(policy=policy, version=version, starts_at=now),
         "shadow_id": Shadow.objects.create(project=project, version=version, started_at=now),
         "policy_id": policy,
-        "view_id": SavedView.objects.create(project=project, owner=owner, name=NAME),
+        "view_id": SavedView.objects.create(project=project, owner=owner, name=name, shared=True),
         "key_id": key,
-        "alias_id": alias_create(project=project, name="other", agent=agent),
+        "alias_id": alias_create(project=project, name=f"other-{name}", agent=agent),
     }  # fmt: skip
-    ids = {name: str(row.pk) for name, row in named.items()} | {"index": "1", "name": NAME}
-    return World(ids, f"/share/{shared}", secret, owner)
+    ids = {name: str(row.pk) for name, row in named.items()} | {"index": "1", "name": name}
+    return World(ids, f"/share/{shared}", secret, owner, project, str(call.answer_id))
 
 
-def user_of(role: str) -> User:
-    """Someone new; an admin is ticked staff too."""
+def user_of(role: str, project: Project | None = None) -> User:
+    """Someone new; an admin is ticked staff too. `project`: where they have the role, and nothing but the role."""
     user = User.objects.create(username=f"someone-{User.objects.count()}", is_staff=role == Role.ADMIN)
-    if role in list(Role):
+    if project is not None and project.name != DEFAULT_PROJECT:
+        Membership.objects.create(project=project, user=user, role=role if role in list(Role) else "")
+    elif role in list(Role):
         user.groups.add(Group.objects.get(name=role))
+    elif project is not None:
+        Membership.objects.create(project=project, user=user, role="")
     return user
 
 
@@ -181,8 +210,9 @@ def program_of(secret: str) -> Client:
     return Client(raise_request_exception=False, headers={"Authorization": f"Bearer {secret}"})
 
 
-def token_of(user: User) -> str:
-    return services.api_token_create("walk", user=user)[1]
+def token_of(user: User, project: Project | None = None) -> str:
+    with working_in(project):
+        return services.api_token_create("walk", user=user)[1]
 
 
 def stranger(name: str, world: World) -> Caller:
@@ -212,8 +242,13 @@ def stranger(name: str, world: World) -> Caller:
 def member(name: str, world: World) -> Caller:
     """One who may come in: `ROLE` by a browser, `ROLE's token` by a program."""
     role, _, by = name.partition("'s ")
-    user = world.owner if role == "superuser" else user_of(role)
-    return Caller(name, program_of(token_of(user)) if by else browser_of(user), user, bears=bool(by))
+    user = world.owner if role == "superuser" else user_of(role, world.project)
+    client = program_of(token_of(user, world.project)) if by else browser_of(user)
+    if not by and world.project.name != DEFAULT_PROJECT:
+        session = client.session
+        session[CHOSEN] = str(world.project.pk)
+        session.save()
+    return Caller(name, client, user, bears=bool(by))
 
 
 STRANGERS = (

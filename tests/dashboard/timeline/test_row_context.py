@@ -70,5 +70,5 @@ def test_an_operators_hold_stands_apart_from_what_a_turn_took(browser: Client, a
     [used] = usage_of(turn=turn, limit="max_seconds", filters=TimelineFilters())
     assert used.tokens < 90, "no limit counts what a turn was held"
     html = page(browser, "/")
-    assert f'title="Held by an operator for {milliseconds(held)}">+ {roughly(held)} held</small>' in html
+    assert f'Held by an operator for {milliseconds(held)}">+ {roughly(held)} held</small>' in html
     assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]

@@ -124,4 +124,4 @@ def test_a_turn_or_backtest_that_is_not_there_says_so():
     with pytest.raises(Turn.DoesNotExist):
         selectors.turn_get(new_id())
     with pytest.raises(Backtest.DoesNotExist):
-        backtest_get(new_id())
+        backtest_get(new_id(), project=agents.project_default())

@@ -10,14 +10,15 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from agentcore.error_policy import PRESETS
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Policy, Project
 from dashboard.agents.policies import POLICY_FIELDS
-from dashboard.agents.selectors import policy_get, policy_version_standing, project_default
+from dashboard.agents.project_command import ProjectCommand
+from dashboard.agents.selectors import policy_get, policy_version_standing, project_current
 from dashboard.audit.services import command_record
 from dashboard.backtests import runner
 from dashboard.backtests.models import Backtest
@@ -30,13 +31,14 @@ from dashboard.turns.filters import TimelineFilters, unknown_filters
 LOOK_SECONDS = 0.1  #: between two looks at what other processes still judge
 
 
-class Command(BaseCommand):
+class Command(ProjectCommand):
     help = (
         "Backtest a policy: evaluate stored turns under it from their recordings, and count how many would have ended "
         "otherwise, at what cost. No provider is called. Running workers help; Ctrl-C cancels the backtest."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument(
             "--policy", metavar="NAME", help="start from the settings of this policy (default: the default limits)"
         )
@@ -62,6 +64,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         prepare(settings.ENVIRONMENT, simulator_url=None)
+        self.enter(options["project"])
         with _signals() as stop:
             made = _made(options)
             command_record("backtest", str(made.id))
@@ -76,7 +79,7 @@ class Command(BaseCommand):
 
 
 def _made(options: dict[str, Any]) -> Backtest:
-    project = project_default()
+    project = project_current()
     try:
         return backtest_create(
             project=project,
@@ -128,11 +131,11 @@ def _worked_on(backtest: Backtest, stop: Event) -> Backtest:
     runner.plan(backtest.pk)
     while not stop.is_set():
         runner.work(backtest.pk, stop.is_set)
-        if backtest_get(backtest.pk).status not in UNFINISHED:
+        if backtest_get(backtest.pk, project=backtest.project).status not in UNFINISHED:
             break
         stop.wait(LOOK_SECONDS)
     backtest_cancel(backtest=backtest)
-    return backtest_get(backtest.pk)
+    return backtest_get(backtest.pk, project=backtest.project)
 
 
 @contextmanager

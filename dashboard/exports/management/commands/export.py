@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.project_command import ProjectCommand
+from dashboard.agents.selectors import project_current
 from dashboard.audit.services import command_record
 from dashboard.backtests.management.commands.backtest import filter_of
 from dashboard.exports.formats import FORMATS, file_of
@@ -17,10 +18,11 @@ from dashboard.runtime.database_setup import prepare
 from dashboard.turns.filters import TimelineFilters
 
 
-class Command(BaseCommand):
+class Command(ProjectCommand):
     help = "Write turns with their attempts as JSONL or Parquet (docs/how-to/exports.md)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("--format", choices=tuple(FORMATS), default="jsonl", help="default: jsonl")
         parser.add_argument(
             "--filter",
@@ -36,8 +38,9 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         prepare(settings.ENVIRONMENT, simulator_url=None)
+        self.enter(options["project"])
         filters, _ = TimelineFilters.parse(filter_of(options["filter"]))
-        pieces = file_of(project=project_default(), filters=filters, named=options["format"])
+        pieces = file_of(project=project_current(), filters=filters, named=options["format"])
         command_record("export", " ".join((*options["filter"], str(options["output"] or ""))).strip())
         if options["output"] is None:
             sys.stdout.buffer.writelines(pieces)

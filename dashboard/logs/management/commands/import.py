@@ -2,14 +2,16 @@
 
 import sys
 import time
+from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.project_command import ProjectCommand
+from dashboard.agents.selectors import project_current
 from dashboard.audit.services import command_record
 from dashboard.logs.files import TRANSCRIPTS, Options, file_import, files_in, transcripts_of
 from dashboard.logs.services import ImportProgress
@@ -24,14 +26,15 @@ NOTHING = (
 )
 
 
-class Command(BaseCommand):
+class Command(ProjectCommand):
     help = (
         "Import turns from logs: JSONL of requests and answers, HTTP archives, cassettes, batch results, LiteLLM's and "
         "Langfuse's exports, transcripts of coding agents, and turn files. Importing the same file twice changes "
         "nothing. An interrupted import continues where it stopped."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument(
             "paths", metavar="PATH", nargs="*", type=Path,
             help="a file or a folder (default: the transcripts of coding agents in your home folder)",
@@ -44,8 +47,9 @@ class Command(BaseCommand):
         if not paths:
             raise CommandError(NOTHING)
         prepare(settings.ENVIRONMENT, simulator_url=None)
+        self.enter(options["project"])
         dry = options["dry_run"]
-        asked = Options(project_default().id, dry=dry, unverified=options["unverified"])
+        asked = Options(project_current().id, dry=dry, unverified=options["unverified"])
         if not dry:
             command_record("import", " ".join(map(str, paths)))
         whole = [self._file(path, asked) for path in files_in(paths)]

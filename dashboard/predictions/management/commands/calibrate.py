@@ -12,10 +12,11 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from dashboard.agents.models import Project
-from dashboard.agents.selectors import project_default
+from dashboard.agents.project_command import ProjectCommand
+from dashboard.agents.selectors import project_current
 from dashboard.audit.services import command_record
 from dashboard.backtests.management.commands.backtest import filter_of
 from dashboard.predictions import calibration_state, terminal_output
@@ -37,7 +38,7 @@ LOOKED_AT = 2_000  #: turns, to find so many that can be asked again
 WORDS = ("ids", "filter", "turns", "max_tokens", "max_continuations", "values")
 
 
-class Command(BaseCommand):
+class Command(ProjectCommand):
     help = (
         "Run stored turns again under other limits, within a budget, and compare each result with what its what-if "
         "predicted. If the command was stopped or killed, run it again with the same options: it continues where it "
@@ -45,6 +46,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
         _add_choice(parser)
         parser.add_argument(
             "--tokens",
@@ -65,7 +67,8 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         port = settings.ENVIRONMENT.simulator_port
         prepare(settings.ENVIRONMENT, simulator_url=simulator_at(port) if port else None)
-        calibration, resumed = _calibration(project_default(), options)
+        self.enter(options["project"])
+        calibration, resumed = _calibration(project_current(), options)
         budget = Budget(options["tokens"], options["money"])
         out = self.stderr if options["json"] else self.stdout
         try:

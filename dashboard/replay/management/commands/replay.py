@@ -162,6 +162,6 @@ def _range(said: str) -> tuple[str, range]:
 
 def _turn(given: str) -> Turn:
     try:
-        return selectors.turn_get(UUID(given))
+        return selectors.turn_of_any_project(UUID(given))
     except (ValueError, Turn.DoesNotExist) as error:
         raise CommandError(f"There is no turn {given}. The timeline and the API show the ids of turns.") from error

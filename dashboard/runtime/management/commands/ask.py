@@ -9,12 +9,13 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Agent
-from dashboard.agents.selectors import agent_list, project_default
+from dashboard.agents.project_command import ProjectCommand
+from dashboard.agents.selectors import agent_list, project_current
 from dashboard.audit.services import command_record
 from dashboard.client.narration import TurnNarration
 from dashboard.live.services import turn_start
@@ -27,13 +28,14 @@ from dashboard.turns.ids import new_id
 from dashboard.turns.models import Record, Turn
 
 
-class Command(BaseCommand):
+class Command(ProjectCommand):
     help = (
         "Send a prompt to an agent and watch its turn: THINK, ACT, OBSERVE, and why it stopped. Ctrl-C cancels the "
         "turn."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("prompt", help="the prompt")
         parser.add_argument("--agent", default="sim-essay", help="the agent's name (default: sim-essay)")
         parser.add_argument("--max-tokens", type=int, help="max_tokens of one call, instead of the agent's value")
@@ -44,6 +46,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         port = settings.ENVIRONMENT.simulator_port
         prepare(settings.ENVIRONMENT, simulator_url=simulator_at(port) if port else None)
+        self.enter(options["project"])
         agent = self._agent(options["agent"])
         queue = f"ask-{new_id()}"
         overrides = {"max_tokens": options["max_tokens"]}
@@ -59,7 +62,7 @@ class Command(BaseCommand):
             sys.exit(1)
 
     def _agent(self, name: str) -> Agent:
-        agents = agent_list(project=project_default())
+        agents = agent_list(project=project_current())
         agent = agents.filter(name=name).first()
         if agent is None:
             known = ", ".join(agents.values_list("name", flat=True))

@@ -1,16 +1,16 @@
 """`manage.py prune`: let the oldest turns of a project go, by age, count or size."""
 
 import re
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from dashboard.agents.models import Project
-from dashboard.agents.selectors import DEFAULT_PROJECT
+from dashboard.agents.project_command import ProjectCommand
 from dashboard.audit.services import command_record
 from dashboard.runtime.database_setup import prepare
 from dashboard.timeline.pruning import Kept, Plan, plan, prune
@@ -18,11 +18,11 @@ from dashboard.timeline.pruning import Kept, Plan, plan, prune
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-class Command(BaseCommand):
+class Command(ProjectCommand):
     help = "Show which turns a limit on age, count or size would erase. With --yes, erase them permanently."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--project", default=DEFAULT_PROJECT)
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("--keep-days", type=_count, help="erase turns that started more than this many days ago")
         parser.add_argument("--keep-turns", type=_count, help="erase all but this many of the newest turns")
         parser.add_argument(
@@ -37,10 +37,7 @@ class Command(BaseCommand):
         if days is turns is size is None:
             raise CommandError("Say what to keep: --keep-days, --keep-turns or --keep-bytes.")
         prepare(settings.ENVIRONMENT, simulator_url=None)
-        try:
-            project = Project.objects.get(name=options["project"])
-        except Project.DoesNotExist:
-            raise CommandError(f"There is no project “{options['project']}”.") from None
+        project = self.enter(options["project"])
         kept = Kept(None if days is None else timedelta(days=days), turns, size)
         planned = plan(project=project, kept=kept, now=timezone.now())
         self.stdout.write(_words(planned))

@@ -1,0 +1,35 @@
+"""What people type to make a project and to add a member."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from django import forms
+
+from dashboard.accounts.roles import Role
+
+
+class ProjectForm(forms.Form):
+    """The name of a project."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=64,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+        error_messages={"required": "Give the project a name."},
+    )
+
+
+class MemberForm(forms.Form):
+    """A user by name, and the role to give. `roles`: those that may be given."""
+
+    username = forms.CharField(
+        label="User name",
+        max_length=150,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}),
+        error_messages={"required": "Enter the name of the user to add."},
+    )
+    role = forms.ChoiceField(label="Role")
+
+    def __init__(self, *args: Any, roles: Iterable[Role], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cast("forms.ChoiceField", self.fields["role"]).choices = [(role.value, role.value) for role in roles]

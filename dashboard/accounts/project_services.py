@@ -1,0 +1,88 @@
+"""Writes: projects and their members. Each raises `ValidationError` with sentences by field."""
+
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from dashboard.accounts.models import Membership, User
+from dashboard.accounts.projects import is_only_project, roles_to_give
+from dashboard.accounts.roles import Role
+from dashboard.agents.change_tracking import on_behalf
+from dashboard.agents.current_project import DEFAULT_PROJECT
+from dashboard.agents.models import Project
+from dashboard.agents.selectors import project_default
+
+KEEPS_ITS_NAME = "The project “default” keeps its name: programs and settings that name no project mean it."
+TAKEN = "There is a project “{name}” already."
+NOBODY = "There is no active user “{name}”."
+MORE = "This role has permissions that you do not have. Ask a superuser to give it."
+THERE = "{name} is a member already. Change the role in the list."
+
+
+@transaction.atomic
+def project_create(*, name: str, by: User) -> Project:
+    """With the first one beside `default`, everybody who is there becomes a member of `default`, as they were in it."""
+    if is_only_project():
+        _all_enter(project_default())
+    with on_behalf(by):
+        return _saved(Project(name=name))
+
+
+def project_rename(*, project: Project, name: str, by: User) -> None:
+    """All but `default` may be called otherwise. Nothing refers to a project by its name but `--project`."""
+    if project.name == DEFAULT_PROJECT:
+        raise ValidationError({"name": KEEPS_ITS_NAME})
+    renamed = Project.objects.get(pk=project.pk)
+    renamed.name = name
+    with on_behalf(by):
+        _saved(renamed)
+
+
+def member_add(*, project: Project, username: str, role: Role, by: User) -> Membership:
+    """A user of this installation becomes a member."""
+    user = User.objects.filter(username=username, is_active=True).first()
+    if user is None:
+        raise ValidationError({"username": NOBODY.format(name=username)})
+    if Membership.objects.filter(project=project, user=user).exists():
+        raise ValidationError({"username": THERE.format(name=username)})
+    return _role_set(project, user, role, by)
+
+
+def member_change(*, member: Membership, role: Role, by: User) -> Membership:
+    """Another role in the same project."""
+    return _role_set(member.project, member.user, role, by)
+
+
+@transaction.atomic
+def member_remove(*, member: Membership, by: User) -> None:
+    """Who may then enter the project no more: pages, tokens and open sockets end. Keys of the gateway stay."""
+    with on_behalf(by):
+        if member.project.name == DEFAULT_PROJECT:
+            member.user.groups.remove(*Group.objects.filter(name__in=list(Role)))
+        Membership.objects.filter(pk=member.pk).delete()
+
+
+@transaction.atomic
+def _role_set(project: Project, user: User, role: Role, by: User) -> Membership:
+    if role not in roles_to_give(by):
+        raise ValidationError({"role": MORE})
+    with on_behalf(by):
+        if project.name == DEFAULT_PROJECT:  # the database writes the membership (migration 0012)
+            user.groups.remove(*Group.objects.filter(name__in=set(Role) - {role}))
+            user.groups.add(Group.objects.get(name=role))
+        else:
+            Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})
+    return Membership.objects.select_related("user", "project").get(project=project, user=user)
+
+
+def _saved(project: Project) -> Project:
+    if Project.objects.filter(name=project.name).exclude(pk=project.pk).exists():
+        raise ValidationError({"name": TAKEN.format(name=project.name)})
+    project.full_clean()
+    project.save()
+    return project
+
+
+def _all_enter(project: Project) -> None:
+    without = User.objects.filter(is_superuser=False).exclude(memberships__project=project)
+    Membership.objects.bulk_create([Membership(project=project, user=user) for user in without], ignore_conflicts=True)

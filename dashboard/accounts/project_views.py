@@ -1,0 +1,153 @@
+"""`/projects/`: the projects that one may enter, and the members of the current one."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard.accounts import project_services
+from dashboard.accounts.access import HOME, next_url
+from dashboard.accounts.models import Membership
+from dashboard.accounts.project_forms import MemberForm, ProjectForm
+from dashboard.accounts.projects import CHOSEN, member_get, members_of, role_in, roles_to_give, superusers
+from dashboard.accounts.roles import CHANGE_MEMBERS, MAKE_PROJECT, Role, may
+from dashboard.accounts.views import user_of
+from dashboard.agents.current_project import DEFAULT_PROJECT
+from dashboard.agents.selectors import project_current
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def index(request: HttpRequest) -> HttpResponse:
+    """The projects that one may enter; a form that was sent makes one, which is then the current project."""
+    if request.method != "POST":
+        return _index(request, ProjectForm())
+    form = ProjectForm(request.POST)
+    if not _done(form, lambda: project_services.project_create(by=user_of(request), **form.cleaned_data)):
+        return _index(request, form, HTTPStatus.UNPROCESSABLE_ENTITY)
+    messages.success(request, f"The project “{form.cleaned_data['name']}” was created. Open it to add its members.")
+    return redirect("accounts:projects")
+
+
+@require_POST
+def switch(request: HttpRequest) -> HttpResponse:
+    """Go on in another project."""
+    found = next((one for one in request.projects if str(one.pk) == request.POST.get("project")), None)  # type: ignore[attr-defined]
+    if found is None:
+        raise Http404("There is no such project, or you are not a member of it.")
+    request.session[CHOSEN] = str(found.pk)
+    return redirect(next_url(request, request.POST.get("next", HOME)))
+
+
+@require_POST
+def rename(request: HttpRequest) -> HttpResponse:
+    """Give the current project another name."""
+    form, project = ProjectForm(request.POST), project_current()
+    if not _done(
+        form, lambda: project_services.project_rename(project=project, by=user_of(request), **form.cleaned_data)
+    ):
+        return _members(request, rename_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    messages.success(request, f"The project is now called “{form.cleaned_data['name']}”.")
+    return redirect("accounts:members")
+
+
+@never_cache
+@require_safe
+def members(request: HttpRequest) -> HttpResponse:
+    """Who may enter the current project, and with which role."""
+    return _members(request)
+
+
+@require_POST
+def member_add(request: HttpRequest) -> HttpResponse:
+    """Let a user enter the current project."""
+    by, project = user_of(request), project_current()
+    form = MemberForm(request.POST, roles=roles_to_give(by))
+
+    def add() -> None:
+        username, role = form.cleaned_data["username"], Role(form.cleaned_data["role"])
+        project_services.member_add(project=project, username=username, role=role, by=by)
+
+    if not _done(form, add):
+        return _members(request, member_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    messages.success(request, f"{form.cleaned_data['username']} is now a member of “{project}”.")
+    return redirect("accounts:members")
+
+
+@require_POST
+def member_change(request: HttpRequest, member_id: int) -> HttpResponse:
+    """Give a member another role."""
+    member, role = _member(member_id), request.POST.get("role", "")
+    if role not in list(Role):
+        messages.error(request, "Choose one of the roles.")
+        return redirect("accounts:members")
+    try:
+        project_services.member_change(member=member, role=Role(role), by=user_of(request))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, f"{member.user} is now {role} of “{member.project}”.")
+    return redirect("accounts:members")
+
+
+@require_POST
+def member_remove(request: HttpRequest, member_id: int) -> HttpResponse:
+    """Let a member enter the current project no more."""
+    member = _member(member_id)
+    project_services.member_remove(member=member, by=user_of(request))
+    messages.success(request, f"{member.user} is no longer a member of “{member.project}”.")
+    return redirect("accounts:members")
+
+
+def _member(member_id: int) -> Membership:
+    try:
+        return member_get(member_id, project=project_current())
+    except Membership.DoesNotExist as error:
+        raise Http404("There is no such member of this project.") from error
+
+
+def _done(form: forms.Form, act: Callable[[], object]) -> bool:
+    """Whether the form was right, and what it asks for was done; else it says why not."""
+    if not form.is_valid():
+        return False
+    try:
+        act()
+    except ValidationError as error:
+        form.add_error(None, error)
+        return False
+    return True
+
+
+def _index(request: HttpRequest, form: ProjectForm, status: int = HTTPStatus.OK) -> HttpResponse:
+    user = user_of(request)
+    entered = [(project, role_in(project, user)) for project in request.projects]  # type: ignore[attr-defined]
+    context = {"entered": entered, "form": form, "may_create": may(user, MAKE_PROJECT)}
+    return render(request, "accounts/projects.html", context, status=status)
+
+
+def _members(
+    request: HttpRequest,
+    *,
+    member_form: MemberForm | None = None,
+    rename_form: ProjectForm | None = None,
+    status: int = HTTPStatus.OK,
+) -> HttpResponse:
+    user, project = user_of(request), project_current()
+    given = roles_to_give(user)
+    context = {
+        "project": project,
+        "members": members_of(project),
+        "superusers": superusers(),
+        "roles": given,
+        "may_change": may(user, CHANGE_MEMBERS),
+        "may_rename": project.name != DEFAULT_PROJECT,
+        "member_form": member_form or MemberForm(roles=given),
+        "rename_form": rename_form or ProjectForm(initial={"name": project.name}),
+    }
+    return render(request, "accounts/members.html", context, status=status)

@@ -1,0 +1,106 @@
+"""Which projects somebody may enter, and which of them a request is about."""
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.contrib.auth.models import Permission
+
+from dashboard.accounts.models import ApiToken, Membership, User
+from dashboard.accounts.roles import Role
+from dashboard.accounts.selectors import token_of
+from dashboard.agents.current_project import DEFAULT_PROJECT
+from dashboard.agents.models import Project
+from dashboard.agents.selectors import project_default
+from dashboard.turns.models import Turn
+
+if TYPE_CHECKING:
+    from django.contrib.sessions.backends.base import SessionBase
+    from django.db.models import QuerySet
+
+LEFT = "This token works in a project that its user may not enter. Create one in another project."
+READER = "reader"  #: what a member without a role is called
+CHOSEN = "project"  #: the session's key for the id of the project that was chosen
+
+
+def projects_of(user: User) -> list[Project]:
+    """Those that a user may enter, by name: all for a superuser. The only project there is is everybody's."""
+    every = Project.objects.order_by("name")
+    if user.is_superuser:
+        return list(every) or [project_default()]
+    return list(every.filter(memberships__user=user)) or _only(list(every[:2]))
+
+
+def _only(found: list[Project]) -> list[Project]:
+    match found:
+        case []:
+            return [project_default()]
+        case [Project(name="default")]:
+            return found
+        case _:
+            return []
+
+
+def is_only_project() -> bool:
+    """Whether there is no project beside `default`: then all who may sign in are in it."""
+    return not Project.objects.exclude(name=DEFAULT_PROJECT).exists()
+
+
+def project_of_token(token: ApiToken, projects: list[Project]) -> Project | None:
+    """Where a token works; None where its user may not enter that project any more."""
+    return _chosen(projects, token.project_id) if token.project_id else _default_among(projects)
+
+
+def project_of_session(session: "SessionBase", projects: list[Project]) -> Project | None:
+    """The one that was chosen, else `default`, else the first by name. A session opened by a token stays in its
+    project. None: there is none."""
+    if (token := token_of(session)) is not None:
+        return project_of_token(token, projects)
+    chosen = session.get(CHOSEN)
+    found = _chosen(projects, UUID(chosen)) if chosen else None
+    return found or _default_among(projects) or next(iter(projects), None)
+
+
+def project_of_turn(turn_id: UUID, *, among: list[Project]) -> Project | None:
+    """Which of these projects a turn belongs to, if any."""
+    found = Turn.objects.filter(pk=turn_id, project__in=among).values_list("project_id", flat=True).first()
+    return None if found is None else _chosen(among, found)
+
+
+def _chosen(projects: list[Project], project_id: UUID) -> Project | None:
+    return next((project for project in projects if project.pk == project_id), None)
+
+
+def _default_among(projects: list[Project]) -> Project | None:
+    return next((project for project in projects if project.name == DEFAULT_PROJECT), None)
+
+
+def members_of(project: Project) -> "QuerySet[Membership]":
+    """Its members, by user name. Superusers, who may enter without, are not among them unless they were added."""
+    return Membership.objects.filter(project=project).select_related("user").order_by("user__username")
+
+
+def member_get(member_id: int, *, project: Project) -> Membership:
+    """Raises `DoesNotExist` for a member of another project."""
+    return Membership.objects.select_related("user", "project").get(pk=member_id, project=project)
+
+
+def superusers() -> "QuerySet[User]":
+    """Who may enter every project, by name."""
+    return User.objects.filter(is_superuser=True, is_active=True).order_by("username")
+
+
+def role_in(project: Project, user: User) -> str:
+    """The role in words: `superuser`, one of `Role`, or `reader` for who has none."""
+    if user.is_superuser:
+        return "superuser"
+    found = Membership.objects.filter(project=project, user=user).values_list("role", flat=True).first()
+    return found or READER
+
+
+def roles_to_give(user: User) -> list[Role]:
+    """Those that give no right which the user does not have in the current project."""
+    found: dict[str, set[str]] = {role: set() for role in Role}
+    named = Permission.objects.filter(group__name__in=list(Role))
+    for role, label, codename in named.values_list("group__name", "content_type__app_label", "codename"):
+        found[role].add(f"{label}.{codename}")
+    return [Role(role) for role, permissions in found.items() if user.has_perms(permissions)]

@@ -1,0 +1,283 @@
+"""Projects: who may enter which, with which role, and what changes when a second one is made."""
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test import Client
+
+from dashboard.accounts import project_services, services
+from dashboard.accounts.models import ApiToken, Membership, User
+from dashboard.accounts.projects import projects_of
+from dashboard.accounts.roles import CHANGE_MEMBERS, ERASE, EXPORT, MAKE_PROJECT, START, Role
+from dashboard.agents.current_project import working_in
+from dashboard.agents.models import Project
+from dashboard.agents.selectors import project_default
+from dashboard.audit.models import Entry
+from dashboard.audit.selectors import Filters, entries, with_changes
+from dashboard.telemetry.models import Queued
+from dashboard.turns.models import Turn
+from dashboard.webhooks.delivery_creation import announce_all
+from dashboard.webhooks.models import Delivery
+from tests.dashboard.accounts.walking import MIGRATIONS, browser_of, made_world, program_of, user_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner() -> User:
+    services.one_time_code_create()
+    return User.objects.get(username=services.OPERATOR)
+
+
+@pytest.fixture
+def beside(owner: User) -> Project:
+    return project_services.project_create(name="beside", by=owner)
+
+
+def role_of(user: User, project: Project) -> str | None:
+    return Membership.objects.filter(user=user, project=project).values_list("role", flat=True).first()
+
+
+def fresh(user: User) -> User:
+    return User.objects.get(pk=user.pk)
+
+
+def test_the_groups_of_a_user_are_the_role_in_default():
+    user, default = user_of("nothing"), project_default()
+    assert role_of(user, default) is None
+    user.groups.add(Group.objects.get(name="operator"), Group.objects.get(name="watcher"))
+    assert role_of(user, default) == "operator"
+    user.groups.remove(Group.objects.get(name="operator"))
+    assert role_of(user, default) == "watcher"
+    user.groups.clear()
+    assert role_of(user, default) == ""
+
+
+def test_the_only_project_is_everybodys_and_who_was_there_stays_when_a_second_is_made(owner: User):
+    early = user_of("nothing")
+    assert projects_of(early) == [project_default()]
+    project_services.project_create(name="beside", by=owner)
+    late = user_of("nothing")
+    assert projects_of(early) == [project_default()]
+    assert projects_of(late) == []
+    assert [project.name for project in projects_of(owner)] == ["beside", "default"]
+
+
+def test_a_role_counts_in_its_project_alone(beside: Project):
+    user = user_of(Role.WATCHER, project_default())
+    Membership.objects.create(project=beside, user=user, role="admin")
+    with working_in(beside):
+        assert fresh(user).has_perms([START, ERASE, CHANGE_MEMBERS])
+        assert fresh(user).has_module_perms("agents")
+        assert not fresh(user).has_perm(MAKE_PROJECT)
+    with working_in(project_default()):
+        assert fresh(user).has_perm(EXPORT)
+        assert not fresh(user).has_perm(START)
+
+
+def test_permissions_that_django_gives_count_in_default_alone(beside: Project):
+    user = user_of(Role.ADMIN, project_default())
+    Membership.objects.create(project=beside, user=user, role="watcher")
+    with working_in(beside):
+        assert not fresh(user).has_perm(START)
+
+
+def test_only_superusers_create_projects(owner: User):
+    admin = browser_of(user_of(Role.ADMIN))
+    assert admin.post("/projects/", {"name": "beside"}).status_code == 403
+    assert browser_of(owner).post("/projects/", {"name": "beside"}).status_code == 302
+    assert Project.objects.filter(name="beside").exists()
+
+
+@pytest.mark.parametrize(("name", "words"), [("default", "There is a project"), ("", "Give the project a name")])
+def test_a_project_needs_a_name_of_its_own(owner: User, name: str, words: str):
+    project_default()
+    response = browser_of(owner).post("/projects/", {"name": name})
+    assert response.status_code == 422
+    assert words in response.content.decode()
+
+
+def opened(user: User, project: Project) -> Client:
+    browser = browser_of(user)
+    assert browser.post("/projects/switch/", {"project": str(project.pk)}).status_code == 302
+    return browser
+
+
+def test_an_admin_of_a_project_says_who_its_members_are(beside: Project):
+    admin, other = user_of(Role.ADMIN, beside), user_of("nothing")
+    browser = browser_of(admin)
+    browser.post("/projects/members/add/", {"username": other.username, "role": "watcher"})
+    assert role_of(other, beside) == "watcher"
+    member = Membership.objects.get(user=other, project=beside)
+    browser.post(f"/projects/members/{member.pk}/", {"role": "operator"})
+    assert role_of(other, beside) == "operator"
+    browser.post(f"/projects/members/{member.pk}/remove/")
+    assert role_of(other, beside) is None
+    browser.post("/projects/rename/", {"name": "renamed"})
+    assert Project.objects.get(pk=beside.pk).name == "renamed"
+
+
+@pytest.mark.parametrize("role", [Role.WATCHER, Role.OPERATOR])
+def test_nobody_else_does(beside: Project, role: Role):
+    browser, other = browser_of(user_of(role, beside)), user_of("nothing")
+    assert browser.get("/projects/members/").status_code == 200
+    assert browser.post("/projects/members/add/", {"username": other.username, "role": "watcher"}).status_code == 403
+
+
+def test_a_member_of_default_has_the_role_as_a_group_too(owner: User):
+    user = user_of("nothing")
+    browser_of(owner).post("/projects/members/add/", {"username": user.username, "role": "operator"})
+    assert [group.name for group in user.groups.all()] == ["operator"]
+    member = Membership.objects.get(user=user)
+    browser_of(owner).post(f"/projects/members/{member.pk}/", {"role": "watcher"})
+    assert [group.name for group in user.groups.all()] == ["watcher"]
+    browser_of(owner).post(f"/projects/members/{member.pk}/remove/")
+    assert not user.groups.exists()
+    assert role_of(user, project_default()) is None
+
+
+def test_default_keeps_its_name(owner: User):
+    response = browser_of(owner).post("/projects/rename/", {"name": "other"})
+    assert response.status_code == 422
+    assert "keeps its name" in response.content.decode()
+
+
+def test_nobody_gives_a_role_with_more_permissions_than_they_have(beside: Project):
+    Group.objects.get(name="operator").permissions.add(*Group.objects.get(name="admin").permissions.filter(
+        codename="change_membership"
+    ))  # fmt: skip
+    browser, other = browser_of(user_of(Role.OPERATOR, beside)), user_of("nothing")
+    response = browser.post("/projects/members/add/", {"username": other.username, "role": "admin"})
+    assert response.status_code == 422
+    assert role_of(other, beside) is None
+
+
+def test_who_is_in_no_project_is_told_so_and_keeps_the_account(beside: Project):
+    browser = browser_of(user_of("nothing"))
+    response = browser.get("/")
+    assert response.status_code == 403
+    assert "not a member of any project" in response.content.decode()
+    assert browser.get("/account/").status_code == 200
+    assert browser.post("/sign-out/").status_code == 302
+
+
+def test_the_switcher_is_there_for_who_may_enter_several(beside: Project):
+    one = browser_of(user_of(Role.WATCHER, beside))
+    assert "projects-panel" not in one.get("/account/").content.decode()
+    several = user_of(Role.WATCHER, project_default())
+    Membership.objects.create(project=beside, user=several, role="watcher")
+    assert "projects-panel" in browser_of(several).get("/account/").content.decode()
+
+
+def test_a_session_goes_on_in_the_project_that_was_chosen(beside: Project):
+    user = user_of(Role.WATCHER, project_default())
+    Membership.objects.create(project=beside, user=user, role="watcher")
+    made_world(beside, name="elsewhere")
+    assert [agent["name"] for agent in browser_of(user).get("/api/v1/agents").json()] == ["walked"]
+    assert [agent["name"] for agent in opened(user, beside).get("/api/v1/agents").json()] == ["elsewhere"]
+
+
+def test_a_link_into_another_project_of_ones_own_offers_to_open_it(beside: Project):
+    user = user_of(Role.WATCHER, project_default())
+    address = made_world(beside, name="elsewhere").address("turns/<uuid:turn_id>/")
+    assert "belongs to the project" not in browser_of(user).get(address).content.decode()
+    Membership.objects.create(project=beside, user=user, role="watcher")
+    browser = browser_of(user)
+    response = browser.get(address)
+    assert response.status_code == 404
+    assert "belongs to the project <b>beside</b>" in response.content.decode()
+    sent = {"project": str(beside.pk), "next": address}
+    assert browser.post("/projects/switch/", sent)["Location"] == address
+    assert browser.get(address).status_code == 200
+
+
+def test_a_share_link_opens_its_turn_whatever_the_project(beside: Project):
+    world = made_world(beside, name="elsewhere", said="Said elsewhere")
+    page = Client().get(world.share).content.decode()
+    assert "Said elsewhere" in page
+    assert "walked" not in page
+
+
+def test_a_user_goes_with_the_memberships_also_where_a_release_deletes_it_that_knows_none(beside: Project):
+    user = user_of("nothing", beside)
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM accounts_user WHERE id = %s", [user.pk])
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    assert not Membership.objects.filter(user_id=user.pk).exists()
+
+
+def test_nobody_opens_a_project_that_they_are_not_in(beside: Project):
+    browser = browser_of(user_of(Role.WATCHER, project_default()))
+    assert browser.post("/projects/switch/", {"project": str(beside.pk)}).status_code == 404
+
+
+def test_a_token_works_in_the_project_it_was_made_in(beside: Project):
+    user = user_of(Role.OPERATOR, project_default())
+    Membership.objects.create(project=beside, user=user, role="operator")
+    made_world(beside, name="elsewhere")
+    opened(user, beside).post("/account/tokens/", {"name": "ci", "lifetime": "never", "scopes": ["read"]})
+    token = ApiToken.objects.get(name="ci")
+    assert token.project == beside
+    with working_in(beside):
+        secret = services.api_token_create("other", user=user)[1]
+    program = program_of(secret)
+    assert [agent["name"] for agent in program.get("/api/v1/agents").json()] == ["elsewhere"]
+    (project,) = program.get("/api/v1/projects").json()
+    assert (project["name"], project["role"], project["current"]) == ("beside", "operator", True)
+    Membership.objects.filter(user=user, project=beside).delete()
+    response = program.get("/api/v1/agents")
+    assert response.status_code == 403
+    assert "its user may not enter" in response.json()["detail"]
+
+
+def test_the_members_are_listed_for_programs(beside: Project):
+    user = user_of(Role.ADMIN, beside)
+    with working_in(beside):
+        secret = services.api_token_create("ci", user=user)[1]
+    (member,) = program_of(secret).get("/api/v1/projects/members").json()
+    assert (member["username"], member["role"]) == (user.username, "admin")
+
+
+@pytest.mark.parametrize("address", ["/admin/", "/metrics", "/api/v1/simulator/scripts"])
+def test_what_covers_all_projects_opens_for_superusers_once_there_are_several(owner: User, address: str):
+    admin = browser_of(user_of(Role.ADMIN))
+    alone = admin.get(address).status_code
+    project_services.project_create(name="beside", by=owner)
+    assert alone != 403
+    assert admin.get(address).status_code == 403
+    assert browser_of(owner).get(address).status_code == alone
+
+
+def test_the_audit_log_says_whose_role_was_changed_and_in_which_project(beside: Project):
+    admin, other = user_of(Role.ADMIN, beside), user_of("nothing")
+    browser_of(admin).post("/projects/members/add/", {"username": other.username, "role": "watcher"})
+    ((entry, changes),) = with_changes(list(entries(Filters(action="projects/members"), project=beside)))
+    assert (entry.by, entry.project_id) == (admin.username, beside.pk)
+    assert [(change.table, change.how) for change in changes] == [("accounts_membershipchange", "made")]
+    assert not entries(Filters(action="projects/members"), project=project_default())
+
+
+def test_entries_of_no_project_are_read_in_default(beside: Project):
+    made = Entry.objects.create(began_at="2026-01-01T00:00Z", at="2026-01-01T00:00Z", by="x", via="command", action="x")
+    assert made in entries(Filters(), project=project_default())
+    assert made not in entries(Filters(), project=beside)
+
+
+@pytest.fixture(autouse=True)
+def roles(db: None) -> None:
+    """The permissions of roles, should another test have emptied the tables."""
+    assert MIGRATIONS
+    made_world()
+
+
+def test_an_end_is_told_to_the_webhooks_and_destinations_of_its_project(beside: Project):
+    world, other = made_world(beside, name="elsewhere"), made_world(name="here")
+    turn = Turn.objects.filter(id=world.ids["turn_id"])
+    Delivery.objects.all().delete()
+    turn.update(status="running")
+    turn.update(status="completed")
+    announce_all()
+    told = set(Delivery.objects.filter(turn__in=turn).values_list("webhook__project__name", flat=True))
+    sent = set(Queued.objects.filter(turn_id=world.ids["turn_id"]).values_list("destination__project__name", flat=True))
+    assert (told, sent) == ({"beside"}, {"beside"})
+    assert other.project == project_default()
