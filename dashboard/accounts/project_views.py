@@ -7,6 +7,7 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -19,6 +20,7 @@ from dashboard.accounts.projects import CHOSEN, member_get, members_of, role_in,
 from dashboard.accounts.roles import CHANGE_MEMBERS, MAKE_PROJECT, Role, may
 from dashboard.accounts.views import user_of
 from dashboard.agents.current_project import DEFAULT_PROJECT
+from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
 
 
@@ -29,19 +31,25 @@ def index(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _index(request, ProjectForm())
     form = ProjectForm(request.POST)
-    if not _done(form, lambda: project_services.project_create(by=user_of(request), **form.cleaned_data)):
+
+    def create() -> None:
+        _enter(request, project_services.project_create(by=user_of(request), **form.cleaned_data))
+
+    if not _done(form, create):
         return _index(request, form, HTTPStatus.UNPROCESSABLE_ENTITY)
-    messages.success(request, f"The project “{form.cleaned_data['name']}” was created. Open it to add its members.")
-    return redirect("accounts:projects")
+    messages.success(
+        request, f"The project “{form.cleaned_data['name']}” was created and opened. Add its members here."
+    )
+    return redirect("accounts:members")
 
 
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
-    """Go on in another project."""
+    """Switch project."""
     found = next((one for one in request.projects if str(one.pk) == request.POST.get("project")), None)  # type: ignore[attr-defined]
     if found is None:
         raise Http404("There is no such project, or you are not a member of it.")
-    request.session[CHOSEN] = str(found.pk)
+    _enter(request, found)
     return redirect(next_url(request, request.POST.get("next", HOME)))
 
 
@@ -98,11 +106,18 @@ def member_change(request: HttpRequest, member_id: int) -> HttpResponse:
 
 @require_POST
 def member_remove(request: HttpRequest, member_id: int) -> HttpResponse:
-    """Let a member enter the current project no more."""
+    """Remove a member."""
     member = _member(member_id)
     project_services.member_remove(member=member, by=user_of(request))
     messages.success(request, f"{member.user} is no longer a member of “{member.project}”.")
     return redirect("accounts:members")
+
+
+def _enter(request: HttpRequest, project: Project) -> None:
+    """Forms of pages that were opened in another project are refused from now on: they would act in this one."""
+    request.session[CHOSEN] = str(project.pk)
+    if project != project_current():
+        rotate_token(request)
 
 
 def _member(member_id: int) -> Membership:

@@ -18,6 +18,7 @@ from dashboard.telemetry.models import Queued
 from dashboard.turns.models import Turn
 from dashboard.webhooks.delivery_creation import announce_all
 from dashboard.webhooks.models import Delivery
+from tests.dashboard.accounts.conftest import csrf_of
 from tests.dashboard.accounts.walking import MIGRATIONS, browser_of, made_world, program_of, user_of
 
 pytestmark = pytest.mark.django_db
@@ -189,6 +190,46 @@ def test_a_link_into_another_project_of_ones_own_offers_to_open_it(beside: Proje
     sent = {"project": str(beside.pk), "next": address}
     assert browser.post("/projects/switch/", sent)["Location"] == address
     assert browser.get(address).status_code == 200
+
+
+def test_forms_of_pages_from_before_a_switch_change_nothing(beside: Project):
+    user = user_of(Role.ADMIN, project_default())
+    Membership.objects.create(project=beside, user=user, role="admin")
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(user)
+    stale = {"csrfmiddlewaretoken": csrf_of(browser)}
+    assert browser.post("/projects/switch/", {"project": str(beside.pk), **stale}).status_code == 302
+    response = browser.post("/projects/rename/", {"name": "renamed", **stale})
+    assert response.status_code == 403
+    assert "before you switched to another project" in response.content.decode()
+    assert (
+        browser.post(
+            "/projects/rename/", {"name": "x"}, headers={"X-CSRFToken": stale["csrfmiddlewaretoken"]}
+        ).status_code
+        == 403
+    )
+    assert (
+        browser.post("/projects/rename/", {"name": "renamed", "csrfmiddlewaretoken": csrf_of(browser)}).status_code
+        == 302
+    )
+
+
+def test_forms_of_a_project_that_one_had_to_leave_change_nothing_in_another(beside: Project):
+    user = user_of(Role.ADMIN, project_default())
+    Membership.objects.create(project=beside, user=user, role="admin")
+    browser = browser_of(user)
+    assert browser.get("/projects/members/").context["project"] == project_default()
+    Membership.objects.filter(project=project_default(), user=user).delete()
+    response = browser.post("/projects/rename/", {"name": "renamed"})
+    assert response.status_code == 409
+    assert "no longer a member" in response.content.decode()
+    assert browser.post("/projects/rename/", {"name": "renamed"}).status_code == 302
+
+
+def test_a_new_project_is_then_the_current_one(owner: User):
+    browser = browser_of(owner)
+    assert browser.post("/projects/", {"name": "beside"})["Location"] == "/projects/members/"
+    assert browser.get("/projects/members/").context["project"].name == "beside"
 
 
 def test_a_share_link_opens_its_turn_whatever_the_project(beside: Project):
