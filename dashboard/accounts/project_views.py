@@ -16,7 +16,7 @@ from dashboard.accounts import project_services
 from dashboard.accounts.access import HOME, next_url
 from dashboard.accounts.models import Membership
 from dashboard.accounts.project_forms import MemberForm, ProjectForm
-from dashboard.accounts.projects import CHOSEN, member_get, members_of, role_in, roles_to_give, superusers
+from dashboard.accounts.projects import CHOSEN, member_get, members_of, roles_to_give, superusers, with_roles
 from dashboard.accounts.roles import CHANGE_MEMBERS, MAKE_PROJECT, Role, may
 from dashboard.accounts.views import user_of
 from dashboard.agents.current_project import DEFAULT_PROJECT
@@ -141,8 +141,11 @@ def _done(form: forms.Form, act: Callable[[], object]) -> bool:
 
 def _index(request: HttpRequest, form: ProjectForm, status: int = HTTPStatus.OK) -> HttpResponse:
     user = user_of(request)
-    entered = [(project, role_in(project, user)) for project in request.projects]  # type: ignore[attr-defined]
-    context = {"entered": entered, "form": form, "may_create": may(user, MAKE_PROJECT)}
+    context = {
+        "entered": with_roles(request.projects, user),  # type: ignore[attr-defined]
+        "form": form,
+        "may_create": may(user, MAKE_PROJECT),
+    }
     return render(request, "accounts/projects.html", context, status=status)
 
 

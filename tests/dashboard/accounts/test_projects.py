@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from dashboard.accounts import project_services, services
 from dashboard.accounts.models import ApiToken, Membership, User
@@ -17,7 +18,7 @@ from dashboard.audit.selectors import Filters, entries, with_changes
 from dashboard.telemetry.models import Queued
 from dashboard.turns.models import Turn
 from dashboard.webhooks.delivery_creation import announce_all
-from dashboard.webhooks.models import Delivery
+from dashboard.webhooks.models import Delivery, DroppedEvents
 from tests.dashboard.accounts.conftest import csrf_of
 from tests.dashboard.accounts.walking import MIGRATIONS, browser_of, made_world, program_of, user_of
 
@@ -298,10 +299,32 @@ def test_the_audit_log_says_whose_role_was_changed_and_in_which_project(beside: 
     assert not entries(Filters(action="projects/members"), project=project_default())
 
 
-def test_entries_of_no_project_are_read_in_default(beside: Project):
+def test_entries_of_no_project_are_read_by_superusers_once_there_are_several(owner: User):
     made = Entry.objects.create(began_at="2026-01-01T00:00Z", at="2026-01-01T00:00Z", by="x", via="command", action="x")
-    assert made in entries(Filters(), project=project_default())
-    assert made not in entries(Filters(), project=beside)
+    admin = browser_of(user_of(Role.ADMIN))
+
+    def shown(browser: Client) -> list[bool]:
+        told = [one["id"] for one in browser.get("/api/v1/audit?limit=100").json()["items"]]
+        return [str(made.id) in told, made in [row[0] for row in browser.get("/audit/").context["rows"]]]
+
+    assert shown(admin) == [True, True]
+    project_services.project_create(name="beside", by=owner)
+    assert shown(admin) == [False, False]
+    assert shown(browser_of(owner)) == [True, True]
+
+
+def test_what_is_done_in_the_admin_is_an_entry_of_no_project(owner: User, beside: Project):
+    browser_of(owner).post("/admin/logout/")
+    assert Entry.objects.get(action="admin/logout").project_id is None
+
+
+def test_events_that_were_dropped_of_all_projects_are_told_to_superusers(owner: User):
+    DroppedEvents.objects.create(events=7, at=timezone.now())
+    admin = browser_of(user_of(Role.ADMIN))
+    assert "Dropped events: 7" in admin.get("/webhooks/").content.decode()
+    project_services.project_create(name="beside", by=owner)
+    assert "Dropped events" not in admin.get("/webhooks/").content.decode()
+    assert "Dropped events: 7" in browser_of(owner).get("/webhooks/").content.decode()
 
 
 @pytest.fixture(autouse=True)
