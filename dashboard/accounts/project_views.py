@@ -6,6 +6,7 @@ from http import HTTPStatus
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
@@ -19,8 +20,10 @@ from dashboard.accounts.project_forms import MemberForm, ProjectForm
 from dashboard.accounts.projects import CHOSEN, member_get, members_of, roles_to_give, superusers, with_roles
 from dashboard.accounts.roles import CHANGE_MEMBERS, MAKE_PROJECT, Role, may
 from dashboard.accounts.views import user_of
+from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
+from dashboard.agents.sample_agents import samples_copy
 from dashboard.agents.selectors import project_current
 
 
@@ -33,7 +36,12 @@ def index(request: HttpRequest) -> HttpResponse:
     form = ProjectForm(request.POST)
 
     def create() -> None:
-        _enter(request, project_services.project_create(by=user_of(request), **form.cleaned_data))
+        by = user_of(request)
+        with transaction.atomic():
+            project = project_services.project_create(by=by, **form.cleaned_data)
+            with on_behalf(by):
+                samples_copy(project)
+        _enter(request, project)
 
     if not _done(form, create):
         return _index(request, form, HTTPStatus.UNPROCESSABLE_ENTITY)

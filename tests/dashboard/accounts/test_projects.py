@@ -15,7 +15,9 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.audit.models import Entry
 from dashboard.audit.selectors import Filters, entries, with_changes
+from dashboard.runtime.seed import seed
 from dashboard.telemetry.models import Queued
+from dashboard.tour.selectors import agents_on_simulator, simulator_of
 from dashboard.turns.models import Turn
 from dashboard.webhooks.delivery_creation import announce_all
 from dashboard.webhooks.models import Delivery, DroppedEvents
@@ -231,6 +233,19 @@ def test_a_new_project_is_then_the_current_one(owner: User):
     browser = browser_of(owner)
     assert browser.post("/projects/", {"name": "beside"})["Location"] == "/projects/members/"
     assert browser.get("/projects/members/").context["project"].name == "beside"
+
+
+def test_a_new_project_has_the_simulator_and_its_agents_as_default_has_them(
+    owner: User, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    seed(simulator_url="http://127.0.0.1:1/v1")
+    browser_of(owner).post("/projects/", {"name": "beside"})
+    beside = Project.objects.get(name="beside")
+    assert simulator_of(beside).base_url == "http://127.0.0.1:1/v1"
+    assert agents_on_simulator(beside).keys() == agents_on_simulator(project_default()).keys() != set()
+    seed(simulator_url="http://127.0.0.1:2/v1")
+    assert simulator_of(beside).base_url == "http://127.0.0.1:2/v1"
 
 
 def test_a_share_link_opens_its_turn_whatever_the_project(beside: Project):
