@@ -40,6 +40,14 @@ def forbidden(request: HttpRequest, detail: str) -> HttpResponse:
     return render(request, "403.html", {"detail": detail}, status=HTTPStatus.FORBIDDEN)
 
 
+def conflict(request: HttpRequest, detail: str) -> HttpResponse:
+    """409 in words: JSON for a program, a page for a browser."""
+    if is_machine(request.path_info):
+        return machine_error(request, HTTPStatus.CONFLICT, detail)
+    context = {"status": 409, "title": "In another project", "detail": detail}
+    return render(request, "refused.html", context, status=HTTPStatus.CONFLICT)
+
+
 def machine_error(request: HttpRequest, status: int, detail: str) -> HttpResponse:
     """An error for a program, in the form its address speaks."""
     content_type, error = error_body(request.path_info, status, detail)

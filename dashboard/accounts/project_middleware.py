@@ -6,14 +6,16 @@ from typing import Any
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponseBase
+from django.middleware.csrf import rotate_token
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.accounts import roles
 from dashboard.accounts.access import SIGN_OUT, AccessForm, access_form_of, is_machine
-from dashboard.accounts.error_responses import forbidden
+from dashboard.accounts.error_responses import conflict, forbidden
 from dashboard.accounts.models import User
 from dashboard.accounts.projects import (
+    CHOSEN,
     LEFT,
     is_only_project,
     project_of_session,
@@ -22,11 +24,13 @@ from dashboard.accounts.projects import (
     projects_of,
 )
 from dashboard.accounts.selectors import token_by
-from dashboard.agents.current_project import current
+from dashboard.agents.current_project import DEFAULT_PROJECT, current
+from dashboard.agents.models import Project
 
 WITHOUT = (SIGN_OUT, "/account/")  #: what somebody without a project may still do
 NO_PROJECT = "You are not a member of any project. Ask an admin of a project to add you."
 ACROSS = "This shows data of all projects. Since there are several, only superusers may open it."
+MOVED = "You are no longer a member of the project in which this page was opened. Nothing was changed. Reload the page."
 NOT_OF_A_MEMBER = frozenset({AccessForm.OPEN, AccessForm.SHARED, AccessForm.SIGN_IN})
 
 
@@ -42,6 +46,8 @@ class ProjectMiddleware(MiddlewareMixin):
         projects = projects_of(request.user)
         token = request.auth_token  # type: ignore[attr-defined]
         found = project_of_token(token, projects) if token else project_of_session(request.session, projects)
+        if found is not None and token_by(request) is None and self._has_moved(request, found, projects):
+            return conflict(request, MOVED)
         if found is None and not request.path_info.startswith(WITHOUT):
             return forbidden(request, LEFT if token else NO_PROJECT)
         stays = found is not None and token_by(request) is not None
@@ -49,10 +55,22 @@ class ProjectMiddleware(MiddlewareMixin):
         current.set(found)
         return None
 
+    def _has_moved(self, request: HttpRequest, found: Project, projects: list[Project]) -> bool:
+        """Whether this would change something in another project than the session has been in: its user had to leave
+        that one, and its pages are still open."""
+        before, now = request.session.get(CHOSEN), str(found.pk)
+        if before == now or (before is None and projects == [found] and found.name == DEFAULT_PROJECT):
+            return False
+        request.session[CHOSEN] = now
+        if before is None:
+            return False
+        rotate_token(request)
+        return request.method not in roles.SAFE_METHODS
+
     def process_view(
         self, request: HttpRequest, _view: Callable[..., Any], _args: Any, _given: Any
     ) -> HttpResponseBase | None:
-        """403 for who may not see all projects, where all are seen."""
+        """Refuse pages that cover all projects to users who are not superusers."""
         found = request.resolver_match
         if found is None or not roles.shows_all_projects(found.route) or request.user.is_superuser:
             return None

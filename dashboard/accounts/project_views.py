@@ -6,7 +6,9 @@ from http import HTTPStatus
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
+from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -15,10 +17,13 @@ from dashboard.accounts import project_services
 from dashboard.accounts.access import HOME, next_url
 from dashboard.accounts.models import Membership
 from dashboard.accounts.project_forms import MemberForm, ProjectForm
-from dashboard.accounts.projects import CHOSEN, member_get, members_of, role_in, roles_to_give, superusers
+from dashboard.accounts.projects import CHOSEN, member_get, members_of, roles_to_give, superusers, with_roles
 from dashboard.accounts.roles import CHANGE_MEMBERS, MAKE_PROJECT, Role, may
 from dashboard.accounts.views import user_of
+from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.current_project import DEFAULT_PROJECT
+from dashboard.agents.models import Project
+from dashboard.agents.sample_agents import samples_copy
 from dashboard.agents.selectors import project_current
 
 
@@ -29,19 +34,30 @@ def index(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _index(request, ProjectForm())
     form = ProjectForm(request.POST)
-    if not _done(form, lambda: project_services.project_create(by=user_of(request), **form.cleaned_data)):
+
+    def create() -> None:
+        by = user_of(request)
+        with transaction.atomic():
+            project = project_services.project_create(by=by, **form.cleaned_data)
+            with on_behalf(by):
+                samples_copy(project)
+        _enter(request, project)
+
+    if not _done(form, create):
         return _index(request, form, HTTPStatus.UNPROCESSABLE_ENTITY)
-    messages.success(request, f"The project “{form.cleaned_data['name']}” was created. Open it to add its members.")
-    return redirect("accounts:projects")
+    messages.success(
+        request, f"The project “{form.cleaned_data['name']}” was created and opened. Add its members here."
+    )
+    return redirect("accounts:members")
 
 
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
-    """Go on in another project."""
+    """Switch project."""
     found = next((one for one in request.projects if str(one.pk) == request.POST.get("project")), None)  # type: ignore[attr-defined]
     if found is None:
         raise Http404("There is no such project, or you are not a member of it.")
-    request.session[CHOSEN] = str(found.pk)
+    _enter(request, found)
     return redirect(next_url(request, request.POST.get("next", HOME)))
 
 
@@ -98,11 +114,18 @@ def member_change(request: HttpRequest, member_id: int) -> HttpResponse:
 
 @require_POST
 def member_remove(request: HttpRequest, member_id: int) -> HttpResponse:
-    """Let a member enter the current project no more."""
+    """Remove a member."""
     member = _member(member_id)
     project_services.member_remove(member=member, by=user_of(request))
     messages.success(request, f"{member.user} is no longer a member of “{member.project}”.")
     return redirect("accounts:members")
+
+
+def _enter(request: HttpRequest, project: Project) -> None:
+    """Forms of pages that were opened in another project are refused from now on: they would act in this one."""
+    request.session[CHOSEN] = str(project.pk)
+    if project != project_current():
+        rotate_token(request)
 
 
 def _member(member_id: int) -> Membership:
@@ -126,8 +149,11 @@ def _done(form: forms.Form, act: Callable[[], object]) -> bool:
 
 def _index(request: HttpRequest, form: ProjectForm, status: int = HTTPStatus.OK) -> HttpResponse:
     user = user_of(request)
-    entered = [(project, role_in(project, user)) for project in request.projects]  # type: ignore[attr-defined]
-    context = {"entered": entered, "form": form, "may_create": may(user, MAKE_PROJECT)}
+    context = {
+        "entered": with_roles(request.projects, user),  # type: ignore[attr-defined]
+        "form": form,
+        "may_create": may(user, MAKE_PROJECT),
+    }
     return render(request, "accounts/projects.html", context, status=status)
 
 

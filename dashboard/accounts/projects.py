@@ -89,12 +89,12 @@ def superusers() -> "QuerySet[User]":
     return User.objects.filter(is_superuser=True, is_active=True).order_by("username")
 
 
-def role_in(project: Project, user: User) -> str:
-    """The role in words: `superuser`, one of `Role`, or `reader` for who has none."""
+def with_roles(projects: list[Project], user: User) -> list[tuple[Project, str]]:
+    """Each with the user's role in words: `superuser`, one of `Role`, or `reader` for who has none."""
     if user.is_superuser:
-        return "superuser"
-    found = Membership.objects.filter(project=project, user=user).values_list("role", flat=True).first()
-    return found or READER
+        return [(project, "superuser") for project in projects]
+    roles = dict(Membership.objects.filter(user=user, project__in=projects).values_list("project", "role"))
+    return [(project, roles.get(project.pk) or READER) for project in projects]
 
 
 def roles_to_give(user: User) -> list[Role]:
@@ -104,3 +104,8 @@ def roles_to_give(user: User) -> list[Role]:
     for role, label, codename in named.values_list("group__name", "content_type__app_label", "codename"):
         found[role].add(f"{label}.{codename}")
     return [Role(role) for role, permissions in found.items() if user.has_perms(permissions)]
+
+
+def sees_all_projects(user: User) -> bool:
+    """Whether a user may see what belongs to no project: all users while there is one project, then superusers."""
+    return user.is_superuser or is_only_project()

@@ -5,9 +5,10 @@ seconds, once for all that came in by the same, and at each action.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.projects import projects_of
 from dashboard.accounts.selectors import session_is_valid
 from dashboard.agents.current_project import current
+from dashboard.agents.models import Project
 
 log = structlog.get_logger(__name__)
 
@@ -47,12 +49,22 @@ def ticket_of(*, token: Any, session: Any) -> Ticket:
     return Ticket(token_id=token.pk, project_id=entered)
 
 
+def ticket_of_request(request: HttpRequest) -> Ticket:
+    """By its token, or else its session."""
+    return ticket_of(token=getattr(request, "auth_token", None), session=request.session)
+
+
 def holder_of(ticket: Ticket) -> User | None:
     """Who it lets in now, with the rights they have now; None: nobody any more. Reads the database."""
+    return _holder(ticket, projects_of)
+
+
+def _holder(ticket: Ticket, entered: Callable[[User], list[Project]]) -> User | None:
+    """`entered`: the projects that a user may enter."""
     user = _signed_in(ticket)
     if user is None or ticket.project_id is None:
         return user
-    return user if any(project.pk == ticket.project_id for project in projects_of(user)) else None
+    return user if any(project.pk == ticket.project_id for project in entered(user)) else None
 
 
 def _signed_in(ticket: Ticket) -> User | None:
@@ -67,8 +79,13 @@ def _signed_in(ticket: Ticket) -> User | None:
 
 
 def worthless(tickets: Iterable[Ticket]) -> set[Ticket]:
-    """Those that let nobody in any more. Reads the database."""
-    return {ticket for ticket in tickets if holder_of(ticket) is None}
+    """Those that let nobody in any more. Reads the database, the projects once for each user."""
+    entered = cache(projects_of)
+    return {ticket for ticket in tickets if _holder(ticket, entered) is None}
+
+
+class AccessEndedError(Exception):
+    """Who reads a file that is being sent may not read it any more."""
 
 
 class OpenSessions:

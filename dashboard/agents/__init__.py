@@ -8,6 +8,7 @@ policy_resolution  which policy's word counts, field by field; pure. `policy_lay
 observe_policy     what a call runs under that is only watched; pure
 activation_models  which version counts since when, and where policies are attached; `policy_versions` writes it
 current_project    the project of the request, socket or command under way; `project_command` is for commands
+samples            the simulator and the sample agents of a new project, made by `sample_agents`
 change_tracking    who changed what, kept by the database
 limit_fields       unit, range and meaning of each limit
 forms, admin       what a person fills in; `policy_forms` is the form of a policy, of `policy_fields`

@@ -4,6 +4,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router
 
+from dashboard.accounts.session_watch import ticket_of_request
 from dashboard.api.callers import caller
 from dashboard.api.openapi import EXPORT_ANSWER, EXPORT_PARAMETERS
 from dashboard.api.streaming import key_of
@@ -36,4 +37,4 @@ def turns_export(request: HttpRequest) -> StreamingHttpResponse:
     if errors:
         raise ValidationError(errors)
     who = key_of(caller(request), getattr(request, "auth_token", None))
-    return export_response(filters=filters, named=given, who=who)
+    return export_response(filters=filters, named=given, who=who, ticket=ticket_of_request(request))

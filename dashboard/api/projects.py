@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 from pydantic import BaseModel, Field
 
-from dashboard.accounts.projects import members_of, role_in
+from dashboard.accounts.projects import members_of, with_roles
 from dashboard.agents.selectors import project_current
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, items_array, rows_array
@@ -39,8 +39,8 @@ def project_list(request: HttpRequest, response: HttpResponse, page: PagedArray)
     user, current = caller(request), project_current()
     entered = request.projects  # type: ignore[attr-defined]
     return [
-        {"id": one.pk, "name": one.name, "role": role_in(one, user), "current": one.pk == current.pk}
-        for one in items_array(request, response, entered, page)
+        {"id": one.pk, "name": one.name, "role": role, "current": one.pk == current.pk}
+        for one, role in with_roles(list(items_array(request, response, entered, page)), user)
     ]
 
 

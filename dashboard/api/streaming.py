@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router
 
-from dashboard.accounts.session_watch import Ticket, ticket_of, visitors
+from dashboard.accounts.session_watch import Ticket, ticket_of_request, visitors
 from dashboard.api.callers import caller
 from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
 from dashboard.live.db_threads import FIRST_LOOKS, in_turn, request_connection_returned
@@ -46,7 +46,7 @@ def turn_events(request: HttpRequest, turn_id: UUID) -> StreamingHttpResponse:
         first = async_to_sync(in_turn)(FIRST_LOOKS, who.user, follower.look)
     except FullError as error:
         raise TooManyStreamsError from error
-    ticket = ticket_of(token=getattr(request, "auth_token", None), session=request.session)
+    ticket = ticket_of_request(request)
     told = _events(follower, first, who, ticket)
     return StreamingHttpResponse(told, content_type="text/event-stream", headers=HEADERS)
 

@@ -22,7 +22,7 @@ from django.utils.deprecation import MiddlewareMixin
 from dashboard.accounts.access import AccessForm, access_form_of
 from dashboard.accounts.models import User
 from dashboard.accounts.projects import project_of_session, projects_of
-from dashboard.accounts.roles import READ_AUDIT, READING, SAFE_METHODS
+from dashboard.accounts.roles import READ_AUDIT, READING, SAFE_METHODS, shows_all_projects
 from dashboard.agents import change_tracking
 from dashboard.agents.current_project import current
 from dashboard.audit import services
@@ -90,7 +90,9 @@ def _record(request: HttpRequest, response: HttpResponseBase, asked: Asked) -> N
 
 
 def _project_of(request: HttpRequest) -> UUID | None:
-    """The current project; for who has just signed in, the one they come to."""
+    """The current project; for who has just signed in, the one they come to. None for what covers all projects."""
+    if request.resolver_match is not None and shows_all_projects(request.resolver_match.route):
+        return None
     project = getattr(request, "project", None) or current.get()
     if project is None and isinstance(request.user, User):
         project = project_of_session(request.session, projects_of(request.user))

@@ -11,7 +11,6 @@ from uuid import UUID
 from django.apps import apps
 from django.db.models import Model, Q, QuerySet
 
-from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
 from dashboard.audit.models import Entry
 
@@ -43,10 +42,9 @@ class Changed:
     how: str  #: `made`, `changed` or `deleted`
 
 
-def entries(filters: Filters, *, project: Project) -> QuerySet[Entry]:
-    """Those of a project, the newest first. What was done in none is told in `default`."""
-    of_none = Q(project_id=None) if project.name == DEFAULT_PROJECT else Q()
-    found = Entry.objects.filter(Q(project_id=project.pk) | of_none)
+def entries(filters: Filters, *, project: Project, of_none: bool = False) -> QuerySet[Entry]:
+    """Those of a project, the newest first. `of_none`: also those that belong to no project."""
+    found = Entry.objects.filter(Q(project_id=project.pk) | (Q(project_id=None) if of_none else Q()))
     given = {
         "by": filters.by,
         "action__icontains": filters.action,
@@ -67,9 +65,9 @@ def with_changes(shown: Sequence[Entry]) -> list[tuple[Entry, list[Changed]]]:
     return [(one, made[str(one.id)]) for one in shown]
 
 
-def exported(filters: Filters, *, project: Project) -> Iterator[list[dict[str, Any]]]:
+def exported(filters: Filters, *, project: Project, of_none: bool = False) -> Iterator[list[dict[str, Any]]]:
     """All entries that the filters let through, the oldest first, as values of JSON, some at a time."""
-    left = entries(filters, project=project).order_by("id")
+    left = entries(filters, project=project, of_none=of_none).order_by("id")
     while found := list(left[:BATCH]):
         yield [_as_json(one, changes) for one, changes in with_changes(found)]
         left = left.filter(id__gt=found[-1].id)

@@ -10,6 +10,9 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from dashboard.accounts.projects import sees_all_projects
+from dashboard.accounts.session_watch import AccessEndedError, Ticket, ticket_of_request, visitors
+from dashboard.accounts.views import user_of
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
 from dashboard.audit import selectors
@@ -26,7 +29,8 @@ def log(request: HttpRequest) -> HttpResponse:
     """The newest entries that the filters let through, and the way to older ones."""
     form = FiltersForm(request.GET or None)
     filters = form.filters() if form.is_bound else Filters()
-    found = list(selectors.entries(filters, project=project_current())[: PAGE + 1])
+    of_none = sees_all_projects(user_of(request))
+    found = list(selectors.entries(filters, project=project_current(), of_none=of_none)[: PAGE + 1])
     shown = found[:PAGE]
     asked = {name: value for name, value in request.GET.items() if name != "before" and value}
     context = {
@@ -43,21 +47,25 @@ def log(request: HttpRequest) -> HttpResponse:
 @require_safe
 def file(request: HttpRequest) -> StreamingHttpResponse:
     """The entries, the oldest first, as lines of JSON, sent at the reader's pace."""
-    pieces = _pieces(FiltersForm(request.GET).filters(), project_current())
+    pieces = _pieces(FiltersForm(request.GET).filters(), project_current(), of_none=sees_all_projects(user_of(request)))
     # What cannot be read is an error page, not half a file.
     first = next(pieces, b"")
-    answer = StreamingHttpResponse(_sent(first, pieces), content_type="application/x-ndjson")
+    sent = _sent(first, pieces, ticket_of_request(request))
+    answer = StreamingHttpResponse(sent, content_type="application/x-ndjson")
     answer["Content-Disposition"] = 'attachment; filename="audit.jsonl"'
     return answer
 
 
-def _pieces(filters: Filters, project: Project) -> Iterator[bytes]:
-    for told in selectors.exported(filters, project=project):
+def _pieces(filters: Filters, project: Project, *, of_none: bool) -> Iterator[bytes]:
+    for told in selectors.exported(filters, project=project, of_none=of_none):
         yield b"".join(json.dumps(one).encode() + b"\n" for one in told)
 
 
-async def _sent(piece: bytes, others: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _sent(piece: bytes, others: Iterator[bytes], ticket: Ticket) -> AsyncIterator[bytes]:
     await request_connection_returned()
-    while piece:
-        yield piece
-        piece = await in_database(next, others, b"")
+    with visitors.staying(ticket) as shown_out:
+        while piece:
+            yield piece
+            if shown_out.is_set():
+                raise AccessEndedError
+            piece = await in_database(next, others, b"")

@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
 from dashboard.accounts.models import User
+from dashboard.accounts.session_watch import ticket_of_request
 from dashboard.exports.formats import FORMATS
 from dashboard.exports.streaming_response import export_response
 from dashboard.live.stream_limits import Caller, TooManyStreamsError
@@ -25,7 +26,7 @@ def export(request: HttpRequest) -> HttpResponseBase:
         errors["format"] = f"Choose a format: {', '.join(FORMATS)}."
     try:
         if not errors:
-            return export_response(filters=filters, named=named, who=Caller(user.pk))
+            return export_response(filters=filters, named=named, who=Caller(user.pk), ticket=ticket_of_request(request))
     except TooManyStreamsError as error:
         errors["streams"] = str(error)
     messages.error(request, " ".join(errors.values()))

@@ -13,6 +13,7 @@ from django.utils import timezone
 from agentcore.policy import Policy
 from dashboard.agents.policies import draft_policy
 from dashboard.agents.schemas import violations
+from dashboard.agents.selectors import project_default
 from dashboard.ingest import span_store
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
 from dashboard.ingest.conventions.span_reader import is_about_a_model
@@ -63,9 +64,9 @@ def ingest(
     _bound(taken, sorted(traces), held)
     now = timezone.now()
     changed = span_store.put(project_id, sender, taken, now, traces - held.keys())
-    made = {}
+    made, name = {}, _name(project_id, sender)
     for trace in span_store.get(project_id, sender, changed):
-        turns = _turns(trace, sender)
+        turns = _turns(trace, name)
         if turns is not None:
             made[trace.id] = turns
     written = turns_put(project_id, sender, made, by=by, at=now) if made else []
@@ -90,12 +91,20 @@ def _bound(taken: ParsedBody, traces: Sequence[UUID], held: Mapping[UUID, int]) 
         taken.refused[FULL] += refused
 
 
-def _turns(trace: Trace, sender: UUID) -> list[TraceTurn] | None:
-    """The turns of a trace; None, where they cannot be made."""
+def _name(project_id: UUID, sender: UUID) -> str:
+    """What tells a sender's traces in a project from all others: turns have their ids from it.
+
+    A user of tokens is the same sender in each project. In `default` it is the sender alone, as in earlier releases.
+    """
+    return sender.hex if project_id == project_default().pk else f"{project_id.hex}/{sender.hex}"
+
+
+def _turns(trace: Trace, name: str) -> list[TraceTurn] | None:
+    """The turns of a trace; None, where they cannot be made. `name`: of its sender."""
     if not trace.seen:
         return []
     try:
-        return turns_of(f"{sender.hex}/{trace.id.hex}", trace.seen, trace.parents, base_policy(), violations)
+        return turns_of(f"{name}/{trace.id.hex}", trace.seen, trace.parents, base_policy(), violations)
     except Exception:
         # Whatever a stranger's trace holds, it must not keep the others of its request from being stored.
         log.exception("trace_without_turns", trace=trace.id.hex)

@@ -27,8 +27,8 @@ from dashboard.tour.selectors import agents_on_simulator, simulator_of, turns_of
 from dashboard.turns.models import UNFINISHED, Turn
 
 NO_SIMULATOR = (
-    "The connection “simulator” was removed or changed, and the tour uses no other connection. “manage.py up” restores "
-    "it."
+    "This project has no connection “simulator”, or it was changed, and the tour uses no other connection. In the "
+    "project “default”, “manage.py up” restores it."
 )
 SILENT = (
     "The simulator does not answer at {address}. It is part of “manage.py up”. Start that, then load the tour again."

@@ -34,7 +34,7 @@ def webhook_get(webhook_id: UUID, *, project: Project) -> Webhook:
 
 
 def dropped_events() -> DroppedEvents | None:
-    """None where there never were any."""
+    """Of all projects; None where there never were any."""
     return DroppedEvents.objects.first()
 
 

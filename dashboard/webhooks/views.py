@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.accounts.models import User
+from dashboard.accounts.projects import sees_all_projects
 from dashboard.accounts.roles import MAKE_WEBHOOK, may
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.selectors import project_current
@@ -121,7 +122,7 @@ def again(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
 def _index(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: Any) -> HttpResponse:
     whole = {
         "webhooks": selectors.webhooks_of(project_current()),
-        "dropped": selectors.dropped_events(),
+        "dropped": selectors.dropped_events() if sees_all_projects(cast("User", request.user)) else None,
         "most_events": MOST_EVENTS,
         "form": WebhookForm(),
         "may": _may(request),

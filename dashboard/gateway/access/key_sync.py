@@ -93,7 +93,9 @@ def reconcile(
 def _found(digests: Collection[str], now: datetime) -> dict[str, KeyRow]:
     keys = {digest: _of_key(key) for digest, key in selectors.keys_by_digest(digests, now=now).items()}
     tokens = selectors.tokens_by_digest([digest for digest in digests if digest not in keys], now=now)
-    return {**keys, **{digest: _of_token(token) for digest, token in tokens.items()}}
+    users = {token.user_id: token.user for token in tokens.values()}
+    entered = {user_id: projects_of(user) for user_id, user in users.items()}
+    return {**keys, **{digest: _of_token(token, entered[token.user_id]) for digest, token in tokens.items()}}
 
 
 def _of_key(key: GatewayKey) -> KeyRow:
@@ -110,9 +112,9 @@ def _of_key(key: GatewayKey) -> KeyRow:
     )
 
 
-def _of_token(token: ApiToken) -> KeyRow:
-    """A token may call what its user may in its project, within its scopes."""
-    project = project_of_token(token, projects_of(token.user))
+def _of_token(token: ApiToken, entered: list[Project]) -> KeyRow:
+    """A token may call what its user may in its project, within its scopes. `entered`: the user's projects."""
+    project = project_of_token(token, entered)
     return KeyRow(
         project=(project or project_default()).id,
         name=f"{token.name} of {token.user.get_username()}",

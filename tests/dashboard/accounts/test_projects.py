@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from dashboard.accounts import project_services, services
 from dashboard.accounts.models import ApiToken, Membership, User
@@ -14,10 +15,13 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.audit.models import Entry
 from dashboard.audit.selectors import Filters, entries, with_changes
+from dashboard.runtime.seed import seed
 from dashboard.telemetry.models import Queued
+from dashboard.tour.selectors import agents_on_simulator, simulator_of
 from dashboard.turns.models import Turn
 from dashboard.webhooks.delivery_creation import announce_all
-from dashboard.webhooks.models import Delivery
+from dashboard.webhooks.models import Delivery, DroppedEvents
+from tests.dashboard.accounts.conftest import csrf_of
 from tests.dashboard.accounts.walking import MIGRATIONS, browser_of, made_world, program_of, user_of
 
 pytestmark = pytest.mark.django_db
@@ -191,6 +195,59 @@ def test_a_link_into_another_project_of_ones_own_offers_to_open_it(beside: Proje
     assert browser.get(address).status_code == 200
 
 
+def test_forms_of_pages_from_before_a_switch_change_nothing(beside: Project):
+    user = user_of(Role.ADMIN, project_default())
+    Membership.objects.create(project=beside, user=user, role="admin")
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(user)
+    stale = {"csrfmiddlewaretoken": csrf_of(browser)}
+    assert browser.post("/projects/switch/", {"project": str(beside.pk), **stale}).status_code == 302
+    response = browser.post("/projects/rename/", {"name": "renamed", **stale})
+    assert response.status_code == 403
+    assert "before you switched to another project" in response.content.decode()
+    assert (
+        browser.post(
+            "/projects/rename/", {"name": "x"}, headers={"X-CSRFToken": stale["csrfmiddlewaretoken"]}
+        ).status_code
+        == 403
+    )
+    assert (
+        browser.post("/projects/rename/", {"name": "renamed", "csrfmiddlewaretoken": csrf_of(browser)}).status_code
+        == 302
+    )
+
+
+def test_forms_of_a_project_that_one_had_to_leave_change_nothing_in_another(beside: Project):
+    user = user_of(Role.ADMIN, project_default())
+    Membership.objects.create(project=beside, user=user, role="admin")
+    browser = browser_of(user)
+    assert browser.get("/projects/members/").context["project"] == project_default()
+    Membership.objects.filter(project=project_default(), user=user).delete()
+    response = browser.post("/projects/rename/", {"name": "renamed"})
+    assert response.status_code == 409
+    assert "no longer a member" in response.content.decode()
+    assert browser.post("/projects/rename/", {"name": "renamed"}).status_code == 302
+
+
+def test_a_new_project_is_then_the_current_one(owner: User):
+    browser = browser_of(owner)
+    assert browser.post("/projects/", {"name": "beside"})["Location"] == "/projects/members/"
+    assert browser.get("/projects/members/").context["project"].name == "beside"
+
+
+def test_a_new_project_has_the_simulator_and_its_agents_as_default_has_them(
+    owner: User, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    seed(simulator_url="http://127.0.0.1:1/v1")
+    browser_of(owner).post("/projects/", {"name": "beside"})
+    beside = Project.objects.get(name="beside")
+    assert simulator_of(beside).base_url == "http://127.0.0.1:1/v1"
+    assert agents_on_simulator(beside).keys() == agents_on_simulator(project_default()).keys() != set()
+    seed(simulator_url="http://127.0.0.1:2/v1")
+    assert simulator_of(beside).base_url == "http://127.0.0.1:2/v1"
+
+
 def test_a_share_link_opens_its_turn_whatever_the_project(beside: Project):
     world = made_world(beside, name="elsewhere", said="Said elsewhere")
     page = Client().get(world.share).content.decode()
@@ -257,10 +314,32 @@ def test_the_audit_log_says_whose_role_was_changed_and_in_which_project(beside: 
     assert not entries(Filters(action="projects/members"), project=project_default())
 
 
-def test_entries_of_no_project_are_read_in_default(beside: Project):
+def test_entries_of_no_project_are_read_by_superusers_once_there_are_several(owner: User):
     made = Entry.objects.create(began_at="2026-01-01T00:00Z", at="2026-01-01T00:00Z", by="x", via="command", action="x")
-    assert made in entries(Filters(), project=project_default())
-    assert made not in entries(Filters(), project=beside)
+    admin = browser_of(user_of(Role.ADMIN))
+
+    def shown(browser: Client) -> list[bool]:
+        told = [one["id"] for one in browser.get("/api/v1/audit?limit=100").json()["items"]]
+        return [str(made.id) in told, made in [row[0] for row in browser.get("/audit/").context["rows"]]]
+
+    assert shown(admin) == [True, True]
+    project_services.project_create(name="beside", by=owner)
+    assert shown(admin) == [False, False]
+    assert shown(browser_of(owner)) == [True, True]
+
+
+def test_what_is_done_in_the_admin_is_an_entry_of_no_project(owner: User, beside: Project):
+    browser_of(owner).post("/admin/logout/")
+    assert Entry.objects.get(action="admin/logout").project_id is None
+
+
+def test_events_that_were_dropped_of_all_projects_are_told_to_superusers(owner: User):
+    DroppedEvents.objects.create(events=7, at=timezone.now())
+    admin = browser_of(user_of(Role.ADMIN))
+    assert "Dropped events: 7" in admin.get("/webhooks/").content.decode()
+    project_services.project_create(name="beside", by=owner)
+    assert "Dropped events" not in admin.get("/webhooks/").content.decode()
+    assert "Dropped events: 7" in browser_of(owner).get("/webhooks/").content.decode()
 
 
 @pytest.fixture(autouse=True)

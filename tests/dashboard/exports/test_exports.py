@@ -1,8 +1,11 @@
 """Turns of any filter as a file, by page, API and command."""
 
+import asyncio
 import io
 import json
 import tracemalloc
+from collections.abc import AsyncIterator, Iterator
+from itertools import repeat
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,13 +13,18 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from dashboard.accounts import session_watch
 from dashboard.accounts.models import User
+from dashboard.accounts.session_watch import AccessEndedError, Ticket
 from dashboard.agents.selectors import project_default
+from dashboard.audit import views as audit_views
 from dashboard.audit.models import Entry
 from dashboard.exports import parquet as writing
 from dashboard.exports.columns import ATTEMPT, NO_REASONING, TOKENS, TURN
 from dashboard.exports.formats import file_of
+from dashboard.exports.streaming_response import _sent
 from dashboard.live.services import turn_start
+from dashboard.live.stream_limits import Caller
 from dashboard.turns.filters import TimelineFilters
 from tests.dashboard.api.test_timeline import make_turns
 from tests.dashboard.driving import AgentOf, Play, drive
@@ -182,3 +190,25 @@ def test_the_document_names_every_column_with_its_meaning():
     text = Path("docs/how-to/exports.md").read_text(encoding="utf-8")
     for column in (*TURN, *ATTEMPT):
         assert f"| `{column.name}` | {column.kind} | {column.meaning} |" in text
+
+
+async def read_slowly(pieces: AsyncIterator[bytes]) -> None:
+    async for _ in pieces:
+        await asyncio.sleep(0.01)
+
+
+async def test_a_file_breaks_off_when_the_access_of_its_reader_ends(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(session_watch, "LOOK_SECONDS", 0.02)
+
+    def endless() -> Iterator[bytes]:
+        while True:
+            yield b"line\n"
+
+    with pytest.raises(AccessEndedError):
+        await read_slowly(_sent(endless(), Caller(1), Ticket(0)))
+
+
+async def test_the_audit_logs_file_does_too(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(session_watch, "LOOK_SECONDS", 0.02)
+    with pytest.raises(AccessEndedError):
+        await read_slowly(audit_views._sent(b"line\n", repeat(b"line\n"), Ticket(0)))

@@ -12,6 +12,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from dashboard.accounts.models import User
+from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.commenting.services import comment_add
 from dashboard.gateway.models import GatewayCall
@@ -117,6 +118,16 @@ def test_another_sender_neither_changes_nor_joins_nor_fills_nor_erases_a_trace(
     assert set(Piece.objects.values_list("sender", flat=True)) == {mine}
     exports.send(loop, sender=mine)
     assert Turn.objects.get().ingested.loop_reason == "stop"
+
+
+def test_a_user_who_sends_a_trace_to_two_projects_has_its_turns_in_both(user: User) -> None:
+    beside, parts = Project.objects.create(name="beside"), exports.export(AGENT).spans
+    exports.send(*parts, sender=UUID(int=user.pk))
+    ingest(project_id=beside.pk, taken=exports.taken_of(parts), by=user.pk, sender=UUID(int=user.pk))
+    turns = [Turn.objects.filter(project=one) for one in (project_default(), beside)]
+    here, there = (set(found.values_list("id", flat=True)) for found in turns)
+    assert len(here) == len(there) == 1
+    assert not here & there
 
 
 def test_a_turn_that_was_erased_and_imported_again_is_left_as_it_is_when_its_trace_comes_again(user: User) -> None:

@@ -151,7 +151,7 @@ def test_a_turn_of_it_that_somebody_erased_can_be_loaded_again(short: Project, a
 @pytest.mark.parametrize("changes", [{"base_url": "https://api.openai.com/v1"}, {"name": "elsewhere"}])
 def test_it_asks_no_provider_but_the_simulator(short: Project, changes: dict[str, str]):
     Connection.objects.filter(name="simulator").update(**changes)
-    with pytest.raises(ValidationError, match="was removed or changed"):
+    with pytest.raises(ValidationError, match="has no connection “simulator”, or it was changed"):
         services.tour_load(project=short)
     assert not tour_of(short).simulator
     assert not Turn.objects.exists()
