@@ -37,7 +37,7 @@ def external_user_for(person: Person, provider: SignInProvider) -> User:
 
     The role is given once; where `WHYSTOP_OIDC_ROLES` names groups, each sign-in sets it again.
     """
-    role, others = provider.role_of(person.groups), _roles_elsewhere(person, provider)
+    role, others = provider.role_of(person.groups), _roles_in_others(person, provider)
     if role is None and not any(others.values()):
         raise NotAdmitted(NO_ROLE.format(name=provider.name))
     with connection.cursor() as cursor:  # two first sign-ins at once make one user, or two of different names
@@ -52,18 +52,20 @@ def external_user_for(person: Person, provider: SignInProvider) -> User:
     return user
 
 
-def _roles_elsewhere(person: Person, provider: SignInProvider) -> dict[str, str | None]:
-    """The role in each project beside `default` that the setting names; None: they are no member of it."""
-    return {project: provider.role_of(person.groups, project) for project in provider.project_roles}
+def _roles_in_others(person: Person, provider: SignInProvider) -> dict[Project, str | None]:
+    """The role in each project beside `default` that the setting names; None: they are not a member of it.
+
+    A name without a project admits nobody, and is in the log.
+    """
+    existing = {project.name: project for project in Project.objects.filter(name__in=provider.project_roles)}
+    for name in provider.project_roles.keys() - existing.keys():
+        log.warning("sign_in_project_unknown", project=name)
+    return {project: provider.role_of(person.groups, name) for name, project in existing.items()}
 
 
-def _memberships_set(user: User, roles: Mapping[str, str | None]) -> None:
-    """In the projects that are there; a name that no project has is in the log."""
-    there = {project.name: project for project in Project.objects.filter(name__in=roles)}
-    for name, role in roles.items():
-        if (project := there.get(name)) is None:
-            log.warning("sign_in_project_unknown", project=name)
-        elif role is None:
+def _memberships_set(user: User, roles: Mapping[Project, str | None]) -> None:
+    for project, role in roles.items():
+        if role is None:
             Membership.objects.filter(project=project, user=user).delete()
         else:
             Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})

@@ -16,6 +16,7 @@ KEEPS_ITS_NAME = "The project “default” keeps its name: programs and setting
 TAKEN = "There is a project “{name}” already."
 NOBODY = "There is no active user “{name}”."
 MORE = "This role has permissions that you do not have. Ask a superuser to give it."
+MORE_THAN_YOURS = "{name} has permissions that you do not have. Ask a superuser to change this member."
 THERE = "{name} is a member already. Change the role in the list."
 
 
@@ -29,7 +30,7 @@ def project_create(*, name: str, by: User) -> Project:
 
 
 def project_rename(*, project: Project, name: str, by: User) -> None:
-    """All but `default` may be called otherwise. Nothing refers to a project by its name but `--project`."""
+    """Only by superusers: WHYSTOP_OIDC_ROLES and `--project` refer to a project by its name. `default` keeps its."""
     if project.name == DEFAULT_PROJECT:
         raise ValidationError({"name": KEEPS_ITS_NAME})
     renamed = Project.objects.get(pk=project.pk)
@@ -50,12 +51,14 @@ def member_add(*, project: Project, username: str, role: Role, by: User) -> Memb
 
 def member_change(*, member: Membership, role: Role, by: User) -> Membership:
     """Another role in the same project."""
+    _check_within_rights(member, by)
     return _role_set(member.project, member.user, role, by)
 
 
 @transaction.atomic
 def member_remove(*, member: Membership, by: User) -> None:
     """Who may then enter the project no more: pages, tokens and open sockets end. Keys of the gateway stay."""
+    _check_within_rights(member, by)
     with on_behalf(by):
         if member.project.name == DEFAULT_PROJECT:
             member.user.groups.remove(*Group.objects.filter(name__in=list(Role)))
@@ -67,12 +70,17 @@ def _role_set(project: Project, user: User, role: Role, by: User) -> Membership:
     if role not in roles_to_give(by):
         raise ValidationError({"role": MORE})
     with on_behalf(by):
-        if project.name == DEFAULT_PROJECT:  # the database writes the membership (migration 0012)
+        if project.name == DEFAULT_PROJECT:
             user.groups.remove(*Group.objects.filter(name__in=set(Role) - {role}))
             user.groups.add(Group.objects.get(name=role))
-        else:
-            Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})
-    return Membership.objects.select_related("user", "project").get(project=project, user=user)
+        # The trigger writes it for `default` too, but not where the user was in the group already.
+        return Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})[0]
+
+
+def _check_within_rights(member: Membership, by: User) -> None:
+    """Nobody changes or removes a member whose role they could not give."""
+    if member.role and member.role not in roles_to_give(by):
+        raise ValidationError({"role": MORE_THAN_YOURS.format(name=member.user)})
 
 
 def _saved(project: Project) -> Project:

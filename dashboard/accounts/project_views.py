@@ -87,21 +87,32 @@ def member_change(request: HttpRequest, member_id: int) -> HttpResponse:
     if role not in list(Role):
         messages.error(request, "Choose one of the roles.")
         return redirect("accounts:members")
-    try:
-        project_services.member_change(member=member, role=Role(role), by=user_of(request))
-    except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
-    else:
-        messages.success(request, f"{member.user} is now {role} of “{member.project}”.")
-    return redirect("accounts:members")
+    return _told(
+        request,
+        lambda: project_services.member_change(member=member, role=Role(role), by=user_of(request)),
+        f"{member.user} is now {role} of “{member.project}”.",
+    )
 
 
 @require_POST
 def member_remove(request: HttpRequest, member_id: int) -> HttpResponse:
-    """Let a member enter the current project no more."""
+    """End the access of a member to the current project."""
     member = _member(member_id)
-    project_services.member_remove(member=member, by=user_of(request))
-    messages.success(request, f"{member.user} is no longer a member of “{member.project}”.")
+    return _told(
+        request,
+        lambda: project_services.member_remove(member=member, by=user_of(request)),
+        f"{member.user} is no longer a member of “{member.project}”.",
+    )
+
+
+def _told(request: HttpRequest, act: Callable[[], object], done: str) -> HttpResponse:
+    """Back to the members, with what was done or why it was not."""
+    try:
+        act()
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, done)
     return redirect("accounts:members")
 
 
@@ -146,7 +157,7 @@ def _members(
         "superusers": superusers(),
         "roles": given,
         "may_change": may(user, CHANGE_MEMBERS),
-        "may_rename": project.name != DEFAULT_PROJECT,
+        "may_rename": may(user, MAKE_PROJECT) and project.name != DEFAULT_PROJECT,
         "member_form": member_form or MemberForm(roles=given),
         "rename_form": rename_form or ProjectForm(initial={"name": project.name}),
     }

@@ -140,6 +140,15 @@ def test_groups_decide_the_roles_in_other_projects_too(browser: Client, provider
     assert list(user.memberships.values_list("project__name", "role")) == [("default", "operator")]
 
 
+def test_a_project_that_does_not_exist_admits_nobody(browser: Client, provider: Provider, settings: LazySettings):
+    roles, others = roles_read("operator=ml, nowhere/watcher=*")
+    settings.SIGN_IN_PROVIDER = SignInProvider(provider.issuer, CLIENT, SECRET, roles=roles, project_roles=others)
+    provider.claims = {"preferred_username": "ada", "groups": ["search"]}
+    come_back(browser, provider)
+    assert not is_in(browser)
+    assert not User.objects.filter(username="ada").exists()
+
+
 def test_a_role_that_an_admin_gave_stays_where_no_group_decides(browser: Client, provider: Provider):
     provider.claims = {"preferred_username": "ada"}
     come_back(browser, provider)

@@ -113,8 +113,32 @@ def test_an_admin_of_a_project_says_who_its_members_are(beside: Project):
     assert role_of(other, beside) == "operator"
     browser.post(f"/projects/members/{member.pk}/remove/")
     assert role_of(other, beside) is None
-    browser.post("/projects/rename/", {"name": "renamed"})
+
+
+def test_only_superusers_rename_a_project(owner: User, beside: Project):
+    admin = browser_of(user_of(Role.ADMIN, beside))
+    assert "Rename the project" not in admin.get("/projects/members/").content.decode()
+    assert admin.post("/projects/rename/", {"name": "renamed"}).status_code == 403
+    opened(owner, beside).post("/projects/rename/", {"name": "renamed"})
     assert Project.objects.get(pk=beside.pk).name == "renamed"
+
+
+def test_a_superuser_of_a_role_group_who_is_one_no_more_can_be_given_a_role(owner: User):
+    user = user_of(Role.OPERATOR)
+    Membership.objects.filter(user=user).delete()
+    browser_of(owner).post("/projects/members/add/", {"username": user.username, "role": "operator"})
+    assert role_of(user, project_default()) == "operator"
+
+
+def test_nobody_changes_or_removes_a_member_with_more_permissions(beside: Project):
+    change = Group.objects.get(name="admin").permissions.filter(codename="change_membership")
+    Group.objects.get(name="operator").permissions.add(*change)
+    browser, admin = browser_of(user_of(Role.OPERATOR, beside)), user_of(Role.ADMIN, beside)
+    member = Membership.objects.get(user=admin, project=beside)
+    browser.post(f"/projects/members/{member.pk}/", {"role": "watcher"})
+    browser.post(f"/projects/members/{member.pk}/remove/")
+    assert role_of(admin, beside) == "admin"
+    assert "has permissions that you do not have" in browser.get("/projects/members/").content.decode()
 
 
 @pytest.mark.parametrize("role", [Role.WATCHER, Role.OPERATOR])
