@@ -7,12 +7,14 @@ from itertools import count
 import structlog
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
+from django.utils import timezone
 
 from dashboard.accounts.models import BOOTSTRAP, OPERATOR, ExternalIdentity, Membership, User
 from dashboard.accounts.openid_connect import Person
 from dashboard.accounts.roles import Role
-from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
+from dashboard.agents.selectors import project_default
+from dashboard.gateway.selectors import keys_of
 from dashboard.runtime.sign_in_provider import ROLES, SignInProvider
 
 log = structlog.get_logger(__name__)
@@ -66,9 +68,16 @@ def _roles_in_others(person: Person, provider: SignInProvider) -> dict[Project, 
 def _memberships_set(user: User, roles: Mapping[Project, str | None]) -> None:
     for project, role in roles.items():
         if role is None:
-            Membership.objects.filter(project=project, user=user).delete()
+            _membership_end(user, project)
         else:
             Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})
+
+
+def _membership_end(user: User, project: Project) -> None:
+    """With the user's gateway keys there. Superusers keep theirs: they may still enter."""
+    ended, _ = Membership.objects.filter(project=project, user=user).delete()
+    if ended and not user.is_superuser:
+        keys_of(user).filter(project=project).update(revoked_at=timezone.now())
 
 
 def _user_create(person: Person) -> User:
@@ -93,11 +102,11 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def _role_set(user: User, role: Role | None) -> None:
-    """In `default`, where the groups are the role; None: they are no member of it."""
+    """In `default`, where the groups are the role; None: they are not a member of it."""
     groups = Group.objects.filter(name__in=ROLES)
     user.groups.remove(*groups.exclude(name=role or ""))
     if role is None:
-        Membership.objects.filter(project__name=DEFAULT_PROJECT, user=user).delete()
+        _membership_end(user, project_default())
     else:
         user.groups.add(Group.objects.get_or_create(name=role)[0])
     staff = role is Role.ADMIN

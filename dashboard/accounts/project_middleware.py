@@ -14,7 +14,8 @@ from dashboard.accounts.access import SIGN_OUT, AccessForm, access_form_of, is_m
 from dashboard.accounts.error_responses import forbidden
 from dashboard.accounts.models import User
 from dashboard.accounts.projects import (
-    LEFT,
+    NO_PROJECT,
+    PROJECT_CLOSED,
     is_only_project,
     project_of_session,
     project_of_token,
@@ -24,46 +25,46 @@ from dashboard.accounts.projects import (
 from dashboard.accounts.selectors import token_by
 from dashboard.agents.current_project import current
 
-WITHOUT = (SIGN_OUT, "/account/")  #: what somebody without a project may still do
-NO_PROJECT = "You are not a member of any project. Ask an admin of a project to add you."
+OPEN_WITHOUT_PROJECT = (SIGN_OUT, "/account/")
 ACROSS = "This shows data of all projects. Since there are several, only superusers may open it."
-NOT_OF_A_MEMBER = frozenset({AccessForm.OPEN, AccessForm.SHARED, AccessForm.SIGN_IN})
+NOT_A_MEMBER = frozenset({AccessForm.OPEN, AccessForm.SHARED, AccessForm.SIGN_IN})
 
 
 class ProjectMiddleware(MiddlewareMixin):
-    """Sets `request.project`, and `request.projects`, those that who asks may enter."""
+    """Sets `request.project`, and `request.projects`: those that the user may enter."""
 
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
-        """The refusal of who may enter no project, or not that of the token; None: come in."""
+        """403 for a user who may enter no project, and for a token whose project its user may not enter."""
         request.project, request.projects = None, []  # type: ignore[attr-defined]
         request.project_before = current.get()  # type: ignore[attr-defined]
-        if access_form_of(request.path_info) in NOT_OF_A_MEMBER or not isinstance(request.user, User):
+        if access_form_of(request.path_info) in NOT_A_MEMBER or not isinstance(request.user, User):
             return None
         projects = projects_of(request.user)
         token = request.auth_token  # type: ignore[attr-defined]
         found = project_of_token(token, projects) if token else project_of_session(request.session, projects)
-        if found is None and not request.path_info.startswith(WITHOUT):
-            return forbidden(request, LEFT if token else NO_PROJECT)
+        if found is None and not request.path_info.startswith(OPEN_WITHOUT_PROJECT):
+            return forbidden(request, PROJECT_CLOSED if token else NO_PROJECT)
         stays = found is not None and token_by(request) is not None
         request.project, request.projects = found, [found] if stays else projects  # type: ignore[attr-defined]
+        request.user.is_in_project = found is not None
         current.set(found)
         return None
 
     def process_view(
         self, request: HttpRequest, _view: Callable[..., Any], _args: Any, _given: Any
     ) -> HttpResponseBase | None:
-        """403 for who may not see all projects, where all are seen."""
+        """403 where data of all projects is shown, unless a superuser asks or there is only one project."""
         found = request.resolver_match
         if found is None or not roles.shows_all_projects(found.route) or request.user.is_superuser:
             return None
         return None if is_only_project() else forbidden(request, ACROSS)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        answer = self._elsewhere(request) if response.status_code == HTTPStatus.NOT_FOUND else None
-        return self._left(request, answer or response)
+        answer = self._other_project_page(request) if response.status_code == HTTPStatus.NOT_FOUND else None
+        return self._restore_project(request, answer or response)
 
-    def _elsewhere(self, request: HttpRequest) -> HttpResponseBase | None:
-        """404 as well, with the way to the turn, for who follows a link into another project of theirs."""
+    def _other_project_page(self, request: HttpRequest) -> HttpResponseBase | None:
+        """404 with a button that opens the other project, for a link to a turn in another project of the user."""
         found, projects = request.resolver_match, getattr(request, "projects", [])
         turn_id = found.kwargs.get("turn_id") or found.kwargs.get("run_id") if found else None
         if turn_id is None or len(projects) < 2 or request.method != "GET" or is_machine(request.path_info):
@@ -74,7 +75,7 @@ class ProjectMiddleware(MiddlewareMixin):
         context = {"project": project, "wanted": request.get_full_path()}
         return render(request, "accounts/elsewhere.html", context, status=HTTPStatus.NOT_FOUND)
 
-    def _left(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    def _restore_project(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """A stream is still to be read; a server reads it in the context of its request, which ends with it."""
         if hasattr(request, "project_before") and not (response.streaming and isinstance(request, ASGIRequest)):
             current.set(request.project_before)

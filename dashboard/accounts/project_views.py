@@ -15,11 +15,20 @@ from dashboard.accounts import project_services
 from dashboard.accounts.access import HOME, next_url
 from dashboard.accounts.models import Membership
 from dashboard.accounts.project_forms import MemberForm, ProjectForm
-from dashboard.accounts.projects import CHOSEN, member_get, members_of, role_in, roles_to_give, superusers
-from dashboard.accounts.roles import CHANGE_MEMBERS, MAKE_PROJECT, Role, may
+from dashboard.accounts.projects import (
+    SESSION_KEY,
+    is_only_project,
+    member_get,
+    members_of,
+    role_in,
+    roles_to_give,
+    superusers,
+)
+from dashboard.accounts.roles import ADMINISTER_KEYS, CHANGE_MEMBERS, MAKE_PROJECT, Role, may
 from dashboard.accounts.views import user_of
 from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.selectors import project_current
+from dashboard.gateway.selectors import key_counts
 
 
 @never_cache
@@ -41,7 +50,7 @@ def switch(request: HttpRequest) -> HttpResponse:
     found = next((one for one in request.projects if str(one.pk) == request.POST.get("project")), None)  # type: ignore[attr-defined]
     if found is None:
         raise Http404("There is no such project, or you are not a member of it.")
-    request.session[CHOSEN] = str(found.pk)
+    request.session[SESSION_KEY] = str(found.pk)
     return redirect(next_url(request, request.POST.get("next", HOME)))
 
 
@@ -60,7 +69,7 @@ def rename(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def members(request: HttpRequest) -> HttpResponse:
-    """Who may enter the current project, and with which role."""
+    """The members of the current project and their roles."""
     return _members(request)
 
 
@@ -100,7 +109,9 @@ def member_remove(request: HttpRequest, member_id: int) -> HttpResponse:
     member = _member(member_id)
     return _told(
         request,
-        lambda: project_services.member_remove(member=member, by=user_of(request)),
+        lambda: project_services.member_remove(
+            member=member, by=user_of(request), revoke_keys="revoke_keys" in request.POST
+        ),
         f"{member.user} is no longer a member of “{member.project}”.",
     )
 
@@ -150,13 +161,15 @@ def _members(
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
     user, project = user_of(request), project_current()
-    given = roles_to_give(user)
+    given, keys = roles_to_give(user), key_counts(project)
     context = {
         "project": project,
-        "members": members_of(project),
+        "members": [(member, keys.get(member.user_id, 0)) for member in members_of(project)],
         "superusers": superusers(),
         "roles": given,
         "may_change": may(user, CHANGE_MEMBERS),
+        "may_remove": not is_only_project(),
+        "may_revoke": may(user, ADMINISTER_KEYS),
         "may_rename": may(user, MAKE_PROJECT) and project.name != DEFAULT_PROJECT,
         "member_form": member_form or MemberForm(roles=given),
         "rename_form": rename_form or ProjectForm(initial={"name": project.name}),

@@ -14,6 +14,8 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.audit.models import Entry
 from dashboard.audit.selectors import Filters, entries, with_changes
+from dashboard.gateway.selectors import keys_of
+from dashboard.gateway.services import key_create
 from dashboard.telemetry.models import Queued
 from dashboard.turns.models import Turn
 from dashboard.webhooks.delivery_creation import announce_all
@@ -155,9 +157,52 @@ def test_a_member_of_default_has_the_role_as_a_group_too(owner: User):
     member = Membership.objects.get(user=user)
     browser_of(owner).post(f"/projects/members/{member.pk}/", {"role": "watcher"})
     assert [group.name for group in user.groups.all()] == ["watcher"]
+    project_services.project_create(name="beside", by=owner)
     browser_of(owner).post(f"/projects/members/{member.pk}/remove/")
     assert not user.groups.exists()
     assert role_of(user, project_default()) is None
+
+
+def test_nobody_is_removed_from_the_only_project(owner: User):
+    member = Membership.objects.get(user=user_of(Role.WATCHER))
+    browser = browser_of(owner)
+    assert f"/projects/members/{member.pk}/remove/" not in browser.get("/projects/members/").content.decode()
+    browser.post(f"/projects/members/{member.pk}/remove/")
+    assert "Deactivate the user instead" in browser.get("/projects/members/").content.decode()
+    assert Membership.objects.filter(pk=member.pk).exists()
+
+
+def test_who_was_removed_is_not_added_again_with_the_next_first_project(owner: User):
+    user, beside = user_of(Role.WATCHER), project_services.project_create(name="beside", by=owner)
+    project_services.member_remove(member=Membership.objects.get(user=user, project=project_default()), by=owner)
+    beside.delete()
+    project_services.project_create(name="other", by=owner)
+    assert role_of(user, project_default()) is None
+
+
+@pytest.mark.parametrize(("revoke", "left"), [({}, 1), ({"revoke_keys": "on"}, 0)])
+def test_removing_a_member_offers_to_revoke_their_keys(beside: Project, revoke: dict[str, str], left: int):
+    user, admin = user_of(Role.OPERATOR, beside), user_of(Role.ADMIN, beside)
+    for project in (beside, project_default()):
+        key_create(project=project, by=user, name="ci")
+    browser, member = browser_of(admin), Membership.objects.get(user=user, project=beside)
+    assert "Revoke <b>1</b> gateway key too" in browser.get("/projects/members/").content.decode()
+    browser.post(f"/projects/members/{member.pk}/remove/", revoke)
+    assert role_of(user, beside) is None
+    assert keys_of(user).filter(project=beside).count() == left
+    assert keys_of(user).filter(project=project_default()).count() == 1
+
+
+def test_who_is_in_no_project_has_no_permission_and_creates_no_token(beside: Project):
+    user = user_of(Role.ADMIN)
+    Membership.objects.filter(user=user).delete()
+    browser = browser_of(user)
+    page = browser.get("/account/").content.decode()
+    assert "Open the audit log" not in page
+    assert "you cannot create a token" in page
+    sent = {"name": "ci", "lifetime": "never", "scopes": ["read"]}
+    assert browser.post("/account/tokens/", sent).status_code == 403
+    assert not ApiToken.objects.filter(user=user).exists()
 
 
 def test_default_keeps_its_name(owner: User):
