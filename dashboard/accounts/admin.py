@@ -13,6 +13,7 @@ from django.db.models import Field, QuerySet
 from django.http import HttpRequest
 
 from dashboard.accounts.models import User
+from dashboard.accounts.roles import Role
 from dashboard.accounts.selectors import groups_within, outranks, rights_of, token_by
 from dashboard.accounts.two_factor import second_factor_remove
 
@@ -65,6 +66,11 @@ class Users(UserAdmin):  # type: ignore[type-arg]
 
 class Groups(GroupAdmin):
     """Django's, for superusers: what a group may, all its users may."""
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> list[str]:
+        """Roles are looked up by the names of their groups."""
+        readonly = [*super().get_readonly_fields(request, obj)]
+        return [*readonly, "name"] if obj is not None and obj.name in list(Role) else readonly
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return _is_superuser(request) and token_by(request) is None

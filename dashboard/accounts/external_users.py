@@ -7,12 +7,14 @@ from itertools import count
 import structlog
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
+from django.utils import timezone
 
 from dashboard.accounts.models import BOOTSTRAP, OPERATOR, ExternalIdentity, Membership, User
 from dashboard.accounts.openid_connect import Person
 from dashboard.accounts.roles import Role
-from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
+from dashboard.agents.selectors import project_default
+from dashboard.gateway.selectors import keys_of
 from dashboard.runtime.sign_in_provider import ROLES, SignInProvider
 
 log = structlog.get_logger(__name__)
@@ -37,7 +39,7 @@ def external_user_for(person: Person, provider: SignInProvider) -> User:
 
     The role is given once; where `WHYSTOP_OIDC_ROLES` names groups, each sign-in sets it again.
     """
-    role, others = provider.role_of(person.groups), _roles_elsewhere(person, provider)
+    role, others = provider.role_of(person.groups), _roles_in_others(person, provider)
     if role is None and not any(others.values()):
         raise NotAdmitted(NO_ROLE.format(name=provider.name))
     with connection.cursor() as cursor:  # two first sign-ins at once make one user, or two of different names
@@ -52,21 +54,30 @@ def external_user_for(person: Person, provider: SignInProvider) -> User:
     return user
 
 
-def _roles_elsewhere(person: Person, provider: SignInProvider) -> dict[str, str | None]:
-    """The role in each project beside `default` that the setting names; None: they are no member of it."""
-    return {project: provider.role_of(person.groups, project) for project in provider.project_roles}
+def _roles_in_others(person: Person, provider: SignInProvider) -> dict[Project, str | None]:
+    """The role in each project beside `default` that the setting names; None: they are not a member of it.
+
+    A name without a project admits nobody, and is in the log.
+    """
+    existing = {project.name: project for project in Project.objects.filter(name__in=provider.project_roles)}
+    for name in provider.project_roles.keys() - existing.keys():
+        log.warning("sign_in_project_unknown", project=name)
+    return {project: provider.role_of(person.groups, name) for name, project in existing.items()}
 
 
-def _memberships_set(user: User, roles: Mapping[str, str | None]) -> None:
-    """In the projects that are there; a name that no project has is in the log."""
-    there = {project.name: project for project in Project.objects.filter(name__in=roles)}
-    for name, role in roles.items():
-        if (project := there.get(name)) is None:
-            log.warning("sign_in_project_unknown", project=name)
-        elif role is None:
-            Membership.objects.filter(project=project, user=user).delete()
+def _memberships_set(user: User, roles: Mapping[Project, str | None]) -> None:
+    for project, role in roles.items():
+        if role is None:
+            _membership_end(user, project)
         else:
             Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})
+
+
+def _membership_end(user: User, project: Project) -> None:
+    """With the user's gateway keys there. Superusers keep theirs: they may still enter."""
+    ended, _ = Membership.objects.filter(project=project, user=user).delete()
+    if ended and not user.is_superuser:
+        keys_of(user).filter(project=project).update(revoked_at=timezone.now())
 
 
 def _user_create(person: Person) -> User:
@@ -91,11 +102,11 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def _role_set(user: User, role: Role | None) -> None:
-    """In `default`, where the groups are the role; None: they are no member of it."""
+    """In `default`, where the groups are the role; None: they are not a member of it."""
     groups = Group.objects.filter(name__in=ROLES)
     user.groups.remove(*groups.exclude(name=role or ""))
     if role is None:
-        Membership.objects.filter(project__name=DEFAULT_PROJECT, user=user).delete()
+        _membership_end(user, project_default())
     else:
         user.groups.add(Group.objects.get_or_create(name=role)[0])
     staff = role is Role.ADMIN

@@ -30,6 +30,7 @@ class User(AbstractUser):
 
     _password_removed = False
     scopes: Collection[str] = ALL  #: of the token that let this user in
+    is_in_project = True  #: False in a request of somebody who is in no project: they may do nothing
 
     def set_unusable_password(self) -> None:
         """As Django's; saving it counts as a change of the password."""
@@ -38,7 +39,7 @@ class User(AbstractUser):
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:
         """In the current project, and within the scopes of the token, where one let the user in."""
-        if scope_of(perm) not in self.scopes:
+        if scope_of(perm) not in self.scopes or not self.is_in_project:
             return False
         if self.is_superuser or is_default_current():
             return super().has_perm(perm, obj)
@@ -46,6 +47,8 @@ class User(AbstractUser):
 
     def has_module_perms(self, app_label: str) -> bool:
         """As `has_perm`, of any permission of an app."""
+        if not self.is_in_project:
+            return False
         if self.is_superuser or is_default_current():
             return super().has_module_perms(app_label)
         return self.is_active and any(perm.startswith(f"{app_label}.") for perm in self._permissions_here())
@@ -88,7 +91,7 @@ class User(AbstractUser):
 class Membership(models.Model):
     """Who may enter a project, and the role there. Superusers may enter all.
 
-    In `default` the role is that of the user's groups: the database writes it here when they change (migration 0012).
+    In `default` the role is that of the user's groups: the database writes it here when they change (migration 0013).
     """
 
     project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, related_name="memberships")
@@ -105,7 +108,7 @@ class Membership(models.Model):
         return f"{self.user} in {self.project}"
 
     @property
-    def role_told(self) -> str:
+    def role_label(self) -> str:
         """In words."""
         return self.role or "reader"
 

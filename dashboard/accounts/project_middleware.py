@@ -15,8 +15,9 @@ from dashboard.accounts.access import SIGN_OUT, AccessForm, access_form_of, is_m
 from dashboard.accounts.error_responses import conflict, forbidden
 from dashboard.accounts.models import User
 from dashboard.accounts.projects import (
-    CHOSEN,
-    LEFT,
+    NO_PROJECT,
+    PROJECT_CLOSED,
+    SESSION_KEY,
     is_only_project,
     project_of_session,
     project_of_token,
@@ -27,41 +28,41 @@ from dashboard.accounts.selectors import token_by
 from dashboard.agents.current_project import DEFAULT_PROJECT, current
 from dashboard.agents.models import Project
 
-WITHOUT = (SIGN_OUT, "/account/")  #: what somebody without a project may still do
-NO_PROJECT = "You are not a member of any project. Ask an admin of a project to add you."
+OPEN_WITHOUT_PROJECT = (SIGN_OUT, "/account/")
 ACROSS = "This shows data of all projects. Since there are several, only superusers may open it."
 MOVED = "You are no longer a member of the project in which this page was opened. Nothing was changed. Reload the page."
-NOT_OF_A_MEMBER = frozenset({AccessForm.OPEN, AccessForm.SHARED, AccessForm.SIGN_IN})
+NOT_A_MEMBER = frozenset({AccessForm.OPEN, AccessForm.SHARED, AccessForm.SIGN_IN})
 
 
 class ProjectMiddleware(MiddlewareMixin):
-    """Sets `request.project`, and `request.projects`, those that who asks may enter."""
+    """Sets `request.project`, and `request.projects`: those that the user may enter."""
 
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
-        """The refusal of who may enter no project, or not that of the token; None: come in."""
+        """403 for a user who may enter no project, and for a token whose project its user may not enter."""
         request.project, request.projects = None, []  # type: ignore[attr-defined]
         request.project_before = current.get()  # type: ignore[attr-defined]
-        if access_form_of(request.path_info) in NOT_OF_A_MEMBER or not isinstance(request.user, User):
+        if access_form_of(request.path_info) in NOT_A_MEMBER or not isinstance(request.user, User):
             return None
         projects = projects_of(request.user)
         token = request.auth_token  # type: ignore[attr-defined]
         found = project_of_token(token, projects) if token else project_of_session(request.session, projects)
         if found is not None and token_by(request) is None and self._has_moved(request, found, projects):
             return conflict(request, MOVED)
-        if found is None and not request.path_info.startswith(WITHOUT):
-            return forbidden(request, LEFT if token else NO_PROJECT)
+        if found is None and not request.path_info.startswith(OPEN_WITHOUT_PROJECT):
+            return forbidden(request, PROJECT_CLOSED if token else NO_PROJECT)
         stays = found is not None and token_by(request) is not None
         request.project, request.projects = found, [found] if stays else projects  # type: ignore[attr-defined]
+        request.user.is_in_project = found is not None
         current.set(found)
         return None
 
     def _has_moved(self, request: HttpRequest, found: Project, projects: list[Project]) -> bool:
         """Whether this would change something in another project than the session has been in: its user had to leave
         that one, and its pages are still open."""
-        before, now = request.session.get(CHOSEN), str(found.pk)
+        before, now = request.session.get(SESSION_KEY), str(found.pk)
         if before == now or (before is None and projects == [found] and found.name == DEFAULT_PROJECT):
             return False
-        request.session[CHOSEN] = now
+        request.session[SESSION_KEY] = now
         if before is None:
             return False
         rotate_token(request)
@@ -77,11 +78,11 @@ class ProjectMiddleware(MiddlewareMixin):
         return None if is_only_project() else forbidden(request, ACROSS)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        answer = self._elsewhere(request) if response.status_code == HTTPStatus.NOT_FOUND else None
-        return self._left(request, answer or response)
+        answer = self._other_project_page(request) if response.status_code == HTTPStatus.NOT_FOUND else None
+        return self._restore_project(request, answer or response)
 
-    def _elsewhere(self, request: HttpRequest) -> HttpResponseBase | None:
-        """404 as well, with the way to the turn, for who follows a link into another project of theirs."""
+    def _other_project_page(self, request: HttpRequest) -> HttpResponseBase | None:
+        """404 with a button that opens the other project, for a link to a turn in another project of the user."""
         found, projects = request.resolver_match, getattr(request, "projects", [])
         turn_id = found.kwargs.get("turn_id") or found.kwargs.get("run_id") if found else None
         if turn_id is None or len(projects) < 2 or request.method != "GET" or is_machine(request.path_info):
@@ -92,7 +93,7 @@ class ProjectMiddleware(MiddlewareMixin):
         context = {"project": project, "wanted": request.get_full_path()}
         return render(request, "accounts/elsewhere.html", context, status=HTTPStatus.NOT_FOUND)
 
-    def _left(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    def _restore_project(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """A stream is still to be read; a server reads it in the context of its request, which ends with it."""
         if hasattr(request, "project_before") and not (response.streaming and isinstance(request, ASGIRequest)):
             current.set(request.project_before)

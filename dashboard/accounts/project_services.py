@@ -3,6 +3,7 @@
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils import timezone
 
 from dashboard.accounts.models import Membership, User
 from dashboard.accounts.projects import is_only_project, roles_to_give
@@ -11,25 +12,28 @@ from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
+from dashboard.gateway.selectors import keys_seen_by
 
 KEEPS_ITS_NAME = "The project “default” keeps its name: programs and settings that name no project mean it."
 TAKEN = "There is a project “{name}” already."
 NOBODY = "There is no active user “{name}”."
 MORE = "This role has permissions that you do not have. Ask a superuser to give it."
+MORE_THAN_YOURS = "{name} has permissions that you do not have. Ask a superuser to change this member."
+SOLE = "Everybody who can sign in may enter “default” while it is the only project. Deactivate the user instead."
 THERE = "{name} is a member already. Change the role in the list."
 
 
 @transaction.atomic
 def project_create(*, name: str, by: User) -> Project:
-    """With the first one beside `default`, everybody who is there becomes a member of `default`, as they were in it."""
+    """With the first one beside `default`, all existing users become members of `default` with the roles they have."""
     if is_only_project():
-        _all_enter(project_default())
+        _add_all_users(project_default())
     with on_behalf(by):
         return _saved(Project(name=name))
 
 
 def project_rename(*, project: Project, name: str, by: User) -> None:
-    """All but `default` may be called otherwise. Nothing refers to a project by its name but `--project`."""
+    """Only by superusers: WHYSTOP_OIDC_ROLES and `--project` refer to a project by its name. `default` keeps its."""
     if project.name == DEFAULT_PROJECT:
         raise ValidationError({"name": KEEPS_ITS_NAME})
     renamed = Project.objects.get(pk=project.pk)
@@ -50,15 +54,25 @@ def member_add(*, project: Project, username: str, role: Role, by: User) -> Memb
 
 def member_change(*, member: Membership, role: Role, by: User) -> Membership:
     """Another role in the same project."""
+    _check_within_rights(member, by)
     return _role_set(member.project, member.user, role, by)
 
 
 @transaction.atomic
-def member_remove(*, member: Membership, by: User) -> None:
-    """Who may then enter the project no more: pages, tokens and open sockets end. Keys of the gateway stay."""
+def member_remove(*, member: Membership, by: User, revoke_keys: bool = False) -> None:
+    """End a membership; the user's pages, tokens and open sockets in the project end with it.
+
+    Their gateway keys stay valid unless `revoke_keys` is set, which revokes those that `by` may revoke.
+    """
+    if is_only_project():
+        raise ValidationError({"project": SOLE})
+    _check_within_rights(member, by)
     with on_behalf(by):
         if member.project.name == DEFAULT_PROJECT:
             member.user.groups.remove(*Group.objects.filter(name__in=list(Role)))
+        if revoke_keys:
+            keys = keys_seen_by(by, project=member.project).filter(created_by=member.user)
+            keys.update(revoked_at=timezone.now())
         Membership.objects.filter(pk=member.pk).delete()
 
 
@@ -67,12 +81,17 @@ def _role_set(project: Project, user: User, role: Role, by: User) -> Membership:
     if role not in roles_to_give(by):
         raise ValidationError({"role": MORE})
     with on_behalf(by):
-        if project.name == DEFAULT_PROJECT:  # the database writes the membership (migration 0012)
+        if project.name == DEFAULT_PROJECT:
             user.groups.remove(*Group.objects.filter(name__in=set(Role) - {role}))
             user.groups.add(Group.objects.get(name=role))
-        else:
-            Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})
-    return Membership.objects.select_related("user", "project").get(project=project, user=user)
+        # The trigger writes it for `default` too, but not where the user was in the group already.
+        return Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})[0]
+
+
+def _check_within_rights(member: Membership, by: User) -> None:
+    """Nobody changes or removes a member whose role they could not give."""
+    if member.role and member.role not in roles_to_give(by):
+        raise ValidationError({"role": MORE_THAN_YOURS.format(name=member.user)})
 
 
 def _saved(project: Project) -> Project:
@@ -83,6 +102,9 @@ def _saved(project: Project) -> Project:
     return project
 
 
-def _all_enter(project: Project) -> None:
-    without = User.objects.filter(is_superuser=False).exclude(memberships__project=project)
-    Membership.objects.bulk_create([Membership(project=project, user=user) for user in without], ignore_conflicts=True)
+def _add_all_users(project: Project) -> None:
+    """All but superusers, and those whose membership somebody ended."""
+    changes = Membership._meta.get_field("changes").related_model._default_manager
+    removed = changes.filter(project=project, pgh_label="deleted").values("user_id")
+    missing = User.objects.filter(is_superuser=False).exclude(memberships__project=project).exclude(pk__in=removed)
+    Membership.objects.bulk_create([Membership(project=project, user=user) for user in missing], ignore_conflicts=True)

@@ -17,14 +17,23 @@ from dashboard.accounts import project_services
 from dashboard.accounts.access import HOME, next_url
 from dashboard.accounts.models import Membership
 from dashboard.accounts.project_forms import MemberForm, ProjectForm
-from dashboard.accounts.projects import CHOSEN, member_get, members_of, roles_to_give, superusers, with_roles
-from dashboard.accounts.roles import CHANGE_MEMBERS, MAKE_PROJECT, Role, may
+from dashboard.accounts.projects import (
+    SESSION_KEY,
+    is_only_project,
+    member_get,
+    members_of,
+    roles_to_give,
+    superusers,
+    with_roles,
+)
+from dashboard.accounts.roles import ADMINISTER_KEYS, CHANGE_MEMBERS, MAKE_PROJECT, Role, may
 from dashboard.accounts.views import user_of
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
 from dashboard.agents.sample_agents import samples_copy
 from dashboard.agents.selectors import project_current
+from dashboard.gateway.selectors import key_counts
 
 
 @never_cache
@@ -76,7 +85,7 @@ def rename(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def members(request: HttpRequest) -> HttpResponse:
-    """Who may enter the current project, and with which role."""
+    """The members of the current project and their roles."""
     return _members(request)
 
 
@@ -103,27 +112,40 @@ def member_change(request: HttpRequest, member_id: int) -> HttpResponse:
     if role not in list(Role):
         messages.error(request, "Choose one of the roles.")
         return redirect("accounts:members")
-    try:
-        project_services.member_change(member=member, role=Role(role), by=user_of(request))
-    except ValidationError as error:
-        messages.error(request, " ".join(error.messages))
-    else:
-        messages.success(request, f"{member.user} is now {role} of “{member.project}”.")
-    return redirect("accounts:members")
+    return _told(
+        request,
+        lambda: project_services.member_change(member=member, role=Role(role), by=user_of(request)),
+        f"{member.user} is now {role} of “{member.project}”.",
+    )
 
 
 @require_POST
 def member_remove(request: HttpRequest, member_id: int) -> HttpResponse:
     """Remove a member."""
     member = _member(member_id)
-    project_services.member_remove(member=member, by=user_of(request))
-    messages.success(request, f"{member.user} is no longer a member of “{member.project}”.")
+    return _told(
+        request,
+        lambda: project_services.member_remove(
+            member=member, by=user_of(request), revoke_keys="revoke_keys" in request.POST
+        ),
+        f"{member.user} is no longer a member of “{member.project}”.",
+    )
+
+
+def _told(request: HttpRequest, act: Callable[[], object], done: str) -> HttpResponse:
+    """Back to the members, with what was done or why it was not."""
+    try:
+        act()
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, done)
     return redirect("accounts:members")
 
 
 def _enter(request: HttpRequest, project: Project) -> None:
     """Forms of pages that were opened in another project are refused from now on: they would act in this one."""
-    request.session[CHOSEN] = str(project.pk)
+    request.session[SESSION_KEY] = str(project.pk)
     if project != project_current():
         rotate_token(request)
 
@@ -165,14 +187,16 @@ def _members(
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
     user, project = user_of(request), project_current()
-    given = roles_to_give(user)
+    given, keys = roles_to_give(user), key_counts(project)
     context = {
         "project": project,
-        "members": members_of(project),
+        "members": [(member, keys.get(member.user_id, 0)) for member in members_of(project)],
         "superusers": superusers(),
         "roles": given,
         "may_change": may(user, CHANGE_MEMBERS),
-        "may_rename": project.name != DEFAULT_PROJECT,
+        "may_remove": not is_only_project(),
+        "may_revoke": may(user, ADMINISTER_KEYS),
+        "may_rename": may(user, MAKE_PROJECT) and project.name != DEFAULT_PROJECT,
         "member_form": member_form or MemberForm(roles=given),
         "rename_form": rename_form or ProjectForm(initial={"name": project.name}),
     }

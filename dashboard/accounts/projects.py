@@ -17,20 +17,21 @@ if TYPE_CHECKING:
     from django.contrib.sessions.backends.base import SessionBase
     from django.db.models import QuerySet
 
-LEFT = "This token works in a project that its user may not enter. Create one in another project."
+NO_PROJECT = "You are not a member of any project. Ask an admin of a project to add you."
+PROJECT_CLOSED = "This token works in a project that its user may not enter. Create one in another project."
 READER = "reader"  #: what a member without a role is called
-CHOSEN = "project"  #: the session's key for the id of the project that was chosen
+SESSION_KEY = "project"  #: of the id of the chosen project
 
 
 def projects_of(user: User) -> list[Project]:
-    """Those that a user may enter, by name: all for a superuser. The only project there is is everybody's."""
+    """By name. A superuser may enter all; all users may enter `default` while it is the only one."""
     every = Project.objects.order_by("name")
     if user.is_superuser:
         return list(every) or [project_default()]
-    return list(every.filter(memberships__user=user)) or _only(list(every[:2]))
+    return list(every.filter(memberships__user=user)) or _sole_project(list(every[:2]))
 
 
-def _only(found: list[Project]) -> list[Project]:
+def _sole_project(found: list[Project]) -> list[Project]:
     match found:
         case []:
             return [project_default()]
@@ -41,7 +42,7 @@ def _only(found: list[Project]) -> list[Project]:
 
 
 def is_only_project() -> bool:
-    """Whether there is no project beside `default`: then all who may sign in are in it."""
+    """Whether there is no project beside `default`: then everybody who can sign in may enter it."""
     return not Project.objects.exclude(name=DEFAULT_PROJECT).exists()
 
 
@@ -55,7 +56,7 @@ def project_of_session(session: "SessionBase", projects: list[Project]) -> Proje
     project. None: there is none."""
     if (token := token_of(session)) is not None:
         return project_of_token(token, projects)
-    chosen = session.get(CHOSEN)
+    chosen = session.get(SESSION_KEY)
     found = _chosen(projects, UUID(chosen)) if chosen else None
     return found or _default_among(projects) or next(iter(projects), None)
 
@@ -75,7 +76,7 @@ def _default_among(projects: list[Project]) -> Project | None:
 
 
 def members_of(project: Project) -> "QuerySet[Membership]":
-    """Its members, by user name. Superusers, who may enter without, are not among them unless they were added."""
+    """Its members, by user name. Superusers may enter every project, and are listed only if they were added."""
     return Membership.objects.filter(project=project).select_related("user").order_by("user__username")
 
 
@@ -85,7 +86,7 @@ def member_get(member_id: int, *, project: Project) -> Membership:
 
 
 def superusers() -> "QuerySet[User]":
-    """Who may enter every project, by name."""
+    """Active superusers, by name. They may enter every project."""
     return User.objects.filter(is_superuser=True, is_active=True).order_by("username")
 
 

@@ -79,7 +79,7 @@ OF_THE_GATEWAY = {
 
 OF_ALERTS = {"add_alert": "Create, change and delete alerts"}
 OF_THE_AUDIT = {"view_user": "Read the audit log"}
-OF_PROJECTS = {"add_project": "Create projects", "change_membership": "Change the members of a project"}
+OF_PROJECTS = {"add_project": "Create and rename projects", "change_membership": "Change the members of a project"}
 
 #: What changes something, by the address's route: the permission it needs; None: everyone who may come in.
 ACTIONS: Mapping[str, str | None] = {
@@ -97,7 +97,7 @@ ACTIONS: Mapping[str, str | None] = {
     "account/tokens/<int:token_id>/revoke": None,
     "projects": MAKE_PROJECT,
     "projects/switch": None,
-    "projects/rename": CHANGE_MEMBERS,
+    "projects/rename": MAKE_PROJECT,
     "projects/members/add": CHANGE_MEMBERS,
     "projects/members/<int:member_id>": CHANGE_MEMBERS,
     "projects/members/<int:member_id>/remove": CHANGE_MEMBERS,

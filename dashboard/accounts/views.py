@@ -18,8 +18,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.accounts import authentication, selectors, services, two_factor
 from dashboard.accounts.access import ADMIN, HOME, SIGN_IN, next_url
+from dashboard.accounts.error_responses import forbidden
 from dashboard.accounts.forms import ApiTokenForm, CurrentPasswordForm, SecondFactorForm, SignInForm
 from dashboard.accounts.models import User
+from dashboard.accounts.projects import NO_PROJECT
 from dashboard.accounts.roles import MAKE_KEY, may
 from dashboard.accounts.sessions import session_open, sign_in_pending
 from dashboard.tour.selectors import nothing_recorded
@@ -110,7 +112,9 @@ def password_change(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def token_create(request: HttpRequest) -> HttpResponse:
-    """Make a token and show it, this once."""
+    """Make a token of the current project and show it, this once."""
+    if request.project is None:  # type: ignore[attr-defined]
+        return forbidden(request, NO_PROJECT)
     parent = selectors.token_of(request.session)
     form = ApiTokenForm(request.POST, parent=parent)
     if not form.is_valid():

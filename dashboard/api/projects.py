@@ -48,6 +48,6 @@ def project_list(request: HttpRequest, response: HttpResponse, page: PagedArray)
 def member_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
     """Superusers may enter every project and are not listed."""
     return [
-        {"username": one.user.get_username(), "role": one.role_told, "created_at": one.created_at}
+        {"username": one.user.get_username(), "role": one.role_label, "created_at": one.created_at}
         for one in rows_array(request, response, members_of(project_current()), page, order="-id")
     ]

@@ -28,7 +28,7 @@ from dashboard.agents.current_project import current
 from dashboard.audit import services
 from dashboard.turns.ids import new_id
 
-NOT_OF_A_MEMBER = frozenset({AccessForm.OPEN, AccessForm.SHARED})
+NOT_A_MEMBER = frozenset({AccessForm.OPEN, AccessForm.SHARED})
 TAKEN_AWAY = frozenset(route for route, permission in READING.items() if permission != READ_AUDIT)
 
 
@@ -66,7 +66,7 @@ class AuditMiddleware(MiddlewareMixin):
 def is_recorded(method: str, path: str, route: str) -> bool:
     """Whether a request leaves an entry."""
     door = access_form_of(path)
-    if door in NOT_OF_A_MEMBER:
+    if door in NOT_A_MEMBER:
         return False
     return method not in SAFE_METHODS or door is AccessForm.SIGN_IN or route.rstrip("/") in TAKEN_AWAY
 

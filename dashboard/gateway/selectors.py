@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime
 from uuid import UUID
 
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.roles import ADMINISTER_KEYS, may
@@ -14,7 +14,7 @@ from dashboard.agents.models import Project
 from dashboard.gateway.access.callers import Target
 from dashboard.gateway.access.key_meter import StoredCounts
 from dashboard.gateway.access.limits import LIMITS, MINUTE, NOTHING, KeyLimits, Pace, Spent, minute_of
-from dashboard.gateway.models import Alias, GatewayKey, KeyPace, KeySpending
+from dashboard.gateway.models import Alias, GatewayKey, GatewayKeyQuerySet, KeyPace, KeySpending
 
 
 def keys_by_digest(digests: Collection[str], *, now: datetime) -> dict[str, GatewayKey]:
@@ -83,6 +83,17 @@ def _target(alias: Alias) -> Target:
 def aliases_of(project: Project) -> QuerySet[Alias]:
     """With what they stand for, by name."""
     return Alias.objects.filter(project=project).select_related("agent", "connection").order_by("name")
+
+
+def keys_of(user: User) -> GatewayKeyQuerySet:
+    """The keys that a user created, in all projects, but for revoked ones."""
+    return GatewayKey.objects.standing().filter(created_by=user)
+
+
+def key_counts(project: Project) -> dict[int, int]:
+    """How many keys of a project each user created, by the user's id, not counting revoked ones."""
+    found = GatewayKey.objects.standing().filter(project=project, created_by__isnull=False).order_by()
+    return dict(found.values_list("created_by").annotate(Count("pk")))
 
 
 def keys_seen_by(user: User, *, project: Project) -> QuerySet[GatewayKey]:

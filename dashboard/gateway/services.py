@@ -17,7 +17,7 @@ from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.scopes import Scope, refusal
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.gateway.models import Alias, GatewayKey
-from dashboard.gateway.selectors import keys_seen_by
+from dashboard.gateway.selectors import keys_of, keys_seen_by
 from dashboard.gateway.validation import scope_clean
 
 SHOWN_CHARACTERS = 10
@@ -90,9 +90,10 @@ def key_revoke(*, project: Project, by: User, key_id: UUID) -> bool:
     return bool(keys_seen_by(by, project=project).filter(pk=key_id).update(revoked_at=timezone.now()))
 
 
-def keys_revoke_own(*, project: Project, by: User) -> int:
-    """Close the door for all keys that this user made, as after their password was known to somebody. How many."""
-    return keys_seen_by(by, project=project).filter(created_by=by).update(revoked_at=timezone.now())
+def keys_revoke_own(*, by: User, project: Project | None = None) -> int:
+    """Revoke all keys that this user created, of one project or of all. Returns how many."""
+    keys = keys_of(by) if project is None else keys_of(by).filter(project=project)
+    return keys.update(revoked_at=timezone.now())
 
 
 def alias_create(

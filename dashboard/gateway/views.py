@@ -25,7 +25,7 @@ from dashboard.gateway.forms import AliasForm, KeyForm
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.overview import latest_calls, overview_of
 from dashboard.gateway.presenters import key_views
-from dashboard.gateway.selectors import aliases_of, keys_seen_by
+from dashboard.gateway.selectors import aliases_of, keys_of, keys_seen_by
 from dashboard.gateway.snippets import snippets_for
 from dashboard.gateway.validation import TRACES
 
@@ -72,8 +72,8 @@ def key_revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
 
 @require_POST
 def keys_revoke_own(request: HttpRequest) -> HttpResponse:
-    """Close the door for all keys that one has made."""
-    revoked = services.keys_revoke_own(project=project_current(), by=_user(request))
+    """Revoke all keys that the user created, in all projects; with a token, those of its project."""
+    revoked = services.keys_revoke_own(by=_user(request), project=project_current() if token_by(request) else None)
     messages.success(request, f"Revoked {revoked} of your keys. Calls with them are refused within two seconds.")
     return redirect("gateway:keys")
 
@@ -152,7 +152,7 @@ def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: objec
             model=_model_of(project, cast("GatewayKey | None", context.get("made"))),
         ),
         "may_make": may(user, MAKE_KEY),
-        "own": sum(shown.key.created_by_id == user.pk for shown in shown_keys),
+        "own": (keys_of(user).filter(project=project) if token_by(request) else keys_of(user)).count(),
         "sees_all": may(user, ADMINISTER_KEYS),
         "may_name": may(user, MAKE_ALIAS),
         **context,

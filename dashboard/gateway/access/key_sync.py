@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 
 from dashboard.accounts.models import ApiToken
-from dashboard.accounts.projects import LEFT, project_of_token, projects_of
+from dashboard.accounts.projects import PROJECT_CLOSED, project_of_token, projects_of
 from dashboard.accounts.roles import START, may
 from dashboard.accounts.scopes import why_not
 from dashboard.accounts.services import api_tokens_used
@@ -127,7 +127,7 @@ def _of_token(token: ApiToken, entered: list[Project]) -> KeyRow:
 
 def _barred(token: ApiToken, project: Project | None) -> Refusal | None:
     if project is None:
-        return refusals.may_not(LEFT)
+        return refusals.may_not(PROJECT_CLOSED)
     with working_in(project):
         return None if may(token.holder, START) else refusals.may_not(why_not(token.holder, START))
 

@@ -171,3 +171,9 @@ def test_the_names_that_whystop_keeps_for_itself_are_given_to_nobody(made: Made,
     response = client.post(f"{USERS}add/", typed)
     assert b"This name is reserved" in response.content
     assert not User.objects.filter(username=name).exists()
+
+
+def test_the_group_of_a_role_keeps_its_name(made: Made):
+    client, group = browser_of(made("root", is_superuser=True)), Group.objects.get(name="watcher")
+    client.post(f"/admin/auth/group/{group.pk}/change/", {"name": "renamed", "permissions": []})
+    assert Group.objects.filter(pk=group.pk, name="watcher").exists()

@@ -11,11 +11,14 @@ from django.db.migrations.executor import MigrationExecutor
 
 from dashboard.accounts.models import ApiToken, Membership, User
 from dashboard.accounts.projects import projects_of
+from dashboard.accounts.services import api_token_create
+from dashboard.agents.current_project import working_in
+from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.audit.models import Entry
 
 pytestmark = pytest.mark.django_db(transaction=True)
-BEFORE, AFTER = "0011_two_factor_and_identities", "0013_membership_changes"
+BEFORE, AFTER = "0011_two_factor_and_identities", "0014_membership_changes"
 
 
 def migrate(to: str) -> Apps:
@@ -43,9 +46,11 @@ def test_everybody_becomes_a_member_of_default_with_the_role_of_the_group(before
     several = user.objects.create(username="several")
     several.groups.add(*group.objects.filter(name__in=["watcher", "admin"]))
     user.objects.create(username="owner", is_superuser=True)
+    user.objects.create(username="root", is_superuser=True).groups.add(group.objects.get(name="admin"))
     migrate(AFTER)
     found = dict(Membership.objects.values_list("user__username", "role"))
-    assert found == {"watcher": "watcher", "operator": "operator", "admin": "admin", "several": "admin", "nothing": ""}
+    roles = {"watcher": "watcher", "operator": "operator", "admin": "admin", "several": "admin", "nothing": ""}
+    assert found == {**roles, "root": "admin"}
     assert set(Membership.objects.values_list("project__name", flat=True)) == {"default"}
     assert Group.objects.get(name="admin").permissions.filter(codename="change_membership").exists()
 
@@ -56,6 +61,17 @@ def test_it_goes_back_and_forth(before: Any):
     migrate(BEFORE)
     migrate(AFTER)
     assert [member.user.username for member in Membership.objects.all()] == ["ada"]
+
+
+def test_going_back_revokes_the_tokens_of_other_projects(before: Any):
+    migrate(AFTER)
+    user = User.objects.create(username="ada")
+    for name in ("default", "beside"):
+        with working_in(Project.objects.get_or_create(name=name)[0]):
+            api_token_create(name, user=user)
+    apps = migrate(BEFORE)
+    revoked = apps.get_model("accounts", "ApiToken").objects.filter(revoked_at__isnull=False)
+    assert list(revoked.values_list("name", flat=True)) == ["beside"]
 
 
 def test_a_release_that_knows_no_projects_goes_on_writing(db: None):

@@ -18,6 +18,8 @@ from dashboard.accounts.models import ExternalIdentity, User
 from dashboard.accounts.openid_connect import Person, ProviderError
 from dashboard.agents.models import Project
 from dashboard.audit.models import Entry
+from dashboard.gateway.selectors import keys_of
+from dashboard.gateway.services import key_create
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.sign_in_provider import SignInProvider, provider_read, roles_read
 
@@ -135,9 +137,20 @@ def test_groups_decide_the_roles_in_other_projects_too(browser: Client, provider
     come_back(browser, provider)
     user = User.objects.get(username="ada")
     assert list(user.memberships.values_list("project", "role")) == [(beside.pk, "admin")]
+    key_create(project=beside, by=user, name="ci")
     provider.claims = {"preferred_username": "ada", "groups": ["ml"]}
     come_back(Client(headers={"host": HERE}), provider)
     assert list(user.memberships.values_list("project__name", "role")) == [("default", "operator")]
+    assert not keys_of(user).exists()
+
+
+def test_a_project_that_does_not_exist_admits_nobody(browser: Client, provider: Provider, settings: LazySettings):
+    roles, others = roles_read("operator=ml, nowhere/watcher=*")
+    settings.SIGN_IN_PROVIDER = SignInProvider(provider.issuer, CLIENT, SECRET, roles=roles, project_roles=others)
+    provider.claims = {"preferred_username": "ada", "groups": ["search"]}
+    come_back(browser, provider)
+    assert not is_in(browser)
+    assert not User.objects.filter(username="ada").exists()
 
 
 def test_a_role_that_an_admin_gave_stays_where_no_group_decides(browser: Client, provider: Provider):

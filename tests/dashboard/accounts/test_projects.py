@@ -15,6 +15,8 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.audit.models import Entry
 from dashboard.audit.selectors import Filters, entries, with_changes
+from dashboard.gateway.selectors import keys_of
+from dashboard.gateway.services import key_create
 from dashboard.runtime.seed import seed
 from dashboard.telemetry.models import Queued
 from dashboard.tour.selectors import agents_on_simulator, simulator_of
@@ -117,8 +119,32 @@ def test_an_admin_of_a_project_says_who_its_members_are(beside: Project):
     assert role_of(other, beside) == "operator"
     browser.post(f"/projects/members/{member.pk}/remove/")
     assert role_of(other, beside) is None
-    browser.post("/projects/rename/", {"name": "renamed"})
+
+
+def test_only_superusers_rename_a_project(owner: User, beside: Project):
+    admin = browser_of(user_of(Role.ADMIN, beside))
+    assert "Rename the project" not in admin.get("/projects/members/").content.decode()
+    assert admin.post("/projects/rename/", {"name": "renamed"}).status_code == 403
+    opened(owner, beside).post("/projects/rename/", {"name": "renamed"})
     assert Project.objects.get(pk=beside.pk).name == "renamed"
+
+
+def test_a_superuser_of_a_role_group_who_is_one_no_more_can_be_given_a_role(owner: User):
+    user = user_of(Role.OPERATOR)
+    Membership.objects.filter(user=user).delete()
+    browser_of(owner).post("/projects/members/add/", {"username": user.username, "role": "operator"})
+    assert role_of(user, project_default()) == "operator"
+
+
+def test_nobody_changes_or_removes_a_member_with_more_permissions(beside: Project):
+    change = Group.objects.get(name="admin").permissions.filter(codename="change_membership")
+    Group.objects.get(name="operator").permissions.add(*change)
+    browser, admin = browser_of(user_of(Role.OPERATOR, beside)), user_of(Role.ADMIN, beside)
+    member = Membership.objects.get(user=admin, project=beside)
+    browser.post(f"/projects/members/{member.pk}/", {"role": "watcher"})
+    browser.post(f"/projects/members/{member.pk}/remove/")
+    assert role_of(admin, beside) == "admin"
+    assert "has permissions that you do not have" in browser.get("/projects/members/").content.decode()
 
 
 @pytest.mark.parametrize("role", [Role.WATCHER, Role.OPERATOR])
@@ -135,9 +161,52 @@ def test_a_member_of_default_has_the_role_as_a_group_too(owner: User):
     member = Membership.objects.get(user=user)
     browser_of(owner).post(f"/projects/members/{member.pk}/", {"role": "watcher"})
     assert [group.name for group in user.groups.all()] == ["watcher"]
+    project_services.project_create(name="beside", by=owner)
     browser_of(owner).post(f"/projects/members/{member.pk}/remove/")
     assert not user.groups.exists()
     assert role_of(user, project_default()) is None
+
+
+def test_nobody_is_removed_from_the_only_project(owner: User):
+    member = Membership.objects.get(user=user_of(Role.WATCHER))
+    browser = browser_of(owner)
+    assert f"/projects/members/{member.pk}/remove/" not in browser.get("/projects/members/").content.decode()
+    browser.post(f"/projects/members/{member.pk}/remove/")
+    assert "Deactivate the user instead" in browser.get("/projects/members/").content.decode()
+    assert Membership.objects.filter(pk=member.pk).exists()
+
+
+def test_who_was_removed_is_not_added_again_with_the_next_first_project(owner: User):
+    user, beside = user_of(Role.WATCHER), project_services.project_create(name="beside", by=owner)
+    project_services.member_remove(member=Membership.objects.get(user=user, project=project_default()), by=owner)
+    beside.delete()
+    project_services.project_create(name="other", by=owner)
+    assert role_of(user, project_default()) is None
+
+
+@pytest.mark.parametrize(("revoke", "left"), [({}, 1), ({"revoke_keys": "on"}, 0)])
+def test_removing_a_member_offers_to_revoke_their_keys(beside: Project, revoke: dict[str, str], left: int):
+    user, admin = user_of(Role.OPERATOR, beside), user_of(Role.ADMIN, beside)
+    for project in (beside, project_default()):
+        key_create(project=project, by=user, name="ci")
+    browser, member = browser_of(admin), Membership.objects.get(user=user, project=beside)
+    assert "Revoke <b>1</b> gateway key too" in browser.get("/projects/members/").content.decode()
+    browser.post(f"/projects/members/{member.pk}/remove/", revoke)
+    assert role_of(user, beside) is None
+    assert keys_of(user).filter(project=beside).count() == left
+    assert keys_of(user).filter(project=project_default()).count() == 1
+
+
+def test_who_is_in_no_project_has_no_permission_and_creates_no_token(beside: Project):
+    user = user_of(Role.ADMIN)
+    Membership.objects.filter(user=user).delete()
+    browser = browser_of(user)
+    page = browser.get("/account/").content.decode()
+    assert "Open the audit log" not in page
+    assert "you cannot create a token" in page
+    sent = {"name": "ci", "lifetime": "never", "scopes": ["read"]}
+    assert browser.post("/account/tokens/", sent).status_code == 403
+    assert not ApiToken.objects.filter(user=user).exists()
 
 
 def test_default_keeps_its_name(owner: User):

@@ -18,7 +18,7 @@ from django.utils import timezone
 from agentcore import Certainty
 from dashboard.accounts import services
 from dashboard.accounts.models import ApiToken, Membership, User
-from dashboard.accounts.projects import CHOSEN
+from dashboard.accounts.projects import SESSION_KEY
 from dashboard.accounts.roles import Role, may
 from dashboard.agents import services as agents
 from dashboard.agents.current_project import DEFAULT_PROJECT, working_in
@@ -49,7 +49,7 @@ NAME = "walked"  #: of the agent, the connection and the policy
 SAID = "Why?"  #: what turns, comments and the like say
 MIGRATIONS = (
     ("0002_roles", "make_roles"), ("0003_roles_of_policies", "give_admins"), ("0004_roles_of_the_gateway", "give"),
-    ("0009_roles_of_alerts", "give_alerts"), ("0012_memberships", "give_members"),
+    ("0009_roles_of_alerts", "give_alerts"), ("0013_memberships", "give_members"),
 )  # fmt: skip
 
 
@@ -246,7 +246,7 @@ def member(name: str, world: World) -> Caller:
     client = program_of(token_of(user, world.project)) if by else browser_of(user)
     if not by and world.project.name != DEFAULT_PROJECT:
         session = client.session
-        session[CHOSEN] = str(world.project.pk)
+        session[SESSION_KEY] = str(world.project.pk)
         session.save()
     return Caller(name, client, user, bears=bool(by))
 

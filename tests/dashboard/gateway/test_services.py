@@ -12,7 +12,7 @@ from dashboard.accounts.credentials import digest_of
 from dashboard.accounts.models import User
 from dashboard.accounts.selectors import api_token_find
 from dashboard.accounts.services import api_token_create, api_token_revoke
-from dashboard.agents.models import Agent, Connection
+from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.selectors import project_default
 from dashboard.gateway import services
 from dashboard.gateway.access.limits import LIMITS
@@ -71,9 +71,11 @@ def test_all_keys_that_one_made_are_revoked_at_once(key_of: KeyOf, maker: User):
     secrets = [key_of()[1] for _ in range(3)]
     other = User.objects.create_user("other", is_superuser=True)
     _, theirs = services.key_create(project=project_default(), by=other, name="theirs")
-    assert services.keys_revoke_own(project=project_default(), by=maker) == 3
+    elsewhere = services.key_create(project=Project.objects.create(name="beside"), by=maker, name="elsewhere")[1]
+    assert services.keys_revoke_own(by=maker) == 4
+    assert not opens(elsewhere)
     assert [opens(secret) for secret in (*secrets, theirs)] == [False, False, False, True]
-    assert services.keys_revoke_own(project=project_default(), by=maker) == 0
+    assert services.keys_revoke_own(by=maker) == 0
 
 
 def test_a_key_is_no_token_of_a_user(key_of: KeyOf):

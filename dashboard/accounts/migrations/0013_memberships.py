@@ -2,6 +2,9 @@
 
 The roles in `default` stay those of Django's groups, and a trigger writes them into the memberships: processes of the
 release before, which know groups only, keep them true while both are running.
+
+Reversing it loses the memberships of other projects. The release before lets everybody into all projects, with tokens
+too, so reversing revokes the tokens of all projects but `default`.
 """
 
 import django.db.models.deletion
@@ -44,7 +47,8 @@ CREATE TRIGGER membership_follow AFTER INSERT OR DELETE ON accounts_user_groups
     FOR EACH ROW EXECUTE FUNCTION accounts_membership_follow();
 INSERT INTO accounts_membership (project_id, user_id, role)
     SELECT p.id, u.id, coalesce(accounts_role_in_default(u.id), '')
-    FROM accounts_user u, agents_project p WHERE p.name = 'default' AND NOT u.is_superuser
+    FROM accounts_user u, agents_project p WHERE p.name = 'default'
+    AND (NOT u.is_superuser OR accounts_role_in_default(u.id) IS NOT NULL)
     ON CONFLICT (project_id, user_id) DO NOTHING
 """
 FORGET = """
@@ -52,7 +56,9 @@ DROP TRIGGER membership_end ON accounts_user;
 DROP FUNCTION accounts_membership_end();
 DROP TRIGGER membership_follow ON accounts_user_groups;
 DROP FUNCTION accounts_membership_follow();
-DROP FUNCTION accounts_role_in_default(bigint)
+DROP FUNCTION accounts_role_in_default(bigint);
+UPDATE accounts_apitoken SET revoked_at = now() FROM agents_project p
+    WHERE p.id = project_id AND p.name <> 'default' AND revoked_at IS NULL
 """
 
 
@@ -69,22 +75,11 @@ def give_members(apps, _):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0011_two_factor_and_identities"),
+        ("accounts", "0012_token_project"),
         ("agents", "0013_plain_words"),
     ]
 
     operations = [
-        migrations.AddField(
-            model_name="apitoken",
-            name="project",
-            field=models.ForeignKey(
-                editable=False,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to="agents.project",
-            ),
-        ),
         migrations.CreateModel(
             name="Membership",
             fields=[

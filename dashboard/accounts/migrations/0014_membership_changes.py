@@ -10,7 +10,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0012_memberships"),
+        ("accounts", "0013_memberships"),
         ("agents", "0014_project_changes"),
     ]
 
