@@ -265,37 +265,32 @@ def test_a_link_into_another_project_of_ones_own_offers_to_open_it(beside: Proje
 
 
 def test_forms_of_pages_from_before_a_switch_change_nothing(beside: Project):
-    user = user_of(Role.ADMIN, project_default())
+    user, added = user_of(Role.ADMIN, project_default()), {"username": user_of("nothing").username, "role": "watcher"}
     Membership.objects.create(project=beside, user=user, role="admin")
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(user)
-    stale = {"csrfmiddlewaretoken": csrf_of(browser)}
-    assert browser.post("/projects/switch/", {"project": str(beside.pk), **stale}).status_code == 302
-    response = browser.post("/projects/rename/", {"name": "renamed", **stale})
+    stale = csrf_of(browser)
+    sent = {"project": str(beside.pk), "csrfmiddlewaretoken": stale}
+    assert browser.post("/projects/switch/", sent).status_code == 302
+    response = browser.post("/projects/members/add/", {**added, "csrfmiddlewaretoken": stale})
     assert response.status_code == 403
     assert "before you switched to another project" in response.content.decode()
-    assert (
-        browser.post(
-            "/projects/rename/", {"name": "x"}, headers={"X-CSRFToken": stale["csrfmiddlewaretoken"]}
-        ).status_code
-        == 403
-    )
-    assert (
-        browser.post("/projects/rename/", {"name": "renamed", "csrfmiddlewaretoken": csrf_of(browser)}).status_code
-        == 302
-    )
+    by_script = browser.post("/projects/members/add/", added, headers={"X-CSRFToken": stale})
+    assert by_script.status_code == 403
+    anew = browser.post("/projects/members/add/", {**added, "csrfmiddlewaretoken": csrf_of(browser)})
+    assert anew.status_code == 302
 
 
 def test_forms_of_a_project_that_one_had_to_leave_change_nothing_in_another(beside: Project):
-    user = user_of(Role.ADMIN, project_default())
+    user, added = user_of(Role.ADMIN, project_default()), {"username": user_of("nothing").username, "role": "watcher"}
     Membership.objects.create(project=beside, user=user, role="admin")
     browser = browser_of(user)
     assert browser.get("/projects/members/").context["project"] == project_default()
     Membership.objects.filter(project=project_default(), user=user).delete()
-    response = browser.post("/projects/rename/", {"name": "renamed"})
+    response = browser.post("/projects/members/add/", added)
     assert response.status_code == 409
     assert "no longer a member" in response.content.decode()
-    assert browser.post("/projects/rename/", {"name": "renamed"}).status_code == 302
+    assert browser.post("/projects/members/add/", added).status_code == 302
 
 
 def test_a_new_project_is_then_the_current_one(owner: User):
