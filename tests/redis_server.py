@@ -4,9 +4,8 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 
-PATIENCE = 60.0  #: seconds
+from tests.listening import await_port
 
 
 class Redis:
@@ -25,15 +24,7 @@ class Redis:
         options = ["--port", str(self._port), "--bind", self._address, "--save", "", "--dir", tempfile.gettempdir()]
         options += ["--protected-mode", "no"]
         self._server = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection((self._address, self._port), timeout=1).close()
-            except OSError:
-                assert time.monotonic() < deadline, "redis-server does not answer"
-                time.sleep(0.05)
-            else:
-                return
+        await_port(self._address, self._port, "redis-server")
 
     def pause(self) -> None:
         """It accepts connections and answers nothing any more."""

@@ -7,7 +7,6 @@ from itertools import count
 import structlog
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
-from django.utils import timezone
 
 from dashboard.accounts.models import BOOTSTRAP, OPERATOR, ExternalIdentity, Membership, User
 from dashboard.accounts.openid_connect import Person
@@ -77,7 +76,7 @@ def _membership_end(user: User, project: Project) -> None:
     """With the user's gateway keys there. Superusers keep theirs: they may still enter."""
     ended, _ = Membership.objects.filter(project=project, user=user).delete()
     if ended and not user.is_superuser:
-        keys_of(user).filter(project=project).update(revoked_at=timezone.now())
+        keys_of(user).filter(project=project).revoke()
 
 
 def _user_create(person: Person) -> User:

@@ -3,7 +3,6 @@
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils import timezone
 
 from dashboard.accounts.models import Membership, User
 from dashboard.accounts.projects import is_only_project, roles_to_give
@@ -71,8 +70,7 @@ def member_remove(*, member: Membership, by: User, revoke_keys: bool = False) ->
         if member.project.name == DEFAULT_PROJECT:
             member.user.groups.remove(*Group.objects.filter(name__in=list(Role)))
         if revoke_keys:
-            keys = keys_seen_by(by, project=member.project).filter(created_by=member.user)
-            keys.update(revoked_at=timezone.now())
+            keys_seen_by(by, project=member.project).filter(created_by=member.user).revoke()
         Membership.objects.filter(pk=member.pk).delete()
 
 

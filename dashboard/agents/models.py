@@ -4,8 +4,7 @@ Project ─┬─ Connection ── Agent        a connection's key stays in the
          └─ Policy ── PolicyVersion    a version never changes: the database refuses it (migration 0002)
               ├─ PolicyActivation      since when which version counts, or will (`activation_models`)
               └─ PolicyAttachment      where a policy counts beside the agents that name it (`activation_models`)
-
-Who changed what of connections, agents and attachments is kept by the database itself (`change_tracking`).
+Changes of projects, connections, agents and attachments are kept by the database itself (`change_tracking`).
 """
 
 from collections.abc import Callable

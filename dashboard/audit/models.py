@@ -19,7 +19,7 @@ class Entry(models.Model):
     target = models.TextField()  #: the address that was asked, or the command's arguments without secrets
     status = models.PositiveIntegerField(null=True)  #: of HTTP; null for a command
     led_to = models.TextField(default="", blank=True)  #: the address that the answer sends on to
-    #: in which it was done; null: a command, or an entry of a release without projects. Read in `default`
+    #: in which it was done; null: no project (`projects.sees_all_projects` says who reads it)
     project_id = models.UUIDField(null=True, editable=False)
 
     class Meta:

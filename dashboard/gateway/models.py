@@ -21,6 +21,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
+from django.utils import timezone
 
 from dashboard.gateway.validation import is_model
 from dashboard.turns.ids import new_id
@@ -66,6 +67,10 @@ class GatewayKeyQuerySet(models.QuerySet["GatewayKey"]):
         """Not revoked, themselves or by their token; that may be gone, with its user."""
         by_no_token = Q(by_token=False) | Q(parent__isnull=False, parent__revoked_at__isnull=True)
         return self.filter(by_no_token, revoked_at__isnull=True)
+
+    def revoke(self) -> int:
+        """Close the door for all of them, from now on. Returns how many."""
+        return self.update(revoked_at=timezone.now())
 
 
 class GatewayKey(models.Model):

@@ -96,7 +96,7 @@ def key_counts(project: Project) -> dict[int, int]:
     return dict(found.values_list("created_by").annotate(Count("pk")))
 
 
-def keys_seen_by(user: User, *, project: Project) -> QuerySet[GatewayKey]:
+def keys_seen_by(user: User, *, project: Project) -> GatewayKeyQuerySet:
     """The keys a user may look at and revoke: their own, or all where they look after keys. Revoked ones are gone, and
     those whose token was revoked."""
     keys = (

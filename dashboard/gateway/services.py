@@ -87,13 +87,13 @@ def scope_checked(scope: Iterable[str], *, project: Project) -> list[str]:
 
 def key_revoke(*, project: Project, by: User, key_id: UUID) -> bool:
     """Close the door for a key; the gateway knows it within two seconds. False where there is none `by` may revoke."""
-    return bool(keys_seen_by(by, project=project).filter(pk=key_id).update(revoked_at=timezone.now()))
+    return bool(keys_seen_by(by, project=project).filter(pk=key_id).revoke())
 
 
 def keys_revoke_own(*, by: User, project: Project | None = None) -> int:
     """Revoke all keys that this user created, of one project or of all. Returns how many."""
     keys = keys_of(by) if project is None else keys_of(by).filter(project=project)
-    return keys.update(revoked_at=timezone.now())
+    return keys.revoke()
 
 
 def alias_create(

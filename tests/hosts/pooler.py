@@ -4,7 +4,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -12,9 +11,9 @@ import pytest
 
 from dashboard.postgres import Share
 from tests.hosts.own_user import let_in
+from tests.listening import await_port
 
 USER, PASSWORD, DATABASE = "whystop", "only-for-this-test", "whystop"
-PATIENCE = 30.0  #: seconds
 _SETTINGS = """\
 [databases]
 {database} = host={sockets} port=5432 user={user}
@@ -62,15 +61,7 @@ class PgBouncer:
         (self._folder / "pid").unlink(missing_ok=True)
         command = ["pgbouncer", "-q", self._folder / "settings"]
         self._server = self._account.popen(command, output=subprocess.DEVNULL)
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection((self._address, self._port), timeout=1).close()
-            except OSError:
-                assert time.monotonic() < deadline, "PgBouncer does not answer"
-                time.sleep(0.05)
-            else:
-                return
+        await_port(self._address, self._port, "PgBouncer")
 
     def kill(self) -> None:
         if self._server is not None:

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from django.db import OperationalError, connection, connections
@@ -21,12 +21,12 @@ from dashboard.operations.doctor import State
 from dashboard.runtime import replica
 from dashboard.runtime.database import database_settings
 from dashboard.runtime.replica import REPLICA, WROTE, late, late_since_now, may_be_late, read_connection
+from tests.dashboard.website import until
 from tests.hosts.streaming_replica import StreamingReplica
 
 pytestmark = pytest.mark.nightly
 
 FOLLOWED = {**SETTINGS, "wal_level": "replica", "max_wal_senders": "5"}  #: of a server that a replica follows
-PATIENCE = 30.0  #: seconds
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +64,6 @@ def from_the_replica() -> bool:
     with read_connection().cursor() as cursor:
         cursor.execute("SELECT pg_is_in_recovery()")
         return bool(cursor.fetchone()[0])
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 @may_be_late
