@@ -5,6 +5,9 @@
 
 import asyncio
 import json
+from collections.abc import Iterable
+from itertools import product
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -23,11 +26,12 @@ from tests.dashboard.accounts.test_walk_live import headers_of
 from tests.dashboard.accounts.test_walk_projects import CALLED, SECRET, Two, given, rows_of
 from tests.dashboard.accounts.test_walk_sockets import dial
 from tests.dashboard.accounts.walking import NAME, Caller, made_world, member, program_of
+from tests.dashboard.live_sockets import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SOCKETS = [str(pattern.pattern) for pattern in websocket_urlpatterns]
 WHO = ("watcher", "operator", "admin", "admin's token", "superuser")
-SILENCE = 0.7  #: seconds after which a socket has said what it had to say
+SILENCE = 0.7  #: seconds after which all sockets have said what they had to say
 MARKS = (SECRET, f"m-{CALLED}")
 
 
@@ -60,62 +64,50 @@ async def told(caller: Caller, method: str, address: str, body: bytes = b"", **m
     return int(status), whole.decode(errors="replace")
 
 
-@pytest.mark.parametrize("who", WHO)
-async def test_sockets_push_nothing_of_another_project(two: Two, who: str):
-    caller = await database_sync_to_async(member)(who, two.own)
-    for route in SOCKETS:
-        for world in (two.other, two.own):
-            for query in ("", "list", f"conversation={two.other.ids['conversation_id']}", f"agent={CALLED}"):
-                pushed = await pushed_to(caller, f"{world.address(route)}?{query}")
-                assert not [mark for mark in MARKS if mark in pushed], (route, query)
-                # What the address names is not there: not even a part that would say nothing of it is pushed.
-                assert not (pushed and world is two.other and "<" in route), (route, query, pushed)
+async def test_sockets_push_nothing_of_another_project(two: Two):
+    """Everybody listens at every address at once, and all wait for the same silence."""
+    callers = [await database_sync_to_async(member)(who, two.own) for who in WHO]
+    queries = ("", "list", f"conversation={two.other.ids['conversation_id']}", f"agent={CALLED}")
+    asked = [*product(callers, SOCKETS, (two.other, two.own), queries)]
+    pushed = await pushed_to([(caller, f"{world.address(route)}?{query}") for caller, route, world, query in asked])
+    for (caller, route, world, query), told_there in zip(asked, pushed, strict=True):
+        assert not [mark for mark in MARKS if mark in told_there], (caller.name, route, query)
+        # What the address names is not there: not even a part that would say nothing of it is pushed.
+        assert not (told_there and world is two.other and "<" in route), (caller.name, route, query, told_there)
+    assert any(pushed), "who looks at their own project is told of it"
 
 
-@pytest.mark.parametrize("route", SOCKETS)
-async def test_viewers_in_two_projects_share_no_room(two: Two, route: str):
-    """Both look at the same address at the same time: each is pushed what its own project has."""
+async def test_viewers_in_two_projects_share_no_room(two: Two):
+    """Both look at the same addresses at the same time: each is pushed what its own project has."""
     theirs = await database_sync_to_async(member)("admin", two.other)
     ours = await database_sync_to_async(member)("admin", two.own)
-    address = f"{two.other.address(route)}?list"
-    first = dial(theirs, address)
-    assert (await first.connect())[0]
-    seen = await pushed_until_silent(first)
-    assert seen, "who may see it does"
-    pushed = await pushed_to(ours, address)
-    assert not [mark for mark in MARKS if mark in pushed]
-    assert not (pushed and "<" in route)
-    await first.disconnect()
-    await aclose_old_connections()
+    addresses = [f"{two.other.address(route)}?list" for route in SOCKETS]
+    # Who may see it does, at every address.
+    pushed = await pushed_to(product((theirs, ours), addresses), speaking=len(addresses))
+    for route, told_there in zip(SOCKETS, pushed[len(SOCKETS) :], strict=True):
+        assert not [mark for mark in MARKS if mark in told_there], route
+        assert not (told_there and "<" in route), route
 
 
-async def pushed_to(caller: Caller, address: str) -> str:
-    """All that a socket is told until it is silent."""
-    socket = dial(caller, address)
-    if not (await socket.connect())[0]:
-        return ""
-    pushed = await pushed_until_silent(socket)
-    await socket.disconnect()
+async def pushed_to(listeners: Iterable[tuple[Caller, str]], *, speaking: int = 0) -> list[str]:
+    """All that each is told until none is told more. `speaking`: of how many, the first, each is told something."""
+    sockets = [dial(caller, address) for caller, address in listeners]
+    opened = [(await socket.connect())[0] for socket in sockets]
+    pushed = ["" for _ in sockets]
+    silent_since = monotonic()
+    async with asyncio.timeout(PATIENCE):
+        while not all(pushed[:speaking]) or monotonic() - silent_since < SILENCE:
+            for n, socket in enumerate(sockets):
+                while opened[n] and not socket.output_queue.empty():
+                    message = await socket.receive_output()
+                    opened[n] = message["type"] != "websocket.close"
+                    pushed[n] += message.get("text") or ""
+                    silent_since = monotonic()
+            await asyncio.sleep(0.05)
+    for socket in sockets:
+        await socket.disconnect()
     await aclose_old_connections()
     return pushed
-
-
-async def pushed_until_silent(socket: Any) -> str:
-    pushed = ""
-    while await _is_more(socket):
-        message = await socket.receive_output()
-        if message["type"] == "websocket.close":
-            break
-        pushed += message.get("text") or ""
-    return pushed
-
-
-async def _is_more(socket: Any) -> bool:
-    for _ in range(int(SILENCE / 0.05)):
-        if not socket.output_queue.empty():
-            return True
-        await asyncio.sleep(0.05)
-    return False
 
 
 @pytest.mark.parametrize("who", ["admin", "admin's token"])
