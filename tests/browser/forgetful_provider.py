@@ -5,8 +5,9 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
+
+from tests.threaded_server import in_a_thread
 
 FIRST, MORE = 100, 200  #: tokens of the first answer; of each further one so many more
 
@@ -15,12 +16,8 @@ FIRST, MORE = 100, 200  #: tokens of the first answer; of each further one so ma
 def forgetful_provider() -> Iterator[str]:
     """Its address, as a connection has it."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with in_a_thread(server):
         yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,10 +1,11 @@
 """A server that keeps what it is sent, and answers as it is told to."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.threaded_server import in_a_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,5 @@ def receiving() -> Iterator[Receiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     receiver.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with in_a_thread(server):
         yield receiver
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)

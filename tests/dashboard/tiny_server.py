@@ -1,7 +1,6 @@
 """Small OpenAI-style servers that differ in what they do with a last assistant message."""
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
@@ -9,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from dashboard.simulator.texts import LISTS
+from tests.threaded_server import in_a_thread
 
 _NEW = 20  #: characters of an answer, about what a dozen tokens have
 
@@ -46,14 +46,8 @@ def serving_chat(kind: TinyServer) -> Iterator[tuple[str, list[dict[str, Any]]]]
             """Nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with in_a_thread(server):
         yield f"http://127.0.0.1:{server.server_address[1]}/v1", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
 
 
 _REFUSED = b'{"error": {"message": "Expected last role User or Tool", "type": "invalid_request_error"}}'

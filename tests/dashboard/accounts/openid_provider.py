@@ -4,14 +4,16 @@ import base64
 import hashlib
 import json
 import secrets
-import threading
 import time
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
+
+from tests.threaded_server import in_a_thread
 
 CLIENT, SECRET = "whystop-tests", "a-secret-of-the-client"
 
@@ -59,13 +61,13 @@ class Provider:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.issuer = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.issuer = f"http://127.0.0.1:{server.server_port}"
+        self._serving = ExitStack()
+        self._serving.enter_context(in_a_thread(server))
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._serving.close()
 
     def described(self) -> dict[str, Any]:
         return {

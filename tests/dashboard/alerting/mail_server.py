@@ -1,9 +1,10 @@
 """A mail server that keeps what it is sent, or refuses it."""
 
 import socketserver
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from tests.threaded_server import in_a_thread
 
 
 class MailServer(socketserver.ThreadingTCPServer):
@@ -52,7 +53,6 @@ class _Handler(socketserver.StreamRequestHandler):
 
 @contextmanager
 def mail_server() -> Iterator[MailServer]:
-    with MailServer() as server:
-        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+    server = MailServer()
+    with in_a_thread(server):
         yield server
-        server.shutdown()

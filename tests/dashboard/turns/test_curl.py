@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -20,6 +19,7 @@ from dashboard.turns.curl import curl_command
 from dashboard.turns.history import body_text
 from dashboard.turns.models import Attempt, Turn
 from tests.examples import examples
+from tests.threaded_server import in_a_thread
 from tests.together import together
 
 SECRET = "sk-never-shown"
@@ -42,10 +42,9 @@ class Catcher(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), Catcher) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    server = HTTPServer(("127.0.0.1", 0), Catcher)
+    with in_a_thread(server):
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def command_for(body: str, url: str, *, provider: str = "openai", env: str = "OUR_API_KEY") -> str:
