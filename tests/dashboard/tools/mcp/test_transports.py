@@ -123,10 +123,11 @@ def test_a_key_is_sent_in_its_header(monkeypatch: pytest.MonkeyPatch, header: st
             with connection:
                 heard.append(connection.recv(65_536))
                 connection.sendall(DENIED)
+            listener.close()  # who asks once more is refused, and does not wait
 
         thread = threading.Thread(target=answer, daemon=True)
-        thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        thread.start()
         mcp_server_look(server=at(url, key_env="NEAR_API_KEY", key_header=header, timeout=2.0))
         thread.join(5)
     assert f"\r\n{header}: ".lower().encode() + sent.lower() + b"\r\n" in heard[0].lower()
