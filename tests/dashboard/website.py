@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import uvicorn
-
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus
 from dashboard.runtime.request_guard.proxies import Proxies
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
+from tests.dashboard.prompt_server import PromptServer
 
 TOKEN = "a-token-for-programs-that-watch"
 
@@ -28,7 +27,7 @@ def website(proxies: Proxies | None = None) -> Iterator[str]:
         census = ConnectionCensus(ResourceLimits(proxies=proxies))
 
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
-        server = uvicorn.Server(config_of(application, census))
+        server = PromptServer(config_of(application, census))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         until(lambda: server.started)

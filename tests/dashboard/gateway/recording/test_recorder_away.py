@@ -204,6 +204,22 @@ async def asked(
     return said[0]["status"], dict(said[0]["headers"]), b"".join(message["body"] for message in said[1:])
 
 
+async def nothing_is_recorded(refusing: Gateway, passing: Gateway, secret: str) -> None:
+    """What callers get meanwhile."""
+    for _ in range(2):  # the first one finds out, the second knows
+        status, _, body = await asked(refusing, secret)
+        assert (status, json.loads(body)["error"]["code"]) == (503, "not_recorded")
+    # A connection with a limit: nobody can say whether it has room.
+    assert (await asked(Gateway(None), secret, "narrow/m"))[0] == 503
+    assert (await asked(passing, secret, "narrow/m"))[0] == 200
+    status, headers, body = await asked(passing, secret)
+    assert (status, headers[b"x-whystop-recorded"]) == (200, b"no")
+    assert json.loads(body)["choices"][0]["message"]["content"] == "Yes."
+    status, headers, body = await asked(passing, secret, stream=True)
+    assert (status, headers[b"x-whystop-recorded"]) == (200, b"no")
+    assert b" recorded=no " in body
+
+
 def test_policy_decides_what_callers_get_while_nothing_can_be_recorded(store, monkeypatch):
     one_time_code_create()
     project, by = project_default(), User.objects.get(username=OPERATOR)
@@ -213,20 +229,11 @@ def test_policy_decides_what_callers_get_while_nothing_can_be_recorded(store, mo
         refusing, passing = Gateway(None), Gateway(None, passes_unstored=True)
         assert (await asked(refusing, secret))[0] == 200
         assert (await asked(passing, secret, "narrow/m"))[0] == 200
-        monkeypatch.setattr(connections["default"].pool, "timeout", 1.0)  # of those who find out, in place of ten
         await asyncio.to_thread(stop, store)
-        for _ in range(2):  # the first one finds out, the second knows
-            status, _, body = await asked(refusing, secret)
-            assert (status, json.loads(body)["error"]["code"]) == (503, "not_recorded")
-        # A connection with a limit: nobody can say whether it has room.
-        assert (await asked(Gateway(None), secret, "narrow/m"))[0] == 503
-        assert (await asked(passing, secret, "narrow/m"))[0] == 200
-        status, headers, body = await asked(passing, secret)
-        assert (status, headers[b"x-whystop-recorded"]) == (200, b"no")
-        assert json.loads(body)["choices"][0]["message"]["content"] == "Yes."
-        status, headers, body = await asked(passing, secret, stream=True)
-        assert (status, headers[b"x-whystop-recorded"]) == (200, b"no")
-        assert b" recorded=no " in body
+        with monkeypatch.context() as patch:  # nobody answers, so nobody need be waited for long
+            patch.setattr(connections["default"].pool, "timeout", 0.3)
+            patch.setattr(pending_turn, "PATIENCE_SECONDS", 0.3)
+            await nothing_is_recorded(refusing, passing, secret)
         await asyncio.to_thread(back, store)
         async with asyncio.timeout(120):
             while (await asked(refusing, secret))[0] != 200:

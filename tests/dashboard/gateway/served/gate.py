@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-import uvicorn
-
 from dashboard.gateway import app
 from dashboard.runtime.server import config_of
+from tests.dashboard.prompt_server import PromptServer
 from tests.dashboard.website import until
 
 
@@ -104,7 +103,7 @@ def gateway_served() -> Iterator[str]:
     """The address of the whole application while it serves, as `up` serves it."""
     from dashboard.asgi import application
 
-    server = uvicorn.Server(config_of(application))
+    server = PromptServer(config_of(application))
 
     async def serve(listener: socket.socket) -> None:
         await server.serve([listener])
