@@ -24,8 +24,8 @@ from dashboard.agents.policy_impact import version_warnings
 from dashboard.agents.policy_saving import evidence_in_words, policy_save
 from dashboard.agents.probes import Finding
 from dashboard.agents.samples import SIMULATOR, is_simulator
-from dashboard.egress.keys import state_in_words
 from dashboard.live.probe_service import connection_probe
+from dashboard.platform.egress.keys import state_in_words
 
 
 class Audited(admin.ModelAdmin):  # type: ignore[type-arg]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dashboard.agents.models import Policy
-    from dashboard.backtests.models import Backtest
+    from dashboard.policies.backtests.models import Backtest
 
 #: How far a backtest is that has not judged all of its turns.
 NOT_DONE = {

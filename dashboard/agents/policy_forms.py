@@ -36,7 +36,7 @@ from dashboard.agents.policy_impact import TOTALS, totals_too_small, unsaved
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
 from dashboard.agents.policy_versions import start_clean
 from dashboard.agents.services import policy_said
-from dashboard.backtests.models import Backtest
+from dashboard.policies.backtests.models import Backtest
 
 #: Fields about the version, not of what it says.
 ABOUT = ("name", "why", "counts", "starts_at", "backtest")

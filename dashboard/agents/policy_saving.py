@@ -11,7 +11,7 @@ from dashboard.agents import policy_versions
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, PolicyActivation, PolicyVersion
 from dashboard.agents.policy_forms import PolicyForm, said_by
-from dashboard.backtests.result_text import in_words
+from dashboard.policies.backtests.result_text import in_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dashboard.agents.validation import provider_valid
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User
-    from dashboard.backtests.models import Backtest
+    from dashboard.policies.backtests.models import Backtest
 
 FARTHEST = timedelta(days=366)  #: ahead that an activation may be scheduled
 

@@ -15,7 +15,7 @@ from dashboard.agents.selectors import start_now
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User
-    from dashboard.backtests.models import Backtest
+    from dashboard.policies.backtests.models import Backtest
 
 
 def connection_create(

@@ -22,8 +22,8 @@ from dashboard.api.callers import caller, require
 from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.api.name_lookup import named
 from dashboard.api.problems import aware
-from dashboard.backtests.models import Backtest
-from dashboard.backtests.selectors import backtest_get
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.selectors import backtest_get
 from dashboard.policies.field_sources import sources_of, sources_to_come
 from dashboard.turns.selectors import turn_get
 

@@ -12,11 +12,11 @@ from agentcore.commands import CallModel
 from agentcore.errors import ProviderError
 from agentcore.providers.base import Provider
 from dashboard.agents.models import Connection
-from dashboard.live.db_threads import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
 from dashboard.live.provider_auth import headers_for
 from dashboard.live.response_reader import CallResult, ResponseReader
 from dashboard.live.transport import Head, Transport, TransportError
-from dashboard.turns.fields import storable_text
+from dashboard.platform.db_threads import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
+from dashboard.platform.fields import storable_text
 from dashboard.turns.history import body_text
 from dashboard.turns.recorder import CallRow
 from dashboard.turns.request_frames import MESSAGE_KEYS

@@ -14,4 +14,7 @@ shadow_evaluation             a draft judged over live turns; `models`, `service
                               verdicts
 field_text                    fields and values in English
 views, policy_actions         pages to look at, and what may be done on them
+backtests                     a draft tried over stored turns
+suggestions                   the limit that would have let a turn finish
+predictions                   what was predicted, and whether it came true
 """

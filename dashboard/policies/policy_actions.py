@@ -17,9 +17,9 @@ from dashboard.agents import policy_versions
 from dashboard.agents import selectors as agents
 from dashboard.agents.models import PolicyActivation
 from dashboard.agents.policy_impact import place_warnings, version_warnings
+from dashboard.platform.fields import storable_text
 from dashboard.policies import selectors, services
 from dashboard.policies.policy_file import MAX_FILE, policies_export, policies_import
-from dashboard.turns.fields import storable_text
 
 CHANGE = "agents.change_policy"
 MOMENT = "%Y-%m-%dT%H:%M"

@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from dashboard.accounts.models import User
+from dashboard.exports.share_links.services import link_create
 from dashboard.replay import experience
-from dashboard.sharing.services import link_create
 from dashboard.turns.models import Turn
 from dashboard.turns.verification import verification_of
 from tests.dashboard.driving import Play

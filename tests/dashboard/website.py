@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from dashboard.platform.proxies import Proxies
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus
-from dashboard.runtime.request_guard.proxies import Proxies
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 
 TOKEN = "a-token-for-programs-that-watch"

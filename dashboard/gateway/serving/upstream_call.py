@@ -16,7 +16,7 @@ from dashboard.gateway.recording.recorder import Recorder
 from dashboard.live.provider_auth import headers_for
 from dashboard.live.response_reader import CallResult, ResponseReader
 from dashboard.live.transport import Head, Transport, TransportError
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 from dashboard.turns.recorder import CallRow
 
 MUCH_BYTES = 256 * 1024  #: of an answer, after which a database that is behind is waited for

@@ -16,9 +16,9 @@ from agentcore.replay import verify
 from dashboard.agents import selectors as agents
 from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.services import policy_create
-from dashboard.keeping.file_export import file_text, turn_file
-from dashboard.keeping.file_reader import digest_of
-from dashboard.keeping.services import turn_import
+from dashboard.ingest.turn_files.file_export import file_text, turn_file
+from dashboard.ingest.turn_files.file_reader import digest_of
+from dashboard.ingest.turn_files.services import turn_import
 from dashboard.live.services import turn_start
 from dashboard.policies.field_sources import sources_of
 from dashboard.replay.rerun_service import turn_rerun
