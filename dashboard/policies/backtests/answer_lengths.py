@@ -1,8 +1,9 @@
 """Lengths of stored answers in tokens; a truncated answer counts as censored."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from django.db.models import Case, Exists, F, OuterRef, When
 
@@ -26,6 +27,10 @@ ENOUGH = 0.95  #: of the answers, whole: what a limit should do
 FEW = 30  #: turns, below which an interval says little
 #: The settings of the connection, of turns that were continued; of others the setup is not read.
 SETUP = Case(When(continuations__gt=0, then=F("setup__setup")))
+
+
+#: A turn, the turn that it runs again, and the length of its answer.
+_OfTurn = tuple[UUID, UUID | None, Length, Certainty]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,30 +87,46 @@ def _percent(share: float) -> str:
 def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
     """Of the turns that gave one answer, in one call or continued; a turn that ran tools, or one call for several,
     gives several and is left out. A call that was only watched counts: how long an answer is depends on no policy."""
-    found = list(_lengths(project, filters))
+    turns = list(_lengths_of_turns(project, filters))
+    found = _once(turns)
     counted = Counter(certainty for _, certainty in found)
     certainties = {certainty.value: counted[certainty] for certainty in Certainty}
-    return Estimate(estimate(length for length, _ in found), len(found) == MOST, certainties)
+    return Estimate(estimate(length for length, _ in found), len(turns) == MOST, certainties)
 
 
 def lengths_of(*, project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
     """The lengths that `estimate_of` is made of."""
-    return tuple(length for length, _ in _lengths(project, filters))
+    return tuple(length for length, _ in _once(list(_lengths_of_turns(project, filters))))
 
 
-def _lengths(project: Project, filters: TimelineFilters) -> Iterator[tuple[Length, Certainty]]:
+def _once(turns: Sequence[_OfTurn]) -> list[tuple[Length, Certainty]]:
+    """One length of each turn and its re-runs together: of those that ended by themselves the first, else the longest
+    that was cut. A prompt that was run again ten times counts as often as any other."""
+    longest = dict[UUID, tuple[Length, Certainty]]()
+    first_of = dict[UUID, UUID]()
+    for turn_id, parent_id, length, certainty in reversed(turns):
+        first = first_of[turn_id] = first_of.get(parent_id, parent_id) if parent_id else turn_id
+        known = longest.get(first)
+        if known is None or (not known[0].ended and (length.ended or length.tokens > known[0].tokens)):
+            longest[first] = length, certainty
+    return list(longest.values())
+
+
+def _lengths_of_turns(project: Project, filters: TimelineFilters) -> Iterator[_OfTurn]:
+    """The newest turns, the newest first."""
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)
     several = GatewayCall.objects.filter(turn_id=OuterRef("pk"), n__gt=1)
-    told = ("output_tokens", "model_stop_reason", "status", "lint", "continuations", "tokens_estimated")
-    asked = ("provider", "model", "asked_of")
+    told = ("id", "parent_id", "output_tokens", "model_stop_reason", "status", "lint", "continuations")
+    asked = ("tokens_estimated", "provider", "model", "asked_of")
     rows = one_answer.exclude(Exists(several)).annotate(asked_of=SETUP).values_list(*told, *asked)[:MOST]
-    for tokens, reason, status, lint, continuations, guessed, provider, model, setup in rows.iterator(chunk_size=5_000):
+    for row in rows.iterator(chunk_size=5_000):
+        turn_id, parent_id, tokens, reason, status, lint, continuations, guessed, provider, model, setup = row
         extra = whole(setup or {}).get("extra")
         ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
         exact = goes_on_exactly(provider, model, extra or {}) and "ambiguous_seam" not in lint
         certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=exact)
-        yield Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE
+        yield turn_id, parent_id, Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE
 
 
 def _certainty(*, continued: bool, guessed: bool, exact: bool) -> Certainty:

@@ -57,6 +57,18 @@ def test_a_cut_answer_is_only_at_least_so_long_and_so_is_one_that_hides_its_cut(
     assert estimate_of(project=project, filters=anything).curve.count == after.curve.count
 
 
+def test_a_turn_and_its_re_runs_count_once_by_the_first_that_ended(browser: Client):
+    cut = {**ENDED, "model_stop_reason": "max_tokens", "status": "partial"}
+    first = make_turn(output_tokens=100, **cut)
+    again = make_turn(output_tokens=300, parent=first, **ENDED)
+    make_turn(output_tokens=310, parent=first, **ENDED)
+    make_turn(output_tokens=320, parent=again, **ENDED)
+    make_turn(output_tokens=50, **cut)
+    found = estimate_of(project=project_default(), filters=TimelineFilters())
+    assert found.certainties == {"recorded": 1, "certain": 0, "estimated": 0, "undecidable": 1}
+    assert (found.curve.count, found.suffices) == (2, 300)
+
+
 def test_how_certain_the_lengths_are_is_said_with_all_four_counts(browser: Client):
     exact = {"setup": {"setup": {"extra": {"prefill": True}}}}
     continued = {**ENDED, "attempts": 2, "continuations": 1}
