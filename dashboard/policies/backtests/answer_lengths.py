@@ -13,6 +13,7 @@ from agentcore.replay import Certainty
 from dashboard.agents.models import Project
 from dashboard.gateway.models import GatewayCall
 from dashboard.policies.backtests.survival import Curve, Length, estimate
+from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED
 from dashboard.turns.selectors import turns_matching
@@ -29,8 +30,8 @@ FEW = 30  #: turns, below which an interval says little
 SETUP = Case(When(continuations__gt=0, then=F("setup__setup")))
 
 
-#: A turn, the turn that it runs again, and the length of its answer.
-_OfTurn = tuple[UUID, UUID | None, Length, Certainty]
+_Told = tuple[Length, Certainty]
+_OfTurn = tuple[UUID, UUID | None, _Told]  #: a turn, the turn that it runs again, and the length of its answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +100,8 @@ def lengths_of(*, project: Project, filters: TimelineFilters) -> tuple[Length, .
     return tuple(length for length, _ in _once(list(_lengths_of_turns(project, filters))))
 
 
-def _once(turns: Sequence[_OfTurn]) -> list[tuple[Length, Certainty]]:
-    """One length of each turn and its re-runs together: of those that ended by themselves the first, else the longest
-    that was cut. A prompt that was run again ten times counts as often as any other."""
-    longest = dict[UUID, tuple[Length, Certainty]]()
-    first_of = dict[UUID, UUID]()
-    for turn_id, parent_id, length, certainty in reversed(turns):
-        first = first_of[turn_id] = first_of.get(parent_id, parent_id) if parent_id else turn_id
-        known = longest.get(first)
-        if known is None or (not known[0].ended and (length.ended or length.tokens > known[0].tokens)):
-            longest[first] = length, certainty
-    return list(longest.values())
+def _once(turns: Sequence[_OfTurn]) -> list[_Told]:
+    return one_per_family(turns, lambda told: told[0])
 
 
 def _lengths_of_turns(project: Project, filters: TimelineFilters) -> Iterator[_OfTurn]:
@@ -126,7 +118,7 @@ def _lengths_of_turns(project: Project, filters: TimelineFilters) -> Iterator[_O
         ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
         exact = goes_on_exactly(provider, model, extra or {}) and "ambiguous_seam" not in lint
         certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=exact)
-        yield turn_id, parent_id, Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE
+        yield turn_id, parent_id, (Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE)
 
 
 def _certainty(*, continued: bool, guessed: bool, exact: bool) -> Certainty:

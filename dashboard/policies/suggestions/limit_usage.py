@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
+from uuid import UUID
 
 from django.db.models import F, OuterRef, Subquery
 from django.db.models.functions import Length as Characters
@@ -12,6 +13,7 @@ from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Project
 from dashboard.policies.backtests.answer_lengths import MOST, lengths_of
 from dashboard.policies.backtests.survival import Length
+from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
@@ -69,19 +71,25 @@ def usage_of_none(**_: object) -> tuple[Length, ...]:
 
 def _lengths(project: Project, used: Any, filters: TimelineFilters) -> tuple[Length, ...]:
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
-    rows = turns.annotate(used=used).exclude(used=None).values_list("used", "status")[:MOST]
-    return tuple(Length(int(used), _is_complete(status)) for used, status in rows)
+    rows = turns.annotate(used=used).exclude(used=None).values_list("id", "parent_id", "used", "status")[:MOST]
+    return _once((turn, parent, Length(int(used), _is_complete(status))) for turn, parent, used, status in rows)
 
 
 def _seconds(project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
     """How long turns took, without the time for which they were held: no limit counts it."""
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
-    found = list(turns.exclude(duration_ms=None).only("id", "duration_ms", "status")[:MOST])
+    found = list(turns.exclude(duration_ms=None).only("id", "parent_id", "duration_ms", "status")[:MOST])
     held = held_ms_of(found)
-    return tuple(
-        Length(max(0, math.ceil(((turn.duration_ms or 0) - held.get(turn.id, 0)) / 1000)), _is_complete(turn.status))
-        for turn in found
-    )
+
+    def taken_by(turn: Turn) -> Length:
+        milliseconds = max(0, (turn.duration_ms or 0) - held.get(turn.id, 0))
+        return Length(math.ceil(milliseconds / 1000), _is_complete(turn.status))
+
+    return _once((turn.id, turn.parent_id, taken_by(turn)) for turn in found)
+
+
+def _once(turns: Iterable[tuple[UUID, UUID | None, Length]]) -> tuple[Length, ...]:
+    return tuple(one_per_family(list(turns), lambda length: length))
 
 
 def _is_complete(status: str) -> bool:
