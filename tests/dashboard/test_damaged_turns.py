@@ -220,7 +220,7 @@ def test_an_error_of_ours_is_no_damage_of_a_turn_that_only_does_not_verify(
         raise ValueError("of ours")
 
     link = asked_of(whole)[-2]
-    for reader in ("turns.views.turn_view", "sharing.views.shared_context"):
+    for reader in ("turns.views.turn_view", "exports.share_links.views.shared_context"):
         monkeypatch.setattr(f"dashboard.{reader}", fail)
     Turn.objects.filter(id=whole.id).update(input_tokens=123_456)
     assert not verification_of(Turn.objects.get(id=whole.id)).verified

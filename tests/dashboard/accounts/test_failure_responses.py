@@ -4,6 +4,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
+from dashboard.accounts.models import User
 from dashboard.agents.models import Connection
 from dashboard.api.body_parser import MAX_BODY
 from tests.dashboard.driving import AgentOf
@@ -19,6 +20,14 @@ FORM = "application/x-www-form-urlencoded"
 
 def encoded(fields: dict[str, str]) -> str:
     return "&".join(f"{name}={value}" for name, value in fields.items())
+
+
+@pytest.fixture
+def browser(operator: User) -> Client:
+    """A signed-in browser whose forms are taken without a CSRF token."""
+    client = Client()
+    client.force_login(operator)
+    return client
 
 
 @pytest.fixture
