@@ -1,4 +1,4 @@
-"""URL patterns that several rooms have in common."""
+"""URL patterns that several packages have in common."""
 
 from collections.abc import Callable
 from typing import Any

@@ -78,6 +78,8 @@ def _layers() -> Iterator[str]:
         yield from ("", f"{contract['name']}:", "", "```")
         yield from (line.replace("(", "").replace(")", "") for line in _lines(contract["layers"]))
         yield "```"
+        if excepted := _lines(contract.get("ignore_imports", "")):
+            yield from ("", f"Exceptions: {len(excepted)}. `.importlinter` names each of them, with the reason.")
     yield ""
 
 
