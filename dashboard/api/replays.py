@@ -13,7 +13,6 @@ from dashboard.accounts.models import User
 from dashboard.accounts.roles import REPLAY
 from dashboard.agents.models import Policy
 from dashboard.agents.selectors import policy_get, project_current
-from dashboard.agents.services import POLICY_CLEANERS
 from dashboard.api import replay_request_schemas, replay_response_schemas, request_schemas
 from dashboard.api.callers import caller, require
 from dashboard.api.list_pages import Paged, page_of
@@ -23,6 +22,7 @@ from dashboard.policies.backtests import services as backtests
 from dashboard.policies.backtests.selectors import backtest_get as get_backtest
 from dashboard.policies.backtests.selectors import backtest_list as list_backtests
 from dashboard.policies.backtests.selectors import backtest_shown, backtest_summary
+from dashboard.policies.policy_creation import POLICY_CLEANERS
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.replay import rerun_service, services
 from dashboard.replay.rerun_changes import RerunChanges, result_text

@@ -25,9 +25,9 @@ TURN: Way = {
 }
 
 LIMIT: Way = {
-    "dashboard.agents.policy_forms:PolicyForm.clean": "Validates the fields of the form.",
-    "dashboard.agents.policy_forms:PolicyForm.said": "Collects what the form sets; an empty field inherits.",
-    "dashboard.agents.services:policy_create": "Stores it as the active version of the policy; versions never change.",
+    "dashboard.policies.policy_forms:PolicyForm.clean": "Validates the fields of the form.",
+    "dashboard.policies.policy_forms:PolicyForm.said": "Collects what the form sets; an empty field inherits.",
+    "dashboard.policies.policy_creation:policy_create": "Stores it as the active version; versions never change.",
     "dashboard.live.turn_startup:turn_start": "Starts a turn.",
     "dashboard.agents.policy_layers:effective_policy_for": "Collects what applies to it, the most specific first.",
     "dashboard.agents.policy_resolution:resolve": "Takes each field from the first that sets it, with its source.",

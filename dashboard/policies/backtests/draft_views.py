@@ -10,12 +10,12 @@ from django.views.decorators.http import require_POST
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Policy
-from dashboard.agents.policy_forms import PolicyForm
 from dashboard.agents.selectors import policy_by_id, project_current
 from dashboard.policies.backtests.forms import OverForm
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.presenters import backtest_view
 from dashboard.policies.backtests.services import backtest_create
+from dashboard.policies.policy_forms import PolicyForm
 
 
 @require_POST

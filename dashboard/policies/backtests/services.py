@@ -11,8 +11,8 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.selectors import policy_version_standing
-from dashboard.agents.services import policy_create, policy_said
 from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.policy_creation import policy_create, policy_said
 
 MOST_TOKENS = 10_000_000
 UNFINISHED = (Backtest.Status.QUEUED, Backtest.Status.RUNNING)

@@ -11,12 +11,12 @@ from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Policy, PolicyVersion
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.policy_layers import effective_policy_for
-from dashboard.agents.policy_versions import version_keep
 from dashboard.agents.selectors import policy_version_standing
-from dashboard.agents.services import policy_said
 from dashboard.live.services import overrides_clean
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.services import backtest_create
+from dashboard.policies.policy_creation import policy_said
+from dashboard.policies.policy_versions import version_keep
 from dashboard.policies.predictions.forecast import Purpose
 from dashboard.policies.suggestions.suggestion import Number, Suggestion
 from dashboard.replay.rerun_service import GONE, turn_rerun

@@ -24,7 +24,6 @@ from dashboard.accounts.roles import Role, may
 from dashboard.agents import services as agents
 from dashboard.agents.current_project import DEFAULT_PROJECT, working_in
 from dashboard.agents.models import PolicyActivation, Project
-from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
 from dashboard.bench.long_turn import long_turn_store
 from dashboard.board.alerts.services import alert_create
@@ -37,6 +36,8 @@ from dashboard.inbox.models import Notice
 from dashboard.live.conversations.models import Conversation
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.models import Shadow
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import policy_attach
 from dashboard.policies.predictions.models import Prediction
 from dashboard.timeline.models import SavedView
 from dashboard.tools.models import McpServer
@@ -143,7 +144,7 @@ def made_world(project: Project | None = None, *, name: str = NAME, said: str = 
         project=project, attempts=1, stream_bytes=1_000, agent_name=name, model=f"m-{name}", input_text=said
     )
     Turn.objects.filter(id=turn.id).update(tags=[name])
-    version = agents.policy_create(project=project, name=name)
+    version = policy_create(project=project, name=name)
     policy, now = version.policy, timezone.now()
     key, secret = key_create(project=project, by=owner, name=name)
     call = call_stored(turn, at=now, caller=name, key_id=key.id, answer_id=f"resp_{turn.id.hex}")

@@ -9,12 +9,12 @@ from django import template
 from django.template.context import Context
 
 from dashboard.agents.models import Policy
-from dashboard.agents.policy_forms import PolicyForm
 from dashboard.agents.selectors import project_current
 from dashboard.policies.backtests.forms import OverForm
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.presenters import backtest_view
 from dashboard.policies.backtests.result_text import in_words
+from dashboard.policies.policy_forms import PolicyForm
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.templatetags.formatting import number, seconds
 

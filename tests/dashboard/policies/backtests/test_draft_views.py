@@ -10,13 +10,13 @@ from django.urls import reverse
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Policy, PolicyVersion
-from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import policy_create
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.services import backtest_create
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import policy_attach
 from tests.dashboard.driving import Play
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,10 +6,11 @@ import pytest
 from django.utils import timezone
 
 from dashboard.agents.models import Connection, Policy
-from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import agent_create, connection_create, policy_create
+from dashboard.agents.services import agent_create, connection_create
 from dashboard.policies.backtests.forms import ITS_OWN, OverForm
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import policy_attach
 from dashboard.turns.filters import MAX_VALUES, TimelineFilters
 from dashboard.turns.selectors import turns_matching
 from tests.dashboard.timeline.populations import make_turn

@@ -11,14 +11,14 @@ from pytest_django.fixtures import DjangoAssertNumQueries as Asserted
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
-from dashboard.agents.policy_versions import version_activate
 from dashboard.agents.selectors import policy_version_active, project_default
-from dashboard.agents.services import policy_create
 from dashboard.bench.recorded_turns import copy_turns
 from dashboard.policies.backtests import sweep_map
 from dashboard.policies.backtests.answer_lengths import estimate_of
 from dashboard.policies.backtests.recording_loader import policy_of
 from dashboard.policies.backtests.sweep_map import cell_of, map_of, sample_of
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import version_activate
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play

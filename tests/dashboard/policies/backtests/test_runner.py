@@ -14,7 +14,6 @@ from agentcore.policy import Limits
 from agentcore.replay import Certainty, what_if
 from dashboard.agents.models import Policy
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import policy_create
 from dashboard.bench.recorded_turns import copy_turns, recording_made
 from dashboard.bench.turn_mix import Mix
 from dashboard.live.services import turn_control, turn_start
@@ -26,6 +25,7 @@ from dashboard.policies.backtests.recording_loader import batches, recordings
 from dashboard.policies.backtests.selectors import whys_of
 from dashboard.policies.backtests.services import backtest_cancel, backtest_create
 from dashboard.policies.backtests.turn_judgement import DraftPolicy, judge
+from dashboard.policies.policy_creation import policy_create
 from dashboard.replay.sweep_service import run_of
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import Turn

@@ -4,12 +4,12 @@ from html import unescape
 import pytest
 from django.test import Client
 
-from dashboard.agents.policy_versions import version_activate
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import policy_create
 from dashboard.policies.backtests import runner, views
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.services import backtest_create
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import version_activate
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page, text_of

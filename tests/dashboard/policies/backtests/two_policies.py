@@ -1,9 +1,9 @@
 """A turn that two policies spoke of."""
 
 from dashboard.agents.models import Policy
-from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import policy_create
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import policy_attach
 from tests.dashboard.driving import Play
 
 

@@ -7,10 +7,11 @@ from django.db import DatabaseError, transaction
 
 from agentcore.replay import fold, unforkable
 from dashboard.agents.models import Connection
-from dashboard.agents.services import connection_create, connection_update, policy_create
+from dashboard.agents.services import connection_create, connection_update
 from dashboard.live.services import turn_control
 from dashboard.policies import services as policies
 from dashboard.policies import shadow_evaluation
+from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.predictions import outcome_comparison
 from dashboard.policies.predictions.forecast import kept_with
 from dashboard.policies.predictions.models import Prediction

@@ -7,13 +7,13 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import policy_create
 from dashboard.policies import shadow_evaluation
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.selectors import backtest_shown
 from dashboard.policies.backtests.services import backtest_create
+from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.predictions.live_trial_source import asked_of_backtest, asked_of_shadow
 from dashboard.policies.predictions.live_trials import ONCE, tried_so_far, tries_begin
 from dashboard.policies.predictions.models import Calibration

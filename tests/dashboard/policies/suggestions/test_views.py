@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 
 from dashboard.agents.models import Agent, Policy, PolicyVersion
-from dashboard.agents.policy_versions import version_keep
 from dashboard.agents.selectors import policy_version_active
 from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.policy_versions import version_keep
 from dashboard.policies.suggestions import panel
 from dashboard.policies.suggestions.selectors import suggestion_and_less
 from dashboard.policies.suggestions.suggestion import Suggestion

@@ -7,11 +7,11 @@ from typing import Any
 from django.db import transaction
 
 from dashboard.accounts.models import User
-from dashboard.agents import policy_versions
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, PolicyActivation, PolicyVersion
-from dashboard.agents.policy_forms import PolicyForm, said_by
+from dashboard.policies import policy_versions
 from dashboard.policies.backtests.result_text import in_words
+from dashboard.policies.policy_forms import PolicyForm, said_by
 
 
 @dataclass(frozen=True, slots=True)

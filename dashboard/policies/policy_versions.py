@@ -11,8 +11,8 @@ from django.utils import timezone
 from dashboard.agents import selectors
 from dashboard.agents.change_tracking import on_behalf, reason
 from dashboard.agents.models import Connection, Policy, PolicyActivation, PolicyAttachment, PolicyVersion, Project
-from dashboard.agents.services import policy_create
 from dashboard.agents.validation import provider_valid
+from dashboard.policies.policy_creation import policy_create
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User

@@ -3,6 +3,7 @@
 from dashboard.agents import selectors, services
 from dashboard.agents.models import Agent, Connection, Policy, Project
 from dashboard.agents.samples import SAMPLES, SIMULATOR, Sample, is_simulator
+from dashboard.policies.policy_creation import policy_create
 
 _CEILING = 16_384  #: tokens of one call, as the simulator itself has it
 
@@ -12,7 +13,7 @@ def samples_make(project: Project, *, simulator_url: str, why: str) -> Connectio
 
     `why`: why the policy was made, in words."""
     if not Policy.objects.filter(project=project).exists():
-        services.policy_create(project=project, name="default", why=why)
+        policy_create(project=project, name="default", why=why)
     simulator = connection_make(project, name=SIMULATOR, base_url=simulator_url, ceiling=_CEILING)
     for model, sample in SAMPLES.items():
         agent_make(project, simulator, name=model, model=model, sample=sample)

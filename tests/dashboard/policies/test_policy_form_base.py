@@ -11,12 +11,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
-from dashboard.agents.policy_form_base import asked_version, start_of
-from dashboard.agents.policy_versions import version_activate
 from dashboard.agents.selectors import policy_version_active
-from dashboard.agents.services import policy_create
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.services import backtest_create
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_form_base import asked_version, start_of
+from dashboard.policies.policy_versions import version_activate
 from tests.dashboard.racing import at_once
 
 pytestmark = pytest.mark.django_db

@@ -9,12 +9,14 @@ from django.db import connection as database
 from django.utils import timezone
 
 from dashboard.accounts.models import User
-from dashboard.agents import policy_versions, selectors
+from dashboard.agents import selectors
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion, Project
 from dashboard.agents.policy_layers import effective_policy_for
 from dashboard.agents.policy_resolution import Level
-from dashboard.agents.services import agent_create, policy_create
+from dashboard.agents.services import agent_create
+from dashboard.policies import policy_versions
+from dashboard.policies.policy_creation import policy_create
 from tests.dashboard.racing import at_once
 
 pytestmark = pytest.mark.django_db

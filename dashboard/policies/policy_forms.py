@@ -13,14 +13,17 @@ from agentcore.error_policy import PRESETS
 from agentcore.policy import LIMIT_NAMES, EnvelopeRules, OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
-from dashboard.agents.backtest_gate import evidence_fault, evidence_waits
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.forms import belong_to_current_project, sections
 from dashboard.agents.json_fields import StrictDecoder
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
-from dashboard.agents.policy_fields import (
+from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
+from dashboard.policies.backtest_gate import evidence_fault, evidence_waits
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.policy_creation import policy_said
+from dashboard.policies.policy_fields import (
     NONE,
     NOT_SAID,
     RECOVERY_WORDS,
@@ -31,12 +34,9 @@ from dashboard.agents.policy_fields import (
     number_of,
     unkeyed,
 )
-from dashboard.agents.policy_form_base import asked_version, start_of
-from dashboard.agents.policy_impact import TOTALS, totals_too_small, unsaved
-from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
-from dashboard.agents.policy_versions import start_clean
-from dashboard.agents.services import policy_said
-from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.policy_form_base import asked_version, start_of
+from dashboard.policies.policy_impact import TOTALS, totals_too_small, unsaved
+from dashboard.policies.policy_versions import start_clean
 
 #: Fields about the version, not of what it says.
 ABOUT = ("name", "why", "counts", "starts_at", "backtest")

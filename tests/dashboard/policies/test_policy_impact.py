@@ -2,16 +2,25 @@
 
 import pytest
 
-from dashboard.agents import policy_versions
 from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion, Project
-from dashboard.agents.policy_forms import PolicyForm
-from dashboard.agents.policy_impact import PolicyGraph, place_warnings, version_warnings
-from dashboard.agents.services import agent_create, policy_create
+from dashboard.agents.services import agent_create, connection_create
+from dashboard.policies import policy_versions
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_forms import PolicyForm
+from dashboard.policies.policy_impact import PolicyGraph, place_warnings, version_warnings
 
 pytestmark = pytest.mark.django_db
 
 SMALL = {"max_total_completion_tokens": 10}
 WORDS = "max_total_completion_tokens is 10, less than one answer of the agent “essay”, which may have 100 tokens"
+
+
+@pytest.fixture
+def connection(project: Project) -> Connection:
+    """An endpoint that gives at most 4096 tokens at a time."""
+    return connection_create(
+        project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1", max_output_tokens=4096
+    )
 
 
 @pytest.fixture
