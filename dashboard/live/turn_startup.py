@@ -20,8 +20,8 @@ from dashboard.live.turn_overrides import overrides_clean
 from dashboard.platform.fields import storable_text
 from dashboard.platform.notifications import announce_created
 from dashboard.tools.selectors import specs_of, wire_name_of
-from dashboard.tools.services import documents_add, documents_clean, documents_inherit
 from dashboard.turns.models import Turn
+from dashboard.turns.turn_documents import documents_add, documents_clean, documents_inherit
 
 MAX_INPUT_CHARS = 1_000_000
 

@@ -8,13 +8,13 @@ from django.core.exceptions import ValidationError
 
 from dashboard.ingest.turn_files import file_schema
 from dashboard.ingest.turn_files.replayed_judgement import ReplayedTurn
-from dashboard.tools.services import documents_add, documents_clean
 from dashboard.turns import models
 from dashboard.turns.comments.models import Comment
 from dashboard.turns.history import request_body_of, sha256_of
 from dashboard.turns.record_compression import packed_columns
 from dashboard.turns.recorder import say
 from dashboard.turns.row_mapping import judged_column
+from dashboard.turns.turn_documents import documents_add, documents_clean
 
 BATCH = 500
 
