@@ -15,8 +15,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
     from django.core.management import execute_from_command_line
 
-    from dashboard.postgres import PostgresError
-    from dashboard.runtime.errors import StartError
+    from dashboard.platform.errors import StartError
+    from dashboard.platform.postgres import PostgresError
     from dashboard.runtime.terminal_output import guard_terminal
 
     guard_terminal()

@@ -14,14 +14,14 @@ _django = get_asgi_application()
 from dashboard.accounts.websocket import AccessStack  # noqa: E402
 from dashboard.gateway.app import Gateway  # noqa: E402
 from dashboard.ingest.app import Ingest  # noqa: E402
+from dashboard.platform.cross_origin import CrossOrigin  # noqa: E402
+from dashboard.platform.process_identity import PLACE  # noqa: E402
+from dashboard.platform.statement_timeout import timed  # noqa: E402
 from dashboard.runtime.health import Health  # noqa: E402
-from dashboard.runtime.processes.process_identity import PLACE  # noqa: E402
 from dashboard.runtime.replay_processes import apart  # noqa: E402
 from dashboard.runtime.request_guard.client_identity import ClientIdentity  # noqa: E402
-from dashboard.runtime.request_guard.cross_origin import CrossOrigin  # noqa: E402
 from dashboard.runtime.request_guard.guard import Guard  # noqa: E402
 from dashboard.runtime.request_guard.guess_limits import MOST, GuessCounter, GuessLimits  # noqa: E402
-from dashboard.runtime.statement_timeout import timed  # noqa: E402
 from dashboard.runtime.static_files import with_static_files  # noqa: E402
 from dashboard.runtime.websocket_routes import router  # noqa: E402
 

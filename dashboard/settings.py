@@ -1,15 +1,15 @@
-"""Django's settings, all from the environment (see `dashboard.runtime.environment` for the variables)."""
+"""Django's settings, all from the environment (see `dashboard.platform.environment` for the variables)."""
 
 from typing import Any
 
 from csp.constants import NONE, SELF
 
-from dashboard.egress.rules import ON_ONE_MACHINE
-from dashboard.runtime.database import database_settings
-from dashboard.runtime.environment import CHECKOUT, read_environment
-from dashboard.runtime.logs import configure_structlog, logging_settings
-from dashboard.runtime.processes.process_identity import PLACE
-from dashboard.runtime.secret_key import secret_key_of
+from dashboard.platform.database import database_settings
+from dashboard.platform.egress.rules import ON_ONE_MACHINE
+from dashboard.platform.environment import CHECKOUT, read_environment
+from dashboard.platform.logs import configure_structlog, logging_settings
+from dashboard.platform.process_identity import PLACE
+from dashboard.platform.secret_key import secret_key_of
 
 ENVIRONMENT = read_environment()
 BASE_DIR = CHECKOUT
@@ -40,40 +40,41 @@ INSTALLED_APPS = [
     "pgtrigger",
     "pghistory",
     "dashboard.accounts",
-    "dashboard.audit",
+    "dashboard.accounts.audit",
     "dashboard.agents",
     "dashboard.tools",
-    "dashboard.conversations",
+    "dashboard.live.conversations",
     "dashboard.turns",
-    "dashboard.sealing",
+    "dashboard.turns.seals",
     "dashboard.timeline",
     "dashboard.live",
     "dashboard.inbox",
-    "dashboard.prices",
+    "dashboard.turns.prices",
     "dashboard.replay",
-    "dashboard.backtests",
-    "dashboard.linting",
-    "dashboard.keeping",
+    "dashboard.policies.backtests",
+    "dashboard.timeline.lint",
+    "dashboard.ingest.turn_files",
     "dashboard.exports",
     "dashboard.ingest",
-    "dashboard.logs",
-    "dashboard.commenting",
-    "dashboard.comparing",
-    "dashboard.sharing",
+    "dashboard.ingest.logs",
+    "dashboard.turns.comments",
+    "dashboard.replay.comparison",
+    "dashboard.exports.share_links",
     "dashboard.policies",
-    "dashboard.predictions",
-    "dashboard.webhooks",
+    "dashboard.policies.predictions",
+    "dashboard.exports.webhooks",
     "dashboard.board",
-    "dashboard.alerting",
-    "dashboard.telemetry",
-    "dashboard.suggesting",
+    "dashboard.board.alerts",
+    "dashboard.exports.telemetry",
+    "dashboard.policies.suggestions",
     "dashboard.tour",
     "dashboard.gateway",
-    "dashboard.runs",
+    "dashboard.timeline.runs",
     "dashboard.api",
-    "dashboard.idempotency",
-    "dashboard.querying",
-    "dashboard.operations",
+    "dashboard.api.idempotency",
+    "dashboard.turns.sql_views",
+    "dashboard.runtime.operations",
+    "dashboard.bench",
     "dashboard.runtime",
 ]
 
@@ -87,7 +88,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "dashboard.accounts.middleware.AccessMiddleware",
     "dashboard.accounts.project_middleware.ProjectMiddleware",
-    "dashboard.audit.middleware.AuditMiddleware",
+    "dashboard.accounts.audit.middleware.AuditMiddleware",
     "dashboard.api.middleware.ApiMiddleware",
     "dashboard.runtime.impossible_requests.ImpossibleRequestMiddleware",
     "dashboard.turns.damaged_pages.DamagedTurnMiddleware",
@@ -117,8 +118,8 @@ TEMPLATES = [
 DATABASES = {"default": database_settings(ENVIRONMENT.database_url)}
 if ENVIRONMENT.replica_url:
     DATABASES["replica"] = database_settings(ENVIRONMENT.replica_url)
-    DATABASE_ROUTERS = ["dashboard.runtime.replica.ReadRouter"]
-    MIDDLEWARE.append("dashboard.runtime.replica.WroteMiddleware")
+    DATABASE_ROUTERS = ["dashboard.platform.replica.ReadRouter"]
+    MIDDLEWARE.append("dashboard.platform.replica.WroteMiddleware")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 

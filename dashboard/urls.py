@@ -9,15 +9,15 @@ from dashboard.api.api import api
 from dashboard.metrics.views import metrics
 from dashboard.runtime.health import health
 
-handler400 = "dashboard.runtime.error_responses.request_refused"
-handler500 = "dashboard.runtime.error_responses.server_failed"
+handler400 = "dashboard.accounts.failure_responses.request_refused"
+handler500 = "dashboard.accounts.failure_responses.server_failed"
 
 urlpatterns = [
     path("healthz", health),
     path("metrics", metrics),
     path("", include("dashboard.accounts.urls")),
-    path("", include("dashboard.audit.urls")),
-    path("", include("dashboard.conformance.urls")),
+    path("", include("dashboard.accounts.audit.urls")),
+    path("", include("dashboard.api.conformance.urls")),
     path("", include("dashboard.documentation.urls")),
     path("api/v1/", api.urls),
     path("admin/login/", admin_login),
@@ -28,23 +28,23 @@ urlpatterns = [
     path("", include("dashboard.live.urls")),
     path("", include("dashboard.agents.urls")),
     path("", include("dashboard.inbox.urls")),
-    path("", include("dashboard.conversations.urls")),
-    path("", include("dashboard.runs.urls")),
+    path("", include("dashboard.live.conversations.urls")),
+    path("", include("dashboard.timeline.runs.urls")),
     path("", include("dashboard.replay.urls")),
-    path("", include("dashboard.backtests.urls")),
-    path("", include("dashboard.predictions.urls")),
-    path("", include("dashboard.suggesting.urls")),
+    path("", include("dashboard.policies.backtests.urls")),
+    path("", include("dashboard.policies.predictions.urls")),
+    path("", include("dashboard.policies.suggestions.urls")),
     path("", include("dashboard.tour.urls")),
-    path("", include("dashboard.linting.urls")),
+    path("", include("dashboard.timeline.lint.urls")),
     path("", include("dashboard.board.urls")),
-    path("", include("dashboard.alerting.urls")),
-    path("", include("dashboard.keeping.urls")),
+    path("", include("dashboard.board.alerts.urls")),
+    path("", include("dashboard.ingest.turn_files.urls")),
     path("", include("dashboard.exports.urls")),
-    path("", include("dashboard.commenting.urls")),
-    path("", include("dashboard.comparing.urls")),
-    path("", include("dashboard.sharing.urls")),
+    path("", include("dashboard.turns.comments.urls")),
+    path("", include("dashboard.replay.comparison.urls")),
+    path("", include("dashboard.exports.share_links.urls")),
     path("policies/", include("dashboard.policies.urls")),
     path("gateway/", include("dashboard.gateway.urls")),
-    path("webhooks/", include("dashboard.webhooks.urls")),
-    path("telemetry/", include("dashboard.telemetry.urls")),
+    path("webhooks/", include("dashboard.exports.webhooks.urls")),
+    path("telemetry/", include("dashboard.exports.telemetry.urls")),
 ]

@@ -23,8 +23,8 @@ from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
 from dashboard.metrics import labels
-from dashboard.postgres import Share, start
-from dashboard.runtime.database import database_settings
+from dashboard.platform.database import database_settings
+from dashboard.platform.postgres import Share, start
 from tests import emptying, first_start, lanes, template_database
 from tests.examples import USUAL, examples
 from tests.redis_server import Redis

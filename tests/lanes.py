@@ -13,7 +13,7 @@ LONG: tuple[tuple[str, ...], ...] = (
     ("tests/browser/test_t", "tests/browser/test_s", "tests/browser/test_r", "tests/browser/test_o"),
     ("tests/dashboard/bench/test_chaos.py", "tests/dashboard/runtime/"),
     ("tests/browser/",),
-    ("tests/dashboard/postgres/",),
+    ("tests/dashboard/platform/postgres/",),
 )
 
 

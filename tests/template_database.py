@@ -51,7 +51,7 @@ def _migrations() -> str:
 
 
 def _sources() -> Iterator[Path]:
-    for path in CHECKOUT.glob("dashboard/*/migrations/*.py"):
+    for path in CHECKOUT.glob("dashboard/**/migrations/*.py"):
         yield path
         for module, name in IMPORTED.findall(path.read_text()):
             parts = CHECKOUT.joinpath(*module.split("."))

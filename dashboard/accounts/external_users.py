@@ -14,7 +14,7 @@ from dashboard.accounts.roles import Role
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.selectors import keys_of
-from dashboard.runtime.sign_in_provider import ROLES, SignInProvider
+from dashboard.platform.sign_in_provider import ROLES, SignInProvider
 
 log = structlog.get_logger(__name__)
 

@@ -20,7 +20,7 @@ from requests import ConnectionError as RequestsConnectionError
 from requests import RequestException, Timeout
 from requests.utils import get_environ_proxies
 
-from dashboard.runtime.sign_in_provider import SignInProvider
+from dashboard.platform.sign_in_provider import SignInProvider
 
 KEPT = 3600.0  #: seconds that the provider's metadata and keys are kept
 SECONDS = (3.0, 5.0)  #: that the provider may take to connect, and then for one answer

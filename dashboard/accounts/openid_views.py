@@ -24,7 +24,7 @@ from dashboard.accounts.openid_connect import Attempt, OpenIdClient, ProviderErr
 from dashboard.accounts.selectors import session_is_valid
 from dashboard.accounts.sessions import session_open
 from dashboard.accounts.views import landing
-from dashboard.runtime.sign_in_provider import SignInProvider
+from dashboard.platform.sign_in_provider import SignInProvider
 
 COOKIE = "whystop_oidc"
 ATTEMPT_SECONDS = 600  #: that the provider's own pages may take

@@ -31,9 +31,9 @@ from dashboard.accounts.views import user_of
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
-from dashboard.agents.sample_agents import samples_copy
 from dashboard.agents.selectors import project_current
 from dashboard.gateway.selectors import key_counts
+from dashboard.tour.sample_agents import samples_copy
 
 
 @never_cache

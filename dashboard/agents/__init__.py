@@ -1,15 +1,16 @@
 """Who is asked, where, and within which limits.
 
-models             connections, policies and their versions, agents; `selectors` read them, `services` write them
+models             connections, policies and their versions, agents; `selectors` read them, `services` write the
+                   first and the last
 validation         what a connection and an agent may say, in words; `policy_validation` the same of a policy
 policies           from a stored policy and overrides to the core's `Policy`, with what the core does not have:
                    `schemas` (JSON Schema), `json_repairer` (JSON repair), `criteria` (classes of one's own)
 policy_resolution  which policy's word counts, field by field; pure. `policy_layers` asks it for an agent's next turn
 observe_policy     what a call runs under that is only watched; pure
-activation_models  which version counts since when, and where policies are attached; `policy_versions` writes it
+activation_models  which version counts since when, and where policies are attached
 current_project    the project of the request, socket or command under way; `project_command` is for commands
-samples            the simulator and the sample agents of a new project, made by `sample_agents`
+samples            the simulator and the sample agents of a new project
 change_tracking    who changed what, kept by the database
 limit_fields       unit, range and meaning of each limit
-forms, admin       what a person fills in; `policy_forms` is the form of a policy, of `policy_fields`
+forms, admin       what a person fills in
 """

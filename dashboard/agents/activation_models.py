@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 
 
 class PolicyActivation(models.Model):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pghistory
 from django.db import models
 
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User

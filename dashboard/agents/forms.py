@@ -12,12 +12,12 @@ from django.utils.text import Truncator
 from agentcore.events import Otherwise
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents import selectors
+from dashboard.agents.approvals import approvals_clean
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.continuation_settings import WAYS
 from dashboard.agents.json_fields import JsonText
 from dashboard.agents.models import Agent, Connection, Named
-from dashboard.egress import keys
-from dashboard.turns.approvals import approvals_clean
+from dashboard.platform.egress import keys
 
 #: What becomes of calls that nobody approves in time.
 OTHERWISE = {

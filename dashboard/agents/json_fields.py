@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from dashboard.agents.strict_json import read_strictly
+from dashboard.platform.strict_json import read_strictly
 
 NUL = "it contains the character U+0000, which PostgreSQL cannot store"
 

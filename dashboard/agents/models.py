@@ -19,13 +19,13 @@ from django.db import models
 
 from dashboard.agents import policy_validation, validation
 from dashboard.agents.activation_models import PolicyActivation, PolicyAttachment
+from dashboard.agents.approvals import approvals_clean
+from dashboard.agents.breakpoints import breakpoints_clean
 from dashboard.agents.change_tracking import keep_changes
 from dashboard.agents.continuation_settings import NOT_A_CHOICE, Continuing
 from dashboard.agents.criteria import criteria_valid
-from dashboard.egress.keys import key_for
-from dashboard.turns.approvals import approvals_clean
-from dashboard.turns.breakpoints import breakpoints_clean
-from dashboard.turns.ids import new_id
+from dashboard.platform.egress.keys import key_for
+from dashboard.platform.ids import new_id
 
 __all__ = ["Agent", "Connection", "Policy", "PolicyActivation", "PolicyAttachment", "PolicyVersion", "Project"]
 

@@ -1,7 +1,7 @@
 """`/agents` and `/connections`: looked at, created and changed."""
 
 from dashboard.agents import views
-from dashboard.turns.urls import either
+from dashboard.platform.url_patterns import either
 
 app_name = "agents"
 

@@ -16,7 +16,7 @@ from django.core.exceptions import ValidationError
 from agentcore.schema_cost import steps
 from agentcore.schema_size import TooMuchWork, check
 from dashboard.agents.policy_validation import listed
-from dashboard.egress import keys
+from dashboard.platform.egress import keys
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")

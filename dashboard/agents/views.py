@@ -20,8 +20,8 @@ from dashboard.agents.forms import TEST, AgentForm, ConnectionForm
 from dashboard.agents.models import Agent, Connection, Named
 from dashboard.agents.probes import Finding
 from dashboard.agents.services import valid_save
-from dashboard.egress.keys import state_in_words
 from dashboard.live.probe_service import connection_probe
+from dashboard.platform.egress.keys import state_in_words
 
 Form = AgentForm | ConnectionForm
 Row = TypeVar("Row", bound=Named)

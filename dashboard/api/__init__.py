@@ -10,6 +10,8 @@ sockets                         the same over a socket, which takes actions too
 list_pages                      a page of any list
 middleware                      what holds for every call: rate limits, entity tags, idempotent and conditional writes
 problems                        every error, as problem details
+conformance                     for programs that check what this host promises of envelopes
+idempotency                     writes that are done once however often they are sent
 openapi                         what the schema says beside what the routers know; `openapi_headers` and
                                 `openapi_examples` belong to it
 """

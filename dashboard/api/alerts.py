@@ -9,11 +9,11 @@ from ninja import Router, Status
 from pydantic import BaseModel, Field
 
 from dashboard.agents.selectors import project_current
-from dashboard.alerting import selectors, services
-from dashboard.alerting.models import LARGEST, Alert
-from dashboard.alerting.presenters import FiringRow, firing_rows, preview_rows
 from dashboard.api.callers import caller
 from dashboard.api.request_base import Body, Text
+from dashboard.board.alerts import selectors, services
+from dashboard.board.alerts.models import LARGEST, Alert
+from dashboard.board.alerts.presenters import FiringRow, firing_rows, preview_rows
 from dashboard.board.metrics import METRICS
 
 router = Router(tags=["alerts"])

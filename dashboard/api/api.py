@@ -32,11 +32,11 @@ from dashboard.api import (
 )
 from dashboard.api.body_parser import StrictParser
 from dashboard.api.callers import Caller
+from dashboard.api.conformance import routes as conformance
 from dashboard.api.openapi import ABOUT, with_events, with_problems, without_seam
 from dashboard.api.openapi_examples import with_examples
 from dashboard.api.openapi_headers import with_headers
 from dashboard.api.problems import answer_with_problems
-from dashboard.conformance import routes as conformance
 
 
 class Api(NinjaAPI):

@@ -8,13 +8,13 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import BaseModel, Field
 
+from dashboard.accounts.audit import selectors
 from dashboard.accounts.projects import sees_all_projects
 from dashboard.agents.selectors import project_current
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import Page, page_of
 from dashboard.api.problems import aware
 from dashboard.api.request_base import Moment, Text
-from dashboard.audit import selectors
 
 router = Router(tags=["audit"])
 

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from ninja.errors import HttpError
 from ninja.parser import Parser
 
-from dashboard.agents.strict_json import read_strictly
+from dashboard.platform.strict_json import read_strictly
 
 MAX_BODY = 2_000_000  #: bytes
 TOO_LARGE = f"The body is larger than {MAX_BODY:,} bytes; send less at once."

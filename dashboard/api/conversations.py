@@ -14,7 +14,7 @@ from dashboard.api import request_schemas, run_response_schemas
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import PageOfArray, array_of, page_of
 from dashboard.api.name_lookup import asked_for
-from dashboard.conversations import selectors, services
+from dashboard.live.conversations import selectors, services
 
 router = Router(tags=["conversations"])
 

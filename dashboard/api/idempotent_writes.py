@@ -16,9 +16,9 @@ from dashboard.accounts.scopes import Scope, scope_needed
 from dashboard.accounts.selectors import token_by
 from dashboard.agents.current_project import is_default_current
 from dashboard.agents.selectors import project_current
+from dashboard.api.idempotency import services
+from dashboard.api.idempotency.services import Answer, Claim, KeyedRequest
 from dashboard.api.problems import problem
-from dashboard.idempotency import services
-from dashboard.idempotency.services import Answer, Claim, KeyedRequest
 
 HEADER = "Idempotency-Key"
 CLAIMED = "whystop.claimed"  #: in an ASGI scope: who is told the KeyedRequest that this process has claimed

@@ -12,7 +12,7 @@ from dashboard.api import policy_response_schemas
 from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.api.name_lookup import named
 from dashboard.api.openapi import FILTER_PARAMETERS
-from dashboard.backtests.answer_lengths import ASKED, Estimate, estimate_of
+from dashboard.policies.backtests.answer_lengths import ASKED, Estimate, estimate_of
 from dashboard.policies.overview import VersionStatus, version_statuses
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 

@@ -15,7 +15,7 @@ from agentcore.replay import fold
 from dashboard.agents.selectors import project_current
 from dashboard.api import lint_response_schemas
 from dashboard.api.list_pages import PagedArray, items_array
-from dashboard.linting.selectors import Report, report_of
+from dashboard.timeline.lint.selectors import Report, report_of
 from dashboard.turns import selectors
 from dashboard.turns.history import recording_of
 from dashboard.turns.lint_view import signs_of

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import BaseModel, Field
 
-from dashboard.turns.fields import UNSTORABLE
+from dashboard.platform.fields import UNSTORABLE
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT, BadCursorError
 
 Row = TypeVar("Row", bound=Model)

@@ -16,9 +16,9 @@ from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.accounts.roles import SAFE_METHODS
 from dashboard.api import entity_tags, idempotent_writes
+from dashboard.api.idempotency.services import resource_lock
 from dashboard.api.problems import problem
 from dashboard.api.rate_limits import QUOTA, Quota, RateLimiter
-from dashboard.idempotency.services import resource_lock
 
 API = "/api/v1/"
 OFTEN = "This token has used its {limit:,} requests per minute. Send this request again in {seconds} s."

@@ -12,19 +12,21 @@ from ninja import Router, Status
 
 from agentcore.policy import Limits, OnTruncation
 from dashboard.accounts.roles import CHANGE_POLICY
-from dashboard.agents import policy_versions, selectors, services
+from dashboard.agents import selectors
 from dashboard.agents.limit_fields import RETENTION_FIELDS
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
-from dashboard.agents.policy_impact import PolicyGraph, version_warnings
 from dashboard.api import configuration_response_schemas, request_schemas
 from dashboard.api.callers import caller, require
 from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.api.name_lookup import named
 from dashboard.api.problems import aware
-from dashboard.backtests.models import Backtest
-from dashboard.backtests.selectors import backtest_get
+from dashboard.policies import policy_versions
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.selectors import backtest_get
 from dashboard.policies.field_sources import sources_of, sources_to_come
+from dashboard.policies.policy_creation import policy_create as new_version
+from dashboard.policies.policy_impact import PolicyGraph, version_warnings
 from dashboard.turns.selectors import turn_get
 
 router = Router(tags=["policies"])
@@ -39,7 +41,7 @@ def policy_create(request: HttpRequest, body: request_schemas.NewPolicy) -> Stat
     if selectors.policy_list(project=project).filter(name=body.name).exists():
         require(request, CHANGE_POLICY)
     said["backtest"] = _backtest(said.get("backtest"))
-    version = services.policy_create(project=project, created_by=caller(request), **said)
+    version = new_version(project=project, created_by=caller(request), **said)
     return Status(201, shown(version, _counting(version.policy)))
 
 

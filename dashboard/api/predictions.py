@@ -15,10 +15,10 @@ from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_current
 from dashboard.api.request_base import Text
 from dashboard.api.response_fields import Json, Object, Objects
-from dashboard.predictions.models import Prediction as Stored
-from dashboard.predictions.presenters import summary_told, told
-from dashboard.predictions.selectors import Filters, predictions_page
-from dashboard.suggesting.suggestion import Basis
+from dashboard.policies.predictions.models import Prediction as Stored
+from dashboard.policies.predictions.presenters import summary_told, told
+from dashboard.policies.predictions.selectors import Filters, predictions_page
+from dashboard.policies.suggestions.suggestion import Basis
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
 
 router = Router(tags=["replay"])

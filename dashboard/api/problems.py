@@ -22,12 +22,12 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError
 from ninja.errors import ValidationError as ShapeError
 
+from dashboard.accounts.failure_responses import AWAY, RETRY_SECONDS
 from dashboard.api.body_parser import TOO_LARGE
-from dashboard.keeping.import_runner import ImportBusyError
+from dashboard.ingest.turn_files.import_runner import ImportBusyError
 from dashboard.live.services import TurnConflict
 from dashboard.live.stream_limits import TooManyStreamsError
-from dashboard.runtime.error_responses import AWAY, RETRY_SECONDS
-from dashboard.runtime.statement_timeout import TOO_SLOW, was_too_slow
+from dashboard.platform.statement_timeout import TOO_SLOW, was_too_slow
 from dashboard.turns.damaged_pages import damage_words
 from dashboard.turns.selectors import BadCursorError
 

@@ -13,19 +13,19 @@ from dashboard.accounts.models import User
 from dashboard.accounts.roles import REPLAY
 from dashboard.agents.models import Policy
 from dashboard.agents.selectors import policy_get, project_current
-from dashboard.agents.services import POLICY_CLEANERS
 from dashboard.api import replay_request_schemas, replay_response_schemas, request_schemas
 from dashboard.api.callers import caller, require
 from dashboard.api.list_pages import Paged, page_of
 from dashboard.api.problems import about, about_parts_of
-from dashboard.backtests import services as backtests
-from dashboard.backtests.selectors import backtest_get as get_backtest
-from dashboard.backtests.selectors import backtest_list as list_backtests
-from dashboard.backtests.selectors import backtest_shown, backtest_summary
-from dashboard.keeping.selectors import vouched_of
+from dashboard.ingest.turn_files.selectors import vouched_of
+from dashboard.policies.backtests import services as backtests
+from dashboard.policies.backtests.selectors import backtest_get as get_backtest
+from dashboard.policies.backtests.selectors import backtest_list as list_backtests
+from dashboard.policies.backtests.selectors import backtest_shown, backtest_summary
+from dashboard.policies.policy_creation import POLICY_CLEANERS
+from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.replay import rerun_service, services
 from dashboard.replay.rerun_changes import RerunChanges, result_text
-from dashboard.suggesting.sweep_suggestions import suggested_sweep
 from dashboard.turns import api_serializers, selectors
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 from dashboard.turns.models import Turn

@@ -6,6 +6,7 @@ from pydantic import AliasChoices, Field
 
 from agentcore.policy import OnTruncation
 from agentcore.reasons import NormalizedStopReason
+from dashboard.agents.breakpoints import ENTERING, KNOWN
 from dashboard.agents.policy_validation import listed
 from dashboard.api.request_base import (
     Body,
@@ -19,7 +20,6 @@ from dashboard.api.request_base import (
     Retention,
     Text,
 )
-from dashboard.turns.breakpoints import ENTERING, KNOWN
 
 
 class NewConnection(Body):

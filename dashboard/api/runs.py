@@ -12,7 +12,7 @@ from dashboard.agents.selectors import project_current
 from dashboard.api import run_response_schemas
 from dashboard.api.openapi import TIMELINE_PARAMETERS
 from dashboard.api.turns import asked_of
-from dashboard.runs import selectors
+from dashboard.timeline.runs import selectors
 from dashboard.turns.api_serializers import turn_json
 
 router = Router(tags=["runs"])

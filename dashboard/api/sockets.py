@@ -20,17 +20,17 @@ from django.http import HttpResponse, QueryDict
 from django.urls import ResolverMatch, resolve
 
 from dashboard.accounts import error_responses, roles
+from dashboard.accounts.audit.middleware import AuditMiddleware
 from dashboard.accounts.scopes import why_not
 from dashboard.accounts.session_watch import holder_of
-from dashboard.agents.strict_json import read_strictly
 from dashboard.api.body_parser import MAX_BODY, TOO_LARGE
 from dashboard.api.problems import problem
 from dashboard.api.streaming import key_of, seq_asked
-from dashboard.audit.middleware import AuditMiddleware
-from dashboard.live.db_threads import COMMANDS, in_turn
 from dashboard.live.stream_limits import TooManyStreamsError
 from dashboard.live.turn_events import DamagedTurnError, Follower, Message, followed
-from dashboard.runtime.fair_queue import FullError
+from dashboard.platform.db_threads import COMMANDS, in_turn
+from dashboard.platform.fair_queue import FullError
+from dashboard.platform.strict_json import read_strictly
 
 log = structlog.get_logger(__name__)
 

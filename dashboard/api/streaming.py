@@ -14,10 +14,10 @@ from ninja import Router
 from dashboard.accounts.session_watch import Ticket, ticket_of_request, visitors
 from dashboard.api.callers import caller
 from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
-from dashboard.live.db_threads import FIRST_LOOKS, in_turn, request_connection_returned
 from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
 from dashboard.live.turn_events import MAX_SEQ, DamagedTurnError, Follower, Message, followed
-from dashboard.runtime.fair_queue import FullError
+from dashboard.platform.db_threads import FIRST_LOOKS, in_turn, request_connection_returned
+from dashboard.platform.fair_queue import FullError
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])

@@ -13,13 +13,13 @@ from ninja.errors import HttpError
 from dashboard.api import import_response_schemas, request_schemas, response_fields, turn_response_schemas
 from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, items_array
-from dashboard.commenting import selectors as comments
-from dashboard.commenting.services import comment_add
-from dashboard.keeping.file_export import file_text, turn_file
-from dashboard.keeping.file_reader import MAX_BYTES, TOO_LARGE
-from dashboard.keeping.import_runner import log_import_apart, turn_import_apart
-from dashboard.keeping.selectors import vouched_of
+from dashboard.ingest.turn_files.file_export import file_text, turn_file
+from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
+from dashboard.ingest.turn_files.import_runner import log_import_apart, turn_import_apart
+from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.turns import selectors
+from dashboard.turns.comments import selectors as comments
+from dashboard.turns.comments.services import comment_add
 
 router = Router(tags=["turns"])
 

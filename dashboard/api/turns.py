@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from ninja import Query, Router, Status
 
+from dashboard.agents.breakpoints import breakpoints_clean
 from dashboard.agents.selectors import agent_list, project_current
 from dashboard.api import request_schemas, turn_response_schemas
 from dashboard.api.callers import caller
@@ -16,13 +17,12 @@ from dashboard.api.list_pages import PagedArray, items_array, rows_array
 from dashboard.api.name_lookup import asked_for
 from dashboard.api.openapi import TIMELINE_PARAMETERS
 from dashboard.api.problems import about, about_parts_of
-from dashboard.conversations.models import Conversation
-from dashboard.conversations.selectors import conversation_get
 from dashboard.live import services
+from dashboard.live.conversations.models import Conversation
+from dashboard.live.conversations.selectors import conversation_get
 from dashboard.live.selectors import turn_now
 from dashboard.live.turn_events import MAX_SEQ
 from dashboard.turns import api_serializers, selectors
-from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 from dashboard.turns.history import messages_of, request_body_of
 from dashboard.turns.record_reader import records_of

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from dashboard.agents.selectors import project_current
 from dashboard.api.list_pages import Page, PagedArray, page_of, rows_array
 from dashboard.api.request_base import Text
-from dashboard.webhooks import selectors
-from dashboard.webhooks.models import Delivery as Stored
-from dashboard.webhooks.models import Webhook as StoredWebhook
+from dashboard.exports.webhooks import selectors
+from dashboard.exports.webhooks.models import Delivery as Stored
+from dashboard.exports.webhooks.models import Webhook as StoredWebhook
 
 router = Router(tags=["webhooks"])
 

@@ -11,8 +11,8 @@ from ninja import Router
 from dashboard.api import why_response_schemas
 from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.policies.stop_explanation import derivation_of, roads_told, why_told
-from dashboard.suggesting.selectors import suggestion_for
-from dashboard.suggesting.suggestion_text import told as suggested
+from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion_text import told as suggested
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])

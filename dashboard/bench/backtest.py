@@ -13,14 +13,14 @@ from dataclasses import replace
 from agentcore.policy import Limits
 from agentcore.replay import Recording, what_if
 from dashboard.agents.models import Project
-from dashboard.backtests import runner
-from dashboard.backtests.models import Backtest
-from dashboard.backtests.process_pool import BatchResult, Pool, database_address
-from dashboard.backtests.tallies import SURE
 from dashboard.bench.measurements import rate
 from dashboard.bench.recorded_turns import copy_turns, recording_made
 from dashboard.bench.turn_mix import Mix
-from dashboard.live.db_threads import in_database
+from dashboard.platform.db_threads import in_database
+from dashboard.policies.backtests import runner
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.process_pool import BatchResult, Pool, database_address
+from dashboard.policies.backtests.tallies import SURE
 from dashboard.turns.models import Turn
 
 PROJECT = "bench-backtest"

@@ -26,8 +26,8 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record as ReplayRecord
 from dashboard.agents.models import Connection, Project
 from dashboard.live.model_call import prepared_call
+from dashboard.platform.ids import new_id
 from dashboard.turns.evidence import answer_columns
-from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
 from dashboard.turns.node_writer import NodeWriter
 from dashboard.turns.projection import failed_by

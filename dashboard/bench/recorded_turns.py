@@ -20,7 +20,7 @@ from dashboard.agents.models import Project
 from dashboard.bench import generated_histories
 from dashboard.bench.bulk_load import id_at
 from dashboard.bench.turn_mix import MODELS, NAMES, Mix
-from dashboard.turns.fields import ExactJSONField, storable_json
+from dashboard.platform.fields import ExactJSONField, storable_json
 from dashboard.turns.models import Turn
 from dashboard.turns.projection import project as columns_of
 

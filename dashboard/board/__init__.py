@@ -6,4 +6,5 @@ measures   the names of what is summed
 metrics    what a metric is, made of sums
 selectors  the sums of a time, and the board
 charts     the board, drawn
+alerts     rules on metrics, judged by the worker
 """

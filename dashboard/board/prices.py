@@ -6,7 +6,7 @@ from agentcore.messages import TokenUsage
 from dashboard.agents.models import Agent, Project
 from dashboard.board.measures import CACHED, INPUT, OUTPUT
 from dashboard.board.metrics import Sums
-from dashboard.prices.rates import Rate, rate_of
+from dashboard.turns.prices.rates import Rate, rate_of
 
 #: So many tokens are priced at once, so that a price that rises with the length of a call stays at its lowest.
 ONE_CALL = 1_000

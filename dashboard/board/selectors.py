@@ -13,7 +13,7 @@ from dashboard.board.measures import OTHER
 from dashboard.board.metrics import DOLLARS, FREE, UNPRICED
 from dashboard.board.models import Sum
 from dashboard.board.prices import PriceList
-from dashboard.runtime.replica import read_connection
+from dashboard.platform.replica import read_connection
 from dashboard.timeline.models import ChangedMinute
 from dashboard.timeline.rollups import LEVELS, spans
 from dashboard.turns.filters import EPOCH

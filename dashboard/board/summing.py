@@ -16,8 +16,8 @@ from typing import Any
 from django.db import connection, transaction
 
 from dashboard.board.measures import BOUNDS, FAILURES, OTHER
+from dashboard.platform.ids import first_id_at
 from dashboard.timeline.rollups import LEVELS
-from dashboard.turns.ids import first_id_at
 
 SUM_SECONDS = 10.0  #: between two looks
 REST = 20  #: times as long as it took, before the next look

@@ -1,7 +1,7 @@
 """`/metrics-board`: turns over time."""
 
 from dashboard.board import views
-from dashboard.turns.urls import either
+from dashboard.platform.url_patterns import either
 
 app_name = "board"
 

@@ -16,7 +16,7 @@ from dashboard.board.measures import OTHER
 from dashboard.board.metrics import METRICS, shown
 from dashboard.board.periods import PERIODS, USUAL, Period, named, period_of
 from dashboard.board.selectors import DIMENSIONS, Board, Scope, board_of, values_of
-from dashboard.runtime.replica import may_be_late
+from dashboard.platform.replica import may_be_late
 from dashboard.timeline.chips import span_words
 
 LABELS = {"agent": "Agent", "provider": "Provider", "model": "Model"}

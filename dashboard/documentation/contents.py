@@ -12,7 +12,7 @@ from posixpath import dirname, join, normpath
 
 from django.urls import reverse
 
-from dashboard.runtime.environment import CHECKOUT
+from dashboard.platform.environment import CHECKOUT
 
 FOLDER = CHECKOUT / "docs"
 INDEX = "index"

@@ -6,4 +6,6 @@ jsonl               one line of JSON a turn
 parquet             one row a turn, its attempts as a list of it
 formats             the formats by name
 streaming_response  a file sent piece by piece, by pages and the API
+
+Other ways out: `share_links` show one turn, `telemetry` sends spans and metrics, `webhooks` tell other programs.
 """

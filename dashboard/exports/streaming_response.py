@@ -9,8 +9,8 @@ from django.utils import timezone
 from dashboard.accounts.session_watch import AccessEndedError, Ticket, visitors
 from dashboard.agents.selectors import project_current
 from dashboard.exports.formats import FORMATS, file_of
-from dashboard.live.db_threads import in_database, request_connection_returned
 from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
+from dashboard.platform.db_threads import in_database, request_connection_returned
 from dashboard.turns.filters import TimelineFilters
 
 

@@ -10,10 +10,10 @@ from uuid import UUID
 
 from dashboard.agents.models import Project
 from dashboard.exports.columns import ATTEMPT, TURN
-from dashboard.prices.selectors import prices_of
 from dashboard.turns.api_serializers import turn_json
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.selectors import timeline
 
 PAGE = 100  #: turns that are found at once

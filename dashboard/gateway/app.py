@@ -45,7 +45,7 @@ from dashboard.gateway.wire.parsed_request import ParsedRequest
 from dashboard.gateway.wire.relay_routes import RELAYED, relayed_at
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 
 log = structlog.get_logger(__name__)
 

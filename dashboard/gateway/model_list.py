@@ -12,7 +12,7 @@ from dashboard.gateway.models import Alias
 from dashboard.gateway.routing import AWAY_FAULT
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.gemini.address import METHODS
-from dashboard.live.db_threads import AWAY, in_database
+from dashboard.platform.db_threads import AWAY, in_database
 
 
 @dataclass(frozen=True, slots=True)

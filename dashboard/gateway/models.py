@@ -24,7 +24,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from dashboard.gateway.validation import is_model
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 
 MODES = [("observe", "observe"), ("continue", "continue")]
 MOST_TOKENS = 10**15

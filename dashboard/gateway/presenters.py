@@ -13,7 +13,7 @@ from django.utils import timezone
 from dashboard.gateway.access.limits import LIMITS, Spent
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.selectors import spent_of
-from dashboard.prices.templatetags.prices import dollars_in_words, money
+from dashboard.turns.prices.templatetags.prices import dollars_in_words, money
 from dashboard.turns.templatetags.formatting import THIN, number
 
 HOT = 0.8  #: of a budget: nearly spent

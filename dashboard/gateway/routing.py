@@ -25,8 +25,8 @@ from dashboard.agents.policy_resolution import Level, overlaid
 from dashboard.gateway.access.callers import Caller, Target
 from dashboard.gateway.validation import is_model
 from dashboard.gateway.wire.faults import Fault
-from dashboard.live.db_threads import AWAY, in_database
 from dashboard.live.turn_startup import settings_of
+from dashboard.platform.db_threads import AWAY, in_database
 from dashboard.turns.shared_values import rules_text
 
 log = structlog.get_logger(__name__)

@@ -25,7 +25,7 @@ from dashboard.gateway.wire.responses.dialect import RESPONSES
 from dashboard.gateway.wire.responses.output import output_of
 from dashboard.gateway.wire.responses.request_parser import PREVIOUS, gone_on, read_request
 from dashboard.gateway.wire.responses.serializers import ended_response
-from dashboard.live.db_threads import AWAY, in_database
+from dashboard.platform.db_threads import AWAY, in_database
 from dashboard.turns.damage import DAMAGED
 from dashboard.turns.damaged_pages import damage_words_of
 from dashboard.turns.history import client_body_of, position_of, raw_response_of, recording_of

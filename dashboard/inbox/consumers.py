@@ -8,8 +8,8 @@ from django.template.loader import render_to_string
 
 from dashboard.agents.selectors import project_current
 from dashboard.inbox.selectors import Inbox, inbox_of, notices_seen
-from dashboard.live.notifications import TIMELINE_GROUP
 from dashboard.live.scenes import Scene
+from dashboard.platform.notifications import TIMELINE_GROUP
 
 OPENED = ""  #: what a page shows that was just opened
 

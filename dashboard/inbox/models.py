@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.db import models
 from django.urls import reverse
 
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 
 
 class Notice(models.Model):

@@ -1,7 +1,7 @@
 """`/inbox`: what needs a person."""
 
 from dashboard.inbox import views
-from dashboard.turns.urls import either
+from dashboard.platform.url_patterns import either
 
 app_name = "inbox"
 

@@ -9,4 +9,6 @@ recorder_parts  a turn's history as what the recorder is told of a turn
 turn_store      turns of a trace: written, written anew where more of the trace has come, taken back
 services        all of it for one request, in one transaction
 app             the addresses `/v1/traces` and `/v1/logs`
+logs            files that people have already, of many forms
+turn_files      turns of another installation, as files
 """

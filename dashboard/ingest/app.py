@@ -28,10 +28,10 @@ from dashboard.ingest.services import SMALL, LargeError, Outcome, ingest
 from dashboard.ingest.wire import export_responses, json_body, protobuf
 from dashboard.ingest.wire.bodies import BodyError, ParsedBody
 from dashboard.ingest.wire.export_responses import JSON, PROTOBUF
-from dashboard.live.db_threads import AWAY, in_database
-from dashboard.live.notifications import announce_group
 from dashboard.metrics.ingests import count_spans
-from dashboard.runtime.fair_queue import FairQueue, FullError, QueueSize
+from dashboard.platform.db_threads import AWAY, in_database
+from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
+from dashboard.platform.notifications import announce_group
 
 log = structlog.get_logger(__name__)
 

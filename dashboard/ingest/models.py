@@ -4,7 +4,7 @@ from uuid import UUID
 
 from django.db import models
 
-from dashboard.turns.fields import ExactJSONField
+from dashboard.platform.fields import ExactJSONField
 from dashboard.turns.models import Turn
 
 NO_SENDER = UUID(int=0)  #: of what came before senders were kept apart

@@ -21,8 +21,8 @@ from dashboard.ingest.assembly.trace import TraceTurn
 from dashboard.ingest.assembly.turn_grouping import TurnCall
 from dashboard.ingest.conventions.observations import RequestAndResponse
 from dashboard.live.model_call import prepared_call
+from dashboard.platform.fields import storable_text
 from dashboard.turns.evidence import answer_columns
-from dashboard.turns.fields import storable_text
 from dashboard.turns.row_mapping import CallEnd, CallRow, StepRows
 
 NOWHERE = Connection(name="trace", base_url="")

@@ -15,7 +15,6 @@ from django.db import connection
 from pydantic_core import to_json
 
 from agentcore import serial
-from dashboard.commenting.models import Comment
 from dashboard.gateway.recording.complete_turns import execute_raw, whole_turns_store
 from dashboard.gateway.recording.row_text import row_text
 from dashboard.gateway.recording.rows import listed
@@ -23,14 +22,15 @@ from dashboard.ingest.assembly.implied_policy import told as policy_told
 from dashboard.ingest.assembly.trace import TraceTurn
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.recorder_parts import part_of
-from dashboard.sealing.models import Chain
-from dashboard.sealing.tombstones import turns_erased
+from dashboard.platform.fields import storable_text
 from dashboard.timeline.erase_flag import erasing
 from dashboard.timeline.node_cleanup import loosen
 from dashboard.timeline.services import HISTORY
-from dashboard.turns.fields import storable_text
+from dashboard.turns.comments.models import Comment
 from dashboard.turns.models import Turn
 from dashboard.turns.row_mapping import Columns
+from dashboard.turns.seals.models import Chain
+from dashboard.turns.seals.tombstones import turns_erased
 
 DIGESTED = ("spans", "instrumentations", "service", "provider", "loop", "loop_reason", "notes")
 _COLUMNS = ", ".join(str(field.column) for field in Ingested._meta.concrete_fields)

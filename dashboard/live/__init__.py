@@ -2,16 +2,15 @@
 
 services          writes around a turn: start, cancel, control; the history is its driver's alone
 operator_changes  what an operator wants changed, judged in words
-tasks             the durable job of a turn; `worker` runs such jobs, in `up` or by itself, with what `engine` shares
+tasks             the durable job of a turn; `engine` is what such jobs share
 driver            performs commands, makes events of what happens, records every step
 model_call        one call of the model; `transport` is its HTTP, `framing_watch` sees bodies that break off,
                   `provider_auth` and `aws_signature` what it is sent with, `response_reader` what comes of its bytes
 tool_claims       one run of the tools, none of them twice
 signal_inbox      signals of people on their way to drivers (`models.Signal`)
-notifications     ids to whoever watches
 broadcast_hub     the sockets that watch the same, and the one task that looks for all of them; `scenes` are what they
                   look at, `subscriber` one socket each, `websocket_app` the way in; `consumers` render the pages' own
                   parts
 turn_events       what a program that watches a turn is told
-db_threads        the database, from an event loop
+conversations     turns of one agent that follow one another
 """

@@ -11,10 +11,10 @@ from django.db import transaction
 
 from agentcore import serial
 from agentcore.machine.snapshot import Snapshot
+from dashboard.agents.breakpoints import breakpoints_clean, require_room
 from dashboard.live.models import Signal
 from dashboard.live.operator_control import TurnConflict, turn_control
 from dashboard.live.operator_view import breakpoints_of
-from dashboard.turns.breakpoints import breakpoints_clean, require_room
 from dashboard.turns.history import position_of, snapshot_at
 from dashboard.turns.models import Turn
 

@@ -19,9 +19,9 @@ import structlog
 from channels.layers import get_channel_layer
 
 from dashboard.agents.current_project import current
-from dashboard.live.db_threads import LOOKS, in_turn
 from dashboard.live.scenes import PATIENCE, Scene
 from dashboard.live.subscriber import LOST, Subscriber
+from dashboard.platform.db_threads import LOOKS, in_turn
 
 log = structlog.get_logger(__name__)
 

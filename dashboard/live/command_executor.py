@@ -15,12 +15,12 @@ from agentcore.messages import ChatResponse
 from agentcore.providers import get_provider
 from dashboard.agents.models import Connection
 from dashboard.live import tool_claims
-from dashboard.live.db_threads import in_database
 from dashboard.live.model_call import Exchange, prepared_call
-from dashboard.live.notifications import announce_draft
 from dashboard.live.response_reader import CallResult
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
+from dashboard.platform.db_threads import in_database
+from dashboard.platform.notifications import announce_draft
 from dashboard.turns.recorder import CallEnd, CallRow, append_chunk
 
 TOOLS_GRACE_SECONDS = 3.0  #: that tools have left when their worker stops

@@ -1,5 +1,5 @@
 """Connections that are used again: one that its server has closed meanwhile is not handed out. A new one is made only
-to an address that the rules allow (`dashboard.egress`), which was judged after its name was resolved.
+to an address that the rules allow (`dashboard.platform.egress`), which was judged after its name was resolved.
 
 A server may close a connection whenever no request is under way on it, and many do so after a few seconds, or after
 each answer without saying so. What has reached this machine by the time a connection is wanted is looked for; the event
@@ -22,7 +22,7 @@ from aiohttp.client_reqrep import ClientRequest
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
-from dashboard.egress import address_check
+from dashboard.platform.egress import address_check
 
 
 class _Counting(ResponseHandler):

@@ -9,9 +9,9 @@ from django.template.loader import render_to_string
 
 from agentcore.machine.snapshot import Snapshot
 from dashboard.live.models import Signal
-from dashboard.live.notifications import turn_group
 from dashboard.live.scenes import PACE, Scene
 from dashboard.live.selectors import refused_of, waiting_words
+from dashboard.platform.notifications import turn_group
 from dashboard.turns import history, selectors
 from dashboard.turns.damaged_pages import damage_words_of
 from dashboard.turns.draft_answer import DraftAnswer, draft_shown

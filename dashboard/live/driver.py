@@ -26,17 +26,17 @@ from agentcore.machine.advance import advance
 from agentcore.machine.pending_tool_calls import pending_calls
 from agentcore.machine.state_commands import command_of
 from agentcore.machine.states import CALLS, State
-from dashboard.conversations import conversation_queue
 from dashboard.live.command_executor import CommandExecutor
-from dashboard.live.db_threads import retrying
+from dashboard.live.conversations import conversation_queue
 from dashboard.live.model_call import milliseconds_between
 from dashboard.live.models import Signal
-from dashboard.live.notifications import announce_change
 from dashboard.live.signal_inbox import SignalInbox, signal_handled, signal_put_away, signals_settle
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.live.turn_loader import LoadedTurn, abandoned_call, first_event, load, waiting_since
 from dashboard.metrics.counters import count_fork, count_step
+from dashboard.platform.db_threads import retrying
+from dashboard.platform.notifications import announce_change
 from dashboard.turns.evidence import answer_columns
 from dashboard.turns.history import TurnPosition
 from dashboard.turns.recorder import (

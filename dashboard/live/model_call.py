@@ -1,4 +1,8 @@
-"""One call of the model: the request goes out, bytes come in, are kept and decoded, and end as one event."""
+"""One call of the model: the request goes out, bytes come in, are decoded and kept, and end as one event.
+
+`answer_of` is the call itself, for turns that this process drives and for calls through the gateway. `Exchange` keeps
+what comes in Postgres meanwhile.
+"""
 
 import asyncio
 import contextlib
@@ -10,13 +14,14 @@ from typing import Any
 
 from agentcore.commands import CallModel
 from agentcore.errors import ProviderError
+from agentcore.messages import Delta
 from agentcore.providers.base import Provider
 from dashboard.agents.models import Connection
-from dashboard.live.db_threads import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
 from dashboard.live.provider_auth import headers_for
 from dashboard.live.response_reader import CallResult, ResponseReader
 from dashboard.live.transport import Head, Transport, TransportError
-from dashboard.turns.fields import storable_text
+from dashboard.platform.db_threads import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
+from dashboard.platform.fields import storable_text
 from dashboard.turns.history import body_text
 from dashboard.turns.recorder import CallRow
 from dashboard.turns.request_frames import MESSAGE_KEYS
@@ -24,6 +29,8 @@ from dashboard.turns.request_frames import MESSAGE_KEYS
 FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
 
 Keep = Callable[[int, bytes, str], Awaitable[None]]  #: (n, raw bytes, text decoded from them)
+Took = Callable[[bytes, list[Delta]], Awaitable[None]]  #: (raw bytes, what can be shown of them)
+NO_HEADERS: Mapping[str, str] = {}
 
 
 def prepared_call(
@@ -50,6 +57,43 @@ def prepared_call(
         history=messages,
         text=body_text(dict(body)),
     )
+
+
+async def answer_of(
+    reading: ResponseReader,
+    took: Took,
+    *,
+    body: bytes,
+    connection: Connection,
+    transport: Transport,
+    seconds: float | None,
+    extra_headers: Mapping[str, str] = NO_HEADERS,
+) -> CallResult:
+    """Send the request of `reading.call`, and give each part of the answer to the reader and then to `took`.
+
+    A call that fails is a result too. Where this is cancelled, `reading` has what had arrived.
+    """
+    reading.begun = time.monotonic()
+    headers = headers_for(reading.call, body, reading.provider, connection)
+    if isinstance(headers, ProviderError):
+        return CallResult(error=headers)
+    try:
+        posted = transport.post(
+            reading.call.url,
+            headers={**headers, **extra_headers},
+            body=body,
+            seconds=seconds,
+            ended=lambda: reading.ended,
+        )
+        async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
+            async for part in parts:
+                if isinstance(part, Head):
+                    reading.head = part
+                else:
+                    await took(part, reading.take(part))
+    except TransportError as error:
+        return reading.broken_off(error)
+    return reading.whole()
 
 
 @dataclass(slots=True)
@@ -79,11 +123,7 @@ class Exchange:
 
     async def run(self) -> CallResult:
         """Make the call. What arrived is kept before this returns, also when it is cancelled."""
-        self.reading.begun = time.monotonic()
-        headers = headers_for(self.call, self.body, self.provider, self.connection)
-        if isinstance(headers, ProviderError):
-            return CallResult(error=headers)
-        exchanging = asyncio.create_task(self._exchange(headers))
+        exchanging = asyncio.create_task(self._exchange())
         flushing = asyncio.create_task(self._flush_regularly())
         try:
             await asyncio.wait({exchanging, flushing}, return_when=asyncio.FIRST_COMPLETED)
@@ -100,24 +140,19 @@ class Exchange:
             with contextlib.suppress(*AWAY):
                 await asyncio.shield(self.flush())
 
-    async def _exchange(self, headers: dict[str, str]) -> CallResult:
-        try:
-            posted = self.transport.post(
-                self.call.url, headers=headers, body=self.body, seconds=self.seconds, ended=lambda: self.reading.ended
-            )
-            async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
-                async for part in parts:
-                    self._take(part)
-        except TransportError as error:
-            return self.reading.broken_off(error)
-        return self.reading.whole()
+    async def _exchange(self) -> CallResult:
+        return await answer_of(
+            self.reading,
+            self._take,
+            body=self.body,
+            connection=self.connection,
+            transport=self.transport,
+            seconds=self.seconds,
+        )
 
-    def _take(self, part: Head | bytes) -> None:
-        if isinstance(part, Head):
-            self.reading.head = part
-            return
+    async def _take(self, part: bytes, deltas: list[Delta]) -> None:
         self._raw += part
-        self._text += [delta.text for delta in self.reading.take(part) if delta.text]
+        self._text += [delta.text for delta in deltas if delta.text]
 
     async def _flush_regularly(self) -> None:
         while True:

@@ -9,7 +9,7 @@ OwnedTurn   a turn under way in such a process: no job, and nobody to go on with
 from django.db import models
 from django.db.models.functions import Now
 
-from dashboard.turns.fields import ExactJSONField
+from dashboard.platform.fields import ExactJSONField
 
 
 class Signal(models.Model):

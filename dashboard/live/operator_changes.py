@@ -18,8 +18,8 @@ from dashboard.agents.validation import max_tokens_within
 from dashboard.live.turn_loader import connection_of
 from dashboard.live.turn_overrides import model_clean
 from dashboard.live.turn_startup import breakpoint_stored
+from dashboard.platform.fields import storable_text
 from dashboard.tools.selectors import wire_name_of
-from dashboard.turns.fields import storable_text
 from dashboard.turns.models import Turn
 
 

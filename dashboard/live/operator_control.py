@@ -19,11 +19,11 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.reasons import TurnStatus
 from agentcore.values import replace
-from dashboard.conversations import conversation_queue
 from dashboard.inbox.services import decision_put
+from dashboard.live.conversations import conversation_queue
 from dashboard.live.models import OwnedTurn, Signal
 from dashboard.live.operator_changes import EMPTY, Changes, Part, operator_changes, parts_clean
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 from dashboard.turns.history import position_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.record_reader import records_of

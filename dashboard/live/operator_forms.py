@@ -15,9 +15,9 @@ from agentcore.messages import Role, ToolCall
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words
 from dashboard.agents.policy_validation import limit_clean
-from dashboard.agents.strict_json import read_strictly
 from dashboard.live.operator_changes import ANSWERING, max_tokens_clean
 from dashboard.live.turn_overrides import model_clean
+from dashboard.platform.strict_json import read_strictly
 from dashboard.turns.models import Turn
 
 MAX_CHARS = 1_000_000  #: of one text

@@ -9,8 +9,8 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import DECIDING
 from agentcore.messages import ToolCall
 from agentcore.reasons import NormalizedStopReason
+from dashboard.agents.breakpoints import ENTERING
 from dashboard.live.models import OwnedTurn
-from dashboard.turns.breakpoints import ENTERING
 from dashboard.turns.models import Turn
 from dashboard.turns.templatetags.formatting import words
 

@@ -11,9 +11,9 @@ import structlog
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers.base import Provider
 from dashboard.agents.models import Connection
-from dashboard.egress.keys import fault, key_for, names
-from dashboard.egress.proxies import is_near
 from dashboard.live.aws_signature import MissingCredential, signed
+from dashboard.platform.egress.keys import fault, key_for, names
+from dashboard.platform.egress.proxies import is_near
 from dashboard.turns.recorder import CallRow
 
 log = structlog.get_logger(__name__)

@@ -13,8 +13,8 @@ from agentcore.providers.base import Provider, StreamDecoder
 from agentcore.providers.context_window import beside_window
 from agentcore.reasons import NormalizedStopReason
 from dashboard.live.transport import Head, TransportError
+from dashboard.platform.fields import storable_text
 from dashboard.turns.evidence import answer_columns
-from dashboard.turns.fields import storable_text
 from dashboard.turns.models import ANSWERED_BY
 from dashboard.turns.recorder import CallEnd, CallRow
 

@@ -11,7 +11,7 @@ from dashboard.live.operator_control import TurnConflict, turn_cancel, turn_cont
 from dashboard.live.signal_inbox import signals_settle
 from dashboard.live.turn_overrides import OVERRIDES, overrides_clean
 from dashboard.live.turn_startup import MAX_INPUT_CHARS, settings_of, setup_of, turn_queue, turn_start
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 from dashboard.turns.models import UNFINISHED, Turn
 
 __all__ = [

@@ -9,8 +9,8 @@ import structlog
 from django.db import transaction
 
 from agentcore.reasons import TurnStatus
-from dashboard.live.db_threads import retrying
 from dashboard.live.models import Signal
+from dashboard.platform.db_threads import retrying
 from dashboard.turns.models import Turn
 from dashboard.turns.recorder import LostTurnError
 

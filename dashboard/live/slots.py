@@ -12,8 +12,8 @@ from uuid import UUID
 import structlog
 
 from dashboard.agents.models import Connection
-from dashboard.live.db_threads import AWAY, in_database, retrying
 from dashboard.live.slot_queue import SlotPlace, slot_ask, slot_release, slots_grant, slots_renew
+from dashboard.platform.db_threads import AWAY, in_database, retrying
 from dashboard.turns.recorder import LostTurnError
 
 log = structlog.get_logger(__name__)

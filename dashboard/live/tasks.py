@@ -10,11 +10,11 @@ from procrastinate import JobContext, exceptions
 from procrastinate.contrib.django import app
 from structlog.contextvars import bound_contextvars
 
-from dashboard.live.db_threads import in_database, retrying
 from dashboard.live.driver import Driver
 from dashboard.live.engine import engine
 from dashboard.live.jobs import job_hasten, job_is_ours, job_renew
 from dashboard.live.services import turn_give_up
+from dashboard.platform.db_threads import in_database, retrying
 from dashboard.turns.models import Turn
 from dashboard.turns.recorder import LostTurnError
 

@@ -17,13 +17,13 @@ from agentcore.errors import ErrorType
 from agentcore.events import ToolResult
 from agentcore.machine.states import State
 from agentcore.messages import ToolCall
-from dashboard.live.db_threads import retrying
+from dashboard.platform.db_threads import retrying
+from dashboard.platform.fields import storable_text
 from dashboard.tools.runner import failed, run_tool
-from dashboard.tools.selectors import tool_called, turn_context
 from dashboard.tools.tool import Tool, TurnContext
-from dashboard.turns.fields import storable_text
 from dashboard.turns.models import Attempt, ToolClaim, Turn
 from dashboard.turns.recorder import LostTurnError
+from dashboard.turns.turn_tools import tool_called, turn_context
 
 
 class Runs:

@@ -13,10 +13,10 @@ import aiohttp
 from django.conf import settings
 from yarl import URL
 
-from dashboard.egress.address_check import refusal_by_proxy
-from dashboard.egress.proxies import proxy_for
 from dashboard.live.connection_pool import ConnectionPool, Refused, asked_again
 from dashboard.live.framing_watch import FramingWatch
+from dashboard.platform.egress.address_check import refusal_by_proxy
+from dashboard.platform.egress.proxies import proxy_for
 
 CONNECT_TIMEOUT = 10.0  #: seconds
 AFTER_ITS_END = 2.0  #: seconds that a server is listened to which does not close behind the end of its answer

@@ -17,10 +17,10 @@ import structlog
 from channels.layers import get_channel_layer
 from django.core.serializers.json import DjangoJSONEncoder
 
-from dashboard.live.db_threads import LOOKS, in_turn
-from dashboard.live.notifications import turn_group
 from dashboard.live.selectors import turn_now
 from dashboard.live.stream_limits import Caller, streams
+from dashboard.platform.db_threads import LOOKS, in_turn
+from dashboard.platform.notifications import turn_group
 from dashboard.turns import selectors
 from dashboard.turns.api_serializers import record_json
 from dashboard.turns.damaged_pages import damage_words_of

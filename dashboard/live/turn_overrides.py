@@ -13,7 +13,7 @@ from dashboard.agents.policy_validation import (
     tool_calls_on_truncation_clean,
 )
 from dashboard.agents.validation import max_tokens_within, model_valid
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 
 MAX_MODEL_CHARS = 200
 OVERRIDES = ("max_tokens", "limits", "error_policy", "tool_calls_on_truncation", "retention", "system_prompt", "model")

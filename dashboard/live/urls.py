@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from dashboard.conversations import views as conversations
 from dashboard.live import views
-from dashboard.turns.urls import either
+from dashboard.live.conversations import views as conversations
+from dashboard.platform.url_patterns import either
 
 app_name = "live"
 

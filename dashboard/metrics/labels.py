@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client.metrics import MetricWrapperBase
 
 from dashboard.metrics import shared
-from dashboard.runtime.processes.process_identity import PLACE
+from dashboard.platform.process_identity import PLACE
 
 OTHER = "other"
 MOST_LETTERS = 100  #: of a value; a longer one counts as `other`

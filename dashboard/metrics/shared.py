@@ -11,7 +11,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, values
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from dashboard.runtime.processes.process_identity import PLACE
+from dashboard.platform.process_identity import PLACE
 
 LABELS = "labels"  #: the file
 

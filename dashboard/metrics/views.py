@@ -6,7 +6,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from dashboard.metrics.counters import REGISTRY
 from dashboard.metrics.shared import collected
-from dashboard.runtime.processes.process_identity import PLACE
+from dashboard.platform.process_identity import PLACE
 
 
 @require_safe

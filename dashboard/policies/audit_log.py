@@ -8,7 +8,7 @@ from typing import Any
 
 from dashboard.agents.models import Policy, PolicyAttachment, PolicyVersion
 from dashboard.agents.selectors import activations_of, versions_tried
-from dashboard.backtests.result_text import counts_in_words, in_words
+from dashboard.policies.backtests.result_text import counts_in_words, in_words
 from dashboard.policies.diff import diff
 from dashboard.policies.selectors import shadows_of
 

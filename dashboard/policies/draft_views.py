@@ -13,11 +13,11 @@ from django.views.decorators.http import require_http_methods
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import CHANGE_AGENT, CHANGE_POLICY, MAKE_POLICY, may
 from dashboard.agents.models import Agent, Policy
-from dashboard.agents.policy_form_base import asked_version
-from dashboard.agents.policy_forms import PolicyForm
-from dashboard.agents.policy_saving import SavedPolicy, agent_policy_save, evidence_in_words, policy_save
 from dashboard.agents.selectors import agent_get, policy_by_id, project_current
 from dashboard.policies.overview import policy_status
+from dashboard.policies.policy_form_base import asked_version
+from dashboard.policies.policy_forms import PolicyForm
+from dashboard.policies.policy_saving import SavedPolicy, agent_policy_save, evidence_in_words, policy_save
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -19,12 +19,12 @@ from django.db.models.functions import Length
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.policy_resolution import Level
 from dashboard.agents.selectors import policy_list
+from dashboard.platform.ids import first_id_at
 from dashboard.policies.field_settings import History, Setting, ended_at, history_of, in_force, set_by
 from dashboard.policies.field_sources import stored_before
 from dashboard.policies.ledger_lines import LedgerLine, LimitSetting
 from dashboard.policies.operator_overrides import OPERATOR, Changes, changes_of
 from dashboard.policies.stop_fields import ASKED, TERMINAL, clause_of
-from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import Cohort, Outcome, Turn
 
 MOST = 10_000  #: stops that are read

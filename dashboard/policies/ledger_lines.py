@@ -11,7 +11,7 @@ from agentcore.messages import TokenUsage
 from dashboard.agents.samples import is_simulated
 from dashboard.policies.field_settings import Setting
 from dashboard.policies.field_text import LEVEL_WORDS, key_of, label_of, value_in_words
-from dashboard.prices.rates import Price, priced, rate_of
+from dashboard.turns.prices.rates import Price, priced, rate_of
 
 EXAMPLES = 3
 

@@ -6,8 +6,8 @@ from uuid import UUID
 from django.conf import settings
 from django.db import models
 
-from dashboard.backtests.result_text import difference_in_words
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
+from dashboard.policies.backtests.result_text import difference_in_words
 
 
 class Shadow(models.Model):

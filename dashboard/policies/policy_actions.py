@@ -13,13 +13,12 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
-from dashboard.agents import policy_versions
 from dashboard.agents import selectors as agents
 from dashboard.agents.models import PolicyActivation
-from dashboard.agents.policy_impact import place_warnings, version_warnings
-from dashboard.policies import selectors, services
+from dashboard.platform.fields import storable_text
+from dashboard.policies import policy_versions, selectors, services
 from dashboard.policies.policy_file import MAX_FILE, policies_export, policies_import
-from dashboard.turns.fields import storable_text
+from dashboard.policies.policy_impact import place_warnings, version_warnings
 
 CHANGE = "agents.change_policy"
 MOMENT = "%Y-%m-%dT%H:%M"

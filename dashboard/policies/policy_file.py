@@ -14,11 +14,11 @@ from django.utils import timezone
 
 from dashboard.agents.models import Connection, Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS
-from dashboard.agents.policy_impact import place_warnings
-from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import activations_of, attachment_list, policy_list
-from dashboard.agents.strict_json import read_strictly
+from dashboard.platform.strict_json import read_strictly
+from dashboard.policies.policy_impact import place_warnings
 from dashboard.policies.policy_import import WHY, policy_in, refuse_unknown
+from dashboard.policies.policy_versions import policy_attach
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User

@@ -15,12 +15,12 @@ from django.utils import timezone
 
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS
-from dashboard.agents.policy_impact import version_warnings
 from dashboard.agents.policy_validation import listed
-from dashboard.agents.policy_versions import version_activate
 from dashboard.agents.selectors import policy_version_active
-from dashboard.agents.services import policy_create, policy_said
 from dashboard.policies.field_settings import said_by_version
+from dashboard.policies.policy_creation import policy_create, policy_said
+from dashboard.policies.policy_impact import version_warnings
+from dashboard.policies.policy_versions import version_activate
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User

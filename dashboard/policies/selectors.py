@@ -10,10 +10,10 @@ from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from dashboard.agents.models import Policy, Project
 from dashboard.agents.observe_policy import ENDLESS_CHARS
-from dashboard.backtests.result_text import counts_in_words
-from dashboard.backtests.tallies import SURE, Undecided, by_frequency
+from dashboard.platform.ids import first_id_at
+from dashboard.policies.backtests.result_text import counts_in_words
+from dashboard.policies.backtests.tallies import SURE, Undecided, by_frequency
 from dashboard.policies.models import Shadow, ShadowVerdict
-from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import UNFINISHED, Turn
 
 LISTED = 200  #: turns of a line of the ledger

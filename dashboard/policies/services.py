@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from dashboard.agents.change_tracking import reason
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
-from dashboard.agents.policy_versions import version_activate
 from dashboard.agents.selectors import policy_version_active
 from dashboard.policies.models import Shadow
+from dashboard.policies.policy_versions import version_activate
 from dashboard.policies.selectors import tally_of
 
 if TYPE_CHECKING:

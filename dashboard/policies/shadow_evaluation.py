@@ -21,13 +21,13 @@ from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policy_layers import layer_of, tried, versions_named
 from dashboard.agents.policy_resolution import Level
 from dashboard.agents.selectors import policy_version_active
-from dashboard.backtests.turn_judgement import KEPT, goes_on, tried_under, why_undecided
+from dashboard.platform.ids import first_id_at
+from dashboard.policies.backtests.turn_judgement import KEPT, goes_on, tried_under, why_undecided
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.policies.selectors import APART, turns_under, turns_unjudged
 from dashboard.policies.services import shadow_end
 from dashboard.replay.services import turn_experience
 from dashboard.turns.history import recording_of
-from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import UNFINISHED, Turn
 
 log = structlog.get_logger(__name__)

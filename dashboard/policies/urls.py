@@ -3,7 +3,7 @@
 from django.urls import path
 
 from dashboard.policies import draft_views, policy_actions, views
-from dashboard.predictions import live_views
+from dashboard.policies.predictions import live_views
 
 app_name = "policies"
 

@@ -21,13 +21,13 @@ from dashboard.agents.selectors import (
     project_current,
     versions_tried,
 )
-from dashboard.backtests.debugger import BEYOND, beyond_in_words, debugger_of
-from dashboard.backtests.presenters import group_view
-from dashboard.backtests.tallies import SURE, Group
-from dashboard.backtests.turn_judgement import DraftPolicy
-from dashboard.backtests.undecided_turns import reasons_view
 from dashboard.policies import selectors
 from dashboard.policies.audit_log import audit_entries
+from dashboard.policies.backtests.debugger import BEYOND, beyond_in_words, debugger_of
+from dashboard.policies.backtests.presenters import group_view
+from dashboard.policies.backtests.tallies import SURE, Group
+from dashboard.policies.backtests.turn_judgement import DraftPolicy
+from dashboard.policies.backtests.undecided_turns import reasons_view
 from dashboard.policies.configuration_log import configuration_trail
 from dashboard.policies.diff import compared
 from dashboard.policies.ledger import Ledger, ledger_of

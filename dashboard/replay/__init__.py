@@ -1,1 +1,7 @@
-"""Verification, what-if, sweep and re-run of a stored turn."""
+"""Verification, what-if, sweep and re-run of a stored turn.
+
+services       verify and what-if; `sweep_service` tries many values of one limit, `rerun_service` asks again, live
+forms          what a reader may change; `replay_query` is the same as an address
+lineage        which turn was re-run from which
+comparison     two turns side by side
+"""

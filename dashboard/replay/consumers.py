@@ -6,8 +6,8 @@ from uuid import UUID
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
-from dashboard.live.notifications import turn_group
 from dashboard.live.scenes import OnePart, Scene
+from dashboard.platform.notifications import turn_group
 from dashboard.replay.lineage import member_of
 from dashboard.replay.run_comparison import rerun_context
 from dashboard.turns import selectors

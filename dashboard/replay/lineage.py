@@ -9,9 +9,9 @@ from django.db import connection
 
 from agentcore.policy import Limits
 from dashboard.agents.policy_validation import HANDLING_KEYS
-from dashboard.prices.rates import Price
-from dashboard.prices.selectors import prices_of
 from dashboard.turns.models import Turn
+from dashboard.turns.prices.rates import Price
+from dashboard.turns.prices.selectors import prices_of
 
 MOST = 400  #: turns of one family that are shown
 UNREAD = ("output_text", "setup", "base_snapshot", "breakpoints", "error_message", "envelope")

@@ -11,8 +11,8 @@ from agentcore.policy import Policy
 from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policies import overridden, stored_policy
-from dashboard.agents.services import policy_create
 from dashboard.live.services import overrides_clean
+from dashboard.policies.policy_creation import policy_create
 from dashboard.turns.models import Turn
 
 

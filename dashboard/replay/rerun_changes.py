@@ -17,7 +17,7 @@ from dashboard.agents.models import Connection
 from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import connection_list
 from dashboard.live.services import MAX_INPUT_CHARS, settings_of
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 from dashboard.turns.models import Turn
 
 

@@ -18,12 +18,13 @@ from agentcore.policy import Policy
 from agentcore.replay import Provenance, fork
 from agentcore.values import replace
 from dashboard.accounts.models import User
+from dashboard.agents.breakpoints import breakpoints_clean
 from dashboard.agents.models import Connection
 from dashboard.agents.policies import overridden, stored_policy
 from dashboard.agents.policy_resolution import overridden_sources
 from dashboard.agents.validation import max_tokens_within
 from dashboard.live.services import overrides_clean, turn_queue
-from dashboard.predictions.forecast import RERUN, Purpose, kept_with, predicted, predicted_on
+from dashboard.policies.predictions.forecast import RERUN, Purpose, kept_with, predicted, predicted_on
 from dashboard.replay.rerun_changes import (
     ChangedConversation,
     RerunChanges,
@@ -35,7 +36,6 @@ from dashboard.replay.rerun_changes import (
 from dashboard.replay.selectors import began_with
 from dashboard.replay.services import turn_what_if
 from dashboard.tools.selectors import wire_name_of
-from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 

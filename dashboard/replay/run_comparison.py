@@ -11,14 +11,14 @@ from agentcore.machine.states import TERMINAL, State
 from agentcore.replay import Assumption, Certainty, Recording, first_divergence
 from agentcore.values import replace
 from dashboard.live.services import OVERRIDES
-from dashboard.prices.rates import Price
-from dashboard.prices.selectors import recording_price, turn_rate
 from dashboard.replay.divergence_text import parting_words, reach_words
 from dashboard.replay.services import WhatIf, turn_what_if
 from dashboard.turns.certainty_text import why_in_words
 from dashboard.turns.draft_answer import DraftAnswer, draft_shown
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.prices.rates import Price
+from dashboard.turns.prices.selectors import recording_price, turn_rate
 from dashboard.turns.status_text import status_text
 from dashboard.turns.turn_view import RecordingView, recording_view
 from dashboard.turns.verdict_lead import VerdictLead, verdict_lead

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from agentcore.replay import Certainty
-from dashboard.prices.rates import Price
+from dashboard.turns.prices.rates import Price
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from agentcore.replay import Certainty
-from dashboard.prices.templatetags.prices import dollars_in_words
 from dashboard.replay.sweep_result import Found, Point, Sweep
+from dashboard.turns.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.templatetags.formatting import number
 from dashboard.turns.templatetags.reasons import look_of
 

@@ -8,10 +8,10 @@ from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty, Why
 from agentcore.sufficient_max_tokens import END_MARK
 from dashboard.agents.limit_fields import LIMIT_FIELDS
-from dashboard.prices.rates import Price
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.turns.certainty_text import why_in_words
+from dashboard.turns.prices.rates import Price
 
 
 def unit_of(name: str) -> str:

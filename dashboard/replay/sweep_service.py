@@ -23,14 +23,14 @@ from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
 from dashboard.agents.policy_validation import limit_clean, listed
 from dashboard.live.services import overrides_clean
-from dashboard.prices.rates import Rate
-from dashboard.prices.selectors import totals_price, turn_rate
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.services import turn_experience
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_result import Found, Holds, Point, Sweep, calls_of, recommended, stretch_of
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
+from dashboard.turns.prices.rates import Rate
+from dashboard.turns.prices.selectors import totals_price, turn_rate
 from dashboard.turns.projection import status_of
 
 SWEPT = (

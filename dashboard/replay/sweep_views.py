@@ -12,13 +12,13 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
+from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.policies.suggestions.sweep_suggestions import in_words, suggested_sweep, suggestions_of_sweep
 from dashboard.replay.policy_creation import policy_of_replay
 from dashboard.replay.replay_query import ReplayQuery
 from dashboard.replay.sweep_chart import charts_of
 from dashboard.replay.sweep_range import RANGE, RangeForm, other_limit_chosen, range_form
 from dashboard.replay.sweep_result import Sweep
-from dashboard.suggesting.suggestion import Suggestion
-from dashboard.suggesting.sweep_suggestions import in_words, suggested_sweep, suggestions_of_sweep
 from dashboard.turns.views import turn_or_404
 
 

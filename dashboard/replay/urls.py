@@ -1,7 +1,7 @@
 """`/turns/<id>/replay` and what can be asked there."""
 
+from dashboard.platform.url_patterns import either
 from dashboard.replay import rerun_views, sweep_views, views
-from dashboard.turns.urls import either
 
 app_name = "replay"
 

@@ -1,1 +1,12 @@
-"""How the product runs: its processes, the server, the database, health and request limits."""
+"""How the product runs: its processes, the server, the database, health and request limits.
+
+startup        ports, then the database (`database_setup`, `seed`), then what is to run
+server         web server, worker, simulator and the database's keeper in one loop; `application_parts` loads them
+worker         runs the durable jobs of turns and the upkeep, in `up` or by itself
+routing        which consumer a websocket goes to
+processes      several processes behind one port
+request_guard  what stands before every request
+operations     backup, restore and doctor
+replay_process, replay_processes  replays, each in a process of its own
+terminal_turn, calibration_loop   turns that commands run
+"""

@@ -4,7 +4,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from dashboard.postgres import Share
+from dashboard.platform.postgres import Share
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus
 from dashboard.runtime.server import Connections, Parts, Served
 
@@ -22,8 +22,8 @@ def parts_of(
     """`web`, `simulator`: where they are served; None leaves them out."""
     from dashboard.asgi import application
     from dashboard.gateway import app as gateway
-    from dashboard.live import worker as live_worker
     from dashboard.live.stream_limits import streams
+    from dashboard.runtime import worker as live_worker
     from dashboard.runtime.replay_processes import processes
     from dashboard.simulator.app import app
 

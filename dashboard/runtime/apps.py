@@ -13,7 +13,7 @@ class RuntimeConfig(AppConfig):
     def ready(self) -> None:
         """All that is loaded by now stays, and is not searched for garbage again; `manage.py` put that off till now.
         Statements of every connection have a limit of time."""
-        from dashboard.runtime import statement_timeout
+        from dashboard.platform import statement_timeout
 
         statement_timeout.begin()
         gc.freeze()

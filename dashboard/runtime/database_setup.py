@@ -13,11 +13,11 @@ from django.db.migrations.executor import MigrationExecutor
 from psycopg import errors
 
 from dashboard.accounts import services as accounts
-from dashboard.querying import view_installer
-from dashboard.runtime.environment import Environment
-from dashboard.runtime.errors import StartError
+from dashboard.platform.environment import Environment
+from dashboard.platform.errors import StartError
 from dashboard.runtime.seed import seed
 from dashboard.turns import partitions
+from dashboard.turns.sql_views import view_installer
 
 #: Two processes that start at once migrate one after the other; the number is arbitrary and only ours.
 _LOCK = 7_260_431_119

@@ -3,7 +3,7 @@
 import errno
 import socket
 
-from dashboard.runtime.errors import StartError
+from dashboard.platform.errors import StartError
 
 #: Where the simulator is when nobody says otherwise and it is free, so that its address outlives restarts.
 _USUAL_SIMULATOR_PORT = 8322

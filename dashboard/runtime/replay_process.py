@@ -92,7 +92,7 @@ def _look_after(connection: Any, **_: object) -> None:
 
 def _serve(handler: Any, connection: socket.socket) -> None:
     """In a forked process, which ends here."""
-    from dashboard.runtime.process_limits import limit_process
+    from dashboard.platform.process_limits import limit_process
 
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -132,7 +132,7 @@ def _answer(handler: Any, told: dict[str, Any], body: bytes, stream: BufferedIOB
     from dashboard.accounts.access import LET_IN
     from dashboard.api.idempotent_writes import CLAIMED
     from dashboard.api.rate_limits import QUOTA, Quota
-    from dashboard.runtime.statement_timeout import working_as
+    from dashboard.platform.statement_timeout import working_as
 
     working_as("page")
     got_request_exception.connect(_raise_without_memory)

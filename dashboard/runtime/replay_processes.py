@@ -25,12 +25,12 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
 from dashboard.accounts.access import LET_IN
+from dashboard.api.idempotency.services import KeyedRequest, let_go
 from dashboard.api.middleware import API, counted
 from dashboard.api.rate_limits import QUOTA
-from dashboard.egress.rules import APART, BY_DEFAULT_APART
-from dashboard.idempotency.services import KeyedRequest, let_go
-from dashboard.runtime.database import address_of
-from dashboard.runtime.environment import CHECKOUT
+from dashboard.platform.database import address_of
+from dashboard.platform.egress.rules import APART, BY_DEFAULT_APART
+from dashboard.platform.environment import CHECKOUT
 from dashboard.runtime.replay_connection import LONGEST_LINE, end_of, head_of
 from dashboard.runtime.replay_process import MOST_MEMORY, MOST_SECONDS
 from dashboard.runtime.request_guard.callers import caller_of

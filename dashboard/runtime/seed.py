@@ -8,11 +8,11 @@ from django.db import transaction
 from dashboard.agents import selectors
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Project
-from dashboard.agents.sample_agents import agent_make, connection_make, connection_move, samples_make, simulators_move
 from dashboard.agents.samples import Sample
 from dashboard.agents.validation import base_url_valid
-from dashboard.egress.keys import key_for
-from dashboard.runtime.errors import StartError
+from dashboard.platform.egress.keys import key_for
+from dashboard.platform.errors import StartError
+from dashboard.tour.sample_agents import agent_make, connection_make, connection_move, samples_make, simulators_move
 
 #: Who is said to have made what nobody made.
 FIRST_START, LATER_START = "the first start", "a later start"

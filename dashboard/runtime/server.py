@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 import uvicorn
 
-from dashboard.postgres import PostgresError, Share
-from dashboard.runtime.embedded_database import say
-from dashboard.runtime.errors import StartError
+from dashboard.platform.embedded_database import say
+from dashboard.platform.errors import StartError
+from dashboard.platform.postgres import PostgresError, Share
 from dashboard.runtime.memory import give_back_memory
 from dashboard.runtime.readiness import wait_until_ready
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus

@@ -10,15 +10,15 @@ from functools import partial
 from django.conf import settings
 
 from dashboard.accounts import services as accounts
-from dashboard.egress.rules import APART, BY_DEFAULT
-from dashboard.runtime import embedded_database
+from dashboard.platform import embedded_database
+from dashboard.platform.database import check_server
+from dashboard.platform.egress.rules import APART, BY_DEFAULT
+from dashboard.platform.environment import Environment
+from dashboard.platform.process_identity import PLACE
 from dashboard.runtime.application_parts import parts_of
-from dashboard.runtime.database import check_server
 from dashboard.runtime.database_setup import prepare
-from dashboard.runtime.environment import Environment
 from dashboard.runtime.file_limits import connections_within, raise_limit
 from dashboard.runtime.ports import listen, listen_for_simulator, port_of, simulator_at
-from dashboard.runtime.processes.process_identity import PLACE
 from dashboard.runtime.processes.supervisor import Plan, supervise
 from dashboard.runtime.readiness import reachable_address
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.template.backends.django import DjangoTemplates, Template
 from django.utils.safestring import SafeString
 
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 
 
 class SendableTemplate(Template):

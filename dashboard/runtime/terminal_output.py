@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, TextIO
 
-from dashboard.runtime.logs import visible
+from dashboard.platform.logs import visible
 
 STREAMS = ("stdout", "stderr")
 

@@ -15,9 +15,9 @@ import uvicorn
 
 from dashboard.agents.models import Connection
 from dashboard.client.narration import answer_of
-from dashboard.live import worker
-from dashboard.live.db_threads import in_database
 from dashboard.live.services import turn_cancel
+from dashboard.platform.db_threads import in_database
+from dashboard.runtime import worker
 from dashboard.turns import selectors
 from dashboard.turns.history import draft_of
 from dashboard.turns.models import UNFINISHED, Record, Turn

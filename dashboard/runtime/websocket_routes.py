@@ -6,7 +6,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.routing import URLRouter
 from django.urls import re_path
 
-from dashboard.live.routing import websocket_urlpatterns
+from dashboard.runtime.routing import websocket_urlpatterns
 
 
 class Nowhere(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyped

@@ -1,1 +1,8 @@
-"""The timeline beside its rows: counts by facet and over time, saved views, and what is done to many turns at once."""
+"""The timeline beside its rows: counts by facet and over time, saved views, and what is done to many turns at once.
+
+facets, histogram  counts by value and over time; `rollups` hold them by minute
+selection          the turns that were chosen; `services` act on them
+retention          which turns go, and when; `pruning` and `node_cleanup` remove them
+lint               stop reasons that may hide a truncation
+runs               calls that go on from one another's answers
+"""

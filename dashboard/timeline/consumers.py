@@ -8,9 +8,9 @@ from uuid import UUID
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
-from dashboard.agents.strict_json import read_strictly
-from dashboard.live.notifications import TIMELINE_GROUP
 from dashboard.live.scenes import Scene
+from dashboard.platform.notifications import TIMELINE_GROUP
+from dashboard.platform.strict_json import read_strictly
 from dashboard.timeline.row_context import with_row_context
 from dashboard.turns import timeline_page
 from dashboard.turns.filters import TimelineFilters

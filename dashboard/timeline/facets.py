@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from dashboard.agents.models import Project
-from dashboard.runtime.replica import read_connection
+from dashboard.platform.replica import read_connection
 from dashboard.timeline.turn_counts import Counts, TurnCounts, held_by_rollups
 from dashboard.timeline.values import MOST_COUNTED, Facet, FacetValue
 from dashboard.turns.cohorts import COLUMNS, HAS_COLUMNS

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from dashboard.agents.models import Project
-from dashboard.runtime.replica import read_connection
+from dashboard.platform.replica import read_connection
 from dashboard.timeline.rollups import LEVELS, counted
 from dashboard.timeline.turn_counts import held_by_rollups, newest
 from dashboard.timeline.values import Bucket, Histogram

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 
 
 class Rollup(models.Model):

@@ -10,8 +10,8 @@ from django.db import connection
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
+from dashboard.platform.ids import first_id_at
 from dashboard.timeline.services import BATCH, turns_erase
-from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import UNFINISHED
 
 BY = "manage.py prune"  #: who has done it, in the notes of what was erased

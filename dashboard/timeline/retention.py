@@ -14,11 +14,11 @@ import structlog
 from django.db import connection, transaction
 from django.utils import timezone
 
-from dashboard.sealing.tombstones import raw_removed
 from dashboard.timeline.erase_flag import erasing
 from dashboard.timeline.models import BulkAction
 from dashboard.turns.indexes import RAW_UNTIL
 from dashboard.turns.models import UNFINISHED, Attempt, AttemptChunk, Turn
+from dashboard.turns.seals.tombstones import raw_removed
 
 log = structlog.get_logger(__name__)
 

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from django.db import connection, transaction
 
 from dashboard.agents.models import Project
+from dashboard.platform.ids import first_id_at
 from dashboard.turns.filters import EPOCH
-from dashboard.turns.ids import first_id_at
 
 LEVELS = (86_400, 21_600, 3_600, 60)  #: seconds of a rollup, longest first; each is some of the next
 EVER = 0  #: the level of one rollup for all time

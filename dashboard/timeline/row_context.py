@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from dashboard.prices.selectors import prices_of
 from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import Turn
+from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.snippets import snippet_of
 
 

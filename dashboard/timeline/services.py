@@ -14,11 +14,10 @@ from django.db.models import Q, QuerySet
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
-from dashboard.conversations import conversation_queue
 from dashboard.gateway.models import StrayCall
 from dashboard.ingest import span_store
+from dashboard.live.conversations import conversation_queue
 from dashboard.live.models import Signal
-from dashboard.sealing.tombstones import turns_erased
 from dashboard.timeline.erase_flag import erasing
 from dashboard.timeline.models import BulkAction
 from dashboard.timeline.node_cleanup import loosen, nodes_sweep
@@ -36,6 +35,7 @@ from dashboard.turns.models import (
     Turn,
     TurnMessage,
 )
+from dashboard.turns.seals.tombstones import turns_erased
 from dashboard.turns.tags import MOST_TAGS, tags_clean
 from dashboard.turns.turn_query import find
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
-from dashboard.runtime.replica import may_be_late
+from dashboard.platform.replica import may_be_late
 from dashboard.timeline import chips, selectors
 from dashboard.timeline.chart import chart_of
 from dashboard.timeline.default_view import EVERYTHING, opening_view, view_id_of

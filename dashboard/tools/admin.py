@@ -6,7 +6,7 @@ from django.shortcuts import redirect
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from dashboard.egress.keys import state_in_words
+from dashboard.platform.egress.keys import state_in_words
 from dashboard.tools.forms import McpServerForm
 from dashboard.tools.mcp.names import chosen_name
 from dashboard.tools.models import McpServer

@@ -14,8 +14,8 @@ from django.db import models
 from dashboard.agents.continuation_settings import NOT_A_CHOICE
 from dashboard.agents.models import Named
 from dashboard.agents.validation import api_key_env_valid, key_may_go
+from dashboard.platform.fields import ExactJSONField, ShownTextField
 from dashboard.tools import validation
-from dashboard.turns.fields import ExactJSONField, ShownTextField
 
 MAX_SECONDS = 600.0
 

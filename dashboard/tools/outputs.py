@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 
 
 def text_of(output: Any) -> str:

@@ -1,21 +1,14 @@
-"""Writes to MCP servers and to the documents of turns. Each raises `ValidationError` with sentences by field."""
+"""Writes to MCP servers. Each raises `ValidationError` with sentences by field."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.exceptions import ValidationError
-
 from dashboard.agents.models import Project
-from dashboard.tools import validation
 from dashboard.tools.mcp.servers import server_of
-from dashboard.tools.models import McpServer, TurnDocument
+from dashboard.tools.models import McpServer
 from dashboard.tools.tool import ToolProblem
-from dashboard.turns.models import Turn
-
-MAX_DOCUMENTS = 50
-MAX_DOCUMENT_CHARS = 1_000_000  #: of all documents of a turn together
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +40,3 @@ def mcp_server_look(*, server: McpServer) -> ToolDiscovery:
     server.tools, server.refreshed_at = offered.tools, datetime.now(UTC)
     server.save(update_fields=["tools", "refreshed_at"])
     return ToolDiscovery(len(offered.tools), offered.left_out)
-
-
-def documents_clean(documents: Sequence[Mapping[str, str]]) -> list[TurnDocument]:
-    """Documents `{name, text}` that a turn may have, to be stored with it."""
-    faults = validation.documents_faults(
-        [document["name"] for document in documents],
-        [len(document["text"]) for document in documents],
-        most=MAX_DOCUMENTS,
-        most_chars=MAX_DOCUMENT_CHARS,
-    )
-    if faults:
-        raise ValidationError({"documents": faults})
-    return [TurnDocument(n=n, name=given["name"], text=given["text"]) for n, given in enumerate(documents)]
-
-
-def documents_add(*, turn: Turn, documents: Sequence[TurnDocument]) -> None:
-    """Give a turn that has just been saved its documents."""
-    for document in documents:
-        document.turn = turn
-    TurnDocument.objects.bulk_create(documents)
-
-
-def documents_inherit(*, turn: Turn) -> None:
-    """A fork has its parent's documents."""
-    if turn.parent_id is None:
-        return
-    theirs = TurnDocument.objects.filter(turn_id=turn.parent_id)
-    documents_add(turn=turn, documents=[TurnDocument(n=d.n, name=d.name, text=d.text) for d in theirs])

@@ -8,8 +8,8 @@ from procrastinate import RetryStrategy, exceptions
 from procrastinate.contrib.django import app
 
 from dashboard.agents.models import Project
-from dashboard.live.db_threads import in_database
 from dashboard.live.tasks import QUEUE
+from dashboard.platform.db_threads import in_database
 from dashboard.tour.services import tour_go_on
 
 LOOK_SECONDS = 1  #: between two looks at turns that have not ended

@@ -2,8 +2,8 @@
 
 from django.urls import path
 
+from dashboard.platform.url_patterns import either
 from dashboard.tour import views
-from dashboard.turns.urls import either
 
 app_name = "tour"
 

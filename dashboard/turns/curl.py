@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from agentcore.providers import PROVIDERS
-from dashboard.egress.keys import names
+from dashboard.platform.egress.keys import names
 from dashboard.turns.models import Attempt, Turn
 
 KEY = "\ue000"  #: stands for the key until its variable's name does

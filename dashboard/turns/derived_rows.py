@@ -15,8 +15,8 @@ from django.db.models.functions import Cast
 from agentcore import VERSION, serial
 from agentcore.machine.advance import advance
 from agentcore.replay import Recording, as_judged
+from dashboard.platform.fields import exact_json
 from dashboard.turns.evidence import Fault
-from dashboard.turns.fields import exact_json
 from dashboard.turns.models import Checkpoint, Cohort, Outcome, Record, Turn
 from dashboard.turns.record_compression import PACKED, beside_packed, unpacked_records
 from dashboard.turns.row_mapping import judged_in, judgement

@@ -16,7 +16,7 @@ from agentcore.messages import ChatResponse, Message
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 from dashboard.turns.models import Attempt
 
 #: Of an answer, what its bytes must give again. What versions of a codec may word otherwise is not among it.

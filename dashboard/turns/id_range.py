@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
+from dashboard.platform.ids import first_id_at
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.ids import first_id_at
 
 LEAST_GROWTH, MOST_GROWTH = 2.0, 16.0  #: of one window over the one before
 SPARE = 1.5  #: times as far as it should take is looked

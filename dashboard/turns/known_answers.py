@@ -20,7 +20,7 @@ from typing import Any
 from django.db.models.expressions import Col
 from pydantic_core import PydanticSerializationError, to_json
 
-from dashboard.turns.fields import ExactJSONField
+from dashboard.platform.fields import ExactJSONField
 
 Answer = Mapping[str, Any]  #: as `agentcore.serial` has it
 

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from dashboard.runtime.replica import read_connection
+from dashboard.platform.replica import read_connection
 from dashboard.turns.compression import packed, unpacked
 
 _PART = struct.Struct("!cI")  #: form, length in bytes

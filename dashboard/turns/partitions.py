@@ -13,7 +13,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
-from dashboard.turns.ids import first_id_at
+from dashboard.platform.ids import first_id_at
 
 TABLES = ("turns_record", "turns_attempt", "turns_attemptchunk")
 DROPPED = (*TABLES, "turns_outcome")  #: the last has what processes of an earlier version write, and no new pieces

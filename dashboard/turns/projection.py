@@ -11,7 +11,7 @@ from agentcore.machine.states import State
 from agentcore.reasons import StopReason, TurnStatus
 from agentcore.resource import resource_of
 from agentcore.verdict import verdict
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 
 
 def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: datetime | None) -> dict[str, Any]:

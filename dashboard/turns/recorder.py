@@ -10,8 +10,8 @@ from django.db import IntegrityError, connection, transaction
 from agentcore import serial
 from agentcore.events import Started
 from agentcore.replay import Record
+from dashboard.platform.fields import storable_text
 from dashboard.turns import models, nodes
-from dashboard.turns.fields import storable_text
 from dashboard.turns.history import messages_of
 from dashboard.turns.node_writer import NodeWriter
 from dashboard.turns.record_compression import packed_raw

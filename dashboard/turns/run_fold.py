@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from dashboard.agents.models import Project
-from dashboard.runtime.replica import read_connection
+from dashboard.platform.replica import read_connection
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.id_range import IdRange, after
 from dashboard.turns.models import UNFINISHED, Turn

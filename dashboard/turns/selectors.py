@@ -12,10 +12,10 @@ from django.db.models import Q, QuerySet
 from agentcore.machine.states import State
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
+from dashboard.platform.ids import first_id_at
 from dashboard.turns.cohorts import COLUMNS
 from dashboard.turns.filters import HAS, NOT, RANGES, TimelineFilters
 from dashboard.turns.id_range import after, id_range_of
-from dashboard.turns.ids import first_id_at
 from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Turn
 from dashboard.turns.run_fold import find_folded

@@ -19,7 +19,7 @@ from django.db import models
 from django.db.models.expressions import Col
 from pydantic_core import PydanticSerializationError, to_json
 
-from dashboard.turns.fields import ExactJSONField
+from dashboard.platform.fields import ExactJSONField
 from dashboard.turns.nodes import NewNode, NodeForm, grown, read_all, read_one, read_with_ids
 
 LARGE = 256  #: bytes of JSON, from which on a value is shared

@@ -89,10 +89,10 @@ def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
         return dict(Turn.objects.filter(id__in=ids).values_list("id", COLUMNS[name]))
     turns = Turn.objects.filter(id__in=ids)
     if name == "limit":
-        from dashboard.suggesting.limit_order import limit_orders
+        from dashboard.policies.suggestions.limit_order import limit_orders
 
         return limit_orders(turns.select_related("agent__connection", "project"))
-    from dashboard.prices.selectors import prices_of
+    from dashboard.turns.prices.selectors import prices_of
 
     prices = prices_of(turns.only(*PRICED_BY))
     return {turn: int(price.dollars * NANO) if price else None for turn, price in prices.items()}

@@ -21,8 +21,8 @@ from uuid import UUID
 from django.db import transaction
 
 from dashboard.agents.models import Project
-from dashboard.runtime.replica import read_connection
-from dashboard.runtime.statement_timeout import SEARCH_SECONDS
+from dashboard.platform.replica import read_connection
+from dashboard.platform.statement_timeout import SEARCH_SECONDS
 from dashboard.turns import cohorts
 from dashboard.turns.filters import RANGES, TimelineFilters
 from dashboard.turns.id_range import FIRST, IdRange, after, growth_after, windows

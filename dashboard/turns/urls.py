@@ -1,20 +1,12 @@
 """`/`, `/turns/<id>` and what belongs to a turn. Each address answers with and without a last slash."""
 
-from collections.abc import Callable
-from typing import Any
+from django.urls import path
 
-from django.urls import URLPattern, path
-
+from dashboard.platform.url_patterns import either
 from dashboard.timeline.views import timeline
 from dashboard.turns import views
 
 app_name = "turns"
-
-
-def either(route: str, view: Callable[..., Any], name: str) -> list[URLPattern]:
-    """An address that answers at once with and without a last slash; links are without."""
-    return [path(f"{route}/", view), path(route, view, name=name)]
-
 
 urlpatterns = [
     path("", timeline, name="timeline"),

@@ -9,7 +9,7 @@ from django.core.cache import cache
 from agentcore import VERSION
 from agentcore.errors import CoreError
 from agentcore.verdict import verdict
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 from dashboard.turns.history import position_of
 from dashboard.turns.models import Turn
 from dashboard.turns.shared_values import UNREADABLE

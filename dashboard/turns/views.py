@@ -7,11 +7,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.commenting.selectors import remarks_of
 from dashboard.live.operator_view import operator_view
 from dashboard.live.selectors import refused_of
 from dashboard.turns import history, selectors
 from dashboard.turns.attempts_page import attempts_page
+from dashboard.turns.comments.selectors import remarks_of
 from dashboard.turns.curl import curl_command, goes_to_its_connection
 from dashboard.turns.damage import DAMAGED, damage_of
 from dashboard.turns.damaged_pages import damaged_context

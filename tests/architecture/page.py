@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.apps import apps
 
-from dashboard.querying.model_comments import table_comments
+from dashboard.turns.sql_views.model_comments import table_comments
 from tests.architecture.code_paths import LIMIT, NUMBERS, TURN, Way
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +37,7 @@ def page() -> str:
     return _HEAD + "".join(f"\n{line}" for part in parts for line in part) + "\n"
 
 
+_DJANGOS = {"commands", "management", "migrations", "templatetags"}
 _WAYS = (
     ("One turn, from bytes to page", "A turn of an agent, and then its page. Each function at its first call.", TURN),
     ("One limit, from form to verdict", "A limit is saved in the admin, and ends a turn.", LIMIT),
@@ -44,7 +45,7 @@ _WAYS = (
         "Three numbers, from column to page",
         "The sufficient limit, the cost and the duration in the head of a turn's page. A row of the timeline gets "
         "them from `with_row_context` in `dashboard/timeline/row_context.py`, and the limit from `cell` in "
-        "`dashboard/suggesting/views.py` when it comes into sight.",
+        "`dashboard/policies/suggestions/views.py` when it comes into sight.",
         NUMBERS,
     ),
 )
@@ -54,9 +55,15 @@ def _packages() -> Iterator[str]:
     yield "## Packages"
     for package in ("agentcore", "dashboard"):
         yield from ("", f"| `{package}/` | |", "|---|---|")
-        for folder in sorted(path.parent for path in (ROOT / package).glob("*/__init__.py")):
-            yield f"| `{folder.name}` | {_cell(_about(folder))} |"
+        for folder in sorted(_rooms(ROOT / package)):
+            yield f"| `{folder.relative_to(ROOT / package)}` | {_cell(_about(folder))} |"
     yield from ("", "`templates/` and `static/` hold pages, parts, styles and scripts; there is no build step.", "")
+
+
+def _rooms(package: Path) -> Iterator[Path]:
+    """The packages of a package and theirs, but for those that Django names."""
+    for pattern in ("*/__init__.py", "*/*/__init__.py"):
+        yield from (path.parent for path in package.glob(pattern) if path.parent.name not in _DJANGOS)
 
 
 def _about(folder: Path) -> str:
@@ -71,6 +78,8 @@ def _layers() -> Iterator[str]:
         yield from ("", f"{contract['name']}:", "", "```")
         yield from (line.replace("(", "").replace(")", "") for line in _lines(contract["layers"]))
         yield "```"
+        if excepted := _lines(contract.get("ignore_imports", "")):
+            yield from ("", f"Exceptions: {len(excepted)}. `.importlinter` names each of them, with the reason.")
     yield ""
 
 

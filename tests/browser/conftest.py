@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
-from dashboard.postgres.processes import end_all
+from dashboard.platform.postgres.processes import end_all
 from tests import first_start
 from tests.browser.journeys import played
 from tests.browser.places import other_turn  # noqa: F401 - a fixture for all of them

@@ -18,7 +18,7 @@ MADE = """
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 from dashboard.agents.selectors import project_default
-from dashboard.turns.ids import first_id_at
+from dashboard.platform.ids import first_id_at
 from dashboard.turns.models import Turn
 midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 for n in range(49):

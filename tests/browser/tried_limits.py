@@ -13,11 +13,12 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.policy_layers import effective_policy_for
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import agent_create, policy_create
+from dashboard.agents.services import agent_create
 from dashboard.bench import generated_histories
 from dashboard.bench.bulk_load import id_at
 from dashboard.bench.turn_mix import Mix
 from dashboard.live.services import setup_of
+from dashboard.policies.policy_creation import policy_create
 from dashboard.turns.models import Turn
 
 MAX_TOKENS, ANSWERS = 60, 24

@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from dashboard.accounts.models import User
+from dashboard.exports.share_links.services import link_create
 from dashboard.replay import experience
-from dashboard.sharing.services import link_create
 from dashboard.turns.models import Turn
 from dashboard.turns.verification import verification_of
 from tests.dashboard.driving import Play
@@ -220,7 +220,7 @@ def test_an_error_of_ours_is_no_damage_of_a_turn_that_only_does_not_verify(
         raise ValueError("of ours")
 
     link = asked_of(whole)[-2]
-    for reader in ("turns.views.turn_view", "sharing.views.shared_context"):
+    for reader in ("turns.views.turn_view", "exports.share_links.views.shared_context"):
         monkeypatch.setattr(f"dashboard.{reader}", fail)
     Turn.objects.filter(id=whole.id).update(input_tokens=123_456)
     assert not verification_of(Turn.objects.get(id=whole.id)).verified

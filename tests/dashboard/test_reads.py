@@ -10,10 +10,10 @@ from tests.together import together
 DASHBOARD = Path(__file__).parents[2] / "dashboard"
 ASKING = sorted(
     {
-        *DASHBOARD.glob("*/views.py"),
-        *DASHBOARD.glob("*/consumers.py"),
-        *DASHBOARD.glob("*/admin.py"),
-        *DASHBOARD.glob("*/routes.py"),
+        *DASHBOARD.rglob("views.py"),
+        *DASHBOARD.rglob("consumers.py"),
+        *DASHBOARD.rglob("admin.py"),
+        *DASHBOARD.rglob("routes.py"),
         *(DASHBOARD / "api").glob("*.py"),
     }
 )

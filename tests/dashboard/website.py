@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from dashboard.platform.proxies import Proxies
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus
-from dashboard.runtime.request_guard.proxies import Proxies
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from tests.dashboard.prompt_server import PromptServer
 

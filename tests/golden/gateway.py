@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import agent_create, connection_create, policy_create
+from dashboard.agents.services import agent_create, connection_create
+from dashboard.policies.policy_creation import policy_create
 from dashboard.simulator.scripts import PREFIX, SCRIPTS
 from tests.golden.conversations import CONVERSATIONS, GEMINI, RESPONSES, Conversation
 from tests.golden.transcript import ask, written

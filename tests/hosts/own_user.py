@@ -4,7 +4,7 @@ import pwd
 
 from django.db import connection
 
-from dashboard.postgres.paths import ClusterPaths
+from dashboard.platform.postgres.paths import ClusterPaths
 
 
 def let_in(home: ClusterPaths) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from dashboard.postgres import Share
+from dashboard.platform.postgres import Share
 from tests.hosts.own_user import let_in
 from tests.listening import await_port
 

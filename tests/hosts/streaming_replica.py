@@ -10,8 +10,8 @@ from urllib.parse import quote, unquote, urlsplit
 import psycopg
 from django.db import connection
 
-from dashboard.postgres import Share
-from dashboard.postgres.binaries import binaries_for
+from dashboard.platform.postgres import Share
+from dashboard.platform.postgres.binaries import binaries_for
 from tests.hosts.own_user import let_in
 
 PATIENCE = 60.0  #: seconds

@@ -3,8 +3,8 @@
 import pytest
 
 from dashboard.bench.chaos.scratch import scratch
-from dashboard.runtime.database import check_server
-from dashboard.runtime.errors import StartError
+from dashboard.platform.database import check_server
+from dashboard.platform.errors import StartError
 from tests.hosts.pooler import PgBouncer
 
 HERE = "127.0.0.1"

@@ -12,15 +12,15 @@ from django.test.utils import CaptureQueriesContext
 
 from dashboard.agents.models import Agent, Project
 from dashboard.agents.selectors import project_default
-from dashboard.backtests import runner
-from dashboard.backtests.models import Backtest
 from dashboard.bench.chaos.scratch import SETTINGS, Scratch, scratch
 from dashboard.bench.recorded_turns import copy_turns
-from dashboard.operations.database_checks import replica_of_it
-from dashboard.operations.doctor import State
-from dashboard.runtime import replica
-from dashboard.runtime.database import database_settings
-from dashboard.runtime.replica import REPLICA, WROTE, late, late_since_now, may_be_late, read_connection
+from dashboard.platform import replica
+from dashboard.platform.database import database_settings
+from dashboard.platform.replica import REPLICA, WROTE, late, late_since_now, may_be_late, read_connection
+from dashboard.policies.backtests import runner
+from dashboard.policies.backtests.models import Backtest
+from dashboard.runtime.operations.database_checks import replica_of_it
+from dashboard.runtime.operations.doctor import State
 from tests.dashboard.website import until
 from tests.hosts.streaming_replica import StreamingReplica
 
@@ -48,7 +48,7 @@ def made(store) -> Iterator[StreamingReplica]:
 @pytest.fixture
 def standby(made, settings, monkeypatch) -> Iterator[StreamingReplica]:
     """The replica, as `WHYSTOP_REPLICA_URL` has it."""
-    settings.DATABASE_ROUTERS = ["dashboard.runtime.replica.ReadRouter"]
+    settings.DATABASE_ROUTERS = ["dashboard.platform.replica.ReadRouter"]
     databases = {"default": connection.settings_dict, REPLICA: database_settings(made.url)}
     connections.settings[REPLICA] = connections.configure_settings(databases)[REPLICA]
     monkeypatch.setattr(replica, "_lag", replica._Lag())

@@ -30,7 +30,7 @@ from dashboard.bench.chaos.population import KINDS, Kind, agents_made
 from dashboard.bench.chaos.scratch import Scratch, scratch
 from dashboard.bench.chaos.simulator_thread import simulator
 from dashboard.gateway.services import key_create
-from dashboard.runtime.environment import CHECKOUT
+from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.models import UNFINISHED, Turn
 from tests.hosts.network import HERE, NETWORK, Host, hosts
 from tests.hosts.pooler import PgBouncer

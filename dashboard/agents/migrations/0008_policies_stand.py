@@ -13,7 +13,7 @@ from django.db import migrations, models
 
 import dashboard.agents.policy_validation
 import dashboard.agents.validation
-import dashboard.turns.ids
+import dashboard.platform.ids
 
 ONLY_ADDED_TO = """
 CREATE TRIGGER refuse_update BEFORE UPDATE ON {table} FOR EACH ROW {when}
@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
                 ("pgh_created_at", models.DateTimeField(auto_now_add=True)),
                 ("pgh_label", models.TextField(help_text="The event label.")),
                 ("pgh_context", pghistory.utils.JSONField(null=True)),
-                ("id", models.UUIDField(default=dashboard.turns.ids.new_id, editable=False, serialize=False)),
+                ("id", models.UUIDField(default=dashboard.platform.ids.new_id, editable=False, serialize=False)),
                 ("name", models.CharField(max_length=64, validators=[dashboard.agents.validation.name_valid])),
                 ("model", models.CharField(help_text="The model's name, as the provider knows it.", max_length=200)),
                 ("system_prompt", models.TextField(blank=True, default="")),
@@ -103,7 +103,7 @@ class Migration(migrations.Migration):
                 ("pgh_created_at", models.DateTimeField(auto_now_add=True)),
                 ("pgh_label", models.TextField(help_text="The event label.")),
                 ("pgh_context", pghistory.utils.JSONField(null=True)),
-                ("id", models.UUIDField(default=dashboard.turns.ids.new_id, editable=False, serialize=False)),
+                ("id", models.UUIDField(default=dashboard.platform.ids.new_id, editable=False, serialize=False)),
                 ("name", models.CharField(max_length=64, validators=[dashboard.agents.validation.name_valid])),
                 ("provider", models.CharField(max_length=64, validators=[dashboard.agents.validation.provider_valid])),
                 (
@@ -182,7 +182,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=dashboard.turns.ids.new_id, editable=False, primary_key=True, serialize=False
+                        default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("starts_at", models.DateTimeField()),
@@ -202,7 +202,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=dashboard.turns.ids.new_id, editable=False, primary_key=True, serialize=False
+                        default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 (
@@ -219,7 +219,7 @@ class Migration(migrations.Migration):
                 ("pgh_created_at", models.DateTimeField(auto_now_add=True)),
                 ("pgh_label", models.TextField(help_text="The event label.")),
                 ("pgh_context", pghistory.utils.JSONField(null=True)),
-                ("id", models.UUIDField(default=dashboard.turns.ids.new_id, editable=False, serialize=False)),
+                ("id", models.UUIDField(default=dashboard.platform.ids.new_id, editable=False, serialize=False)),
                 (
                     "model",
                     models.CharField(blank=True, default="", help_text="As the provider knows it.", max_length=200),

@@ -7,7 +7,7 @@ import pgtrigger.migrations
 from django.db import migrations, models
 
 import dashboard.agents.validation
-import dashboard.turns.ids
+import dashboard.platform.ids
 
 
 class Migration(migrations.Migration):
@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
                 ("pgh_created_at", models.DateTimeField(auto_now_add=True)),
                 ("pgh_label", models.TextField(help_text="The event label.")),
                 ("pgh_context", pghistory.utils.JSONField(null=True)),
-                ("id", models.UUIDField(default=dashboard.turns.ids.new_id, editable=False, serialize=False)),
+                ("id", models.UUIDField(default=dashboard.platform.ids.new_id, editable=False, serialize=False)),
                 ("name", models.CharField(max_length=64, validators=[dashboard.agents.validation.name_valid])),
             ],
             options={

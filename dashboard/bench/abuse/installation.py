@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.bench.chaos.fleet import OURS
-from dashboard.postgres.paths import find_cluster_paths
-from dashboard.postgres.postmaster import find_postmaster
-from dashboard.postgres.processes import end_all
-from dashboard.runtime.environment import CHECKOUT
+from dashboard.platform.environment import CHECKOUT
+from dashboard.platform.postgres.paths import find_cluster_paths
+from dashboard.platform.postgres.postmaster import find_postmaster
+from dashboard.platform.postgres.processes import end_all
 
 STARTING_SECONDS = 400.0  #: a busy machine takes long
 ENDING_SECONDS = 30.0

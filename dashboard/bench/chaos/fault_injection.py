@@ -15,7 +15,7 @@ from django.db import connection
 from agentcore.machine.states import CALLS, State
 from dashboard.bench.chaos.fleet import Fleet, Member
 from dashboard.bench.chaos.scratch import Scratch
-from dashboard.live.worker import GONE_SECONDS
+from dashboard.runtime.worker import GONE_SECONDS
 from dashboard.turns.record_reader import records_of
 
 WAITING = (*(state.value for state in CALLS), State.EXECUTE_TOOLS.value, State.BACKOFF.value, State.HELD.value)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dashboard.bench.chaos.scratch import Scratch
-from dashboard.runtime.environment import CHECKOUT
+from dashboard.platform.environment import CHECKOUT
 
 STARTING_SECONDS = 60.0
 OURS = ("DATABASE_URL", "REDIS_URL", "WHYSTOP_", "OPENAI_", "DJANGO_", "PG")

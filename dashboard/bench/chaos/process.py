@@ -47,7 +47,8 @@ def register() -> None:
 
 
 def tell_worker() -> None:
-    from dashboard.live import resilient_worker, worker
+    from dashboard.live import resilient_worker
+    from dashboard.runtime import worker
 
     class Told(resilient_worker.ResilientWorker):
         """Writes down by which id it is registered, each time it changes."""

@@ -14,11 +14,11 @@ from django.conf import settings
 from django.db import connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 
-from dashboard.postgres import Share, start
-from dashboard.postgres.postmaster import find_postmaster
-from dashboard.runtime.database import database_settings
+from dashboard.platform.database import database_settings
+from dashboard.platform.environment import read_environment
+from dashboard.platform.postgres import Share, start
+from dashboard.platform.postgres.postmaster import find_postmaster
 from dashboard.runtime.database_setup import prepare
-from dashboard.runtime.environment import read_environment
 
 #: What is committed survives a kill of the server without it; only a machine that loses power would ask for it.
 SETTINGS = {"fsync": "off", "log_min_messages": "fatal"}

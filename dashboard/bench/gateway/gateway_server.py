@@ -11,7 +11,7 @@ from pathlib import Path
 import uvicorn
 
 from dashboard.bench.gateway.bench_process import run, say_port
-from dashboard.egress.rules import BY_DEFAULT
+from dashboard.platform.egress.rules import BY_DEFAULT
 from dashboard.runtime.ports import listen, port_of
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.runtime.server import config_of, garbage_kept

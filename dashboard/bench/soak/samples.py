@@ -11,9 +11,9 @@ from pathlib import Path
 import psycopg
 
 from dashboard.bench.abuse.installation import Installation
-from dashboard.postgres import start
-from dashboard.postgres.paths import find_cluster_paths
-from dashboard.postgres.postmaster import find_postmaster
+from dashboard.platform.postgres import start
+from dashboard.platform.postgres.paths import find_cluster_paths
+from dashboard.platform.postgres.postmaster import find_postmaster
 
 DATABASE = "database"
 COMMANDS = ("import_process", "simulator", "worker", "web", "up")  #: what a command line is called after

@@ -15,7 +15,7 @@ from dashboard.bench.gateway.run import environment_of, keys_for
 from dashboard.bench.storage.kinds import KINDS, Content, Gateway
 from dashboard.bench.storage.sizes import Table, grown, tables
 from dashboard.bench.turn_mix import Mix
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 from dashboard.turns.models import Attempt, Turn
 
 TURNS = 1_000

@@ -20,7 +20,7 @@ from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.access.key_meter import KeyMeter
 from dashboard.gateway.access.key_sync import KeyRow, SyncResult, reconcile
 from dashboard.gateway.access.refusals import Refusal
-from dashboard.live.db_threads import AWAY, in_database
+from dashboard.platform.db_threads import AWAY, in_database
 
 log = structlog.get_logger(__name__)
 

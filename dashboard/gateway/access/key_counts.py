@@ -15,7 +15,7 @@ from dashboard.accounts.services import LAST_USED_STEP
 from dashboard.gateway.access.key_meter import UnwrittenCounts
 from dashboard.gateway.access.limits import MINUTE
 from dashboard.gateway.models import GatewayKey
-from dashboard.prices.rates import rate_of
+from dashboard.turns.prices.rates import rate_of
 
 PACE_KEPT = timedelta(minutes=5)
 

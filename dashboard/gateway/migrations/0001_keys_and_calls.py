@@ -6,7 +6,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-import dashboard.turns.ids
+import dashboard.platform.ids
 
 
 class Migration(migrations.Migration):
@@ -53,7 +53,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=dashboard.turns.ids.new_id, editable=False, primary_key=True, serialize=False
+                        default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("name", models.CharField(help_text="What uses it.", max_length=80)),
@@ -237,7 +237,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=dashboard.turns.ids.new_id, editable=False, primary_key=True, serialize=False
+                        default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("name", models.CharField(help_text="What callers write as model.", max_length=200)),

@@ -30,8 +30,8 @@ from dashboard.gateway.recording.recorder_messages import TurnUpdate
 from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part, listed
 from dashboard.gateway.recording.slow_writes import Settle, SlowWrites
 from dashboard.gateway.recording.text_dedup import parameters
+from dashboard.platform.ids import new_id
 from dashboard.turns import models
-from dashboard.turns.ids import new_id
 
 log = structlog.get_logger(__name__)
 

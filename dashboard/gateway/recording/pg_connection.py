@@ -15,7 +15,7 @@ import psycopg
 from django.db import connection as django_connection
 from psycopg import pq
 
-from dashboard.live.db_threads import in_database
+from dashboard.platform.db_threads import in_database
 
 #: Of the database's own condition, not of what was asked of it (SQLSTATE, by its first characters).
 _CONDITIONS = ("08", "25006", "40", "53", "55", "57", "58", "XX")

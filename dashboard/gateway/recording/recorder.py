@@ -32,8 +32,8 @@ from dashboard.gateway.recording.pg_connection import DatabaseAway, RefusedError
 from dashboard.gateway.recording.polling import poll_until
 from dashboard.gateway.recording.recorder_messages import AnswerChunk, CallerResult, NewTurn, TurnUpdate
 from dashboard.gateway.recording.rows import StoredTurn
-from dashboard.live.notifications import announce_group
 from dashboard.metrics.counters import count_step
+from dashboard.platform.notifications import announce_group
 from dashboard.turns.recorder import StepRows
 
 log = structlog.get_logger(__name__)

@@ -13,8 +13,8 @@ from agentcore.events import Started
 from agentcore.values import quickly_made
 from dashboard.gateway.recording.statements import columns_of
 from dashboard.gateway.routing import ResolvedPolicy
+from dashboard.platform.fields import storable_text
 from dashboard.turns import models
-from dashboard.turns.fields import storable_text
 from dashboard.turns.row_mapping import Columns, StepRows
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from django.db import models as orm
 from pydantic_core import PydanticSerializationError, to_json
 
-from dashboard.turns.fields import MARK, ExactJSONField, storable_json, storable_text
+from dashboard.platform.fields import MARK, ExactJSONField, storable_json, storable_text
 from dashboard.turns.row_mapping import Columns
 
 #: What `storable_json` marks with; where it is in a text itself, it is marked too.

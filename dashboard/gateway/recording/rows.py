@@ -24,8 +24,8 @@ from dashboard.gateway.recording.run_columns import RunRequest, answered_key, as
 from dashboard.gateway.recording.statements import HAS_PIECE, HAS_RECORD
 from dashboard.gateway.recording.text_dedup import LARGE, Marked, marked, taken_out
 from dashboard.gateway.routing import OBSERVE
+from dashboard.platform.fields import storable_text
 from dashboard.turns import models
-from dashboard.turns.fields import storable_text
 from dashboard.turns.node_writer import NodeWriter
 from dashboard.turns.nodes import NewNode
 from dashboard.turns.record_compression import Stored, packed_raw

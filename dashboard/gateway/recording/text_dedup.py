@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from dashboard.turns.fields import MARK, storable_text
+from dashboard.platform.fields import MARK, storable_text
 
 LARGE = 64 * 1024  #: characters, or bytes
 #: What stands in their places; no text of a caller's is one of these.

@@ -21,11 +21,11 @@ from dashboard.agents.observe_policy import WATCHER
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.serving.turn_setup import PreparedCall
 from dashboard.gateway.serving.upstream_call import UpstreamCall
-from dashboard.live.db_threads import AWAY
 from dashboard.live.model_call import prepared_call
 from dashboard.live.response_reader import CallResult, ResponseReader
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport, TransportError
+from dashboard.platform.db_threads import AWAY
 from dashboard.turns.recorder import CallEnd, CallRow, LostTurnError, StepRows
 
 IDLE = Snapshot()

@@ -20,8 +20,8 @@ from dashboard.gateway.serving.uploading import Uploaded, read_form
 from dashboard.gateway.wire.faults import INVALID, Fault
 from dashboard.gateway.wire.file_routes import BATCHES, CONNECTION_HEADER, FILES, FileRoute, connection_named
 from dashboard.gateway.wire.relay_routes import OPENAI
-from dashboard.live.db_threads import AWAY, in_database
 from dashboard.live.transport import Pieces
+from dashboard.platform.db_threads import AWAY, in_database
 
 NOWHERE = Fault(
     400,

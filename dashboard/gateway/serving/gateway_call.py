@@ -30,7 +30,7 @@ from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn, comm
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.finish_reasons import FinishedAnswer
 from dashboard.metrics.calls import count_call
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 
 log = structlog.get_logger(__name__)
 

@@ -9,7 +9,7 @@ from dashboard.gateway.wire.answer_values import ItemStream
 from dashboard.gateway.wire.caller_dialect import CallerDialect
 from dashboard.gateway.wire.chat.dialect import CHAT
 from dashboard.gateway.wire.faults import Fault
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Headers = Iterable[tuple[str, str]]

@@ -19,7 +19,7 @@ from dashboard.gateway.wire.faults import Fault, unsupported
 from dashboard.gateway.wire.parsed_request import ParsedRequest, shown_input
 from dashboard.gateway.wire.request_fields import extra_of, tools_of, wants_json
 from dashboard.gateway.wire.signatures import signed
-from dashboard.turns.fields import storable_text
+from dashboard.platform.fields import storable_text
 
 MOST_SHOWN = 100_000  #: characters of the question that the timeline keeps; all of it is in the request
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from agentcore.messages import Message, Role, ToolSpec
 from agentcore.values import quickly_made
-from dashboard.agents.strict_json import read_strictly
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.offered_tools import OfferedTools
+from dashboard.platform.strict_json import read_strictly
 
 MOST_TOKENS = 2**31 - 1
 MOST_MESSAGES = 10_000

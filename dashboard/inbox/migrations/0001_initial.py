@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-import dashboard.turns.ids
+import dashboard.platform.ids
 
 #: The database itself sees to it that they go with their turn, whoever deletes the turn.
 GO_WITH_THE_TURN = """
@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=dashboard.turns.ids.new_id, editable=False, primary_key=True, serialize=False
+                        default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("kind", models.TextField(choices=[("expired", "Expired"), ("failed", "Failed")])),

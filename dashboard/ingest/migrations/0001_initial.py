@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-import dashboard.turns.fields
+import dashboard.platform.fields
 
 #: The database itself sees to it that they go with their turn, whoever deletes the turn.
 GO_WITH_THE_TURN = """
@@ -36,14 +36,14 @@ class Migration(migrations.Migration):
                 ),
                 ("project_id", models.UUIDField()),
                 ("trace", models.UUIDField()),
-                ("spans", dashboard.turns.fields.ExactJSONField(default=list)),
-                ("instrumentations", dashboard.turns.fields.ExactJSONField(default=list)),
+                ("spans", dashboard.platform.fields.ExactJSONField(default=list)),
+                ("instrumentations", dashboard.platform.fields.ExactJSONField(default=list)),
                 ("service", models.TextField(blank=True, default="")),
                 ("provider", models.TextField(blank=True, default="")),
                 ("loop", models.TextField(blank=True, default="")),
                 ("loop_reason", models.TextField(null=True)),
                 ("policy", models.TextField(default="")),
-                ("notes", dashboard.turns.fields.ExactJSONField(default=list)),
+                ("notes", dashboard.platform.fields.ExactJSONField(default=list)),
                 ("digest", models.BinaryField()),
                 ("ingested_at", models.DateTimeField()),
             ],

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import dashboard.turns.fields
+import dashboard.platform.fields
 
 
 class Migration(migrations.Migration):
@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("turn_id", models.UUIDField()),
                 ("action", models.TextField()),
-                ("payload", dashboard.turns.fields.ExactJSONField(default=dict)),
+                ("payload", dashboard.platform.fields.ExactJSONField(default=dict)),
                 ("by", models.TextField()),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("handled_at", models.DateTimeField(null=True)),

@@ -6,7 +6,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-import dashboard.turns.ids
+import dashboard.platform.ids
 
 #: The database itself sees to it that they go with their turn, whoever deletes the turn.
 GO_WITH_THE_TURN = """
@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=dashboard.turns.ids.new_id, editable=False, primary_key=True, serialize=False
+                        default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("why", models.TextField(blank=True, default="")),

@@ -10,7 +10,6 @@ hub                 what the supervisor is told and asked
 members             a process, as the supervisor knows it
 messages            what is said over the socket
 link                the socket, in a process
-process_identity    which process this one is
 process_main        what runs in such a process
 handed_connections  connections, in a process
 channel_layer       live updates between processes

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from dashboard.gateway.access.limits import KeyLimits
 from dashboard.gateway.access.refusals import UNREADABLE, Refusal
+from dashboard.platform.process_identity import PLACE, ProcessIdentity
 from dashboard.runtime.processes.messages import Answer, Listening, MayCall, Message, News, packed, read
-from dashboard.runtime.processes.process_identity import PLACE, ProcessIdentity
 
 
 class Link:

@@ -4,12 +4,12 @@ import shutil
 import socket
 
 from dashboard.gateway.access import callers
+from dashboard.platform.process_identity import ProcessIdentity
 from dashboard.runtime.application_parts import parts_of
 from dashboard.runtime.processes.handed_connections import HandedConnections, ReportedCensus
 from dashboard.runtime.processes.key_counter import CountedElsewhere
 from dashboard.runtime.processes.link import link
 from dashboard.runtime.processes.messages import Ready
-from dashboard.runtime.processes.process_identity import ProcessIdentity
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.runtime.server import serve
 

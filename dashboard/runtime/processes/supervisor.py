@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 import uvicorn
 
 from dashboard.gateway.access.shared_counts import SharedCounts
-from dashboard.postgres import Share
-from dashboard.runtime.embedded_database import say
-from dashboard.runtime.environment import CHECKOUT
-from dashboard.runtime.errors import StartError
+from dashboard.platform.embedded_database import say
+from dashboard.platform.environment import CHECKOUT
+from dashboard.platform.errors import StartError
+from dashboard.platform.postgres import Share
+from dashboard.platform.process_identity import VARIABLE, WORKER, ProcessIdentity
 from dashboard.runtime.processes.hub import Hub
 from dashboard.runtime.processes.load_balancer import LoadBalancer
 from dashboard.runtime.processes.members import Member
-from dashboard.runtime.processes.process_identity import VARIABLE, WORKER, ProcessIdentity
 from dashboard.runtime.readiness import wait_until_ready
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.runtime.server import garbage_kept, keep, on_signals, pause

@@ -11,11 +11,10 @@ connection_close   how a connection ends, whatever its client does
 
 On a request, before anything of it is kept:
 
-client_identity     whose request it is, behind trusted proxies (`proxies`)
+client_identity     whose request it is, behind trusted proxies
 guard               the ASGI application before all others
 callers             who may send a large body; `guess_limits` is who may not even ask
 body_limits         how large a body each address takes
 concurrency_limits  how many are worked on at once
-cross_origin        pages of other origins
 refusals            an answer in the form its address speaks
 """

@@ -10,7 +10,7 @@ from dashboard.gateway.serving.uploading import MOST_BYTES as MOST_FORM
 from dashboard.gateway.serving.uploading import UPLOADED
 from dashboard.gateway.wire.decompression import MOST_PACKED as MOST_EXPORT
 from dashboard.gateway.wire.file_routes import FILES
-from dashboard.keeping.file_reader import MAX_BYTES as MOST_FILE
+from dashboard.ingest.turn_files.file_reader import MAX_BYTES as MOST_FILE
 
 SMALL = 32_768  #: bytes that anybody may send anywhere; an address that is not below takes no more
 _FORM = 65_536  #: what a browser writes around a file

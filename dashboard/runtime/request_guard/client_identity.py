@@ -4,16 +4,16 @@ A trusted proxy's word replaces the address and the scheme of its connection; no
 address is https, pages are not answered over http, except to a browser on this machine.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import structlog
 from django.conf import settings
-from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
 
 from dashboard.accounts.access import AccessForm, access_form_of, is_machine
-from dashboard.runtime.request_guard.proxies import Proxies, address_of, client_of
+from dashboard.platform.local_client import forwards, is_near
+from dashboard.platform.proxies import Proxies, address_of, client_of
 from dashboard.runtime.request_guard.refusals import CLOSE, HEADERS, Answer, refusal
 
 Scope = MutableMapping[str, Any]
@@ -24,8 +24,6 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 log = structlog.get_logger(__name__)
 
 PLAIN = "This address is served over https only. Send the request there, and replace any password or token it held."
-#: Headers by which a proxy says that it is one, beside all that begin with `x-forwarded`.
-_FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip"})
 _SECURE = {"http": {"http": "http", "https": "https"}, "websocket": {"http": "ws", "https": "wss"}}
 
 
@@ -77,7 +75,7 @@ class ClientIdentity:
         """Say once that a proxy nearby is not trusted; a stranger's word from far away is not worth a line."""
         address = address_of(peer)
         names = (name.decode("latin-1") for name, _ in scope["headers"])
-        if address is None or not address.is_private or not any(map(_forwards, names)):
+        if address is None or not address.is_private or not any(map(forwards, names)):
             return
         self._told = True
         log.warning(
@@ -85,32 +83,3 @@ class ClientIdentity:
             address=str(address),
             detail="All clients of this proxy count as one address. Name it in WHYSTOP_TRUSTED_PROXIES if it is yours.",
         )
-
-
-def is_local(request: HttpRequest) -> bool:
-    """Whether the client is a program on this machine that no proxy stands before."""
-    version = getattr(request, "scope", {}).get("http_version", "1.1")
-    host = request.headers.get("Host") or request.META.get("SERVER_NAME", "")
-    return _is_near(request.META.get("REMOTE_ADDR", ""), host, request.headers, version)
-
-
-def is_near(scope: Scope) -> bool:
-    """As `is_local`, of an ASGI scope."""
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    peer = (scope.get("client") or ("", 0))[0]
-    return _is_near(peer, headers.get("host", ""), headers, scope.get("http_version", "1.1"))
-
-
-def _is_near(peer: str, host: str, names: Iterable[str], version: str) -> bool:
-    """A loopback address, asked for by a name of this machine, and no sign of a proxy; nginx without settings of its
-    own sends HTTP/1.0 and no other sign, browsers never do."""
-    address = address_of(peer)
-    if address is None or not address.is_loopback or version == "1.0" or any(map(_forwards, names)):
-        return False
-    named = address_of(host)
-    return host.partition(":")[0].lower() == "localhost" or (named is not None and named.is_loopback)
-
-
-def _forwards(name: str) -> bool:
-    name = name.lower()
-    return name.startswith("x-forwarded") or name in _FORWARDING

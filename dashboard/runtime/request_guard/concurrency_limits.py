@@ -25,10 +25,10 @@ from django.http import parse_cookie
 
 from dashboard.accounts.access import LET_IN, AccessForm, access_form_of
 from dashboard.accounts.credentials import bearer_of, digest_of
-from dashboard.runtime.fair_queue import FairQueue, FullError, QueueSize
+from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
+from dashboard.platform.local_client import is_near
+from dashboard.platform.proxies import customer_of
 from dashboard.runtime.replay_processes import is_replay
-from dashboard.runtime.request_guard.client_identity import is_near
-from dashboard.runtime.request_guard.proxies import customer_of
 
 Scope = MutableMapping[str, Any]
 

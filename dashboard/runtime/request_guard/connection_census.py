@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Protocol
 
+from dashboard.platform.proxies import Proxies, address_of, customer_of
 from dashboard.runtime.request_guard.frame_budget import FrameBudget
 from dashboard.runtime.request_guard.handshake_pace import HandshakePace
-from dashboard.runtime.request_guard.proxies import Proxies, address_of, customer_of
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 
 LOOKED_AT = 32  #: connections in one turn of the loop

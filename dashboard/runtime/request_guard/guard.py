@@ -14,9 +14,9 @@ from django.db import InterfaceError, OperationalError
 
 from dashboard.accounts.access import is_machine
 from dashboard.accounts.error_responses import STRANGER
+from dashboard.accounts.failure_responses import AWAY
 from dashboard.accounts.websocket import NO_PLACE, TOO_MANY, deny
-from dashboard.runtime.error_responses import AWAY
-from dashboard.runtime.fair_queue import FullError
+from dashboard.platform.fair_queue import FullError
 from dashboard.runtime.replay_processes import STOPS
 from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of
 from dashboard.runtime.request_guard.callers import is_known

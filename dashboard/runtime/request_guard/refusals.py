@@ -12,7 +12,7 @@ from dashboard.accounts.access import AccessForm, access_form_of, is_machine
 from dashboard.accounts.error_responses import error_body
 from dashboard.gateway.wire.caller_dialects import dialect_at
 from dashboard.gateway.wire.faults import Fault
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 
 HEADERS = (
     (b"cache-control", b"private, no-store"),

@@ -10,10 +10,10 @@ from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from dashboard.platform.proxies import client_of, customer_of
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
 from dashboard.runtime.request_guard.frame_budget import MESSAGE_SECONDS, OVERHEAD, RECEIVED_SECONDS, Frames
-from dashboard.runtime.request_guard.proxies import client_of, customer_of
 from dashboard.runtime.request_guard.refusals import plainly
 from dashboard.runtime.request_guard.transfer_rate import Reader
 

@@ -9,7 +9,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-import dashboard.turns.ids
+import dashboard.platform.ids
 
 #: The minute of a UUIDv7. Ids of chance may lie beyond the year 9999, which no client reads: they
 #: count as of the year 9000.
@@ -86,7 +86,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=dashboard.turns.ids.new_id, editable=False, primary_key=True, serialize=False
+                        default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("kind", models.TextField(choices=[("tag", "Tag"), ("erase", "Erase")])),
@@ -149,7 +149,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=dashboard.turns.ids.new_id, editable=False, primary_key=True, serialize=False
+                        default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("name", models.CharField(max_length=80)),

@@ -6,8 +6,8 @@ import contextlib
 
 import httpx2
 
-from dashboard.egress import address_check
-from dashboard.egress.proxies import UnusableProxy, proxy_for
+from dashboard.platform.egress import address_check
+from dashboard.platform.egress.proxies import UnusableProxy, proxy_for
 from dashboard.tools.tool import ToolProblem
 
 _PORTS = {"http": 80, "https": 443}

@@ -10,7 +10,7 @@ import httpx2
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from dashboard.egress.keys import key_for
+from dashboard.platform.egress.keys import key_for
 from dashboard.tools.mcp.guarded_transport import GuardedTransport
 from dashboard.tools.mcp.servers import Server
 from dashboard.tools.tool import ToolProblem

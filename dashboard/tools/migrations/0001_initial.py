@@ -5,9 +5,9 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import dashboard.agents.validation
+import dashboard.platform.fields
+import dashboard.platform.ids
 import dashboard.tools.validation
-import dashboard.turns.fields
-import dashboard.turns.ids
 
 #: The database itself sees to it that a turn's documents go with it, whoever deletes the turn.
 DOCUMENTS_GO_WITH_TURNS = """
@@ -35,8 +35,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("n", models.PositiveIntegerField()),
-                ("name", dashboard.turns.fields.ShownTextField()),
-                ("text", dashboard.turns.fields.ShownTextField(blank=True)),
+                ("name", dashboard.platform.fields.ShownTextField()),
+                ("text", dashboard.platform.fields.ShownTextField(blank=True)),
                 (
                     "turn",
                     models.ForeignKey(
@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=dashboard.turns.ids.new_id, editable=False, primary_key=True, serialize=False
+                        default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -140,7 +140,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("enabled", models.BooleanField(default=True, help_text="Whether agents may use its tools.")),
-                ("tools", dashboard.turns.fields.ExactJSONField(blank=True, default=list, editable=False)),
+                ("tools", dashboard.platform.fields.ExactJSONField(blank=True, default=list, editable=False)),
                 ("refreshed_at", models.DateTimeField(blank=True, editable=False, null=True)),
                 (
                     "project",

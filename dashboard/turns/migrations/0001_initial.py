@@ -5,8 +5,8 @@ import django.db.models.functions.text
 from django.conf import settings
 from django.db import migrations, models
 
-import dashboard.turns.fields
-import dashboard.turns.ids
+import dashboard.platform.fields
+import dashboard.platform.ids
 
 #: Tables whose rows are found by turn and dropped by month (see `dashboard.turns.partitions`).
 PARTITIONED = ("turns_record", "turns_attempt", "turns_attemptchunk", "turns_outcome")
@@ -49,14 +49,14 @@ class Migration(migrations.Migration):
                 ("request_sha256", models.TextField()),
                 ("request_url", models.TextField()),
                 ("status_code", models.PositiveIntegerField(null=True)),
-                ("response_headers", dashboard.turns.fields.ExactJSONField(null=True)),
+                ("response_headers", dashboard.platform.fields.ExactJSONField(null=True)),
                 ("content_type", models.TextField(blank=True, default="")),
                 ("stop_reason", models.TextField(null=True)),
-                ("raw_stop_reason", dashboard.turns.fields.ShownTextField(null=True)),
-                ("usage", dashboard.turns.fields.ExactJSONField(null=True)),
-                ("text", dashboard.turns.fields.ShownTextField(blank=True, default="")),
-                ("tool_calls", dashboard.turns.fields.ExactJSONField(default=list)),
-                ("error", dashboard.turns.fields.ExactJSONField(null=True)),
+                ("raw_stop_reason", dashboard.platform.fields.ShownTextField(null=True)),
+                ("usage", dashboard.platform.fields.ExactJSONField(null=True)),
+                ("text", dashboard.platform.fields.ShownTextField(blank=True, default="")),
+                ("tool_calls", dashboard.platform.fields.ExactJSONField(default=list)),
+                ("error", dashboard.platform.fields.ExactJSONField(null=True)),
                 ("started_at", models.DateTimeField()),
                 ("first_token_ms", models.PositiveBigIntegerField(null=True)),
                 ("duration_ms", models.PositiveBigIntegerField(null=True)),
@@ -78,7 +78,7 @@ class Migration(migrations.Migration):
                 ("attempt", models.PositiveIntegerField()),
                 ("n", models.PositiveIntegerField()),
                 ("raw", models.BinaryField()),
-                ("text", dashboard.turns.fields.ShownTextField(blank=True, default="")),
+                ("text", dashboard.platform.fields.ShownTextField(blank=True, default="")),
                 ("at", models.DateTimeField()),
             ],
             options={
@@ -96,7 +96,7 @@ class Migration(migrations.Migration):
                 ),
                 ("turn_id", models.UUIDField()),
                 ("seq", models.PositiveIntegerField()),
-                ("snapshot", dashboard.turns.fields.ExactJSONField()),
+                ("snapshot", dashboard.platform.fields.ExactJSONField()),
                 ("core_version", models.TextField()),
             ],
         ),
@@ -118,7 +118,7 @@ class Migration(migrations.Migration):
                 ("stop_reason", models.TextField()),
                 ("error_type", models.TextField(null=True)),
                 ("handling", models.TextField(null=True)),
-                ("evaluations", dashboard.turns.fields.ExactJSONField(default=list)),
+                ("evaluations", dashboard.platform.fields.ExactJSONField(default=list)),
             ],
             options={
                 "ordering": ["turn_id", "seq", "position"],
@@ -136,10 +136,10 @@ class Migration(migrations.Migration):
                 ("turn_id", models.UUIDField()),
                 ("seq", models.PositiveIntegerField()),
                 ("at", models.DateTimeField()),
-                ("event", dashboard.turns.fields.ExactJSONField()),
-                ("transitions", dashboard.turns.fields.ExactJSONField(default=list)),
-                ("command", dashboard.turns.fields.ExactJSONField()),
-                ("observed", dashboard.turns.fields.ExactJSONField(default=list)),
+                ("event", dashboard.platform.fields.ExactJSONField()),
+                ("transitions", dashboard.platform.fields.ExactJSONField(default=list)),
+                ("command", dashboard.platform.fields.ExactJSONField()),
+                ("observed", dashboard.platform.fields.ExactJSONField(default=list)),
                 ("core_version", models.TextField()),
             ],
             options={
@@ -160,8 +160,8 @@ class Migration(migrations.Migration):
                 ("name", models.TextField()),
                 ("claimed_at", models.DateTimeField(auto_now_add=True)),
                 ("idempotent", models.BooleanField()),
-                ("result", dashboard.turns.fields.ShownTextField(null=True)),
-                ("error", dashboard.turns.fields.ShownTextField(null=True)),
+                ("result", dashboard.platform.fields.ShownTextField(null=True)),
+                ("error", dashboard.platform.fields.ShownTextField(null=True)),
                 ("finished_at", models.DateTimeField(null=True)),
             ],
         ),
@@ -188,7 +188,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=dashboard.turns.ids.new_id, editable=False, primary_key=True, serialize=False
+                        default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("policy", models.JSONField(default=dict)),
@@ -224,7 +224,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.UUIDField(
-                        default=dashboard.turns.ids.new_id, editable=False, primary_key=True, serialize=False
+                        default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("agent_name", models.TextField()),
@@ -234,14 +234,14 @@ class Migration(migrations.Migration):
                 ("state", models.TextField(default="idle")),
                 ("stop_reason", models.TextField(null=True)),
                 ("model_stop_reason", models.TextField(null=True)),
-                ("raw_stop_reason", dashboard.turns.fields.ShownTextField(null=True)),
+                ("raw_stop_reason", dashboard.platform.fields.ShownTextField(null=True)),
                 ("terminal_reason", models.TextField(null=True)),
-                ("error_code", dashboard.turns.fields.ShownTextField(null=True)),
-                ("error_message", dashboard.turns.fields.ShownTextField(blank=True, default="")),
-                ("input_text", dashboard.turns.fields.ShownTextField(blank=True, default="")),
-                ("output_text", dashboard.turns.fields.ShownTextField(blank=True, default="")),
-                ("notice", dashboard.turns.fields.ShownTextField(blank=True, default="")),
-                ("verdict", dashboard.turns.fields.ShownTextField(blank=True, default="")),
+                ("error_code", dashboard.platform.fields.ShownTextField(null=True)),
+                ("error_message", dashboard.platform.fields.ShownTextField(blank=True, default="")),
+                ("input_text", dashboard.platform.fields.ShownTextField(blank=True, default="")),
+                ("output_text", dashboard.platform.fields.ShownTextField(blank=True, default="")),
+                ("notice", dashboard.platform.fields.ShownTextField(blank=True, default="")),
+                ("verdict", dashboard.platform.fields.ShownTextField(blank=True, default="")),
                 ("input_tokens", models.PositiveBigIntegerField(default=0)),
                 ("output_tokens", models.PositiveBigIntegerField(default=0)),
                 ("tokens_estimated", models.BooleanField(default=False)),
@@ -254,14 +254,14 @@ class Migration(migrations.Migration):
                 ("started_at", models.DateTimeField(null=True)),
                 ("finished_at", models.DateTimeField(null=True)),
                 ("duration_ms", models.PositiveBigIntegerField(null=True)),
-                ("policy", dashboard.turns.fields.ExactJSONField(default=dict)),
-                ("overrides", dashboard.turns.fields.ExactJSONField(default=dict)),
-                ("setup", dashboard.turns.fields.ExactJSONField(default=dict)),
+                ("policy", dashboard.platform.fields.ExactJSONField(default=dict)),
+                ("overrides", dashboard.platform.fields.ExactJSONField(default=dict)),
+                ("setup", dashboard.platform.fields.ExactJSONField(default=dict)),
                 ("forked_at", models.PositiveIntegerField(null=True)),
-                ("base_snapshot", dashboard.turns.fields.ExactJSONField(null=True)),
-                ("breakpoints", dashboard.turns.fields.ExactJSONField(default=list)),
-                ("envelope", dashboard.turns.fields.ExactJSONField(null=True)),
-                ("lint", dashboard.turns.fields.ExactJSONField(default=list)),
+                ("base_snapshot", dashboard.platform.fields.ExactJSONField(null=True)),
+                ("breakpoints", dashboard.platform.fields.ExactJSONField(default=list)),
+                ("envelope", dashboard.platform.fields.ExactJSONField(null=True)),
+                ("lint", dashboard.platform.fields.ExactJSONField(default=list)),
                 ("last_seq", models.PositiveIntegerField(default=0)),
                 ("core_version", models.TextField(default="")),
                 (

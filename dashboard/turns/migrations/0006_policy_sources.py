@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-import dashboard.turns.fields
+import dashboard.platform.fields
 
 
 class Migration(migrations.Migration):
@@ -14,6 +14,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="turn",
             name="policy_sources",
-            field=dashboard.turns.fields.ExactJSONField(null=True),
+            field=dashboard.platform.fields.ExactJSONField(null=True),
         ),
     ]

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-import dashboard.turns.fields
+import dashboard.platform.fields
 
 IN_TURN = "SELECT turn.output_text FROM turns_turn turn WHERE turn.id = {row}.turn_id"
 IN_ATTEMPT = (
@@ -15,7 +15,9 @@ class Migration(migrations.Migration):
     dependencies = [("turns", "0022_packed_answers")]
     operations = [
         migrations.AlterField(
-            model, "text", dashboard.turns.fields.KeptOnceField(blank=True, default="", elsewhere=elsewhere, null=True)
+            model,
+            "text",
+            dashboard.platform.fields.KeptOnceField(blank=True, default="", elsewhere=elsewhere, null=True),
         )
         for model, elsewhere in (("attempt", IN_TURN), ("attemptchunk", IN_ATTEMPT))
     ]

@@ -7,7 +7,7 @@ for processes of the version before, which write to it until they are ended.
 
 from django.db import migrations, models, transaction
 
-import dashboard.turns.fields
+import dashboard.platform.fields
 import dashboard.turns.known_answers
 
 COLUMN = "ALTER TABLE turns_record ADD COLUMN IF NOT EXISTS judged jsonb NULL"
@@ -99,7 +99,7 @@ class Migration(migrations.Migration):
                 migrations.RunPython(carry_over, carry_back),
             ],
             [
-                migrations.AddField("record", "judged", dashboard.turns.fields.ExactJSONField(null=True)),
+                migrations.AddField("record", "judged", dashboard.platform.fields.ExactJSONField(null=True)),
                 migrations.RenameModel("Outcome", "StrayOutcome"),
                 migrations.AlterModelTable("strayoutcome", "turns_outcome"),
                 migrations.CreateModel(

@@ -5,7 +5,7 @@ Columns come without a value, and pieces that are here already stay as they are:
 
 from django.db import migrations, models
 
-import dashboard.turns.fields
+import dashboard.platform.fields
 import dashboard.turns.record_compression
 
 COLUMNS = """
@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                         ("raw", dashboard.turns.record_compression.RawField()),
                         (
                             "text",
-                            dashboard.turns.fields.KeptOnceField(
+                            dashboard.platform.fields.KeptOnceField(
                                 blank=True, default="", elsewhere=IN_ATTEMPT, null=True
                             ),
                         ),

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from dashboard.turns.fields import ExactJSONField, KeptOnceField, ShownTextField
+from dashboard.platform.fields import ExactJSONField, KeptOnceField, ShownTextField
 from dashboard.turns.record_compression import RawField
 from dashboard.turns.shared_values import RequestField
 

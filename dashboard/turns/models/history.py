@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from django.db import models
 
-from dashboard.turns.fields import ExactJSONField
+from dashboard.platform.fields import ExactJSONField
 from dashboard.turns.indexes import ACTED
 from dashboard.turns.known_answers import AnswersField
 from dashboard.turns.record_compression import unpacked_columns

@@ -10,8 +10,8 @@ from django.db.models import F
 from agentcore.errors import ErrorType
 from agentcore.reasons import TurnStatus
 from dashboard.accounts.roles import TURN_PERMISSIONS
-from dashboard.turns.fields import ExactJSONField, ShownTextField
-from dashboard.turns.ids import new_id
+from dashboard.platform.fields import ExactJSONField, ShownTextField
+from dashboard.platform.ids import new_id
 from dashboard.turns.indexes import FINDING, MARKED, RAW_DUE, RUNNING_ON, SEARCHING
 from dashboard.turns.run_sums import RunSums
 from dashboard.turns.shared_values import BeginningField, RulesField
@@ -69,7 +69,7 @@ class Turn(models.Model):
     node = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="turns", db_index=False)
     #: the last of the values that its rows share with other turns' (`shared_values`)
     shared = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
-    #: the first turn of the run that it is of (`dashboard.runs`); null for that one, and for a turn that is alone
+    #: the first turn of its run (`dashboard.timeline.runs`); null for that one, and for a turn that is alone
     run_id = models.UUIDField(null=True, editable=False)
     follows = models.UUIDField(null=True, editable=False)  #: the turn whose answer its conversation goes on from
     answered_key = models.UUIDField(null=True, editable=False)  #: of its conversation with its answer (`run_keys`)
@@ -116,7 +116,7 @@ class Turn(models.Model):
         permissions = TURN_PERMISSIONS
 
     run_sums: RunSums | None = None  #: in a list that is folded into runs, what its run comes to
-    price: object = None  #: in a list, what it cost (`dashboard.prices`); None where that is not known
+    price: object = None  #: in a list, what it cost (`dashboard.turns.prices`); None where that is not known
     held_ms: int = 0  #: in a list, how much of its duration it was held (`held_time`)
     snippet: object = None  #: in a list that was searched, where the words stand (`snippets.Snippet`)
 

@@ -5,7 +5,7 @@ from django.test import Client, RequestFactory
 
 from dashboard.accounts.access import AccessForm, access_form_of, next_url
 from dashboard.accounts.models import ApiToken, User
-from dashboard.sharing.views import WRONG_TOKENS
+from dashboard.exports.share_links.views import WRONG_TOKENS
 from tests.together import together
 
 MACHINE = [

@@ -9,13 +9,13 @@ from django.contrib.auth.models import Group
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from dashboard.accounts.audit.models import Entry
 from dashboard.accounts.models import ApiToken, Membership, User
 from dashboard.accounts.projects import projects_of
 from dashboard.accounts.services import api_token_create
 from dashboard.agents.current_project import working_in
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.audit.models import Entry
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BEFORE, AFTER = "0011_two_factor_and_identities", "0014_membership_changes"

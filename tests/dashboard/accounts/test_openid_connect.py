@@ -13,15 +13,15 @@ from django.utils import timezone
 from joserfc.jwk import RSAKey
 
 from dashboard.accounts import openid_views, services
+from dashboard.accounts.audit.models import Entry
 from dashboard.accounts.external_users import external_user_for
 from dashboard.accounts.models import ExternalIdentity, User
 from dashboard.accounts.openid_connect import Person, ProviderError
 from dashboard.agents.models import Project
-from dashboard.audit.models import Entry
 from dashboard.gateway.selectors import keys_of
 from dashboard.gateway.services import key_create
-from dashboard.runtime.errors import StartError
-from dashboard.runtime.sign_in_provider import SignInProvider, provider_read, roles_read
+from dashboard.platform.errors import StartError
+from dashboard.platform.sign_in_provider import SignInProvider, provider_read, roles_read
 
 from .conftest import HERE
 from .openid_provider import CLIENT, SECRET, Provider, shared_key

@@ -7,22 +7,22 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.accounts import project_services, services
+from dashboard.accounts.audit.models import Entry
+from dashboard.accounts.audit.selectors import Filters, entries, with_changes
 from dashboard.accounts.models import ApiToken, Membership, User
 from dashboard.accounts.projects import projects_of
 from dashboard.accounts.roles import CHANGE_MEMBERS, ERASE, EXPORT, MAKE_PROJECT, START, Role
 from dashboard.agents.current_project import working_in
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.audit.models import Entry
-from dashboard.audit.selectors import Filters, entries, with_changes
+from dashboard.exports.telemetry.models import Queued
+from dashboard.exports.webhooks.delivery_creation import announce_all
+from dashboard.exports.webhooks.models import Delivery, DroppedEvents
 from dashboard.gateway.selectors import keys_of
 from dashboard.gateway.services import key_create
 from dashboard.runtime.seed import seed
-from dashboard.telemetry.models import Queued
 from dashboard.tour.selectors import agents_on_simulator, simulator_of
 from dashboard.turns.models import Turn
-from dashboard.webhooks.delivery_creation import announce_all
-from dashboard.webhooks.models import Delivery, DroppedEvents
 from tests.dashboard.accounts.conftest import csrf_of
 from tests.dashboard.accounts.walking import MIGRATIONS, browser_of, made_world, program_of, user_of
 

@@ -8,9 +8,9 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.accounts import services, sessions, two_factor
+from dashboard.accounts.audit.models import Entry
 from dashboard.accounts.models import GuessCount, SecondFactor, User
 from dashboard.accounts.two_factor import STEP
-from dashboard.audit.models import Entry
 
 from .conftest import HERE, csrf_of
 from .test_views import PASSWORD, is_in, sign_in

@@ -11,7 +11,7 @@ import pytest
 
 from dashboard.accounts.access import AccessForm, access_form_of
 from dashboard.accounts.roles import ELSEWHERE, SAFE_METHODS, needed, needs_session
-from dashboard.sharing.views import WRONG_TOKENS
+from dashboard.exports.share_links.views import WRONG_TOKENS
 from tests.dashboard.accounts.walked_routes import ANY as EVERY
 from tests.dashboard.accounts.walked_routes import READ, SERVED
 from tests.dashboard.accounts.walking import (

@@ -16,7 +16,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from dashboard.accounts.roles import SAFE_METHODS, shows_all_projects
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.sharing.views import WRONG_TOKENS
+from dashboard.exports.share_links.views import WRONG_TOKENS
 from tests.dashboard.accounts.walked_routes import SERVED
 from tests.dashboard.accounts.walking import MEMBERS, NAME, ROUTES, Caller, World, made_world, member
 from tests.nightly import nightly

@@ -20,7 +20,7 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.asgi import application
 from dashboard.gateway import app
-from dashboard.live.routing import websocket_urlpatterns
+from dashboard.runtime.routing import websocket_urlpatterns
 from dashboard.turns.models import Turn
 from tests.dashboard.accounts.test_walk_live import headers_of
 from tests.dashboard.accounts.test_walk_projects import CALLED, SECRET, Two, given, rows_of
@@ -65,16 +65,17 @@ async def told(caller: Caller, method: str, address: str, body: bytes = b"", **m
 
 
 async def test_sockets_push_nothing_of_another_project(two: Two):
-    """Everybody listens at every address at once, and all wait for the same silence."""
-    callers = [await database_sync_to_async(member)(who, two.own) for who in WHO]
+    """Each listens at every address at once, and waits for one silence of all."""
     queries = ("", "list", f"conversation={two.other.ids['conversation_id']}", f"agent={CALLED}")
-    asked = [*product(callers, SOCKETS, (two.other, two.own), queries)]
-    pushed = await pushed_to([(caller, f"{world.address(route)}?{query}") for caller, route, world, query in asked])
-    for (caller, route, world, query), told_there in zip(asked, pushed, strict=True):
-        assert not [mark for mark in MARKS if mark in told_there], (caller.name, route, query)
-        # What the address names is not there: not even a part that would say nothing of it is pushed.
-        assert not (told_there and world is two.other and "<" in route), (caller.name, route, query, told_there)
-    assert any(pushed), "who looks at their own project is told of it"
+    asked = [*product(SOCKETS, (two.other, two.own), queries)]
+    for who in WHO:
+        caller = await database_sync_to_async(member)(who, two.own)
+        pushed = await pushed_to([(caller, f"{world.address(route)}?{query}") for route, world, query in asked])
+        for (route, world, query), told_there in zip(asked, pushed, strict=True):
+            assert not [mark for mark in MARKS if mark in told_there], (who, route, query)
+            # What the address names is not there: not even a part that would say nothing of it is pushed.
+            assert not (told_there and world is two.other and "<" in route), (who, route, query, told_there)
+        assert any(pushed), "who looks at their own project is told of it"
 
 
 async def test_viewers_in_two_projects_share_no_room(two: Two):

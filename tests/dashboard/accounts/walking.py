@@ -17,31 +17,32 @@ from django.utils import timezone
 
 from agentcore import Certainty
 from dashboard.accounts import services
+from dashboard.accounts.audit.models import Entry
 from dashboard.accounts.models import ApiToken, Membership, User
 from dashboard.accounts.projects import SESSION_KEY
 from dashboard.accounts.roles import Role, may
 from dashboard.agents import services as agents
 from dashboard.agents.current_project import DEFAULT_PROJECT, working_in
 from dashboard.agents.models import PolicyActivation, Project
-from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
-from dashboard.alerting.services import alert_create
-from dashboard.audit.models import Entry
-from dashboard.backtests.models import Backtest
 from dashboard.bench.long_turn import long_turn_store
-from dashboard.commenting.services import comment_add
-from dashboard.conversations.models import Conversation
+from dashboard.board.alerts.services import alert_create
+from dashboard.exports.share_links.services import link_create
+from dashboard.exports.telemetry.models import Destination
+from dashboard.exports.webhooks.models import Delivery
+from dashboard.exports.webhooks.services import webhook_create
 from dashboard.gateway.services import alias_create, key_create
 from dashboard.inbox.models import Notice
+from dashboard.live.conversations.models import Conversation
+from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.models import Shadow
-from dashboard.predictions.models import Prediction
-from dashboard.sharing.services import link_create
-from dashboard.telemetry.models import Destination
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import policy_attach
+from dashboard.policies.predictions.models import Prediction
 from dashboard.timeline.models import SavedView
 from dashboard.tools.models import McpServer
+from dashboard.turns.comments.services import comment_add
 from dashboard.turns.models import Turn
-from dashboard.webhooks.models import Delivery
-from dashboard.webhooks.services import webhook_create
 from tests.dashboard.gateway.stored_calls import call_stored
 
 WITH_BODY = ("POST", "PUT", "PATCH")
@@ -143,7 +144,7 @@ def made_world(project: Project | None = None, *, name: str = NAME, said: str = 
         project=project, attempts=1, stream_bytes=1_000, agent_name=name, model=f"m-{name}", input_text=said
     )
     Turn.objects.filter(id=turn.id).update(tags=[name])
-    version = agents.policy_create(project=project, name=name)
+    version = policy_create(project=project, name=name)
     policy, now = version.policy, timezone.now()
     key, secret = key_create(project=project, by=owner, name=name)
     call = call_stored(turn, at=now, caller=name, key_id=key.id, answer_id=f"resp_{turn.id.hex}")

@@ -7,12 +7,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from dashboard.agents import services
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
 from dashboard.agents.models import Agent, Connection, PolicyVersion
 from dashboard.agents.policies import POLICY_FIELDS
-from dashboard.agents.policy_forms import PolicyForm, said_by
 from dashboard.agents.policy_validation import HANDLING_KEYS
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_forms import PolicyForm, said_by
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +45,7 @@ def test_what_the_form_says_is_all_that_a_policy_can_say(project):
     same = {name: POLICY[name] for name in ("tool_calls_on_truncation",)} | {
         "error_policy": {"preset": POLICY["preset"]}
     }
-    assert form.said() == said_by(services.policy_create(project=project, name="wide", **same))
+    assert form.said() == said_by(policy_create(project=project, name="wide", **same))
 
 
 def test_a_connection_is_made_and_a_wrong_one_is_answered_in_words(admin_client):
@@ -213,8 +213,8 @@ def test_a_policys_rules_are_ticked_written_and_shown_again(admin_client, projec
 
 
 def test_recovery_that_a_version_says_is_said_on_where_another_field_changes(admin_client, project):
-    said = services.policy_create(project=project, name="kept", envelope={"recovery": DEFAULT}).policy
-    unsaid = services.policy_create(project=project, name="open").policy
+    said = policy_create(project=project, name="kept", envelope={"recovery": DEFAULT}).policy
+    unsaid = policy_create(project=project, name="open").policy
     for policy in (said, unsaid):
         address = reverse("admin:agents_policy_change", args=[policy.pk])
         assert "version 2" in page(admin_client, address, {**POLICY, "max_steps": "6"})
@@ -241,7 +241,7 @@ def test_a_wrong_rule_is_answered_beside_its_field_and_kept(admin_client, field,
 
 
 def test_a_version_is_looked_at_and_never_changed(admin_client, project):
-    version = services.policy_create(project=project, name="wide")
+    version = policy_create(project=project, name="wide")
     address = reverse("admin:agents_policyversion_change", args=[version.pk])
     assert "Save" not in page(admin_client, address)
     assert admin_client.post(address, {"version": "7"}).status_code == 403

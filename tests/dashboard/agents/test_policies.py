@@ -5,9 +5,9 @@ import pytest
 from agentcore.policy import CriterionSpec, EnvelopeRules, Policy, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
 from agentcore.serial import to_json
-from dashboard.agents import services
 from dashboard.agents.policies import POLICY_FIELDS, draft_policy, envelope_rules_of, policy_for, stored_policy
 from dashboard.agents.policy_validation import RECOVERIES
+from dashboard.policies.policy_creation import POLICY_CLEANERS, policy_create
 
 SAID = {
     "limits": {"max_steps": 2},
@@ -21,12 +21,12 @@ SAID = {
 
 
 def test_every_cleaner_has_a_column_and_every_column_is_read():
-    assert set(POLICY_FIELDS) == set(services.POLICY_CLEANERS) == set(SAID)
+    assert set(POLICY_FIELDS) == set(POLICY_CLEANERS) == set(SAID)
 
 
 @pytest.mark.django_db
 def test_a_version_and_a_draft_of_the_same_words_are_one_policy(project):
-    version = services.policy_create(project=project, name="wide", **SAID)
+    version = policy_create(project=project, name="wide", **SAID)
     policy = policy_for(version, {})
     assert policy == draft_policy(SAID)
     assert policy.envelope == EnvelopeRules((RecoveryPath.JSONREPAIR,))

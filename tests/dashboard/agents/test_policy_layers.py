@@ -5,7 +5,7 @@ import pytest
 from dashboard.agents.models import PolicyVersion, Project
 from dashboard.agents.policy_layers import layer_of, tried, versions_named
 from dashboard.agents.policy_resolution import Layer, Level, resolve
-from dashboard.agents.services import policy_create
+from dashboard.policies.policy_creation import policy_create
 
 pytestmark = pytest.mark.django_db
 

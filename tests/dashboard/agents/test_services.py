@@ -7,6 +7,7 @@ from agentcore.providers import PROVIDERS
 from dashboard.accounts.models import User
 from dashboard.agents import selectors, services
 from dashboard.agents.models import PolicyVersion
+from dashboard.policies.policy_creation import policy_create
 
 pytestmark = pytest.mark.django_db
 
@@ -116,8 +117,8 @@ def test_an_update_changes_what_it_names(connection):
 
 
 def test_a_policy_gets_its_next_version_under_the_same_name(project):
-    first = services.policy_create(project=project, name="wide", limits={"continuation_max_attempts": 9})
-    second = services.policy_create(project=project, name="wide", error_policy={"preset": "retry_all"})
+    first = policy_create(project=project, name="wide", limits={"continuation_max_attempts": 9})
+    second = policy_create(project=project, name="wide", error_policy={"preset": "retry_all"})
     assert (first.version, second.version) == (1, 2)
     assert first.limits == {"max_continuations": 9}
     assert first.policy == second.policy
@@ -131,19 +132,19 @@ def test_an_agent_without_policy_has_no_version():
 
 def test_all_that_is_wrong_with_a_policy_is_said_field_by_field(project):
     with pytest.raises(ValidationError) as refused:
-        services.policy_create(
+        policy_create(
             project=project, name="wide", limits={"x": 1}, error_policy={"preset": 1}, tool_calls_on_truncation="no"
         )
     assert faults(refused).keys() == {"limits", "error_policy", "tool_calls_on_truncation"}
     with pytest.raises(ValidationError) as refused:
-        services.policy_create(project=project, name="a b")
+        policy_create(project=project, name="a b")
     assert faults(refused).keys() == {"name"}
 
 
 @pytest.fixture
 def version(project) -> PolicyVersion:
     user = User.objects.create(username="ada")
-    return services.policy_create(project=project, name="wide", created_by=user)
+    return policy_create(project=project, name="wide", created_by=user)
 
 
 def test_the_database_refuses_to_change_a_version(version):

@@ -11,8 +11,9 @@ from django.utils import timezone
 from dashboard.accounts.models import User
 from dashboard.agents import services
 from dashboard.agents.models import Agent, Connection, Project
-from dashboard.agents.policy_versions import policy_attach
 from dashboard.policies.configuration_log import configuration_trail
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import policy_attach
 from tests.dashboard.timeline.populations import make_turns
 
 pytestmark = pytest.mark.django_db
@@ -58,9 +59,9 @@ def given_to(agent: Agent, **changed: object) -> dict[str, object]:
 
 
 def test_a_list_shows_the_policies_in_force_and_the_turns_of_seven_days(admins: Client, project: Project, agent: Agent):
-    base = services.policy_create(project=project, name="base", limits={"max_steps": 9})
+    base = policy_create(project=project, name="base", limits={"max_steps": 9})
     policy_attach(project=project, policy=base.policy, provider="")
-    services.policy_create(project=project, name="drafted", limits={"max_steps": 5}, activate=False)
+    policy_create(project=project, name="drafted", limits={"max_steps": 5}, activate=False)
     now = timezone.now()
     ended = {"agent_name": "writer", "model_stop_reason": "end_turn"}
     cut = {**ended, "model_stop_reason": "max_tokens"}

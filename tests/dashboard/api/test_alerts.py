@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from dashboard.alerting.judging import alerts_judge
-from dashboard.alerting.models import Alert
-from tests.dashboard.alerting.conftest import now, turns
+from dashboard.board.alerts.judging import alerts_judge
+from dashboard.board.alerts.models import Alert
 from tests.dashboard.api.conftest import Program, said
+from tests.dashboard.board.alerts.conftest import now, turns
 
 pytestmark = pytest.mark.django_db
 

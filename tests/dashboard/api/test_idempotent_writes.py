@@ -12,9 +12,9 @@ from dashboard.accounts import services as accounts
 from dashboard.accounts.models import User
 from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.agents.models import Agent, Connection, PolicyVersion
+from dashboard.api.idempotency import services
+from dashboard.api.idempotency.models import KeptAnswer
 from dashboard.gateway.models import GatewayKey
-from dashboard.idempotency import services
-from dashboard.idempotency.models import KeptAnswer
 from tests.dashboard.api.conftest import TOKEN, Program, said
 from tests.dashboard.driving import Play
 

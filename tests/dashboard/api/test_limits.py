@@ -2,8 +2,8 @@
 
 import pytest
 
-from dashboard.backtests import runner
-from dashboard.backtests.models import Backtest
+from dashboard.policies.backtests import runner
+from dashboard.policies.backtests.models import Backtest
 from tests.dashboard.api.conftest import Program, said
 from tests.dashboard.timeline.populations import make_turn
 

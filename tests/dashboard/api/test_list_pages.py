@@ -104,7 +104,7 @@ def test_a_cursor_of_something_else_is_refused(api: Program, cursor: str):
 
 def test_webhooks_tell_no_secret_and_their_deliveries_are_listed(api: Program, db: None):
     from dashboard.agents.selectors import project_default
-    from dashboard.webhooks.services import webhook_create, webhook_test
+    from dashboard.exports.webhooks.services import webhook_create, webhook_test
 
     by = User.objects.get(username="bootstrap")
     url = "https://hooks.example.com/a-secret"

@@ -95,7 +95,7 @@ def test_the_built_in_content_check_asks_until_the_answer_is_enough(api: Program
 
 
 def test_what_if_and_backtest_ask_the_same_criteria(api: Program, asked):
-    from dashboard.backtests import runner
+    from dashboard.policies.backtests import runner
 
     turn = asked("sim-essay", {"criteria": [PATIENCE]}, max_tokens=150)
     assert turn.terminal_reason == "forbidden"

@@ -2,13 +2,13 @@
 
 import pytest
 
-from dashboard.predictions.models import Prediction
-from dashboard.suggesting.services import limit_find
+from dashboard.policies.predictions.models import Prediction
+from dashboard.policies.suggestions.services import limit_find
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.driving import Play
-from tests.dashboard.predictions.conftest import again_of
-from tests.dashboard.predictions.test_suggested_limits import SHORT, compared, said_of
+from tests.dashboard.policies.predictions.conftest import again_of
+from tests.dashboard.policies.predictions.test_suggested_limits import SHORT, compared, said_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

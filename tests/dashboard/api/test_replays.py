@@ -6,14 +6,14 @@ import pytest
 
 from agentcore.replay import Why
 from dashboard.api import replay_response_schemas
-from dashboard.backtests import runner
-from dashboard.backtests.models import Backtest
+from dashboard.policies.backtests import runner
+from dashboard.policies.backtests.models import Backtest
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Record, Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.api.test_turns import RECORD, TURN
-from tests.dashboard.backtests.two_policies import play_layered
 from tests.dashboard.driving import Play, drive
+from tests.dashboard.policies.backtests.two_policies import play_layered
 from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)

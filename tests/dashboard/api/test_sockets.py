@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from dashboard.accounts.audit.models import Entry
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.services import api_token_create, bootstrap_token_ensure
 from dashboard.accounts.websocket import AccessStack
-from dashboard.audit.models import Entry
 from dashboard.live import stream_limits as counting
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_start

@@ -9,7 +9,7 @@ from dashboard.live.services import turn_start
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program, said
 from tests.dashboard.driving import AgentOf, Play
-from tests.dashboard.keeping.test_services import changed, erase
+from tests.dashboard.ingest.turn_files.test_services import changed, erase
 from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db(transaction=True)

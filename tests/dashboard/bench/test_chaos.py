@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dashboard.bench.chaos.fleet import OURS
-from dashboard.runtime.environment import CHECKOUT
+from dashboard.platform.environment import CHECKOUT
 
 BLOWS = ("killed", "all killed", "stopped", "asleep", "database fast", "database immediate")
 POINTS = 40

@@ -14,7 +14,7 @@ from dashboard.bench.long_turn import long_turn_store
 from dashboard.board import measures, summing
 from dashboard.board.models import Sum
 from dashboard.board.selectors import Scope, totals_of
-from dashboard.predictions.models import Prediction
+from dashboard.policies.predictions.models import Prediction
 from dashboard.timeline import rollups
 from dashboard.timeline.models import ChangedMinute
 from dashboard.turns.models import Attempt, Turn

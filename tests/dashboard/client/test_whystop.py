@@ -24,10 +24,10 @@ from dashboard.client import (
     Unreachable,
     Whystop,
 )
-from dashboard.live import worker
+from dashboard.runtime import worker
 from dashboard.simulator.texts import ESSAY
 from tests.dashboard.driving import AgentOf, Play
-from tests.dashboard.predictions.conftest import again_of
+from tests.dashboard.policies.predictions.conftest import again_of
 from tests.dashboard.website import TOKEN, website
 
 pytestmark = pytest.mark.django_db(transaction=True)

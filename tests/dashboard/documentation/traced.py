@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
 
-from dashboard.live import db_threads
+from dashboard.platform import db_threads
 
 
 @contextmanager

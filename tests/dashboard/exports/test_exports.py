@@ -14,11 +14,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from dashboard.accounts import session_watch
+from dashboard.accounts.audit import views as audit_views
+from dashboard.accounts.audit.models import Entry
 from dashboard.accounts.models import User
 from dashboard.accounts.session_watch import AccessEndedError, Ticket
 from dashboard.agents.selectors import project_default
-from dashboard.audit import views as audit_views
-from dashboard.audit.models import Entry
 from dashboard.exports import parquet as writing
 from dashboard.exports.columns import ATTEMPT, NO_REASONING, TOKENS, TURN
 from dashboard.exports.formats import file_of

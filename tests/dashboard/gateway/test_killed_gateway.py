@@ -23,7 +23,7 @@ from dashboard.agents.services import connection_create
 from dashboard.bench.chaos.fleet import OURS
 from dashboard.gateway.services import key_create
 from dashboard.live.models import OwnedTurn
-from dashboard.runtime.environment import CHECKOUT
+from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import UNFINISHED, Turn
 from tests.dashboard.live.test_slots_of_processes import address_of_the_test_database

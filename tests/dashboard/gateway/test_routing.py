@@ -12,15 +12,15 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError
 
 from dashboard.agents.models import Agent, Connection
-from dashboard.agents.policy_versions import policy_attach
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import policy_create
 from dashboard.gateway import routing
 from dashboard.gateway.access.callers import Caller, Target
 from dashboard.gateway.routing import AWAY_FAULT, CONTINUE, AnyModel, Route, Routes
 from dashboard.gateway.serving import file_requests
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.file_routes import file_route
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import policy_attach
 from dashboard.turns.shared_values import rules_text
 
 

@@ -22,8 +22,8 @@ from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.recording.recorder_messages import CallerResult, NewTurn
 from dashboard.gateway.routing import ResolvedPolicy
 from dashboard.live.model_call import prepared_call
+from dashboard.platform.ids import new_id
 from dashboard.turns.evidence import answer_columns
-from dashboard.turns.ids import new_id
 from dashboard.turns.models import Turn
 from dashboard.turns.recorder import CallEnd, StepRows
 

@@ -9,13 +9,13 @@ from uuid import UUID
 from django.db import transaction
 
 from dashboard.agents.selectors import project_default
-from dashboard.commenting.models import Comment
 from dashboard.ingest.models import NO_SENDER, Ingested, Piece
 from dashboard.ingest.services import Outcome, ingest
 from dashboard.ingest.wire import json_body
 from dashboard.ingest.wire.bodies import ParsedBody
 from dashboard.timeline.erase_flag import erasing
 from dashboard.timeline.services import HISTORY
+from dashboard.turns.comments.models import Comment
 from dashboard.turns.models import Attempt, Record, Turn
 from dashboard.turns.models import Outcome as Judged
 

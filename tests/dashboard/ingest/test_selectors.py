@@ -6,10 +6,10 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.replay.services import turn_what_if
-from dashboard.sealing.models import Tombstone
-from dashboard.sealing.seal_check import check_all
-from dashboard.sealing.services import chain_some, seal_make
 from dashboard.turns.models import Turn
+from dashboard.turns.seals.models import Tombstone
+from dashboard.turns.seals.seal_check import check_all
+from dashboard.turns.seals.services import chain_some, seal_make
 from tests.dashboard.ingest import exports
 
 pytestmark = pytest.mark.django_db

@@ -14,16 +14,16 @@ from django.db import OperationalError, connection, transaction
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.commenting.services import comment_add
 from dashboard.gateway.models import GatewayCall
 from dashboard.ingest import span_store
 from dashboard.ingest.models import Ingested, Piece
 from dashboard.ingest.services import FULL, LargeError, ingest
+from dashboard.ingest.turn_files.file_export import file_text, turn_file
+from dashboard.ingest.turn_files.services import turn_import
 from dashboard.ingest.wire.bodies import ParsedBody
-from dashboard.keeping.file_export import file_text, turn_file
-from dashboard.keeping.services import turn_import
 from dashboard.replay.services import turn_verify
 from dashboard.timeline.services import turns_erase
+from dashboard.turns.comments.services import comment_add
 from dashboard.turns.models import Turn
 from tests.dashboard.ingest import exports
 from tests.nightly import nightly

@@ -22,7 +22,7 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, bootstrap_token_ensure, one_time_code_create
 from dashboard.agents.models import Connection
 from dashboard.live.broadcast_hub import TRY_AGAIN
-from dashboard.runtime.environment import CHECKOUT
+from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.models import UNFINISHED, Turn
 from tests.dashboard.driving import AgentOf
 from tests.dashboard.pushed_page import Shown, by_id, fresh

@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from dashboard.accounts.services import one_time_code_create
 from dashboard.agents.models import Connection
-from dashboard.conversations.services import conversation_start
+from dashboard.live.conversations.services import conversation_start
 from dashboard.live.models import Signal
-from dashboard.live.routing import websocket_urlpatterns
 from dashboard.live.services import turn_cancel, turn_give_up, turn_start
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.runtime.routing import websocket_urlpatterns
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import turn_get
 from tests.dashboard.driving import AgentOf, Play, drive, driven
@@ -110,7 +110,7 @@ async def test_a_page_that_comes_again_is_sent_everything_for_it_may_show_more_t
 
 
 async def test_a_turn_is_followed_though_the_layer_drops_every_message(queued: Turn, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dashboard.live.notifications._say", lambda _: None)
+    monkeypatch.setattr("dashboard.platform.notifications._say", lambda _: None)
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
         driving = asyncio.create_task(driven(queued))
         pushed = await everything(socket, until="What if…")

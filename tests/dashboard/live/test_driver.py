@@ -14,14 +14,14 @@ from agentcore.policy import Policy
 from agentcore.replay import verify
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import policy_create
 from dashboard.live import driver as driving
-from dashboard.live.db_threads import in_database
 from dashboard.live.driver import Driver
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_cancel, turn_control, turn_start
 from dashboard.live.signal_inbox import SignalInbox
 from dashboard.live.transport import Transport
+from dashboard.platform.db_threads import in_database
+from dashboard.policies.policy_creation import policy_create
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.history import (
     TurnPosition,

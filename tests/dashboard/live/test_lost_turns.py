@@ -15,8 +15,8 @@ from dashboard.gateway.recording.recorder import Recorder
 from dashboard.live.lost_turns import lost_turns_end
 from dashboard.live.models import OwnedTurn, Process, Signal
 from dashboard.live.services import TurnConflict, orphans_requeue, turn_cancel, turn_control
+from dashboard.platform.ids import new_id
 from dashboard.turns.history import raw_response_of, rebuilt_columns, recording_of
-from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, Record, Turn
 from tests.dashboard.gateway.told_turns import Story, cut, ended
 from tests.dashboard.pages import page

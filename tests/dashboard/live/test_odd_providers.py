@@ -15,9 +15,10 @@ from django.conf import settings
 from agentcore.replay import verify
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import connection_create, policy_create
+from dashboard.agents.services import connection_create
 from dashboard.live import transport
 from dashboard.live.services import turn_start
+from dashboard.policies.policy_creation import policy_create
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, drive

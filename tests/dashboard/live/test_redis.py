@@ -13,8 +13,8 @@ from channels.layers import get_channel_layer
 from dashboard.accounts.services import bootstrap_token_ensure, one_time_code_create
 from dashboard.accounts.websocket import AccessStack
 from dashboard.agents.models import Connection
-from dashboard.live import notifications
 from dashboard.live.services import turn_start
+from dashboard.platform import notifications
 from dashboard.runtime.websocket_routes import router
 from dashboard.settings import _channel_layers as channel_layers_of
 from dashboard.turns.models import Turn

@@ -14,7 +14,6 @@ from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create, connection_update
 from dashboard.live import slot_queue
 from dashboard.live import slots as holding
-from dashboard.live.db_threads import in_database
 from dashboard.live.driver import Driver
 from dashboard.live.models import CallSlot
 from dashboard.live.selectors import _ordinal, waiting_words
@@ -23,6 +22,7 @@ from dashboard.live.signal_inbox import SignalInbox
 from dashboard.live.slot_queue import KEPT_SECONDS, LEASE_SECONDS, slot_ask, slot_release, slots_grant, slots_renew
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
+from dashboard.platform.db_threads import in_database
 from dashboard.turns.history import position_of, recording_of
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.recorder import LostTurnError

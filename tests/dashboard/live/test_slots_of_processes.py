@@ -17,7 +17,7 @@ from dashboard.agents.services import connection_create
 from dashboard.bench.chaos.fleet import OURS
 from dashboard.live.models import CallSlot
 from dashboard.live.services import turn_start
-from dashboard.runtime.environment import CHECKOUT
+from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.models import UNFINISHED, Turn
 from tests.dashboard.serving import provider_of
 

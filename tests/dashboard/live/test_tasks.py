@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from dashboard.live.db_threads import in_database
 from dashboard.live.driver import Driver
 from dashboard.live.jobs import job_renew
 from dashboard.live.services import turn_start
 from dashboard.live.signal_inbox import SignalInbox
 from dashboard.live.tasks import MAX_FAILURES, QUEUE, QUEUES, _failed
 from dashboard.live.transport import Transport
+from dashboard.platform.db_threads import in_database
 from dashboard.tools import selectors
 from dashboard.tools.registry import Registry
 from dashboard.turns.models import ToolClaim, Turn
@@ -85,7 +85,7 @@ def test_a_worker_that_stops_lets_its_tools_finish_and_the_next_one_finds_their_
 async def test_what_the_database_could_not_do_is_done_when_it_is_back(transactional_db: None, monkeypatch):
     from django.db import OperationalError
 
-    from dashboard.live import db_threads
+    from dashboard.platform import db_threads
 
     monkeypatch.setattr(db_threads, "PAUSE_SECONDS", 0.01)
     tried = []

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from dashboard.agents.models import Connection
 from dashboard.live import stream_limits, turn_events
-from dashboard.live.notifications import announce_change
 from dashboard.live.services import turn_give_up, turn_start
 from dashboard.live.stream_limits import Caller, StreamLimits, TooManyStreamsError
 from dashboard.live.turn_events import MAX_SEQ, Follower, Message, followed
+from dashboard.platform.notifications import announce_change
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
 from dashboard.turns.record_reader import records_of
@@ -129,7 +129,7 @@ async def test_a_hundred_watchers_cost_the_database_little_more_than_one(queued:
 
 
 async def test_a_watcher_needs_no_word_of_the_layer(queued: Turn, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dashboard.live.notifications._say", lambda _words: None)
+    monkeypatch.setattr("dashboard.platform.notifications._say", lambda _words: None)
     told, _ = await asyncio.gather(watched(queued), driven(queued))
     assert seqs(told) == [1, 2, 3, 4, 5]
     assert told[-1].kind == "end"
@@ -151,7 +151,7 @@ def layer_of(request: pytest.FixtureRequest) -> Layer:
 async def test_the_layers_word_wakes_a_watcher(queued: Turn, layer_of: Layer, monkeypatch: pytest.MonkeyPatch):
     here, there = layer_of(), layer_of()
     monkeypatch.setattr(turn_events, "get_channel_layer", lambda: here)
-    monkeypatch.setattr("dashboard.live.notifications.get_channel_layer", lambda: there)
+    monkeypatch.setattr("dashboard.platform.notifications.get_channel_layer", lambda: there)
     monkeypatch.setattr(turn_events, "PATIENCE", 600.0)
     monkeypatch.setattr(turn_events, "PACE", 0.0)
     looks: list[list[Message]] = []

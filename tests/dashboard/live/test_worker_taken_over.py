@@ -9,13 +9,13 @@ import pytest
 
 from agentcore.replay import verify
 from dashboard.live import driver as driving
-from dashboard.live.db_threads import in_database
 from dashboard.live.driver import Driver
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_cancel, turn_start
 from dashboard.live.signal_inbox import SignalInbox, signal_put_away
 from dashboard.live.transport import Transport
 from dashboard.live.turn_loader import abandoned_call, waiting_since
+from dashboard.platform.db_threads import in_database
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.history import position_of, raw_response_of, recording_of
 from dashboard.turns.models import Attempt, Record, Turn

@@ -3,8 +3,8 @@
 import pytest
 
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import policy_create
 from dashboard.policies.audit_log import audit_entries
+from dashboard.policies.policy_creation import policy_create
 
 pytestmark = pytest.mark.django_db
 

@@ -8,11 +8,11 @@ from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
-from dashboard.agents.policy_versions import policy_attach
-from dashboard.agents.services import policy_create
 from dashboard.live.operator_control import turn_control
 from dashboard.live.services import turn_start
 from dashboard.policies.ledger import Ledger, ledger_of
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import policy_attach
 from dashboard.policies.stop_setting import stop_setting_of
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn

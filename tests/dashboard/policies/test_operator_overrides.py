@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.agents.observe_policy import WATCHER
+from dashboard.platform.ids import new_id
 from dashboard.policies.operator_overrides import OperatorChange, changes_of
-from dashboard.turns.ids import new_id
 from dashboard.turns.models import Record
 
 pytestmark = pytest.mark.django_db

@@ -14,11 +14,12 @@ from django.utils import timezone
 from dashboard.accounts.models import User
 from dashboard.agents import selectors
 from dashboard.agents.models import PolicyActivation, PolicyVersion, Project
-from dashboard.agents.policy_versions import policy_attach
-from dashboard.agents.services import agent_create, connection_create, policy_create
+from dashboard.agents.services import agent_create, connection_create
 from dashboard.policies import urls
 from dashboard.policies.models import Shadow
+from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_file import policies_export, policies_import
+from dashboard.policies.policy_versions import policy_attach
 from tests.dashboard.pages import page
 from tests.together import together
 

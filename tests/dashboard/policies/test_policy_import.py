@@ -10,11 +10,12 @@ from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion, Project
-from dashboard.agents.policy_form_base import start_of
-from dashboard.agents.policy_versions import activation_withdraw, version_activate
 from dashboard.agents.selectors import policy_version_active
-from dashboard.agents.services import agent_create, connection_create, policy_create
+from dashboard.agents.services import agent_create, connection_create
+from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_file import policies_export, policies_import
+from dashboard.policies.policy_form_base import start_of
+from dashboard.policies.policy_versions import activation_withdraw, version_activate
 
 pytestmark = pytest.mark.django_db
 

@@ -17,16 +17,16 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyActivation, PolicyVersion, Project
 from dashboard.agents.observe_policy import ENDLESS_CHARS
 from dashboard.agents.policies import overridden
-from dashboard.agents.policy_versions import version_activate
 from dashboard.agents.selectors import policy_version_active
-from dashboard.agents.services import policy_create
+from dashboard.platform.ids import first_id_at
 from dashboard.policies import services, shadow_evaluation
 from dashboard.policies.audit_log import audit_entries, shadow_in_words
 from dashboard.policies.models import Shadow, ShadowVerdict
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import version_activate
 from dashboard.policies.selectors import tally_of, turns_under
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.history import recording_of
-from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page

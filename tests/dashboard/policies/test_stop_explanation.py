@@ -9,8 +9,8 @@ from django.test import Client
 
 from agentcore.machine.states import DECIDING, TRANSITIONS
 from dashboard.agents.models import Agent
-from dashboard.agents.services import policy_create
 from dashboard.live.services import turn_start
+from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.stop_explanation import derivation_of, roads_told, why_told
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, drive

@@ -6,10 +6,10 @@ from django.test.utils import CaptureQueriesContext
 
 from agentcore.replay import Experience
 from dashboard.agents.selectors import project_default
+from dashboard.platform.ids import new_id
 from dashboard.replay import experience
 from dashboard.replay.experience import experience_of, experience_read
 from dashboard.replay.services import turn_what_if
-from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.driving import Play
 

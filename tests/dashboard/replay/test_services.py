@@ -4,9 +4,9 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from agentcore.replay import Provenance
-from dashboard.backtests import runner
-from dashboard.backtests.services import backtest_create
 from dashboard.live.services import turn_start
+from dashboard.policies.backtests import runner
+from dashboard.policies.backtests.services import backtest_create
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_verify, turn_what_if
 from dashboard.simulator.texts import ESSAY

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.postgres.processes import end_all
+from dashboard.platform.postgres.processes import end_all
 from tests import first_start
 from tests.first_start import CHECKOUT
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.postgres.processes import wait_until
+from dashboard.platform.postgres.processes import wait_until
 
 from .conftest import PATIENCE, Up
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from dashboard.client import Draft, Whystop
-from dashboard.postgres.paths import find_cluster_paths
-from dashboard.postgres.postmaster import find_postmaster
+from dashboard.platform.postgres.paths import find_cluster_paths
+from dashboard.platform.postgres.postmaster import find_postmaster
 from dashboard.simulator.texts import ESSAY
 from tests.nightly import nightly
 

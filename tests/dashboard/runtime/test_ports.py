@@ -2,7 +2,7 @@ import socket
 
 import pytest
 
-from dashboard.runtime.errors import StartError
+from dashboard.platform.errors import StartError
 from dashboard.runtime.ports import listen, listen_for_simulator, port_of
 from dashboard.runtime.readiness import reachable_address
 

@@ -59,7 +59,7 @@ def test_what_fails_is_in_the_log():
 @pytest.mark.parametrize("hard", [10, 63])
 def test_a_lower_limit_that_a_process_was_given_stays(hard: int):
     program = (
-        "import resource; from dashboard.runtime.process_limits import limit_process; "
+        "import resource; from dashboard.platform.process_limits import limit_process; "
         f"resource.setrlimit(resource.RLIMIT_CPU, ({hard}, {hard})); limit_process(memory=2**30, seconds=60); "
         "print(resource.getrlimit(resource.RLIMIT_CPU))"
     )

@@ -20,9 +20,9 @@ from django.conf import LazySettings
 from django.db import connection, transaction
 
 from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.api.idempotency.models import KeptAnswer
 from dashboard.api.middleware import limiter_of
-from dashboard.egress.rules import APART, ON_ONE_MACHINE
-from dashboard.idempotency.models import KeptAnswer
+from dashboard.platform.egress.rules import APART, ON_ONE_MACHINE
 from dashboard.runtime import replay_processes
 from dashboard.runtime.replay_processes import is_replay, processes
 from dashboard.turns.models import Turn

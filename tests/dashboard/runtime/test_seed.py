@@ -1,7 +1,7 @@
 import pytest
 
 from dashboard.agents import selectors
-from dashboard.runtime.errors import StartError
+from dashboard.platform.errors import StartError
 from dashboard.runtime.seed import seed
 
 ONE, OTHER = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"

@@ -13,10 +13,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dashboard.postgres import running_postgres
-from dashboard.postgres.paths import ClusterPaths, find_cluster_paths
-from dashboard.postgres.postmaster import find_postmaster
-from dashboard.postgres.processes import serves, wait_until
+from dashboard.platform.postgres import running_postgres
+from dashboard.platform.postgres.paths import ClusterPaths, find_cluster_paths
+from dashboard.platform.postgres.postmaster import find_postmaster
+from dashboard.platform.postgres.processes import serves, wait_until
 from dashboard.runtime.health import KEPT_SECONDS
 from tests.nightly import nightly
 

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dashboard.postgres.paths import find_cluster_paths
-from dashboard.postgres.postmaster import find_postmaster
-from dashboard.postgres.processes import wait_until
+from dashboard.platform.postgres.paths import find_cluster_paths
+from dashboard.platform.postgres.postmaster import find_postmaster
+from dashboard.platform.postgres.processes import wait_until
 from tests import first_start
 
 from .conftest import PATIENCE, Up, data_folder, get

@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dashboard.postgres import running_postgres
+from dashboard.platform.postgres import running_postgres
 from tests.nightly import nightly
 
 from .conftest import Up

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.postgres.paths import find_cluster_paths
-from dashboard.postgres.postmaster import find_postmaster
+from dashboard.platform.postgres.paths import find_cluster_paths
+from dashboard.platform.postgres.postmaster import find_postmaster
 
 from .conftest import Up
 from .test_killed import ENDED, TOKEN, Api, wait_for

@@ -10,8 +10,8 @@ from django.db import transaction
 from hypothesis import strategies as st
 
 from dashboard.agents import selectors as agents
+from dashboard.platform.ids import first_id_at, new_id
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.ids import first_id_at, new_id
 from dashboard.turns.models import Turn
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard.agents import selectors as agents
+from dashboard.platform.ids import first_id_at
 from dashboard.timeline import rollups, turn_counts
 from dashboard.timeline.histogram import MOST_BUCKETS, STACKS, bucket_seconds, histogram, moment_of
 from dashboard.timeline.values import Histogram
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.ids import first_id_at
 from dashboard.turns.selectors import turns_matching
 from tests.dashboard.timeline.populations import FILTERS, NOW, POPULATIONS, make_turn, make_turns, undone
 from tests.examples import examples

@@ -8,9 +8,9 @@ import pytest
 from django.db import connections, transaction
 
 from dashboard.agents.selectors import project_default
+from dashboard.platform.ids import new_id
 from dashboard.timeline import node_cleanup
 from dashboard.timeline.services import turns_erase
-from dashboard.turns.ids import new_id
 from dashboard.turns.models import ClientRequest, LooseNode, Node, Turn
 from dashboard.turns.nodes import NewNode, NodeForm, grown, read
 from dashboard.turns.recorder import keep

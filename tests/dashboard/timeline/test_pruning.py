@@ -10,11 +10,11 @@ from django.utils import timezone
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.bench.long_turn import long_turn_store
-from dashboard.sealing.seal_check import check_all
+from dashboard.platform.ids import first_id_at
 from dashboard.timeline import pruning
 from dashboard.timeline.pruning import Kept, plan, prune
-from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import Turn
+from dashboard.turns.seals.seal_check import check_all
 
 pytestmark = pytest.mark.django_db
 

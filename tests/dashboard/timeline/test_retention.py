@@ -14,13 +14,13 @@ from django.utils import timezone
 
 from agentcore.replay import verify
 from dashboard.agents import selectors as agents
-from dashboard.agents.policy_versions import policy_attach
-from dashboard.agents.services import policy_create
-from dashboard.keeping.file_export import file_text, turn_file
-from dashboard.keeping.file_reader import digest_of
-from dashboard.keeping.services import turn_import
+from dashboard.ingest.turn_files.file_export import file_text, turn_file
+from dashboard.ingest.turn_files.file_reader import digest_of
+from dashboard.ingest.turn_files.services import turn_import
 from dashboard.live.services import turn_start
 from dashboard.policies.field_sources import sources_of
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import policy_attach
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_verify, turn_what_if
 from dashboard.timeline import retention

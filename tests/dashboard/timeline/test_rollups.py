@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard.agents import selectors as agents
+from dashboard.platform.ids import first_id_at
 from dashboard.timeline import rollups
 from dashboard.timeline.models import Change, Rollup
 from dashboard.turns.filters import EPOCH
-from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import Cohort, Turn
 from tests.dashboard.timeline.populations import COLUMNS, MOMENTS, NOW, POPULATIONS, make_turn, make_turns, undone
 from tests.examples import examples

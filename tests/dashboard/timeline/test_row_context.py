@@ -7,7 +7,7 @@ from django.test import Client
 
 from dashboard.live import driver
 from dashboard.live.services import turn_control, turn_start
-from dashboard.suggesting.limit_usage import usage_of
+from dashboard.policies.suggestions.limit_usage import usage_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import Turn

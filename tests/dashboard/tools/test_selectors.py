@@ -1,4 +1,4 @@
-"""Which tools there are for whom; what a turn gives them to look into; and turns that use them, end to end."""
+"""Which tools there are for whom, and turns that use them, end to end."""
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -6,11 +6,11 @@ from django.core.exceptions import ValidationError
 from agentcore.replay import verify
 from dashboard.agents.selectors import project_default
 from dashboard.live.services import turn_start
-from dashboard.replay.rerun_service import turn_rerun
 from dashboard.tools import selectors
 from dashboard.tools.services import mcp_server_create, mcp_server_look
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Record, ToolClaim, Turn
+from dashboard.turns.turn_tools import tool_called
 from tests.dashboard.driving import drive
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,12 +53,12 @@ def test_the_provider_is_told_names_it_takes_and_they_find_the_tool_again(server
     )
     for spec in selectors.specs_of(names(), project_id=server.project_id):
         assert spec.name.replace("_", "").replace("-", "").isalnum()
-        found = selectors.tool_called(spec.name, turn_id=turn.id)
+        found = tool_called(spec.name, turn_id=turn.id)
         assert found is not None
         assert found.spec == spec
         assert selectors.wire_name_of(found.name) == spec.name
     for unknown in ("nothing", "near__nothing", "far__greet", "__", "near__"):
-        assert selectors.tool_called(unknown, turn_id=turn.id) is None
+        assert tool_called(unknown, turn_id=turn.id) is None
 
 
 def test_an_agent_takes_a_servers_tool_and_a_wrong_name_is_answered_in_words(server, agent_of):
@@ -101,36 +101,3 @@ def test_a_turn_whose_mcp_server_is_dead_gets_an_error_result(server, agent_of):
     assert result["error"] == "tool"
     assert "cannot be reached" in result["content"]
     assert (turn.status, turn.stop_reason) == ("partial", "error")
-
-
-def test_a_turn_searches_the_documents_it_was_started_with(agent_of):
-    agent = agent_of("sim-tools", tools=["search_documents"])
-    documents = [{"name": "handbook.md", "text": "The otter sleeps.\x00"}, {"name": "b", "text": ""}]
-    turn = turn_start(agent=agent, input_text="Where is the otter?", documents=documents)
-    context = selectors.turn_context(turn.id)
-    assert [(document.name, document.text) for document in context.documents] == [
-        ("handbook.md", "The otter sleeps.\ufffd"),
-        ("b", ""),
-        ("message 1 (user)", "Where is the otter?"),
-    ]
-    (result, *_) = results_of(drive(turn))
-    assert '"name":"handbook.md","characters":18' in result["content"]
-
-
-def test_what_a_turns_tools_returned_can_be_searched_too(agent_of):
-    turn = drive(turn_start(agent=agent_of("sim-tools", tools=["calculator"]), input_text="Count."))
-    *_, first, second = selectors.turn_context(turn.id).documents
-    assert first.name.startswith("result of calculator (")
-    assert {first.text, second.text} == {"42", "1024"}
-
-
-def test_a_turn_that_is_run_again_has_the_same_documents(agent_of):
-    agent = agent_of("sim-tools", tools=["calculator"])
-    turn = drive(turn_start(agent=agent, input_text="Count.", documents=[{"name": "a", "text": "A"}]))
-    child = turn_rerun(turn=turn, overrides={})
-    fork = turn_rerun(turn=turn, overrides={}, from_record=2)
-    for made in (child, fork):
-        assert [(d.name, d.text) for d in selectors.turn_context(made.id).documents][:2] == [
-            ("a", "A"),
-            ("message 1 (user)", "Count."),
-        ]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agentcore.providers import PROVIDERS
 from dashboard.agents.models import Agent, Connection
-from dashboard.egress.keys import KeyNames
+from dashboard.platform.egress.keys import KeyNames
 from dashboard.turns.curl import curl_command
 from dashboard.turns.history import body_text
 from dashboard.turns.models import Attempt, Turn

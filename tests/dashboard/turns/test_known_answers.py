@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from dashboard.querying.view_installer import install
+from dashboard.platform.ids import new_id
 from dashboard.turns import known_answers
-from dashboard.turns.ids import new_id
 from dashboard.turns.known_answers import LINES, stored, told
 from dashboard.turns.models import Outcome
+from dashboard.turns.sql_views.view_installer import install
 from tests.dashboard.driving import Play
 from tests.dashboard.gateway.told_turns import ODD
 

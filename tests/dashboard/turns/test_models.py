@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, models, transaction
 
 from dashboard.agents import selectors
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Attempt, AttemptChunk, ClientRequest, Record, StrayOutcome, Turn, TurnMessage
 

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from django.test import override_settings
 
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 from dashboard.turns.models import Node
 from dashboard.turns.nodes import NodeForm, grown, read, said
 from dashboard.turns.recorder import keep

@@ -3,8 +3,8 @@ from datetime import UTC, datetime
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from dashboard.platform.ids import first_id_at
 from dashboard.turns import partitions
-from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import Record
 
 pytestmark = pytest.mark.django_db

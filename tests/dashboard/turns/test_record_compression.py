@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection
 
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 from dashboard.turns.models import AttemptChunk, Record
 from dashboard.turns.record_compression import MARK, packed_columns, packed_raw, raw_of, unpacked_columns
 from tests.dashboard.gateway.told_turns import ODD

@@ -14,9 +14,9 @@ from agentcore.events import OperatorActed
 from agentcore.machine.advance import advance
 from agentcore.replay import verify
 from dashboard.accounts.models import User
-from dashboard.backtests.recording_loader import batches, recordings
 from dashboard.gateway.recording.complete_turns import whole_turns_store
 from dashboard.gateway.recording.recorder_messages import AnswerChunk, TurnUpdate
+from dashboard.policies.backtests.recording_loader import batches, recordings
 from dashboard.replay.services import turn_verify
 from dashboard.turns.compression import packed, unpacked
 from dashboard.turns.derived_rows import derived_faults

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.agents.selectors import project_default
-from dashboard.comparing.selectors import candidates_for
+from dashboard.replay.comparison.selectors import candidates_for
 from dashboard.turns.filters import MAX_LENGTH, MAX_VALUES, TimelineFilters
 from dashboard.turns.id_range import IdRange
 from dashboard.turns.search_terms import words_query

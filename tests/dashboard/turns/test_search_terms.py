@@ -8,8 +8,8 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dashboard.platform.ids import first_id_at, new_id
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.ids import first_id_at, new_id
 from dashboard.turns.indexes import WORDS_SQL, found_by
 from dashboard.turns.models import Turn
 from dashboard.turns.search_terms import MOST_SPANS, span_query, text_query

@@ -5,11 +5,11 @@ import pytest
 from django.http import QueryDict
 
 from dashboard.agents import selectors as agents
-from dashboard.backtests.models import Backtest
-from dashboard.backtests.selectors import backtest_get
+from dashboard.platform.ids import first_id_at, new_id
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.selectors import backtest_get
 from dashboard.turns import selectors
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.ids import first_id_at, new_id
 from dashboard.turns.models import AttemptChunk, Turn
 
 pytestmark = pytest.mark.django_db

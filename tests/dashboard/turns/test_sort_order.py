@@ -5,7 +5,7 @@ from django.db import connection
 from django.utils import timezone
 
 from dashboard.agents.selectors import project_default
-from dashboard.suggesting import remembered_suggestions
+from dashboard.policies.suggestions import remembered_suggestions
 from dashboard.turns import selectors
 from dashboard.turns.filters import SORTS, TimelineFilters
 from dashboard.turns.models import Attempt, Turn

@@ -61,7 +61,7 @@ def test_an_answer_that_came_whole_stands_in_the_row_of_its_attempt_with_the_tex
 
 
 def test_an_analyst_reads_the_text_of_each_call():
-    from dashboard.querying.view_installer import install
+    from dashboard.turns.sql_views.view_installer import install
 
     install()
     recorded(Story([ended("whole")]))

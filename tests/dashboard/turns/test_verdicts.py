@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from dashboard.live.services import turn_start
-from dashboard.sealing.services import chain_some
 from dashboard.turns.models import Turn
+from dashboard.turns.seals.services import chain_some
 from dashboard.turns.verdicts import verdict_now
 from tests.dashboard.driving import AgentOf, Play
 from tests.dashboard.pages import page

@@ -9,8 +9,8 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
+from dashboard.accounts.audit.services import command_record
 from dashboard.accounts.services import OPERATOR, owner_password_set
-from dashboard.audit.services import command_record
 from dashboard.runtime.database_setup import prepare
 
 

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from dashboard.accounts.access import SIGN_IN
+from dashboard.accounts.audit.services import command_record
 from dashboard.accounts.services import one_time_code_create
-from dashboard.audit.services import command_record
 from dashboard.runtime.database_setup import prepare
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from dashboard.accounts.audit.services import command_record
 from dashboard.agents.project_command import ProjectCommand
 from dashboard.agents.selectors import project_current
-from dashboard.audit.services import command_record
-from dashboard.backtests.management.commands.backtest import filter_of
 from dashboard.exports.formats import FORMATS, file_of
+from dashboard.policies.backtests.management.commands.backtest import filter_of
 from dashboard.runtime.database_setup import prepare
 from dashboard.turns.filters import TimelineFilters
 

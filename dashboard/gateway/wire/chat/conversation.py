@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentcore.messages import Message, Role, ToolCall
-from dashboard.agents.strict_json import read_strictly
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type, wrong_value
 from dashboard.gateway.wire.parsed_request import MOST_MESSAGES
+from dashboard.platform.strict_json import read_strictly
 
 #: A client's roles, as ours. `function` is how results were told before there were tools.
 ROLES: Mapping[str, Role] = {

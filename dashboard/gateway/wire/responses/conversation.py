@@ -11,9 +11,9 @@ from typing import Any
 from agentcore.messages import Message, Role, ToolCall
 from agentcore.providers.openai_responses.items import OTHER_CLIENT_CALLS, call_id, client_calls
 from agentcore.providers.openai_responses.request import written
-from dashboard.agents.strict_json import read_strictly
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type, wrong_value
 from dashboard.gateway.wire.parsed_request import MOST_MESSAGES
+from dashboard.platform.strict_json import read_strictly
 
 ROLES: Mapping[str, Role] = {
     "user": Role.USER,

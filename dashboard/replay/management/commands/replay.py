@@ -15,17 +15,17 @@ from agentcore.events import Interrupted
 from agentcore.replay import Divergence, Provenance
 from agentcore.serial import event_to_json
 from dashboard.client.narration import lines_of
-from dashboard.keeping.selectors import vouched_of
-from dashboard.prices.templatetags.prices import money
+from dashboard.ingest.turn_files.selectors import vouched_of
+from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion_text import because, sentence
+from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
 from dashboard.replay.sweep_result import Point, Sweep
 from dashboard.runtime.database_setup import prepare
-from dashboard.suggesting.selectors import suggestion_for
-from dashboard.suggesting.suggestion_text import because, sentence
-from dashboard.suggesting.sweep_suggestions import suggested_sweep
 from dashboard.turns import api_serializers, selectors
 from dashboard.turns.certainty_text import MEANINGS, assumption_and_share
 from dashboard.turns.models import Turn
+from dashboard.turns.prices.templatetags.prices import money
 
 NUMBERS = (
     "max_continuations",

@@ -13,18 +13,18 @@ from django.core.management.base import CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
 from agentcore.reasons import TurnStatus
+from dashboard.accounts.audit.services import command_record
 from dashboard.agents.models import Agent
 from dashboard.agents.project_command import ProjectCommand
 from dashboard.agents.selectors import agent_list, project_current
-from dashboard.audit.services import command_record
 from dashboard.client.narration import TurnNarration
 from dashboard.live.services import turn_start
+from dashboard.platform.ids import new_id
 from dashboard.policies.stop_explanation import derivation_of, why_told
 from dashboard.runtime.database_setup import prepare
 from dashboard.runtime.ports import simulator_at
 from dashboard.runtime.terminal_turn import simulator_for, work_and_watch
 from dashboard.turns.api_serializers import record_json, turn_json
-from dashboard.turns.ids import new_id
 from dashboard.turns.models import Record, Turn
 
 

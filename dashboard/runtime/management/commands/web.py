@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from dashboard.runtime.processes.process_identity import add_processes
+from dashboard.platform.process_identity import add_processes
 from dashboard.runtime.startup import start
 
 

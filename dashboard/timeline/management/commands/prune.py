@@ -9,9 +9,9 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from dashboard.accounts.audit.services import command_record
 from dashboard.agents.models import Project
 from dashboard.agents.project_command import ProjectCommand
-from dashboard.audit.services import command_record
 from dashboard.runtime.database_setup import prepare
 from dashboard.timeline.pruning import Kept, Plan, plan, prune
 

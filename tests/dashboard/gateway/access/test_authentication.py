@@ -16,7 +16,7 @@ from dashboard.gateway.access import authentication, key_cache, key_meter
 from dashboard.gateway.access.authentication import Caller, Target, caller_of
 from dashboard.gateway.access.refusals import NO_KEY, WRONG_KEY
 from dashboard.gateway.models import GatewayKey, KeyPace, KeySpending
-from dashboard.live.db_threads import in_database
+from dashboard.platform.db_threads import in_database
 from tests.dashboard.gateway.calling import GPT, bearing, becomes, caller, who
 from tests.dashboard.gateway.conftest import KeyOf
 

@@ -11,7 +11,7 @@ from dashboard.gateway.access import authentication, key_cache
 from dashboard.gateway.access.authentication import Caller
 from dashboard.gateway.access.refusals import UNREADABLE
 from dashboard.gateway.models import KeySpending
-from dashboard.live.db_threads import in_database
+from dashboard.platform.db_threads import in_database
 from tests.dashboard.gateway.calling import GPT, becomes, caller, who
 from tests.dashboard.gateway.conftest import KeyOf
 

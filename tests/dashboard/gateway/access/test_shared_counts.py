@@ -13,7 +13,7 @@ from dashboard.gateway.access.limits import KeyLimits
 from dashboard.gateway.access.refusals import UNREADABLE
 from dashboard.gateway.access.shared_counts import SharedCounts
 from dashboard.gateway.models import KeyPace, KeySpending
-from dashboard.live.db_threads import in_database
+from dashboard.platform.db_threads import in_database
 from tests.dashboard.gateway.conftest import KeyOf
 
 pytestmark = pytest.mark.django_db(transaction=True)

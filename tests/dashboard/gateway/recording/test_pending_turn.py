@@ -6,7 +6,7 @@ import pytest
 
 from dashboard.gateway.recording.pending_turn import PATIENCE_SECONDS, NotStoredError, PendingTurn, fail_expired_waiters
 from dashboard.gateway.recording.recorder_messages import TurnUpdate
-from dashboard.turns.ids import new_id
+from dashboard.platform.ids import new_id
 
 NOW = 100.0
 LONG = NOW - 2 * PATIENCE_SECONDS

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection as django_connection
 
 from dashboard.gateway.recording.pg_connection import DatabaseAway, PgConnection, Statement
-from dashboard.live.db_threads import in_database
+from dashboard.platform.db_threads import in_database
 
 PATIENCE_SECONDS = 30
 ONE = Statement("one", "SELECT 1 WHERE $1::text IS NULL")

@@ -26,7 +26,7 @@ from dashboard.gateway.recording import pending_turn, recorder
 from dashboard.gateway.recording.pending_turn import NotStoredError
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.services import key_create
-from dashboard.postgres.postmaster import find_postmaster
+from dashboard.platform.postgres.postmaster import find_postmaster
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.told_turns import Story, cut, ended, tell

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.gateway.recording.row_text import row_text
-from dashboard.turns.fields import exact_json, storable_text
+from dashboard.platform.fields import exact_json, storable_text
 from dashboard.turns.models import Attempt
 
 texts = st.text(st.characters(codec=None) | st.sampled_from("\x00\ud800\udc00\ue000\uefff\\u0"))

@@ -10,7 +10,8 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, api_token_create, one_time_code_create
 from dashboard.agents import selectors
 from dashboard.agents.models import Agent, Connection, Policy
-from dashboard.agents.services import agent_create, connection_create, policy_create
+from dashboard.agents.services import agent_create, connection_create
+from dashboard.policies.policy_creation import policy_create
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.gate import Answer, Gate, gateway_served
 from tests.dashboard.gateway.served.raw_provider import RawProvider, raw_provider

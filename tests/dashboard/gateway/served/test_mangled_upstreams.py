@@ -14,7 +14,8 @@ from agentcore.messages import ChatResponse
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import agent_create, policy_create
+from dashboard.agents.services import agent_create
+from dashboard.policies.policy_creation import policy_create
 from dashboard.turns.history import recording_of
 from tests.dashboard.gateway.served.client_results import heard
 from tests.dashboard.gateway.served.conftest import BASES, ConnectionTo, turn_of

@@ -13,7 +13,7 @@ import pytest
 
 from dashboard.bench.chaos.fleet import OURS
 from dashboard.live.transport import MAX_UNPACKED_BYTES
-from dashboard.runtime.environment import CHECKOUT
+from dashboard.platform.environment import CHECKOUT
 from tests.dashboard.gateway.served.gate import Gate
 from tests.dashboard.gateway.served.raw_provider import DONE, RawProvider, body, event, head
 from tests.dashboard.live.test_slots_of_processes import address_of_the_test_database

@@ -13,9 +13,9 @@ from agentcore.policy import Limits
 from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
-from dashboard.agents.services import policy_create
 from dashboard.gateway.services import key_create
 from dashboard.policies.ledger import ledger_of
+from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.stop_explanation import derivation_of
 from dashboard.policies.stop_setting import stop_setting_of
 from dashboard.turns.history import recording_of

@@ -14,15 +14,15 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
 from dashboard.agents.models import Agent, Policy
 from dashboard.agents.observe_policy import was_watched
-from dashboard.agents.services import policy_create
-from dashboard.backtests import runner
-from dashboard.backtests.answer_lengths import estimate_of
-from dashboard.backtests.models import Backtest
-from dashboard.backtests.result_text import in_words
-from dashboard.backtests.services import backtest_create
-from dashboard.backtests.sweep_map import map_of, sample_of
 from dashboard.policies import shadow_evaluation
+from dashboard.policies.backtests import runner
+from dashboard.policies.backtests.answer_lengths import estimate_of
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.result_text import in_words
+from dashboard.policies.backtests.services import backtest_create
+from dashboard.policies.backtests.sweep_map import map_of, sample_of
 from dashboard.policies.ledger import ledger_of
+from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.selectors import tally_of
 from dashboard.policies.services import shadow_start
 from dashboard.policies.stop_setting import stop_setting_of

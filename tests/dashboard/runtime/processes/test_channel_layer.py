@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dashboard.gateway.access.shared_counts import SharedCounts
+from dashboard.platform.process_identity import ProcessIdentity
 from dashboard.runtime.processes import channel_layer
 from dashboard.runtime.processes.channel_layer import RelayedChannelLayer
 from dashboard.runtime.processes.hub import Hub
 from dashboard.runtime.processes.link import Link
 from dashboard.runtime.processes.members import Member
-from dashboard.runtime.processes.process_identity import ProcessIdentity
 
 PATIENCE = 60  #: seconds
 

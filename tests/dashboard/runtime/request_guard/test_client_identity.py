@@ -8,8 +8,9 @@ import structlog
 from django.http import HttpRequest
 from django.test import RequestFactory
 
-from dashboard.runtime.request_guard.client_identity import ClientIdentity, is_local
-from dashboard.runtime.request_guard.proxies import Proxies
+from dashboard.platform.local_client import is_local
+from dashboard.platform.proxies import Proxies
+from dashboard.runtime.request_guard.client_identity import ClientIdentity
 
 FAR = "203.0.113.9"
 Sent = list[MutableMapping[str, Any]]

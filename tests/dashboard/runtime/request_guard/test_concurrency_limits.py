@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dashboard.accounts.access import LET_IN
-from dashboard.runtime.fair_queue import FullError, QueueSize
+from dashboard.platform.fair_queue import FullError, QueueSize
 from dashboard.runtime.request_guard.concurrency_limits import AT_FIRST, ConcurrencyLimits, RequestRate
 from dashboard.runtime.request_guard.guard import Guard
 

@@ -1,0 +1,28 @@
+"""The filters of the page, from its address."""
+
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from django import forms
+
+from dashboard.accounts.audit.selectors import Filters
+
+
+class FiltersForm(forms.Form):
+    """Days are whole days, UTC."""
+
+    by = forms.CharField(label="User", required=False, max_length=150)
+    action = forms.CharField(label="Action contains", required=False, max_length=100)
+    target = forms.CharField(label="Address contains", required=False, max_length=200)
+    since = forms.DateField(label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    before = forms.UUIDField(required=False, widget=forms.HiddenInput)
+
+    def filters(self) -> Filters:
+        """What was asked for; a field that cannot be read lets all through."""
+        self.is_valid()
+        given: dict[str, Any] = dict(self.cleaned_data)
+        for name, days in (("since", 0), ("until", 1)):
+            if day := given.get(name):
+                given[name] = datetime.combine(day, time(), UTC) + timedelta(days=days)
+        return Filters(**given)

@@ -1,0 +1,71 @@
+"""`/audit/`: who changed what; and the same as a file."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from dashboard.accounts.audit import selectors
+from dashboard.accounts.audit.forms import FiltersForm
+from dashboard.accounts.audit.selectors import Filters
+from dashboard.accounts.projects import sees_all_projects
+from dashboard.accounts.session_watch import AccessEndedError, Ticket, ticket_of_request, visitors
+from dashboard.accounts.views import user_of
+from dashboard.agents.models import Project
+from dashboard.agents.selectors import project_current
+from dashboard.platform.db_threads import in_database, request_connection_returned
+
+PAGE = 50
+
+
+@never_cache
+@require_safe
+def log(request: HttpRequest) -> HttpResponse:
+    """The newest entries that the filters let through, and the way to older ones."""
+    form = FiltersForm(request.GET or None)
+    filters = form.filters() if form.is_bound else Filters()
+    of_none = sees_all_projects(user_of(request))
+    found = list(selectors.entries(filters, project=project_current(), of_none=of_none)[: PAGE + 1])
+    shown = found[:PAGE]
+    asked = {name: value for name, value in request.GET.items() if name != "before" and value}
+    context = {
+        "form": form,
+        "rows": selectors.with_changes(shown),
+        "asked": urlencode(asked),
+        "older": urlencode({**asked, "before": shown[-1].id}) if len(found) > PAGE else "",
+    }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound and not form.is_valid() else HTTPStatus.OK
+    return render(request, "audit/log.html", context, status=status)
+
+
+@never_cache
+@require_safe
+def file(request: HttpRequest) -> StreamingHttpResponse:
+    """The entries, the oldest first, as lines of JSON, sent at the reader's pace."""
+    pieces = _pieces(FiltersForm(request.GET).filters(), project_current(), of_none=sees_all_projects(user_of(request)))
+    # What cannot be read is an error page, not half a file.
+    first = next(pieces, b"")
+    sent = _sent(first, pieces, ticket_of_request(request))
+    answer = StreamingHttpResponse(sent, content_type="application/x-ndjson")
+    answer["Content-Disposition"] = 'attachment; filename="audit.jsonl"'
+    return answer
+
+
+def _pieces(filters: Filters, project: Project, *, of_none: bool) -> Iterator[bytes]:
+    for told in selectors.exported(filters, project=project, of_none=of_none):
+        yield b"".join(json.dumps(one).encode() + b"\n" for one in told)
+
+
+async def _sent(piece: bytes, others: Iterator[bytes], ticket: Ticket) -> AsyncIterator[bytes]:
+    await request_connection_returned()
+    with visitors.staying(ticket) as shown_out:
+        while piece:
+            yield piece
+            if shown_out.is_set():
+                raise AccessEndedError
+            piece = await in_database(next, others, b"")

@@ -1,8 +1,0 @@
-from django.apps import AppConfig
-
-
-class AuditConfig(AppConfig):
-    """Who changed what, when and from where."""
-
-    name = "dashboard.audit"
-    label = "audit"

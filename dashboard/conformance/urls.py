@@ -1,7 +1,0 @@
-"""The address beside the API's own."""
-
-from django.urls import path
-
-from dashboard.conformance.views import openwop
-
-urlpatterns = [path(".well-known/openwop", openwop)]

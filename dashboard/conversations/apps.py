@@ -1,9 +1,0 @@
-from django.apps import AppConfig
-
-
-class ConversationsConfig(AppConfig):
-    """Turns with one agent, one after another."""
-
-    name = "dashboard.conversations"
-    label = "conversations"
-    default_auto_field = "django.db.models.BigAutoField"

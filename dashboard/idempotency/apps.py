@@ -1,9 +1,0 @@
-from django.apps import AppConfig
-
-
-class IdempotencyConfig(AppConfig):
-    """Answers to writes, kept for a day."""
-
-    name = "dashboard.idempotency"
-    label = "idempotency"
-    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,163 @@
+"""Which reader reads a file, and what it finds there."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Protocol
+
+import structlog
+
+from dashboard.ingest.logs.cassettes import BEGINS, Read, interactions_of
+from dashboard.ingest.logs.exchanges import LoggedCall, episode_of
+from dashboard.ingest.logs.formats import archives, batches, langfuse, litellm, pairs
+from dashboard.ingest.logs.json_list_reader import elements_of
+from dashboard.ingest.logs.line_reader import Line, Unpacked, lines_of
+from dashboard.ingest.logs.transcripts import claude, codex, gemini, opencode, pi
+from dashboard.ingest.logs.values import Episode, Fault, Found, Json, Skipped, UnreadableError
+from dashboard.platform.strict_json import read_strictly
+
+UNKNOWN = "The record is not a request with its answer in a supported format."
+NO_OBJECT = "It is not a JSON object."
+UNEXPECTED = "It could not be read. The server log has the error."
+
+log = structlog.get_logger(__name__)
+
+
+_SNIFFED = 4_096  #: bytes, of which the first tell what a file is
+_TURN_FILE = re.compile(rb'^\s*\{\s*"format"\s*:\s*"whystop\.turn"')
+_ZIP = b"PK"
+_HEAD = 2**20  #: bytes, of which is told how a file is to be split
+#: How a document begins that has one list of records.
+_DOCUMENT = re.compile(rb'\{\s*"(?:log|interactions|http_interactions|info)"\s*:\s*[\[{]')
+#: Likewise one that is a session; lines of sessions begin so too, with a first line that ends soon.
+_SESSION = re.compile(rb'\{\s*"sessionId"\s*:\s*"[^"]*"\s*,\s*"projectHash"')
+
+
+def is_turn_file(file: BinaryIO) -> bool:
+    """Whether it is one that Whystop exported, or a ZIP, which may hold nothing else."""
+    head = file.read(_SNIFFED)
+    file.seek(0)
+    return head.startswith(_ZIP) or _TURN_FILE.match(head) is not None
+
+
+class Session(Protocol):
+    """Reads what an agent wrote of its sessions, line by line."""
+
+    def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]: ...
+
+    def end(self) -> Iterator[Episode]: ...
+
+
+Reads = Callable[[Json], LoggedCall | None]
+#: Records that stand for themselves: how each is known, and what reads it. The first that fits counts.
+RECORDS: tuple[tuple[Callable[[Json], bool], Reads], ...] = (
+    (archives.is_entry, archives.of_entry),
+    (archives.is_interaction, archives.of_interaction),
+    (litellm.fits, litellm.logged),
+    (langfuse.fits, langfuse.logged),
+    (batches.fits, batches.logged),
+    (pairs.fits, pairs.logged),
+)
+#: Lines of sessions, likewise.
+SESSIONS: tuple[tuple[Callable[[Json], bool], Callable[[], Session]], ...] = (
+    (claude.fits, claude.Session),
+    (codex.fits, codex.Session),
+    (pi.fits, pi.Session),
+    (gemini.fits, gemini.Session),
+    (opencode.fits, opencode.Session),
+)
+
+
+@dataclass(slots=True)
+class Records:
+    """Takes the records of one file, whatever wrote them."""
+
+    file_time: int
+    _sessions: dict[int, Session] = field(default_factory=dict)
+
+    def take(self, told: Any, line: int) -> Iterator[Found]:
+        """What a record comes to; of a session's line, the turns that are whole with it."""
+        try:
+            if not isinstance(told, dict):
+                raise UnreadableError(NO_OBJECT)
+            yield from self._taken(told, line)
+        except UnreadableError as error:
+            yield Fault(line, str(error))
+        except Exception:
+            # Whatever a stranger's record holds, it must not keep the rest of the file from being read.
+            log.exception("log_record_not_read", line=line)
+            yield Fault(line, UNEXPECTED)
+
+    def _taken(self, told: Json, line: int) -> Iterator[Found]:
+        for place, (fits, session) in enumerate(SESSIONS):
+            if fits(told):
+                yield from self._sessions.setdefault(place, session()).take(told, line)
+                return
+        for fits, logged in RECORDS:
+            if fits(told):
+                one = logged(told)
+                yield Skipped(line) if one is None else episode_of(one, line, self.file_time)
+                return
+        raise UnreadableError(UNKNOWN)
+
+    def end(self) -> Iterator[Found]:
+        for session in self._sessions.values():
+            yield from session.end()
+
+
+def read(file: BinaryIO, *, size: int, file_time: int, told: Callable[[int], None]) -> Iterator[Found]:
+    """All that is in a file. `told`: is told how many of its bytes were read. Whatever is in it, nothing is raised but
+    what the file itself raises; what cannot be read is a fault."""
+    records = Records(file_time)
+    try:
+        head = Unpacked(file, size, told).read(_HEAD)
+        file.seek(0)
+        whole = Unpacked(file, size, told)
+        if BEGINS.search(head) is not None and not head.lstrip().startswith((b"{", b"[")):
+            yield from _cassette(records, interactions_of(whole))
+        else:
+            yield from _lines(records, _splitter(head)(whole))
+        yield from records.end()
+    except UnreadableError as error:
+        yield from records.end()
+        yield Fault(0, str(error))
+
+
+def _cassette(records: Records, found: Iterable[Read | Fault]) -> Iterator[Found]:
+    for one in found:
+        yield from (one,) if isinstance(one, Fault) else records.take(one.value, one.number)
+
+
+def _splitter(head: bytes) -> Callable[[Unpacked], Iterator[Line | Fault]]:
+    """Whether the file is one document with a list of records, or has one record a line."""
+    begin = head.lstrip(b"\xef\xbb\xbf \r\n\t")
+    if begin.startswith(b"["):
+        return elements_of
+    first, newline, _ = begin.partition(b"\n")
+    alone = _object(first)
+    if _DOCUMENT.match(begin) or (alone is not None and gemini.is_session(alone)):
+        return elements_of
+    if alone is not None or not begin.startswith(b"{"):
+        return lines_of
+    return elements_of if newline or _SESSION.match(begin) else lines_of
+
+
+def _object(raw: bytes) -> Json | None:
+    try:
+        told = read_strictly(raw)
+    except ValueError:
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def _lines(records: Records, lines: Iterable[Line | Fault]) -> Iterator[Found]:
+    for line in lines:
+        if isinstance(line, Fault):
+            yield line
+            continue
+        try:
+            told = read_strictly(line.raw)
+        except ValueError as error:
+            yield Fault(line.number, f"It is not JSON: {str(error)[:200]}.")
+            continue
+        yield from records.take(told, line.number)

@@ -1,0 +1,104 @@
+"""A file's lines in bounded memory, also of one that is packed with gzip."""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from dashboard.ingest.logs.values import Fault, UnreadableError
+
+MOST_LINE = 16 * 2**20  #: bytes
+MOST_UNPACKED = 64 * 2**20  #: bytes that any gzip file may unpack to, or, where that is more,
+MOST_RATIO = 200  #: as many times its size
+MOST_LINES = 1_000_000  #: of a file, or elements of its list
+MOST_BLANK = 100_000  #: lines without anything
+TOO_LONG = f"The line is longer than {MOST_LINE // 2**20} MiB."
+TOO_MANY = f"The file has more than {MOST_LINES:,} lines or records; split it. The records before this point were read."
+TOO_BLANK = f"The file has more than {MOST_BLANK:,} blank lines; remove them. The records before this point were read."
+BOMB = f"The file unpacks to more than {MOST_RATIO} times its size; unpack it first."
+DAMAGED = "The file is packed with gzip and damaged: it cannot be unpacked to its end."
+_GZIP = b"\x1f\x8b"
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    number: int
+    raw: bytes
+
+
+@dataclass(slots=True)
+class Unpacked:
+    """Reads a file, unpacked where it is packed. `told`: is told how many bytes of the file itself were read."""
+
+    file: BinaryIO
+    size: int
+    told: Callable[[int], None]
+    _inner: BinaryIO | None = None
+    _read: int = 0
+
+    def __post_init__(self) -> None:
+        begin = self.file.read(2)
+        self.file.seek(0)
+        self._inner = gzip.GzipFile(fileobj=self.file) if begin == _GZIP else None  # type: ignore[assignment]
+
+    def read(self, size: int = _CHUNK) -> bytes:
+        """Raises `UnreadableError` where it cannot be unpacked, or unpacks to too much."""
+        part = self.file.read(size) if self._inner is None else self._unpack(size)
+        self._read += len(part)
+        self.told(self.file.tell())
+        return part
+
+    def _unpack(self, size: int) -> bytes:
+        assert self._inner is not None, "the file is packed"
+        try:
+            part = self._inner.read(size)
+        except (EOFError, OSError, zlib.error) as error:
+            raise UnreadableError(DAMAGED) from error
+        if self._read + len(part) > max(MOST_UNPACKED, MOST_RATIO * self.size):
+            raise UnreadableError(BOMB)
+        return part
+
+
+def lines_of(file: Unpacked) -> Iterator[Line | Fault]:
+    """Each line that holds anything; one that is too long is told of, and not held.
+
+    Raises `UnreadableError` where there are too many."""
+    blank = 0
+    for number, line in enumerate(_all_lines(file), 1):
+        if line is None:
+            blank += 1
+            if blank > MOST_BLANK:
+                raise UnreadableError(TOO_BLANK)
+            continue
+        bound(number - blank)
+        yield Line(number, line) if line else Fault(number, TOO_LONG)
+
+
+def bound(count: int) -> None:
+    """Raises `UnreadableError` where a file has more lines or records than are read."""
+    if count > MOST_LINES:
+        raise UnreadableError(TOO_MANY)
+
+
+def _all_lines(file: Unpacked) -> Iterator[bytes | None]:
+    """Each line: None where it is blank, empty where it is too long."""
+    rest, is_skipped = bytearray(), False
+    while part := file.read():
+        *whole, last = part.split(b"\n")
+        for end in whole:
+            rest += end
+            yield _line(rest, is_skipped=is_skipped)
+            rest, is_skipped = bytearray(), False
+        rest += last
+        if len(rest) > MOST_LINE:
+            rest, is_skipped = bytearray(), True
+    if rest or is_skipped:
+        yield _line(rest, is_skipped=is_skipped)
+
+
+def _line(raw: bytearray, *, is_skipped: bool) -> bytes | None:
+    if is_skipped or len(raw) > MOST_LINE:
+        return b""
+    return bytes(raw) if raw.strip() else None

@@ -1,0 +1,160 @@
+"""What the lines of a session come to, whichever agent wrote them: calls, put into turns as they are told."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from agentcore.errors import ProviderError
+from agentcore.messages import ChatResponse, Message, Role, TokenUsage
+from dashboard.ingest.conventions.observations import (
+    AskedCall,
+    Content,
+    Loop,
+    ModelCall,
+    RequestAndResponse,
+    Seen,
+    StopReasonSighting,
+    ToolRun,
+)
+from dashboard.ingest.conventions.spans import Span
+from dashboard.ingest.logs.values import UNKNOWN_MODEL, Episode, digest_of
+
+MOST_CALLS = 500  #: of a turn, beyond which the rest of it is a turn of its own
+MOST_BYTES = 32 * 2**20  #: of its texts, about, as above
+EARLIER = "earlier_unknown", "Its request contains the messages of this turn. The turns before it contain the others."
+SYSTEM = "system_unknown", "The log does not contain the system prompt and the tools that were offered."
+
+Note = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCallText:
+    """What the model said in one call. `answer`: the same as the provider's codec reads it, where it can."""
+
+    name: str  #: of the call, which tells it from others of its session
+    model: str
+    provider: str
+    text: str = ""
+    calls: tuple[AskedCall, ...] = ()
+    reasoning: str = ""
+    usage: TokenUsage | None = None
+    words: tuple[StopReasonSighting, ...] = ()
+    answer: ChatResponse | None = None
+    error: ProviderError | None = None
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(slots=True)
+class SessionCalls:
+    """A session as it is read. What it returns are turns that are whole; `end` gives the last."""
+
+    agent: str
+    session: str
+    version: str = ""
+    _at: int | None = None  #: of the last line
+    _name: str = ""  #: of the turn: that of the words it began with
+    _part: int = 0
+    _line: int = 0
+    _waiting: list[Message] = field(default_factory=list)
+    _calls: list[ModelCall] = field(default_factory=list)
+    _runs: list[ToolRun] = field(default_factory=list)
+    _names: Counter[str] = field(default_factory=Counter)  #: of the turn's calls
+    _told: int = 0  #: turns before this one
+    _size: int = 0
+
+    def spoke(self, text: str, *, name: str, at: int | None, line: int) -> Iterator[Episode]:
+        """The user said something. Words among the results of tools belong to the turn under way."""
+        if self._calls and not self._is_answering():
+            yield from self.end()
+        if not self._name:
+            self._name, self._line, self._part = name, line, 0
+        self._wait(Message(Role.USER, text), at)
+
+    def _is_answering(self) -> bool:
+        return bool(self._waiting) and self._waiting[-1].role is Role.TOOL
+
+    def returned(self, call_id: str, text: str, *, failed: bool = False, at: int | None) -> None:
+        """A tool came back."""
+        self._wait(Message(Role.TOOL, text, tool_call_id=call_id), at)
+        span = self._span(f"tool {call_id}", self._at or 0, self._at or 0)
+        self._runs.append(ToolRun(span, "", call_id, text, failed))
+
+    def _wait(self, message: Message, at: int | None) -> None:
+        self._waiting.append(message)
+        self._size += len(message.text)
+        self._at = at if at is not None else self._at
+
+    def answered(
+        self, said: ModelCallText, *, at: int | None, begun: int | None = None, line: int
+    ) -> Iterator[Episode]:
+        """A call ended at `at`; it began with the line before it, unless that is told."""
+        end = at if at is not None else self._at or 0
+        start = min(begun if begun is not None else self._at or end, end)
+        if not self._name:
+            self._name, self._line = said.name, line
+        name = self._own_name(said.name)
+        self._calls.append(self._call(said, self._span(name, start, end), timed=at is not None))
+        self._size += len(said.text) + len(said.reasoning) + sum(len(call.raw) for call in said.calls)
+        self._waiting, self._at = [], end
+        if len(self._calls) >= MOST_CALLS or self._size > MOST_BYTES:
+            name, part = self._name, self._part + 1
+            yield from self.end()
+            self._name, self._part, self._line = name, part, line
+
+    def _own_name(self, name: str) -> str:
+        """The call's name, which a transcript may have twice."""
+        self._names[name] += 1
+        return name if self._names[name] == 1 else f"{name} {self._names[name]}"
+
+    def end(self) -> Iterator[Episode]:
+        """The turn under way, which is over."""
+        if self._calls:
+            yield self._episode()
+            self._told += 1
+            self._waiting = []
+        self._calls, self._runs, self._name, self._size = [], [], "", 0
+        self._names.clear()
+
+    def _episode(self) -> Episode:
+        first, last = self._calls[0].span, self._calls[-1].span
+        loop = self._span(self._loop_name(), first.start, last.end)
+        seen: Sequence[Seen] = (Loop(loop, self.agent, is_agent=True), *self._calls, *self._runs)
+        parents = {one.span.id: loop.id for one in seen if one.span.id != loop.id}
+        key = digest_of(self.agent, self.session, self._name, str(self._part))
+        return Episode(key, tuple(seen), self._line, parents, session=digest_of(self.agent, self.session))
+
+    def _loop_name(self) -> str:
+        return f"loop {self._name} {self._part}"
+
+    def _span(self, name: str, start: int, end: int) -> Span:
+        span_id = digest_of(self.agent, self.session, name)[:16]
+        parent = digest_of(self.agent, self.session, self._loop_name())[:16]
+        trace = digest_of(self.agent, self.session)
+        return Span(trace, span_id, parent, self.agent, start, end, f"{self.agent} transcript", self.version)
+
+    def _call(self, said: ModelCallText, span: Span, *, timed: bool) -> ModelCall:
+        content = Content(
+            input=tuple(self._waiting),
+            text=None if said.error is not None else said.text,
+            calls=None if said.error is not None else said.calls,
+            reasoning=said.reasoning,
+        )
+        return ModelCall(
+            span=span,
+            provider=said.provider,
+            model=said.model[:512] or UNKNOWN_MODEL,
+            agent=self.agent,
+            usage=said.usage,
+            words=said.words,
+            content=content,
+            error=said.error,
+            spans=(span.id,),
+            scopes=(f"{self.agent} transcript {self.version}".strip(),),
+            exchange=RequestAndResponse(answer=said.answer, timed=timed, notes=(*self._notes(), *said.notes)),
+        )
+
+    def _notes(self) -> Iterator[Note]:
+        if not self._calls:
+            yield SYSTEM
+            if self._told:
+                yield EARLIER

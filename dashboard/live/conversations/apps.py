@@ -1,0 +1,9 @@
+from django.apps import AppConfig
+
+
+class ConversationsConfig(AppConfig):
+    """Turns with one agent, one after another."""
+
+    name = "dashboard.live.conversations"
+    label = "conversations"
+    default_auto_field = "django.db.models.BigAutoField"

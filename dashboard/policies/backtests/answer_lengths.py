@@ -1,0 +1,136 @@
+"""Lengths of stored answers in tokens; a truncated answer counts as censored."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.db.models import Case, Exists, F, OuterRef, When
+
+from agentcore.prefill import goes_on_exactly
+from agentcore.reasons import NormalizedStopReason, TurnStatus
+from agentcore.replay import Certainty
+from dashboard.agents.models import Project
+from dashboard.gateway.models import GatewayCall
+from dashboard.policies.backtests.survival import Curve, Length, estimate
+from dashboard.policies.backtests.turn_families import one_per_family
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import UNFINISHED
+from dashboard.turns.selectors import turns_matching
+from dashboard.turns.shared_values import whole
+from dashboard.turns.templatetags.formatting import number
+
+MOST = 5_000  #: turns, the newest: enough for the 99 % quantile, and read within a tenth of a second
+#: Signs that an answer which says it ended was cut: it counts as one that was.
+CUT_SIGNS = frozenset({"output_at_cap", "unclosed_json", "unclosed_fence", "unclosed_bracket", "unclosed_sentence"})
+ASKED = (0.5, 0.75, 0.9, 0.95, 0.99)
+ENOUGH = 0.95  #: of the answers, whole: what a limit should do
+FEW = 30  #: turns, below which an interval says little
+#: The settings of the connection, of turns that were continued; of others the setup is not read.
+SETUP = Case(When(continuations__gt=0, then=F("setup__setup")))
+
+
+_Told = tuple[Length, Certainty]
+_OfTurn = tuple[UUID, UUID | None, _Told]  #: a turn, the turn that it runs again, and the length of its answer
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The curve of one answer's tokens, over all its continuations. `capped`: only the newest `MOST` turns count.
+
+    A length is recorded where one call said the answer; certain where every continuation was a prefill; estimated after
+    a hint, for the model might have taken other tokens in one go, and where usage was not reported; undecidable where
+    the answer was cut.
+    """
+
+    curve: Curve
+    capped: bool
+    certainties: Mapping[str, int] = field(default_factory=dict)  #: how certain each length is, all four; they add up
+
+    @property
+    def words(self) -> str:
+        """What it says, claiming no more than it knows."""
+        curve = self.curve
+        if not curve.count:
+            return "None of these turns shows the length of an answer."
+        median, most = curve.quantile(0.5), curve.quantile(ENOUGH)
+        if most.tokens is None:
+            return (
+                f"{_median(median.tokens)}; where {_percent(ENOUGH)} are complete is not in these recordings: "
+                f"{_percent(curve.undecided)} of answers would be longer than any that ended."
+            )
+        longer = (
+            f"; {_percent(curve.undecided)} of answers would be longer than any that ended"
+            if curve.undecided > 0
+            else ""
+        )
+        return f"{_median(median.tokens)}, {_percent(ENOUGH)} complete at {number(most.tokens)} tokens{longer}."
+
+    @property
+    def suffices(self) -> int | None:
+        """The smallest total at which `ENOUGH` of the answers are whole; None where that is not known."""
+        return self.curve.quantile(ENOUGH).tokens
+
+    @property
+    def few(self) -> bool:
+        return self.curve.count < FEW
+
+
+def _median(tokens: int | None) -> str:
+    return "Median not known" if tokens is None else f"Median {number(tokens)} token{'' if tokens == 1 else 's'}"
+
+
+def _percent(share: float) -> str:
+    """Never 0 % of some."""
+    return "< 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
+
+
+def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
+    """Of the turns that gave one answer, in one call or continued; a turn that ran tools, or one call for several,
+    gives several and is left out. A call that was only watched counts: how long an answer is depends on no policy."""
+    turns = list(_lengths_of_turns(project, filters))
+    found = _once(turns)
+    counted = Counter(certainty for _, certainty in found)
+    certainties = {certainty.value: counted[certainty] for certainty in Certainty}
+    return Estimate(estimate(length for length, _ in found), len(turns) == MOST, certainties)
+
+
+def lengths_of(*, project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
+    """The lengths that `estimate_of` is made of."""
+    return tuple(length for length, _ in _once(list(_lengths_of_turns(project, filters))))
+
+
+def _once(turns: Sequence[_OfTurn]) -> list[_Told]:
+    return one_per_family(turns, lambda told: told[0])
+
+
+def _lengths_of_turns(project: Project, filters: TimelineFilters) -> Iterator[_OfTurn]:
+    """The newest turns, the newest first."""
+    turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
+    one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)
+    several = GatewayCall.objects.filter(turn_id=OuterRef("pk"), n__gt=1)
+    told = ("id", "parent_id", "output_tokens", "model_stop_reason", "status", "lint", "continuations")
+    asked = ("tokens_estimated", "provider", "model", "asked_of")
+    rows = one_answer.exclude(Exists(several)).annotate(asked_of=SETUP).values_list(*told, *asked)[:MOST]
+    for row in rows.iterator(chunk_size=5_000):
+        turn_id, parent_id, tokens, reason, status, lint, continuations, guessed, provider, model, setup = row
+        extra = whole(setup or {}).get("extra")
+        ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
+        exact = goes_on_exactly(provider, model, extra or {}) and "ambiguous_seam" not in lint
+        certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=exact)
+        yield turn_id, parent_id, (Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE)
+
+
+def _certainty(*, continued: bool, guessed: bool, exact: bool) -> Certainty:
+    """Of the length of an answer that ended by itself."""
+    if guessed or (continued and not exact):
+        return Certainty.ESTIMATED
+    return Certainty.CERTAIN if continued else Certainty.RECORDED
+
+
+def _ended_by_itself(reason: str | None, status: str) -> bool:
+    """Whole calls that go to the gateway's caller end an answer as its last word does; calls that a limit kept from
+    running, or that were broken, leave more to come."""
+    if reason == NormalizedStopReason.TOOL_CALL:
+        return status == TurnStatus.COMPLETED
+    return reason == NormalizedStopReason.END_TURN

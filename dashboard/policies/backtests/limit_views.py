@@ -1,0 +1,98 @@
+"""Smallest sufficient limit: the estimate, the map of two limits, and what was found as a policy."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from dashboard.accounts.models import User
+from dashboard.agents.models import PolicyVersion
+from dashboard.agents.selectors import policy_list, policy_version_active, project_current
+from dashboard.policies.backtests.answer_lengths import ASKED, ENOUGH, MOST, estimate_of
+from dashboard.policies.backtests.curve_chart import charts_of
+from dashboard.policies.backtests.forms import CellForm
+from dashboard.policies.backtests.selectors import turns_asked
+from dashboard.policies.backtests.services import limit_keep
+from dashboard.policies.backtests.sweep_map import cell_of, experience_with, map_of, sample_of
+from dashboard.timeline.chips import chips_of
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.timeline_page import query_of
+
+
+@require_safe
+def limits(request: HttpRequest) -> HttpResponse:
+    """The estimate over the turns that the address lets through, as the timeline's filters say."""
+    filters, errors = TimelineFilters.parse(request.GET)
+    found = estimate_of(project=project_current(), filters=filters)
+    context = {
+        "errors": list(errors.values()),
+        "found": found,
+        "quantiles": [found.curve.quantile(of) for of in ASKED],
+        "charts": charts_of(found.curve, found.curve.quantile(ENOUGH)),
+        "chips": chips_of(filters),
+        "query": query_of(filters),
+        "most": MOST,
+        "policies": policy_list(project=project_current()),
+    }
+    return render(request, "backtests/limits.html", context, status=400 if errors else 200)
+
+
+@require_safe
+def sweep_map(request: HttpRequest) -> HttpResponse:
+    """The map, alone where htmx asks for it; with `?continuations=&max_tokens=` the turns of that cell.
+
+    A cell's address names the newest turn of its sample, so that it tells of the same turns when more have come.
+    """
+    filters, errors = TimelineFilters.parse(request.GET)
+    cell = CellForm(request.GET) if {"continuations", "max_tokens"} & request.GET.keys() else None
+    faults = [*errors.values(), *(cell.faults if cell else ())]
+    context: dict[str, Any] = {"query": query_of(filters), "errors": faults}
+    if faults:
+        return render(request, "backtests/map.html", context, status=400)
+    if cell is None:
+        part = bool(request.headers.get("HX-Request"))
+        project = project_current()
+        found = map_of(sample_of(project=project, filters=filters), experience_with(project))
+        return render(request, "backtests/_map.html" if part else "backtests/map.html", {**context, "map": found})
+    said = cell.cleaned_data
+    project = project_current()
+    sample = sample_of(project=project, filters=filters, newest=said["newest"])
+    shown = cell_of(sample, said["continuations"], said["max_tokens"], experience_with(project))
+    asked = turns_asked([each.told.id for each in shown.ended])
+    return render(request, "backtests/cell.html", {**context, "cell": shown, "asked": asked})
+
+
+@require_POST
+def keep(request: HttpRequest) -> HttpResponse:
+    """The smallest total that suffices, as a draft of the policy of this name."""
+    query = QueryDict(request.POST.get("query", ""))
+    filters, errors = TimelineFilters.parse(query)
+    if errors:
+        messages.error(request, " ".join(["No draft was created.", *errors.values()]))
+        return redirect(f"{reverse('backtests:limits')}?{query.urlencode()}")
+    project, name = project_current(), str(request.POST.get("name", "")).strip()
+    found = estimate_of(project=project, filters=filters)
+    address = f"{reverse('backtests:limits')}?{query_of(filters)}"
+    if found.suffices is None:
+        messages.error(request, "These recordings do not show which limit is sufficient.")
+        return redirect(address)
+    try:
+        user = cast("User", request.user)
+        version = limit_keep(project=project, name=name, tokens=found.suffices, why=found.words, created_by=user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect(address)
+    messages.success(request, _kept(version))
+    return redirect("policies:version", version.pk)
+
+
+def _kept(version: PolicyVersion) -> str:
+    """What became of the number, and where the other words of the draft come from."""
+    base = policy_version_active(policy=version.policy)
+    rest = f" All other settings are those of version {base.version}, which is active." if base else ""
+    said = f"Draft created: version {version.version} of “{version.policy.name}”.{rest}"
+    return f"{said} Backtest it, then activate it."

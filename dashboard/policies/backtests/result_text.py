@@ -1,0 +1,90 @@
+"""A backtest's result in one sentence, which includes the undecidable share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.tallies import SURE
+
+#: A flip that is neither; before shadows told them apart, any flip.
+OTHERWISE = {True: "would have ended for another reason", False: "would have ended otherwise"}
+HOW_FAR = {
+    Backtest.Status.QUEUED: "a backtest that has not started",
+    Backtest.Status.RUNNING: "a backtest in progress",
+    Backtest.Status.FAILED: "a backtest that failed",
+    Backtest.Status.CANCELLED: "a backtest that was cancelled",
+}
+
+
+def in_words(backtest: Backtest) -> str:
+    """`a backtest over 84 turns: 71 the same, 6 would have continued, 7 undecidable (8.3 %)`."""
+    begun = HOW_FAR.get(Backtest.Status(backtest.status), "a backtest")
+    of = f" of {backtest.total:,}" if backtest.done < backtest.total else ""
+    turns = f"{backtest.done:,}{of} turn{'' if max(backtest.done, backtest.total) == 1 else 's'}"
+    if watched := sum(group.get("watched", 0) for group in backtest.groups):
+        turns += f" ({watched:,} only observed)"
+    capped = "" if backtest.max_tokens is None else f", with a max_tokens of {backtest.max_tokens:,}"
+    if backtest.done:
+        begun += ", so far" if backtest.status == Backtest.Status.RUNNING else ""
+        return f"{begun} over {turns}{capped}: {tally_in_words(backtest)}"
+    return f"{begun} over {turns}{capped}: it found none" if backtest.status == Backtest.Status.DONE else begun + capped
+
+
+def tally_in_words(backtest: Backtest) -> str:
+    """The counts of a backtest that has found something."""
+    flips = {name: sum(group.get(name, 0) for group in backtest.groups) for name in ("gone_on", "sooner", "unended")}
+    counts = {name: getattr(backtest, name) for name in ("same", "flipped", "undecidable", *SURE)}
+    return counts_in_words(counts | flips)
+
+
+def counts_in_words(counts: Mapping[str, Any]) -> str:
+    """`71 the same, 6 would have continued, 7 undecidable (8.3 %); 60 recorded, 9 certain, 8 estimated`."""
+    certainty = certainty_in_words(counts)
+    return f"{_ends_in_words(counts)}; {certainty}" if certainty else _ends_in_words(counts)
+
+
+def certainty_in_words(counts: Mapping[str, Any]) -> str:
+    """How certain the decided ones are, all three; empty where none was decided."""
+    if not counts["same"] + counts["flipped"]:
+        return ""
+    known = [counts.get(name) for name in SURE]
+    if None in known:
+        return "how certain is not known"
+    return ", ".join(f"{count:,} {name}" for count, name in zip(known, SURE, strict=True))
+
+
+def _ends_in_words(counts: Mapping[str, Any]) -> str:
+    """`same`, `flipped`, of these `gone_on` and `sooner`, and `undecidable`, of these `unended`. What is left of the
+    undecidable is said also where it is none."""
+    same, flipped, unended = counts["same"], counts["flipped"], counts.get("unended", 0)
+    undecidable = counts["undecidable"] - unended
+    gone_on, sooner = counts.get("gone_on", 0), counts.get("sooner", 0)
+    said = {
+        "the same": same,
+        "would have continued": gone_on,
+        "would have continued, end not known": unended,
+        "would have stopped sooner": sooner,
+        OTHERWISE["gone_on" in counts]: flipped - gone_on - sooner,
+    }
+    share = f" ({percent(undecidable, same + flipped + counts['undecidable'])})" if undecidable else ""
+    told = [f"{count:,} {words}" for words, count in said.items() if count]
+    return ", ".join([*told, f"{undecidable:,} undecidable{share}"])
+
+
+def difference_in_words(*, calls: int, tokens: int, about: bool = False) -> str:
+    """`2 attempts fewer, 126 tokens fewer`; empty where it is none. `about`: the tokens are an estimate, and say so."""
+    told = []
+    for count, unit, sign in ((calls, "attempt", ""), (tokens, "token", "about " if about else "")):
+        if count:
+            told.append(
+                f"{sign}{abs(count):,} {unit}{'' if abs(count) == 1 else 's'} {'more' if count > 0 else 'fewer'}"
+            )
+    return ", ".join(told)
+
+
+def percent(count: int, whole: int) -> str:
+    """Never 0 % of some, nor 100 % of fewer than all."""
+    share = count / whole if whole else 0.0
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    return "> 99.9 %" if 0.999 < share < 1 else f"{100 * share:.1f} %"

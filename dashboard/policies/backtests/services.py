@@ -1,0 +1,73 @@
+"""Writes of backtests. Raises `ValidationError` in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from dashboard.accounts.models import User
+from dashboard.agents.models import Policy, PolicyVersion, Project
+from dashboard.agents.policies import POLICY_FIELDS
+from dashboard.agents.selectors import policy_version_standing
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.policy_creation import policy_create, policy_said
+
+MOST_TOKENS = 10_000_000
+UNFINISHED = (Backtest.Status.QUEUED, Backtest.Status.RUNNING)
+
+
+def backtest_create(
+    *,
+    project: Project,
+    policy: Mapping[str, Any],
+    filter: Mapping[str, Any],
+    max_tokens: int | None = None,
+    stands_for: Policy | None = None,
+    created_by: User | None = None,
+    queued: bool = True,
+) -> Backtest:
+    """A draft policy to be tried over stored turns; `max_tokens`: of their first call, in place of their own.
+
+    `stands_for`: the policy whose place it takes among the words of each turn; without one it stands for all of them.
+    `queued`: workers are told at once; else whoever makes it works on it, and they take it up when they look for those
+    that nobody was told of.
+    """
+    from dashboard.policies.backtests.tasks import run_backtest
+
+    draft = policy_said(**policy)
+    if max_tokens is not None and not 1 <= max_tokens <= MOST_TOKENS:
+        raise ValidationError({"max_tokens": f"max_tokens must be a whole number from 1 to {MOST_TOKENS:,}."})
+    with transaction.atomic():
+        backtest = Backtest.objects.create(
+            project=project,
+            policy=draft,
+            filter=dict(filter),
+            max_tokens=max_tokens,
+            stands_for=stands_for,
+            created_by=created_by,
+        )
+        if queued:
+            run_backtest.defer(backtest_id=str(backtest.id))
+    return backtest
+
+
+def backtest_cancel(*, backtest: Backtest) -> bool:
+    """End it after the batch it is at; what was found so far stays. False where it is over already."""
+    running = Backtest.objects.filter(id=backtest.id, status__in=UNFINISHED)
+    return bool(running.update(status=Backtest.Status.CANCELLED, finished_at=timezone.now()))
+
+
+def limit_keep(
+    *, project: Project, name: str, tokens: int, why: str = "", created_by: User | None = None
+) -> PolicyVersion:
+    """A draft of a policy of this name whose answers may take so many tokens in all; of one that is there the next
+    version, which says everything else as what counts of it does."""
+    if not name:
+        raise ValidationError("Give the policy a name. The name of an existing policy creates its next version.")
+    base = policy_version_standing(policy=Policy.objects.filter(project=project, name=name).first())
+    said = {field: getattr(base, field) for field in POLICY_FIELDS} if base else {}
+    limits = {**(said.get("limits") or {}), "max_total_completion_tokens": tokens}
+    about: dict[str, Any] = {"created_by": created_by, "why": why, "activate": False}
+    return policy_create(project=project, name=name, **about, **{**said, "limits": limits})

@@ -1,0 +1,242 @@
+"""Two limits at once over a sample of turns: how many would be whole, at what price, how many cannot be told."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, product
+from uuid import UUID
+
+from agentcore.reasons import TurnStatus
+from agentcore.replay import Certainty, Experience, Recording
+from agentcore.values import replace
+from dashboard.agents.models import Project
+from dashboard.agents.observe_policy import was_watched
+from dashboard.policies.backtests.recording_loader import TurnRow, batches, recordings
+from dashboard.policies.backtests.turn_judgement import tried_under
+from dashboard.replay.experience import experience_of
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import UNFINISHED
+from dashboard.turns.prices.rates import rate_of
+from dashboard.turns.prices.selectors import totals_price
+from dashboard.turns.selectors import turns_matching
+
+SAMPLE = 100  #: turns, the newest
+MOST_WORK = 32_000  #: of one map, in steps of following a recording (`agentcore.replay.work_budget`)
+CONTINUATIONS = (0, 1, 2, 3, 5, 8)
+#: Of the largest max_tokens in the sample, or of the most tokens that a turn gave under it: a cap far above all answers
+#: would make every column alike. That largest one is a column too.
+SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
+#: What is known of a turn's model.
+Known = Callable[[TurnRow], Experience]
+NO_EXPERIENCE = Experience()
+
+
+def no_experience(_told: TurnRow) -> Experience:
+    return NO_EXPERIENCE
+
+
+#: What became of a turn, in words: by its status, where it is neither complete nor undecidable.
+SORTS = {
+    "partial": "Cut short, or stopped at a limit",
+    "aborted": "Refused, or stopped before an answer",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+    "interrupted": "Interrupted",
+    "undecidable": "Undecidable",
+    "complete": "Complete",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CellOutcome:
+    """One turn under one cell's limits. `word`: complete, partial (anything else that is known) or undecidable."""
+
+    told: TurnRow
+    word: str
+    dollars: float | None
+    certainty: str = Certainty.UNDECIDABLE.value
+    status: str = ""  #: how it would have ended; empty where that cannot be told
+    work: int = 1  #: that this took
+
+    @property
+    def sort(self) -> str:
+        """One of SORTS."""
+        return self.status if self.word == "partial" else self.word
+
+    @property
+    def look(self) -> str:
+        """The word it is shown by."""
+        return {"complete": "completed", "undecidable": "unknown"}.get(self.sort, self.sort)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One pair of limits."""
+
+    continuations: int
+    max_tokens: int
+    ended: tuple[CellOutcome, ...]
+    left_out: int = 0  #: older turns of the sample that were not evaluated, for their work
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        words = [each.word for each in self.ended]
+        return {word: words.count(word) for word in ("complete", "partial", "undecidable")}
+
+    @cached_property
+    def certainties(self) -> dict[str, int]:
+        """The four counts of how certain that is."""
+        words = [each.certainty for each in self.ended]
+        return {certainty.value: words.count(certainty.value) for certainty in Certainty}
+
+    @property
+    def total(self) -> int:
+        """The token total that goes with both."""
+        return (self.continuations + 1) * self.max_tokens
+
+    @property
+    def complete(self) -> str:
+        return self._percent("complete")
+
+    @property
+    def undecidable(self) -> str:
+        return self._percent("undecidable")
+
+    @property
+    def estimated(self) -> str:
+        return self._share(self.certainties["estimated"])
+
+    @property
+    def sorts(self) -> list[tuple[str, list[CellOutcome]]]:
+        """Its turns by what became of them, those that are not whole first; the newest of each first."""
+        newest = self.ended[::-1]
+        found = {words: [each for each in newest if each.sort == sort] for sort, words in SORTS.items()}
+        return [(words, turns) for words, turns in found.items() if turns]
+
+    @property
+    def shade(self) -> int:
+        """0 to 4, by the share that is whole."""
+        return min(4, 5 * self.counts["complete"] // max(1, len(self.ended)))
+
+    @property
+    def dollars(self) -> float | None:
+        """What the `priced` turns would have cost together; None where there is none."""
+        known = [each.dollars for each in self.ended if each.dollars is not None]
+        return sum(known) if known else None
+
+    @property
+    def priced(self) -> int:
+        """How many turns can be decided and have a known price; cells of other numbers are sums of other turns."""
+        return sum(each.dollars is not None for each in self.ended)
+
+    def _percent(self, word: str) -> str:
+        return self._share(self.counts[word])
+
+    def _share(self, count: int) -> str:
+        return f"{100 * count / max(1, len(self.ended)):.0f} %"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepMap:
+    """Rows by continuations, columns by max_tokens. `newest`: the last of its turns; None where there is none.
+    `watched`: how many were only watched. `left_out`: older turns of the sample that were not evaluated, for the map
+    would have taken too much work."""
+
+    columns: tuple[int, ...]
+    rows: tuple[tuple[int, tuple[Cell, ...]], ...]
+    turns: int
+    newest: UUID | None
+    watched: int
+    left_out: int = 0
+
+
+def sample_of(
+    *, project: Project, filters: TimelineFilters, newest: UUID | None = None
+) -> list[tuple[TurnRow, Recording | None]]:
+    """The newest turns with a history, up to `newest`, as recordings; None for a history that cannot be read."""
+    turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).exclude(last_seq=0)
+    if newest is not None:
+        turns = turns.filter(id__lte=newest)
+    ids = list(turns.order_by("-id").values_list("id", flat=True)[:SAMPLE])
+    chosen = turns.filter(id__in=ids)
+    return list(islice((pair for batch in batches(chosen) for pair in recordings(batch)), SAMPLE))
+
+
+def experience_with(project: Project) -> Known:
+    """What the stored calls of each turn's model bear out."""
+    return lambda told: experience_of(project=project, provider=told.provider, model=told.model)
+
+
+def map_of(sample: Sequence[tuple[TurnRow, Recording | None]], known: Known = no_experience) -> SweepMap:
+    """Every pair of limits; each recording's past is read once. The newest turns first, as far as the work allows."""
+    columns = columns_of(sample)
+    pairs = tuple(product(CONTINUATIONS, columns))
+    tried = _tried(sample, pairs, known)
+    cells = {pair: Cell(*pair, tuple(each[place] for each in tried)) for place, pair in enumerate(pairs)}
+    rows = tuple((n, tuple(cells[n, tokens] for tokens in columns)) for n in CONTINUATIONS)
+    left_out = len(sample) - len(tried)
+    watched = sum(recording is not None and was_watched(recording.policy) for _, recording in sample[left_out:])
+    return SweepMap(columns, rows, len(tried), sample[-1][0].id if sample else None, watched, left_out)
+
+
+def _tried(
+    sample: Sequence[tuple[TurnRow, Recording | None]], pairs: Sequence[tuple[int, int]], known: Known
+) -> list[list[CellOutcome]]:
+    """Each turn under each of the pairs, in the order of the sample; older ones are left out where the work is spent.
+    Of the last turn that is tried the pairs beyond that are undecidable."""
+    found, work = list[list[CellOutcome]](), 0
+    for told, recording in reversed(sample):
+        if work >= MOST_WORK:
+            break
+        experience, ended = known(told), list[CellOutcome]()
+        for pair in pairs:
+            over = work >= MOST_WORK
+            ended.append(CellOutcome(told, "undecidable", None) if over else _ended(told, recording, *pair, experience))
+            work += ended[-1].work
+        found.append(ended)
+    return found[::-1]
+
+
+def columns_of(sample: Sequence[tuple[TurnRow, Recording | None]]) -> tuple[int, ...]:
+    asked = [recording.policy.max_tokens or _asked_first(recording) for _, recording in sample if recording]
+    largest, given = max(asked, default=0), max((told.output_tokens for told, _ in sample), default=0)
+    most = min(largest, given) if given else largest
+    shares = {max(1, round(most * share)) for share in SHARES}
+    return tuple(sorted({*shares, largest})) if most else ()
+
+
+def _asked_first(recording: Recording) -> int:
+    setup = getattr(recording.records[0].event, "setup", None) if recording.records else None
+    return setup.max_tokens if setup is not None else 0
+
+
+def cell_of(
+    sample: Sequence[tuple[TurnRow, Recording | None]],
+    continuations: int,
+    max_tokens: int,
+    known: Known = no_experience,
+) -> Cell:
+    """The turns under one pair, the newest first as far as the work allows."""
+    ended = tuple(each for (each,) in _tried(sample, [(continuations, max_tokens)], known))
+    return Cell(continuations, max_tokens, ended, len(sample) - len(ended))
+
+
+def _ended(
+    told: TurnRow, recording: Recording | None, continuations: int, max_tokens: int, experience: Experience
+) -> CellOutcome:
+    """The token total is lifted with the continuations, so that they and max_tokens are what binds."""
+    if recording is None:
+        return CellOutcome(told, "undecidable", None)
+    own = recording.policy
+    total = (continuations + 1) * max_tokens
+    limits = replace(own.limits, max_continuations=continuations, max_total_completion_tokens=total)
+    found = tried_under(recording, replace(own, limits=limits, max_tokens=max_tokens), experience=experience)
+    if found is None or found.undecidable or found.final is None or found.final.end is None:
+        return CellOutcome(told, "undecidable", None, work=1 if found is None else found.work)
+    rate = rate_of(provider=told.provider, model=told.model, address=told.address or "", at=told.started_at)
+    price = totals_price(found.final.own, recording.base_snapshot.own, rate)
+    status = found.final.end.status
+    word = "complete" if status is TurnStatus.COMPLETED else "partial"
+    return CellOutcome(
+        told, word, None if price is None else float(price.dollars), found.certainty.value, status.value, found.work
+    )

@@ -1,0 +1,9 @@
+from django.apps import AppConfig
+
+
+class PredictionsConfig(AppConfig):
+    """The track record of what-ifs."""
+
+    name = "dashboard.policies.predictions"
+    label = "predictions"
+    default_auto_field = "django.db.models.BigAutoField"

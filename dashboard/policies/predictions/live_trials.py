@@ -1,0 +1,147 @@
+"""Turns whose end under a draft is not known, tried live: as many as fit into a stated budget.
+
+Each click is a calibration of its own, whose trials are the next turns that were not tried yet. It is stored whole or
+not at all, and the workers drive its turns as any others.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from agentcore.replay import Certainty
+from dashboard.accounts.models import User
+from dashboard.agents.models import Project
+from dashboard.policies.backtests.debugger import overrides_of
+from dashboard.policies.backtests.turn_judgement import DraftPolicy
+from dashboard.policies.predictions import calibration_state
+from dashboard.policies.predictions.calibration_state import Budget, Used
+from dashboard.policies.predictions.models import Calibration, Prediction
+from dashboard.policies.predictions.trials import Plan, Trial, left_out_for
+from dashboard.policies.predictions.usage_bounds import UsageBound, usage_bound
+from dashboard.turns.models import UNFINISHED, Turn
+
+ONCE = 5  #: turns that one click tries
+LOOKED_AT = 50  #: turns that are looked at to find them
+TOKENS = 50_000  #: the budget of a click unless another is asked for
+MOST_TOKENS = 10_000_000
+QUEUE = "turns"  #: of all workers
+SAME = "for which the draft changes nothing that a re-run can set"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSource:
+    """What is tried: the draft, and the turns of unknown end, in order. `key` tells it from other drafts."""
+
+    project: Project
+    key: str
+    draft: DraftPolicy
+    turns: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialProgress:
+    """What was tried so far, and what one more click would try."""
+
+    predictions: tuple[Prediction, ...]  #: in the order they were begun
+    used: Used
+    next: tuple[Trial, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def unfinished(self) -> bool:
+        return any(prediction.child.status in UNFINISHED for prediction in self.predictions)
+
+    @property
+    def bounds(self) -> tuple[UsageBound, ...]:
+        return tuple(trial.bound for trial in self.next)
+
+    @property
+    def most_tokens(self) -> int:
+        """That the next ones use at most."""
+        return sum(bound.tokens for bound in self.bounds)
+
+
+def tried_so_far(asked: TrialSource) -> TrialProgress:
+    """As the page shows it."""
+    made = calibration_state.calibrations_by(project=asked.project, key=_key(asked))
+    predictions = tuple(row for one in made for row in _predictions(one))
+    used = [calibration_state.used_by(one) for one in made]
+    whole = Used(sum(one.tokens for one in used), sum((one.dollars for one in used), Used().dollars))
+    left_out: Counter[str] = Counter()
+    following = tuple(_trials(asked, {row.parent_id for row in predictions}, left_out))
+    return TrialProgress(predictions, whole, following, dict(left_out))
+
+
+@transaction.atomic
+def tries_begin(*, asked: TrialSource, tokens: int, by: User | None = None) -> int:
+    """Try the next turns; returns how many were begun. Raises `ValidationError` in words where none was.
+
+    `tokens`: what all of them together may use at most, in and out; none is begun that could exceed it.
+    """
+    if not 1 <= tokens <= MOST_TOKENS:
+        raise ValidationError(f"Enter a budget from 1 to {MOST_TOKENS:,} tokens.")
+    # Who clicks at the same time waits here, and then tries the turns after these.
+    calibration = calibration_state.calibration_begin(project=asked.project, key=_key(asked), plan=Plan())
+    before = Prediction.objects.filter(calibration__project=asked.project, calibration__key=_key(asked))
+    left_out: Counter[str] = Counter()
+    trials = list(_trials(asked, set(before.values_list("parent_id", flat=True)), left_out))
+    begun = [trial for place, trial in enumerate(trials) if _begun(calibration, place, trial, Budget(tokens), by)]
+    if not begun:
+        raise ValidationError(_why_none(trials))
+    stored = {"trials": [trial.as_json() for trial in begun], "skipped": dict(left_out), "finished_at": timezone.now()}
+    Calibration.objects.filter(pk=calibration.pk).update(**stored)
+    return len(begun)
+
+
+def _begun(calibration: Calibration, place: int, trial: Trial, budget: Budget, by: User | None) -> bool:
+    if not calibration_state.is_left(budget, calibration_state.used_by(calibration), trial.bound):
+        return False
+    try:
+        calibration_state.trial_begin(calibration=calibration, place=place, trial=trial, queue=QUEUE, created_by=by)
+    except ValidationError:
+        return False
+    return True
+
+
+def _why_none(trials: Sequence[Trial]) -> str:
+    if not trials:
+        return "None of these turns can be tried live."
+    least = min(trial.bound.tokens for trial in trials)
+    return f"The budget is too small: a turn may use up to {least:,} tokens."
+
+
+def _key(asked: TrialSource) -> str:
+    return calibration_state.key_of({"live": asked.key})
+
+
+def _predictions(calibration: Calibration) -> list[Prediction]:
+    return list(calibration.predictions.select_related("parent", "child").order_by("place"))
+
+
+def _trials(asked: TrialSource, tried: set[UUID], left_out: Counter[str]) -> list[Trial]:
+    """Of the first turns that can be asked again and were not tried."""
+    ids = [turn for turn in asked.turns if turn not in tried][:LOOKED_AT]
+    turns = Turn.objects.select_related("agent__connection", "project").in_bulk(ids)
+    overrides = overrides_of(asked.draft, ids)
+    found: list[Trial] = []
+    for turn in (turns[turn_id] for turn_id in ids if turn_id in turns):
+        if len(found) == ONCE:
+            break
+        why = left_out_for(turn) or ("" if overrides.get(turn.id) else SAME)
+        if why:
+            left_out[why] += 1
+        else:
+            found.append(_trial(turn, overrides[turn.id]))
+    return found
+
+
+def _trial(turn: Turn, overrides: dict[str, Any]) -> Trial:
+    bound = asdict(usage_bound(turn, overrides))
+    dollars = None if bound["dollars"] is None else str(bound["dollars"])
+    return Trial(str(turn.id), overrides, Certainty.UNDECIDABLE.value, {**bound, "dollars": dollars})

@@ -1,0 +1,115 @@
+"""The track record in words. Shares are shown from twenty comparisons on, counts below."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from agentcore.replay import Certainty
+from dashboard.policies.predictions.models import Prediction
+from dashboard.policies.predictions.selectors import Tally
+from dashboard.policies.suggestions.suggestion import Basis
+from dashboard.policies.suggestions.suggestion_text import amount
+
+ENOUGH = 20  #: comparisons from which on a share says something
+
+NAMES: Mapping[str, str] = {
+    "status": "status",
+    "stop_reason": "stop reason",
+    "terminal_reason": "terminal reason",
+    "attempts": "calls",
+    "text": "text",
+}
+REASONS: Mapping[str, str] = {
+    Prediction.Reason.PROVIDER_FAILED: "The provider failed: a call failed that had not failed in the recording.",
+    Prediction.Reason.PROVIDER_DIFFERS: "The provider did not say the same twice: asked again under the recorded "
+    "policy, it gave another answer.",
+    Prediction.Reason.DEFECT: "Asked again under the recorded policy, the provider gave the recorded answer. "
+    "So either Whystop was wrong, or the provider answers otherwise under other limits.",
+    Prediction.Reason.ASSUMPTION: "An assumption of the estimate did not hold.",
+}
+OF_A_RERUN = "The re-run did not go as the earlier one."
+#: An answer's tokens are also those of its end, which some providers leave out.
+OF_A_LENGTH = "The answer was not that of the earlier re-run, or its end took more tokens than the provider reports."
+UNKNOWN = "The reason is not known yet. To find out, ask again under the recorded policy."
+NO_REASON = "The turn ended in neither of the two ways."
+NOT_COMPARED: Mapping[str, str] = {
+    Prediction.NotCompared.CANCELLED: "cancelled",
+    Prediction.NotCompared.INTERRUPTED: "interrupted",
+    Prediction.NotCompared.OPERATOR: "changed by an operator",
+    Prediction.NotCompared.UNANSWERED: "the provider answered no call",
+    Prediction.NotCompared.NOTHING_PREDICTED: "no ending was predicted",
+}
+#: The predictions of a certainty, as the subject of a sentence.
+SUBJECTS: Mapping[Certainty, str] = {
+    Certainty.RECORDED: "Recorded what-ifs",
+    Certainty.CERTAIN: "Certain what-ifs",
+    Certainty.ESTIMATED: "Estimates",
+    Certainty.UNDECIDABLE: "Undecidable what-ifs with two endings",
+}
+
+
+def share(came_true: int, compared: int) -> str:
+    """`90 %`; empty where so few were compared that it would say nothing. Never 100 % of fewer than all."""
+    if compared < ENOUGH:
+        return ""
+    if came_true == compared:
+        return "100 %"
+    return f"{math.floor(100 * came_true / compared)} %"
+
+
+def came_true_words(tally: Tally) -> str:
+    """`37 of 41`."""
+    return f"{tally.came_true:,} of {tally.compared:,}"
+
+
+def record_words(tally: Tally) -> str:
+    """`Estimates for this model came true 37 of 41 times (90 %).`"""
+    subject = SUBJECTS[tally.certainty]
+    if not tally.compared:
+        return f"{subject} for this model have not been compared with a real run yet."
+    told = share(tally.came_true, tally.compared)
+    return f"{subject} for this model came true {came_true_words(tally)} times{f' ({told})' if told else ''}."
+
+
+def difference_words(difference: Mapping[str, Any]) -> str:
+    """`terminal reason: predicted completed, was retry_limit`."""
+    name = NAMES.get(difference["field"], difference["field"])
+    if difference["field"] == "text":
+        return "text: not the predicted one"
+    return f"{name}: predicted {difference['predicted'] or 'none'}, was {difference['actual'] or 'none'}"
+
+
+def suggested_reason_words(prediction: Prediction) -> str:
+    """Why a suggested limit was not enough, as far as that can be told."""
+    said, reason = prediction.suggested, prediction.suggested_reason
+    if reason == Prediction.Reason.ASSUMPTION and said["share"]:
+        return f"{100 * (1 - said['share']):.0f} % of {_counted(said)} were expected to need more."
+    if reason == Prediction.Reason.ASSUMPTION and said["basis"] == Basis.RERUN:
+        return OF_A_LENGTH if said["limit"] == "max_tokens" else OF_A_RERUN
+    return REASONS[reason] if reason else UNKNOWN
+
+
+def _counted(said: Mapping[str, Any]) -> str:
+    """`sim-essay’s answers longer than 60 tokens`; all of them where they were counted so, as was done before."""
+    of_answers, used = said["limit"] == "max_tokens", said.get("longer_than")
+    turns = f"{said['of']}’s {'answers' if of_answers else 'turns'}"
+    if used is None:
+        return turns
+    return f"{turns} {'longer' if of_answers else 'that used more'} than {amount(said['limit'], used)}"
+
+
+def suggested_difference_words(prediction: Prediction) -> str:
+    """`suggested max_tokens 378: predicted completed, was partial (retry_limit)`"""
+    said, actual = prediction.suggested, prediction.actual or {}
+    wanted = "completed in one call" if said["goal"] == "one_call" else "completed"
+    was = f"{actual.get('status')} ({actual.get('terminal_reason')})"
+    calls = actual.get("attempts", 0)
+    ended = f"completed in {calls} calls" if actual.get("status") == "completed" else was
+    return f"suggested {said['limit']} {said['value']:,}: predicted {wanted}, was {ended}"
+
+
+def reason_words(prediction: Prediction) -> str:
+    """Why a prediction failed, as far as that can be told."""
+    if prediction.reason:
+        return REASONS[prediction.reason]
+    return NO_REASON if prediction.certainty == Certainty.UNDECIDABLE else UNKNOWN

@@ -1,0 +1,86 @@
+"""The suggested limit that a re-run tries, stored with its prediction, and whether it was enough."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentcore import serial
+from agentcore.reasons import TurnStatus
+from agentcore.replay import Certainty
+from dashboard.agents.policies import stored_policy
+from dashboard.policies.predictions.endings import Ending
+from dashboard.policies.predictions.models import Prediction
+from dashboard.policies.suggestions.reruns import GROUPS
+from dashboard.policies.suggestions.selectors import suggestions_for
+from dashboard.policies.suggestions.suggestion import Goal, Suggestion
+from dashboard.policies.suggestions.suggestion_text import certainty_word
+from dashboard.turns.models import Turn
+
+CLAIMING = (Certainty.RECORDED.value, Certainty.CERTAIN.value)  #: what must come true
+STORED = ("limit", "value", "recorded", "share", "answers", "cut", "longer_than", "of")
+
+
+def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dict[str, Any] | None:
+    """The surest suggestion for the recorded turn that the re-run tries, as it is stored; None where it tries none.
+
+    It tries one that changes this limit alone, to at least the suggested value. `given`: the one it was started from.
+    """
+    changed = _changed(parent, child)
+    if not changed:
+        return None
+    found = (given,) if given is not None else suggestions_for(parent)
+    said = next((each for each in found if _tries(changed, each)), None)
+    return None if said is None else _as_json(said, changed[said.limit])
+
+
+def _as_json(said: Suggestion, tried: Any) -> dict[str, Any]:
+    plain = {name: getattr(said, name) for name in STORED}
+    words = {"certainty": said.certainty.value, "basis": said.basis.value, "goal": said.goal.value}
+    return {**plain, **words, "word": certainty_word(said), "tried": tried}
+
+
+def _tries(changed: Mapping[str, Any], said: Suggestion) -> bool:
+    wanted = _flat(said.overrides)
+    return changed.keys() == wanted.keys() and all(_as_much(changed[name], wanted[name]) for name in wanted)
+
+
+def _as_much(given: Any, wanted: Any) -> bool:
+    """Whether a setting is what was suggested, or a number at least as large. None: no limit."""
+    if isinstance(wanted, str):
+        return bool(given == wanted)
+    return given is None or given >= wanted
+
+
+def _changed(parent: Turn, child: Turn) -> dict[str, Any]:
+    before, after = _settings(parent), _settings(child)
+    return {name: after.get(name) for name in before | after if before.get(name) != after.get(name)}
+
+
+def _settings(turn: Turn) -> dict[str, Any]:
+    """What a turn runs under, setting by setting."""
+    return {**_flat(serial.to_json(stored_policy(turn.policy))), "max_tokens": turn.max_tokens}
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    parts = [settings.get(group) or {} for group in GROUPS]
+    return {name: value for name, value in settings.items() if name not in GROUPS} | parts[0] | parts[1]
+
+
+def judge_suggested(prediction: Prediction, actual: Ending) -> None:
+    """Whether the turn completed, or in one call where that was suggested. What claims nothing is not judged."""
+    said = prediction.suggested
+    if not said or said["certainty"] == Certainty.UNDECIDABLE:
+        return
+    calls = actual.attempts - actual.failures
+    completed = actual.status == TurnStatus.COMPLETED and (said["goal"] != Goal.ONE_CALL or calls == 1)
+    prediction.suggested_came_true = completed
+    if completed:
+        return
+    if actual.terminal_reason == "provider_error" and said["limit"] != "max_retries":
+        prediction.suggested_reason = Prediction.Reason.PROVIDER_FAILED
+    elif said["certainty"] == Certainty.ESTIMATED:
+        prediction.suggested_reason = Prediction.Reason.ASSUMPTION
+
+
+def claim_failed(prediction: Prediction) -> bool:
+    """Whether a suggestion that was called certain was not enough."""
+    return prediction.suggested_came_true is False and (prediction.suggested or {}).get("certainty") in CLAIMING

@@ -1,0 +1,54 @@
+"""`{% live_tries_of_backtest backtest %}` and `{% live_tries_of_shadow shadow %}`: turns of unknown end, tried live."""
+
+from decimal import Decimal
+from typing import Any
+
+from django import template
+from django.template.context import Context
+from django.urls import reverse
+
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.models import Shadow
+from dashboard.policies.predictions.live_trial_source import asked_of_backtest, asked_of_shadow
+from dashboard.policies.predictions.live_trials import ONCE, TOKENS, TrialSource, tried_so_far
+from dashboard.policies.predictions.presenters import compared_at
+from dashboard.turns.end_summary import end_summary_of
+from dashboard.turns.prices.templatetags.prices import dollars_in_words
+
+register = template.Library()
+
+
+@register.inclusion_tag("predictions/_live_tries.html", takes_context=True)
+def live_tries_of_backtest(context: Context, backtest: Backtest) -> dict[str, Any]:
+    page, act = (reverse(f"backtests:{name}", args=[backtest.pk]) for name in ("show", "live"))
+    return shown(asked_of_backtest(backtest), page=page, act=act, perms=context.get("perms"))
+
+
+@register.inclusion_tag("predictions/_live_tries.html", takes_context=True)
+def live_tries_of_shadow(context: Context, shadow: Shadow) -> dict[str, Any]:
+    page = reverse("policies:show", args=[shadow.version.policy_id])
+    act = reverse("policies:shadow_live", args=[shadow.pk])
+    return shown(asked_of_shadow(shadow), page=page, act=act, perms=context.get("perms"))
+
+
+def shown(asked: TrialSource, *, page: str, act: str, perms: Any, fault: str = "", tokens: int = 0) -> dict[str, Any]:
+    """The part's context. `page`: where it stands; `act`: where a click goes; `fault`: why the last one did nothing."""
+    tried = tried_so_far(asked)
+    dollars = [bound.dollars for bound in tried.bounds]
+    known = None not in dollars and bool(dollars)
+    return {
+        "key": asked.key,
+        "page": page,
+        "act": act,
+        "perms": perms,
+        "fault": fault,
+        "once": ONCE,
+        "tokens": tokens or max(TOKENS, tried.most_tokens),
+        "tried": tried,
+        "turns": len(asked.turns),
+        "price": dollars_in_words(sum((one for one in dollars if one is not None), Decimal(0))) if known else "",
+        "used_price": dollars_in_words(tried.used.dollars) if tried.used.dollars else "",
+        "rows": [
+            (row, end_summary_of(row.child), compared_at(row.parent_id, row.child_id)) for row in tried.predictions
+        ],
+    }

@@ -1,0 +1,154 @@
+"""The limit that a finished turn ran out of, and how much of it was used."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentcore.error_policy import ErrorHandlingDecision
+from agentcore.machine.snapshot import Snapshot
+from agentcore.messages import CallIssue
+from agentcore.reasons import NormalizedStopReason, TurnStatus
+from agentcore.remedies import remedy_of
+from agentcore.resource import no_retry_helps, out_of_time, resource_of
+from dashboard.policies.suggestions.suggestion import Goal, Number
+from dashboard.turns.models import UNFINISHED, Turn
+
+RETRIES = 3  #: failures running, to begin with
+LARGER = 4  #: times what was used: a live try that should leave no doubt
+SOME = 5  #: more of what is counted in ones
+
+#: What a turn used of each limit, by its last snapshot.
+USED: Mapping[str, Callable[[Snapshot], Number]] = {
+    "max_tokens": lambda last: last.spent.output_tokens,
+    "max_continuations": lambda last: last.spent.continuations,
+    "max_total_completion_tokens": lambda last: last.spent.output_tokens,
+    "max_total_output_chars": lambda last: last.spent.output_chars,
+    "max_tool_repair_attempts": lambda last: last.spent.tool_repairs,
+    "max_steps": lambda last: last.iteration,
+    "max_total_tokens": lambda last: last.spent.total_tokens,
+    "max_seconds": lambda last: last.spent.seconds,
+    "schema_rounds": lambda last: last.spent.envelope_retries,
+    "max_retries": lambda last: last.spent.consecutive_failures,
+}
+
+
+def used_of(limit: str, last: Snapshot) -> int:
+    """How much of a limit a turn used, by its last snapshot. Whole units, rounded up."""
+    return -int(-USED[limit](last) // 1)
+
+
+#: What bounds how often a cut answer is continued. A larger cap needs no continuation, so none of them holds it back.
+CONTINUING = ("max_continuations", "max_total_completion_tokens", "max_total_tokens")
+COUNTED = ("max_continuations", "max_tool_repair_attempts", "max_steps", "schema_rounds")
+
+
+@dataclass(frozen=True, slots=True)
+class ExhaustedLimit:
+    """A turn that one limit stopped, or made several calls of. `together`: further overrides that it needs."""
+
+    turn: Turn
+    last: Snapshot
+    limit: str
+    goal: Goal = Goal.FINISH
+    together: Mapping[str, Any] | None = None
+    in_vain: int = 0  #: the largest value of the limit under which a live re-run was not complete either
+
+    @property
+    def used(self) -> int:
+        return used_of(self.limit, self.last)
+
+    @property
+    def recorded(self) -> Number | None:
+        """The value that stood: as an operator may have changed it, for that is what ended the turn."""
+        if self.limit == "max_tokens":
+            return self.turn.max_tokens
+        if self.limit == "max_retries":
+            return self.last.error_policy.max_retries
+        value: Number | None = getattr(self.last.limits, self.limit)
+        return value
+
+    @property
+    def ceiling(self) -> int | None:
+        """The most that one call may ask for; None: not known, or not of this limit."""
+        return self.last.asked.ceiling if self.limit == "max_tokens" else None
+
+    @property
+    def ample(self) -> int:
+        """A value to begin with where nothing tells: clearly more than was used."""
+        if self.limit == "max_retries":
+            return max(RETRIES, self.used + 1, 2 * self.in_vain)
+        stood = max(self.used, int(self.recorded or 0), self.in_vain)
+        wanted = stood + SOME if self.limit in COUNTED else LARGER * max(1, stood)
+        return wanted if self.ceiling is None else min(wanted, self.ceiling)
+
+
+def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
+    """None while the turn runs, and where no limit would have helped, or none is known to."""
+    if turn.status in UNFINISHED or last.end is None or last.setup is None:
+        return None
+    if last.end.status is TurnStatus.COMPLETED:
+        # A fork that began with a continuation cannot take one call: its text begins in its parent's.
+        several = 0 < last.own.continuations < last.own.attempts and last.iteration <= 1
+        return ExhaustedLimit(turn, last, "max_tokens", Goal.ONE_CALL) if several else None
+    if out_of_time(last):
+        return ExhaustedLimit(turn, last, "max_seconds", together=_together(last, "max_seconds"))
+    if last.end.terminal_reason == "provider_error":
+        return _retried(turn, last)
+    limit = _limit(last)
+    case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together(last, limit))
+    full = case is not None and case.ceiling is not None and case.ceiling <= turn.max_tokens
+    return _continued(turn, last) if full else case
+
+
+def _continued(turn: Turn, last: Snapshot) -> ExhaustedLimit:
+    """A cut that no larger cap can mend: only more continuations can, and more of what bounds those."""
+    bounds = {name: _larger(last, name) for name in CONTINUING[1:]}
+    larger = {name: value for name, value in bounds.items() if value is not None}
+    return ExhaustedLimit(turn, last, CONTINUING[0], together={"limits": larger} if larger else None)
+
+
+def _larger(last: Snapshot, limit: str) -> int | None:
+    """Clearly more than a limit's value; None where there is no limit. Each call is sent all answers before it again,
+    so input grows with the square of the calls."""
+    value = last.completion_budget if limit == "max_total_completion_tokens" else getattr(last.limits, limit)
+    times = LARGER**2 if limit == "max_total_tokens" else LARGER
+    return None if value is None else times * int(value)
+
+
+def _limit(last: Snapshot) -> str | None:
+    """A cut is mended by a larger cap; what ran out otherwise by more of that."""
+    assert last.end is not None, "asked of ended turns"
+    resource = resource_of(last)
+    ended = last.end.terminal_reason
+    if last.cut_below_cap:
+        return None
+    if last.repairing is CallIssue.TRUNCATED and ended in ("tool_repair_failed", "max_tokens", "broken_tool_call"):
+        return "max_tokens"
+    if ended == "repetition":
+        return "max_tokens" if last.eaten else None
+    was_cut = last.model_stop_reason == NormalizedStopReason.MAX_TOKENS
+    if was_cut and resource in (*CONTINUING, "max_tokens"):
+        return "max_tokens"
+    return resource if resource in USED and resource != "max_tokens" else None
+
+
+def _together(last: Snapshot, limit: str) -> dict[str, Any] | None:
+    """The other limits that bound at the same moment; a first call is held back by none of them."""
+    if limit == "max_tokens":
+        return None
+    stood = {raised.limit for raised in remedy_of(last).raises if raised.limit != limit}
+    larger = {name: _larger(last, name) or LARGER for name in stood}
+    return {"limits": larger} if larger else None
+
+
+def _retried(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
+    """An error that may heal, which the policy did not retry, or not often enough."""
+    failure = last.failure
+    if failure is None or failure.provider is None or no_retry_helps(last):
+        return None
+    handled = last.error_policy.configured(failure.type)
+    if handled is ErrorHandlingDecision.IGNORE or resource_of(last) not in (None, "max_retries"):
+        return None
+    key = f"on_{failure.type}_error"
+    retry = {"error_policy": {key: "retry"}} if handled is ErrorHandlingDecision.STOP else None
+    return ExhaustedLimit(turn, last, "max_retries", together=retry)

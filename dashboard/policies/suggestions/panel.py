@@ -1,0 +1,175 @@
+"""The suggestion as the head of a turn's page shows it, with what is under way to prove it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentcore.machine.snapshot import Snapshot
+from agentcore.number_format import number
+from agentcore.policy import LIMIT_NAMES
+from agentcore.replay import fold
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.result_text import in_words
+from dashboard.policies.backtests.services import UNFINISHED as UNDONE
+from dashboard.policies.suggestions.exhausted_limits import exhausted_limit_of
+from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of
+from dashboard.policies.suggestions.selectors import suggestion_and_less
+from dashboard.policies.suggestions.services import backtest_found, standing_value
+from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion_text import (
+    because,
+    certainty_word,
+    costs_in_words,
+    rerun_found,
+    rerun_named,
+    sentence,
+    standing_in_words,
+)
+from dashboard.replay.sweep_service import SWEPT
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """`running`: the re-run that is under way; `in_vain`: the last one that was not complete either; `less`: a smaller
+    value that is likely sufficient, and not proven."""
+
+    turn: Turn
+    suggestion: Suggestion
+    running: LimitTrial | None
+    in_vain: LimitTrial | None
+    backtest: Backtest | None
+    less: Suggestion | None = None
+
+    @property
+    def sentence(self) -> str:
+        return sentence(self.suggestion)
+
+    @property
+    def because(self) -> str:
+        return because(self.suggestion)
+
+    @property
+    def rerun_named(self) -> str:
+        return rerun_named(self.suggestion)
+
+    @property
+    def rerun_found(self) -> str:
+        return rerun_found(self.suggestion)
+
+    @property
+    def costs(self) -> str:
+        return costs_in_words(self.suggestion.costs, model=self.turn.model)
+
+    @property
+    def less_costs(self) -> str:
+        return costs_in_words(self.less.costs, model=self.turn.model) if self.less else ""
+
+    @property
+    def may_be_less(self) -> bool:
+        """Whether a live re-run under the smaller value may be made."""
+        return self.less is not None and self.running is None and self.turn.agent is not None
+
+    @property
+    def name(self) -> str:
+        return LIMIT_NAMES[self.suggestion.limit]
+
+    @property
+    def certainty(self) -> str:
+        """The word on the badge: what a live re-run has shown is proven, not merely certain."""
+        return certainty_word(self.suggestion)
+
+    @property
+    def label(self) -> str:
+        """What the value is, beside its field; with the unit where the name does not say it."""
+        return f"{self.name}, in seconds" if self.suggestion.limit == "max_seconds" else self.name
+
+    @property
+    def recorded(self) -> str:
+        """`Max tokens per call (max_tokens) was 60`: the setting that stopped the turn."""
+        forbade = (self.suggestion.together or {}).get("error_policy")
+        if forbade:
+            return ", ".join(f"{key} was set to stop" for key in forbade)
+        value = self.suggestion.recorded
+        return f"{self.name} ({self.suggestion.limit}) was {'not set' if value is None else number(value)}"
+
+    @property
+    def may_be_used(self) -> bool:
+        """Whether the agent is still there, and its next turn does not have as much already: a draft of the value
+        would lower what an override of this turn alone had lowered."""
+        if self.turn.agent is None:
+            return False
+        standing = standing_value(self.turn.agent, self.suggestion)
+        return standing is not None and standing < self.suggestion.value
+
+    @property
+    def standing(self) -> str:
+        """Why the value cannot be used, in one sentence: as much is allowed already. Empty where it can."""
+        agent, said = self.turn.agent, self.suggestion
+        if agent is None or not self.known or self.may_be_used:
+            return ""
+        return standing_in_words(said, standing_value(agent, said), agent=agent.name, own=self._set_by_the_turn)
+
+    @property
+    def _set_by_the_turn(self) -> bool:
+        given = self.turn.overrides
+        return self.suggestion.limit in {**given, **(given.get("limits") or {}), **_retries(given)}
+
+    @property
+    def sweeps(self) -> bool:
+        return self.suggestion.limit in SWEPT
+
+    @property
+    def known(self) -> bool:
+        """Whether a value can be used: something says that it is enough."""
+        return self.suggestion.basis is not Basis.NONE
+
+    @property
+    def by_rerun(self) -> bool:
+        """Whether a live re-run that completed tells."""
+        return self.suggestion.basis is Basis.RERUN
+
+    @property
+    def may_be_found(self) -> bool:
+        """Whether a live re-run would tell more than is known."""
+        certain = self.suggestion.basis in (Basis.RERUN, Basis.RECORDING)
+        return not certain and self.running is None and self.turn.agent is not None
+
+    @property
+    def of_agent(self) -> bool:
+        """Whether the limit is the agent's own; else a policy says it."""
+        return self.suggestion.limit == "max_tokens"
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the page should ask again."""
+        return self.running is not None or (self.backtest is not None and self.backtest.status in UNDONE)
+
+    @property
+    def backtest_words(self) -> str:
+        return in_words(self.backtest).removeprefix("a backtest ") if self.backtest else ""
+
+
+def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
+    """None where the turn needs no limit raised, or none would have helped. `last`: None, to be read."""
+    if last is None:
+        spans = fold(recording_of(turn))
+        last = spans[-1].after if spans else None
+    case = exhausted_limit_of(turn, last) if last is not None else None
+    if last is None or case is None:
+        return None
+    # Before the suggestion: of a re-run that ends between the two, the page asks again.
+    reruns = reruns_of(case)
+    suggestion, less = suggestion_and_less(turn, last)
+    if suggestion is None:
+        return None
+    running = next((tried for tried in reversed(reruns) if tried.running), None)
+    raised = [tried for tried in reruns if tried.value > (case.recorded or 0)]  # a lower limit tells nothing of more
+    in_vain = next((tried for tried in reversed(raised) if tried.in_vain), None)
+    return Panel(turn, suggestion, running, in_vain, backtest_found(turn=turn, suggestion=suggestion), less)
+
+
+def _retries(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """An error policy of the turn's own, as the limit that it amounts to."""
+    return {"max_retries": 0} if overrides.get("error_policy") else {}

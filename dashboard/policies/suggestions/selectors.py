@@ -1,0 +1,200 @@
+"""The suggestion for a turn. What is surest is asked first: the recording, then re-runs, then the turns like it."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from agentcore.machine.snapshot import Snapshot
+from agentcore.messages import TokenUsage
+from agentcore.reasons import TurnStatus
+from agentcore.replay import Certainty, fold
+from agentcore.sufficient_max_tokens import END_MARK, enough_for_one_call
+from agentcore.values import replace
+from dashboard.policies.backtests.answer_lengths import ENOUGH
+from dashboard.policies.backtests.survival import estimate
+from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, exhausted_limit_of, used_of
+from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
+from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of, said_the_same
+from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
+from dashboard.replay.sweep_result import surer
+from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.prices.rates import priced
+from dashboard.turns.prices.selectors import turn_rate
+
+LEAST = 10  #: answers, below which nothing is said of their share
+FAR = 16  #: times the value to begin with: how far a recording is searched
+MOST_ATTEMPTS = 50  #: of a turn whose recording is searched while a page waits
+
+
+def suggestion_for(turn: Turn, *, usage: UsageOf = usage_of) -> Suggestion | None:
+    """The suggestion for a stored turn, from its history. `usage`: what turns like it used of a limit."""
+    if turn.status in UNFINISHED:
+        return None
+    spans = fold(recording_of(turn))
+    return suggestion_of(turn, spans[-1].after, usage=usage) if spans else None
+
+
+def suggestions_for(turn: Turn, *, usage: UsageOf = usage_of) -> tuple[Suggestion, ...]:
+    """All that tells of the limit, the surest first: `suggestion_for` is the first of them. The value to begin with
+    is among them only where nothing else tells."""
+    if turn.status in UNFINISHED or not (spans := fold(recording_of(turn))):
+        return ()
+    found = tuple(_suggestions(turn, spans[-1].after, usage))
+    return tuple(said for said in found if said.known) or found[:1]
+
+
+def suggestion_of(turn: Turn, last: Snapshot, *, usage: UsageOf = usage_of) -> Suggestion | None:
+    """The limit that would have let a turn finish, or complete in one call. `last`: as the history leaves it.
+
+    None where the turn needs none, or no limit would have helped.
+    """
+    return next(_suggestions(turn, last, usage), None)
+
+
+def suggestion_and_less(turn: Turn, last: Snapshot) -> tuple[Suggestion | None, Suggestion | None]:
+    """`suggestion_of`, and a smaller value that is likely sufficient by the re-run that proves it; None without one."""
+    found = _suggestions(turn, last, usage_of)
+    said = next(found, None)
+    less = next(found, None) if said is not None and said.basis is Basis.RERUN else None
+    return said, less if less is not None and less.basis is Basis.RERUN else None
+
+
+def _suggestions(turn: Turn, last: Snapshot, usage: UsageOf) -> Iterator[Suggestion]:
+    case = exhausted_limit_of(turn, last)
+    if case is None:
+        return
+    reruns = reruns_of(case)
+    case = replace(case, in_vain=max((tried.value for tried in reruns if tried.in_vain), default=0))
+    for found in _found(case, reruns, usage):
+        yield replace(found, together=case.together, costs=_costs(case, found))
+
+
+def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf) -> Iterator[Suggestion]:
+    if (recorded := _recorded(case)) is not None:
+        yield recorded
+    if case.goal is Goal.ONE_CALL:
+        return
+    usual = _usual(case, usage)
+    yield from _reruns(case, reruns)
+    if usual is not None:
+        yield usual
+    if case.limit == "max_retries" and not case.in_vain:
+        asked = case.last.failure.provider if case.last.failure else None
+        told = (case.ample, case.recorded, Certainty.ESTIMATED, Basis.SETTING)
+        yield Suggestion(case.limit, *told, wait=asked.retry_after if asked else None)
+    yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
+
+
+def _recorded(case: ExhaustedLimit) -> Suggestion | None:
+    """What the recording itself tells: the smallest value under which it completes, in one call where that is asked."""
+    one_call = case.goal is Goal.ONE_CALL
+    if one_call and (tokens := enough_for_one_call(case.last)) is not None:
+        if case.ceiling is not None and case.ceiling < tokens:
+            return None
+        certain = (tokens, case.recorded, Certainty.CERTAIN, Basis.RECORDING, case.goal)
+        return Suggestion("max_tokens", *certain, calls=1, used=case.last.spent.output_tokens)
+    if case.limit not in SWEPT or case.turn.attempts > MOST_ATTEMPTS or not isinstance(case.recorded, int):
+        return None
+    with suppress(ValidationError, TooMuchWork):  # a recording that cannot be judged any more tells nothing
+        run = run_of(turn=case.turn, name=case.limit, overrides=case.together or {})
+        holds = completes_within(1) if one_call else completes_within(FAR * case.ample)
+        most = FAR * case.ample if case.ceiling is None else case.ample
+        if not holds(run.at(most)):
+            return None
+        value = run.between(case.recorded, most, holds)
+        point = surer(run.at(value), run.at)
+        told = (point.value, case.recorded, point.certainty, Basis.RECORDING, case.goal)
+        return Suggestion(case.limit, *told, calls=point.calls, used=point.tokens)
+    return None
+
+
+def _usual(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
+    """What the answers of the same agent and model need that are longer than this one is known to be, or those of the
+    same model. A turn that was cut is seldom one of the short ones, so the share of all answers would be too good."""
+    beyond = max(case.used, case.in_vain)
+    model = TimelineFilters(provider=(case.turn.provider,), model=(case.turn.model,))
+    agent = replace(model, agent=(case.turn.agent_name,))
+    for basis, filters in ((Basis.AGENT, agent), (Basis.MODEL, model)):
+        lengths = usage(turn=case.turn, limit=case.limit, filters=filters)
+        curve = estimate(length for length in lengths if length.tokens > beyond)
+        if curve.ended < LEAST:
+            continue
+        value, share = curve.expected(ENOUGH)
+        if value is None or (case.ceiling is not None and value > case.ceiling) or _too_many_characters(case, value):
+            return None
+        told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)
+        of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
+        about: dict[str, Any] = {"share": share, "answers": curve.count, "cut": curve.cut, "longer_than": beyond}
+        return Suggestion(case.limit, *told, of=of, **about)
+    return None
+
+
+def _too_many_characters(case: ExhaustedLimit, tokens: Number) -> bool:
+    """Whether so many tokens are more text than the turn may have, at as many characters a token as it had so far."""
+    if case.limit != "max_tokens" or not case.used:
+        return False
+    return tokens * case.last.spent.output_chars / case.used > case.last.limits.max_total_output_chars
+
+
+def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Suggestion]:
+    """What a live re-run has shown. Of several that completed, the one under the smallest value above those that did
+    not; of max_tokens, one that took one call before those that took more.
+
+    It is certain only where the provider said the same twice, as far as is known; no run takes as long as another.
+    """
+    completed = (tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED and tried.value > case.in_vain)
+    several = case.limit == "max_tokens"
+    least = min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
+    if least is None:
+        return
+    again = case.limit != "max_seconds" and said_the_same(case, least)
+    sure = Certainty.CERTAIN if again else Certainty.ESTIMATED
+    about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
+    told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
+    value = max(_needed(case, least), case.in_vain + 1)
+    yield replace(told, value=value)
+    if case.limit == "max_tokens" and again and (likely := _reported(case, least)) is not None:
+        yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
+
+
+def _needed(case: ExhaustedLimit, trial: LimitTrial) -> int:
+    """What a re-run that completed used of the limit, where every call of it would have been the same under that value;
+    else what it was given."""
+    used = used_of(case.limit, fold(recording_of(trial.turn))[-1].after)
+    return used if _completes(case, trial, used, (Certainty.RECORDED,)) else trial.value
+
+
+def _reported(case: ExhaustedLimit, trial: LimitTrial) -> int | None:
+    """The max_tokens that a re-run of one call would have needed by the tokens that were reported. No more than likely:
+    nobody knows how many more the provider counts for the end of an answer."""
+    tokens = trial.turn.output_tokens + END_MARK
+    one_call = trial.turn.attempts == 1 and tokens > case.in_vain
+    enough = one_call and _completes(case, trial, tokens, (Certainty.RECORDED, Certainty.CERTAIN))
+    return tokens if enough else None
+
+
+def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[Certainty, ...]) -> bool:
+    """Whether a re-run's own recording completes under a smaller value of the limit, and is so sure of it."""
+    if case.limit not in SWEPT or not max(case.recorded or 0, case.used) < value < trial.value:
+        return False
+    with suppress(ValidationError, TooMuchWork):
+        point = run_of(turn=trial.turn, name=case.limit, overrides={}).at(value)
+        return point.completed and point.certainty in sure
+    return False
+
+
+def _costs(case: ExhaustedLimit, found: Suggestion) -> Costs:
+    """At most what a live try of the value takes: one call of so many tokens, or as much again as was used."""
+    turn = case.turn
+    first_in = turn.input_tokens // max(1, turn.attempts)
+    if found.limit == "max_tokens":
+        usage = TokenUsage(first_in, int(found.value))
+    else:
+        grown = max(1, int(found.value)) / max(1, case.used)
+        usage = TokenUsage(round(turn.input_tokens * grown), round(turn.output_tokens * grown))
+    return Costs(usage.output_tokens, priced(turn_rate(turn), [usage], estimated=True))

@@ -1,0 +1,126 @@
+"""Finding a limit by a live re-run with a backtest beside it, and using it. Raises `ValidationError` in words."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from agentcore.policy import DEFAULT_COMPLETION_CALLS
+from dashboard.accounts.models import User
+from dashboard.agents.change_tracking import on_behalf
+from dashboard.agents.models import Agent, Policy, PolicyVersion
+from dashboard.agents.policies import POLICY_FIELDS
+from dashboard.agents.policy_layers import effective_policy_for
+from dashboard.agents.selectors import policy_version_standing
+from dashboard.live.services import overrides_clean
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.services import backtest_create
+from dashboard.policies.policy_creation import policy_said
+from dashboard.policies.policy_versions import version_keep
+from dashboard.policies.predictions.forecast import Purpose
+from dashboard.policies.suggestions.suggestion import Number, Suggestion
+from dashboard.replay.rerun_service import GONE, turn_rerun
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import Turn
+
+
+def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = None) -> Turn:
+    """The turn once more, live, under the value; the re-run. Beside it a backtest of the value over its agent's turns,
+    where it may be the value to use, and not merely one to begin with."""
+    if suggestion.known:
+        backtest_of_value(turn=turn, suggestion=suggestion, value=suggestion.value, created_by=created_by)
+    about: dict[str, Any] = {"created_by": created_by, "purpose": Purpose(suggestion=suggestion)}
+    return turn_rerun(turn=turn, overrides=suggestion.overrides, **about)
+
+
+def backtest_of_value(
+    *, turn: Turn, suggestion: Suggestion, value: Number, created_by: User | None = None
+) -> Backtest | None:
+    """A backtest of this value over the agent's turns: the one there is, or a new one. None of a turn without agent."""
+    if turn.agent is None:
+        return None
+    asked = _backtest_of(turn, suggestion, value)
+    found = Backtest.objects.filter(project=turn.project, **asked).order_by("-id").first()
+    return found or backtest_create(project=turn.project, created_by=created_by, **asked)
+
+
+def backtest_found(*, turn: Turn, suggestion: Suggestion) -> Backtest | None:
+    """The newest backtest of the suggested value; None where there is none."""
+    if turn.agent is None:
+        return None
+    asked = _backtest_of(turn, suggestion, suggestion.value)
+    return Backtest.objects.filter(project=turn.project, **asked).order_by("-id").first()
+
+
+def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str, Any]:
+    agent = turn.agent
+    assert agent is not None, "only an agent's limits are tried"
+    filters = TimelineFilters(agent=(agent.name,), model=(turn.model,)).as_dict()
+    of_calls = suggestion.limit == "max_tokens"
+    said = policy_said(**_words(agent.policy)) if of_calls else _changed(agent.policy, suggestion, value)
+    stands_for = agent.policy if agent.policy is not None and agent.policy.versions.exists() else None
+    cap = int(value) if of_calls else None
+    return {"policy": said, "filter": filters, "max_tokens": cap, "stands_for": stands_for}
+
+
+def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:
+    """The value that an agent's next turn has of a limit, without overrides of its own; None: no limit."""
+    if suggestion.limit == "max_tokens":
+        return agent.max_tokens
+    policy = effective_policy_for(agent, {}).policy
+    if suggestion.limit == "max_retries":
+        needed = (suggestion.together or {}).get("error_policy", {})
+        retried = all(getattr(policy.error_policy, key) == decision for key, decision in needed.items())
+        return policy.error_policy.max_retries if retried else 0
+    standing: Number | None = getattr(policy.limits, suggestion.limit)
+    if standing is None and suggestion.limit == "max_total_completion_tokens":
+        return DEFAULT_COMPLETION_CALLS * agent.max_tokens
+    return standing
+
+
+def agent_cap_use(*, turn: Turn, value: Number, by: User | None, why: str) -> Agent:
+    """The value as the agent's own cap of each call."""
+    if turn.agent is None:
+        raise ValidationError(GONE)
+    overrides_clean({"max_tokens": value}, turn.agent.connection)
+    with on_behalf(by, why), transaction.atomic():
+        agent = Agent.objects.select_for_update().get(pk=turn.agent.pk)
+        agent.max_tokens = int(value)
+        agent.full_clean()
+        agent.save(update_fields=["max_tokens"])
+    return agent
+
+
+@transaction.atomic
+def policy_draft(*, turn: Turn, suggestion: Suggestion, value: Number, by: User | None, why: str) -> PolicyVersion:
+    """The value as a draft of the agent's policy. An agent without one is given a policy of its own name; a draft is
+    active nowhere until it is activated."""
+    agent = turn.agent
+    if agent is None:
+        raise ValidationError(GONE)
+    said = _changed(agent.policy, suggestion, value)
+    tried = backtest_found(turn=turn, suggestion=suggestion) if value == suggestion.value else None
+    done = tried if tried is not None and tried.status == Backtest.Status.DONE else None
+    name = agent.policy.name if agent.policy else agent.name
+    about: dict[str, Any] = {"by": by, "why": why, "counts": "draft", "backtest": done}
+    version = version_keep(project=turn.project, name=name, said=said, **about)
+    if agent.policy is None:
+        with on_behalf(by, why):
+            Agent.objects.filter(pk=agent.pk).update(policy=version.policy)
+    return version
+
+
+def _changed(policy: Policy | None, suggestion: Suggestion, value: Number) -> dict[str, Any]:
+    """The policy's words with the value in place of its own."""
+    words, changed = _words(policy), {**suggestion.overrides}
+    if suggestion.limit == "max_retries":
+        changed["error_policy"] = {**changed["error_policy"], "max_retries": value}
+    else:
+        changed["limits"] = {**changed["limits"], suggestion.limit: value}
+    merged = {name: {**(words.get(name) or {}), **changed[name]} for name in changed}
+    return policy_said(**{**words, **merged})
+
+
+def _words(policy: Policy | None) -> dict[str, Any]:
+    standing = policy_version_standing(policy=policy)
+    return {field: getattr(standing, field) for field in POLICY_FIELDS} if standing else {}

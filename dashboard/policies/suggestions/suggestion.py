@@ -1,0 +1,83 @@
+"""The limit that would have let a turn finish, as one value: pages, API, client and commands are worded from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from agentcore.replay import Certainty
+from dashboard.turns.prices.rates import Price
+
+Number = int | float
+
+
+class Basis(StrEnum):
+    """What a suggested value rests on, the surest first."""
+
+    RECORDING = "recording"  #: the turn's own recording, judged under the value
+    RERUN = "rerun"  #: a live re-run of the turn that completed
+    AGENT = "agent"  #: the answers of the same agent and model
+    MODEL = "model"  #: the answers of the same model, of any agent
+    SETTING = "setting"  #: what the provider itself asked for
+    NONE = "none"  #: nothing tells; the value is one to begin with
+
+
+class Goal(StrEnum):
+    """What the value is for."""
+
+    FINISH = "finish"  #: the turn stopped before it was complete
+    ONE_CALL = "one_call"  #: it completed, and took several calls for one answer
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a live try of the value costs at most. `price`: None where no list price is known."""
+
+    output_tokens: int
+    price: Price | None
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One limit and the value of it that would have let the turn finish.
+
+    `share` of the answers that are longer than `longer_than` are expected to be complete within the value, by `answers`
+    of them, where those tell (`AGENT`, `MODEL`); `cut` of them were cut, which says only that they are at least so
+    long. `calls` and `used`: what the turn then takes, if known.
+    `together`: what has to be raised beside it, for the same reason.
+    """
+
+    limit: str  #: its key, as `agentcore.policy.LIMIT_NAMES` has it
+    value: Number
+    recorded: Number | None  #: the value it had; None: no limit
+    certainty: Certainty
+    basis: Basis
+    goal: Goal = Goal.FINISH
+    share: float | None = None
+    answers: int = 0
+    cut: int = 0
+    longer_than: int | None = None  #: what this turn used of the limit, or a re-run that was not complete was given
+    calls: int | None = None
+    used: int | None = None
+    rerun: UUID | None = None
+    given: Number | None = None  #: the value that the re-run had; it may have needed less
+    wait: float | None = None  #: seconds after which the provider asked to be called again
+    of: str = ""  #: the agent or model whose answers tell
+    together: Mapping[str, Any] | None = None
+    costs: Costs | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether something tells that the value is enough, for certain or likely."""
+        return self.basis is not Basis.NONE
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """The change, as a re-run and the API take it."""
+        beside = dict(self.together or {})
+        if self.limit == "max_tokens":
+            return {**beside, "max_tokens": self.value}
+        if self.limit == "max_retries":
+            return {"error_policy": {**beside.get("error_policy", {}), "max_retries": self.value}}
+        return {**beside, "limits": {**beside.get("limits", {}), self.limit: self.value}}

@@ -1,0 +1,202 @@
+"""A suggestion in words. Output only: nothing parses it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentcore.number_format import count, number
+from agentcore.policy import LIMIT_NAMES
+from agentcore.replay import Certainty
+from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
+from dashboard.turns.prices.templatetags.prices import money
+
+#: What a limit counts that is not one of a policy's numbers.
+UNITS = {"max_tokens": "tokens", "max_retries": "retries"}
+
+
+def unit_of(limit: str) -> str:
+    """What a limit counts, in the plural."""
+    return UNITS.get(limit) or LIMIT_FIELDS[limit].unit
+
+
+def amount(limit: str, value: Number | None) -> str:
+    """`378 tokens`, `1 retry`, `no limit`."""
+    if value is None:
+        return LIMIT_FIELDS[limit].unset or "no limit"
+    unit = unit_of(limit)
+    return f"{number(value)} {_one(unit) if value == 1 else unit}"
+
+
+def _one(unit: str) -> str:
+    return "retry" if unit == "retries" else unit.removesuffix("s")
+
+
+def name_of(limit: str) -> str:
+    """`Max tokens per call`: what people call it."""
+    return LIMIT_NAMES[limit]
+
+
+#: How sure a value is, in one word; what a live re-run has shown is proven, not merely certain.
+_BY_CERTAINTY = {Certainty.CERTAIN: "certain", Certainty.RECORDED: "certain", Certainty.ESTIMATED: "likely"}
+
+
+def certainty_word(said: Suggestion) -> str:
+    """`proven`, `certain`, `likely` or `not known`: the word on the badge, and in the API."""
+    if said.basis is Basis.RERUN and said.certainty is Certainty.CERTAIN:
+        return "proven"
+    return "not known" if said.basis is Basis.NONE else _BY_CERTAINTY[said.certainty]
+
+
+def sentence(said: Suggestion) -> str:
+    """What would have let the turn finish, in one sentence."""
+    return _SENTENCES[said.basis](said)
+
+
+def _recorded(said: Suggestion) -> str:
+    if said.goal is Goal.ONE_CALL:
+        likely = "would" if said.certainty.value in ("certain", "recorded") else "would likely"
+        return f"With {said.limit} {number(said.value)}, one call {likely} have been enough."
+    return f"With {said.limit} {number(said.value)} the turn would have finished."
+
+
+def _rerun(said: Suggestion) -> str:
+    finishes = "finishes" if said.certainty is Certainty.CERTAIN else "likely finishes"
+    return f"With {said.limit} {number(said.value)} the turn {finishes}."
+
+
+def _usual(said: Suggestion) -> str:
+    return f"With {said.limit} {number(said.value)} the turn would likely have finished."
+
+
+def _setting(said: Suggestion) -> str:
+    errors = (said.together or {}).get("error_policy", {})
+    retry = "".join(f"{key} {value} and " for key, value in errors.items())
+    return f"With {retry}{said.limit} {number(said.value)} the call would have been tried again."
+
+
+def _none(said: Suggestion) -> str:
+    return f"How large {said.limit} must be for this turn is not known yet."
+
+
+_SENTENCES: Mapping[Basis, Callable[[Suggestion], str]] = {
+    Basis.RECORDING: _recorded,
+    Basis.RERUN: _rerun,
+    Basis.AGENT: _usual,
+    Basis.MODEL: _usual,
+    Basis.SETTING: _setting,
+    Basis.NONE: _none,
+}
+
+
+def because(said: Suggestion) -> str:
+    """What it rests on, in one sentence."""
+    match said.basis:
+        case Basis.RECORDING if said.goal is Goal.ONE_CALL:
+            return _one_call(said)
+        case Basis.RECORDING:
+            return "The recording answers everything up to there."
+        case Basis.RERUN:
+            return f"{rerun_named(said)} {rerun_found(said)}"
+        case Basis.AGENT | Basis.MODEL:
+            return _share(said)
+        case Basis.SETTING:
+            return _asked_to_wait(said.wait)
+        case Basis.NONE if said.limit == "max_retries":
+            return "How often the provider would go on to refuse is not in the recording."
+        case Basis.NONE:
+            return "The recording ends before the answer does, and too few other answers are longer to estimate it."
+
+
+def _asked_to_wait(wait: float | None) -> str:
+    return f"The provider asked to try again in {number(wait)} s." if wait else "The error may be temporary."
+
+
+def rerun_named(said: Suggestion) -> str:
+    """`A live re-run`, with the value it was given where it needed less."""
+    return f"A live re-run with {said.limit} {number(said.given or 0)}" if _needed_less(said) else "A live re-run"
+
+
+def rerun_found(said: Suggestion) -> str:
+    """What it took: of the limit itself where that is known, else of tokens."""
+    of_limit = _needed_less(said) and said.limit != "max_tokens"
+    used = amount(said.limit, said.value) if of_limit else count(said.used or 0, "token")
+    return f"completed in {count(said.calls or 1, 'call')} and used {used}.{_unlike(said)}"
+
+
+def _unlike(said: Suggestion) -> str:
+    """Why what a re-run has shown is no more than likely."""
+    if said.certainty is Certainty.CERTAIN:
+        return ""
+    if said.limit == "max_seconds":
+        return " Another run may take longer."
+    if said.limit == "max_tokens" and _needed_less(said):
+        return " Some servers also count the end of an answer, which they do not report."
+    if said.limit == "max_tokens":
+        return " It is not known to be the same answer."
+    return " Its answers are not the recorded ones."
+
+
+def _needed_less(said: Suggestion) -> bool:
+    return said.given not in (None, said.value)
+
+
+def standing_in_words(said: Suggestion, standing: Number | None, *, agent: str, own: bool) -> str:
+    """That as much as is suggested is allowed already. `own`: the turn itself had set the limit that stopped it."""
+    tail = "; this turn set its own limit." if own else " now."
+    if said.limit == "max_tokens":
+        allowed = f"already allows {number(standing or 0)} tokens per call" if own else f"has max_tokens {standing}"
+        return f"{agent} {allowed}{tail}"
+    if standing is None:
+        return f"The policy sets no such limit{tail}"
+    return f"The policy {'already ' if own else ''}allows {amount(said.limit, standing)}{tail}"
+
+
+def _one_call(said: Suggestion) -> str:
+    used = count(said.used or 0, "token")
+    if said.certainty.value == "certain":
+        return f"The recorded calls used {used} on this answer."
+    return f"By this recording, one call would have taken about {used}."
+
+
+def _share(said: Suggestion) -> str:
+    """`Of sim-essay’s answers longer than 60 tokens, 95 % are expected to fit in 378 tokens (41 answers, 7 of them
+    cut).`"""
+    used = amount(said.limit, said.longer_than or 0)
+    answers = said.limit == "max_tokens"
+    alike, fit = ("answers longer than", "fit in") if answers else ("turns that used more than", "complete within")
+    cut = f", {number(said.cut)} of them {'cut' if answers else 'not complete'}" if said.cut else ""
+    counted = f"{count(said.answers, 'answer' if answers else 'turn')}{cut}"
+    expected = f"{100 * (said.share or 0):.0f} % are expected to {fit} {amount(said.limit, said.value)}"
+    return f"Of {said.of}’s {alike} {used}, {expected} ({counted})."
+
+
+def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
+    """`At most 378 tokens out, ≈ $0.0002`; `model`: the one that would be asked."""
+    if costs is None:
+        return ""
+    price = money(costs.price, model)
+    return f"at most {count(costs.output_tokens, 'token')} out, {price}" if costs.output_tokens else price
+
+
+def told(said: Suggestion) -> dict[str, Any]:
+    """The suggestion as the API returns it."""
+    names = (
+        "limit",
+        "value",
+        "recorded",
+        "share",
+        "answers",
+        "cut",
+        "longer_than",
+        "calls",
+        "used",
+        "rerun",
+        "overrides",
+    )
+    plain = {name: getattr(said, name) for name in names}
+    words = {"certainty": said.certainty.value, "basis": said.basis.value, "goal": said.goal.value}
+    words["certainty_word"] = certainty_word(said)
+    price = said.costs.price if said.costs else None
+    cost = {"output_tokens": said.costs.output_tokens if said.costs else None}
+    cost["price"] = None if price is None else float(price.dollars)  # type: ignore[assignment]
+    return {**plain, **words, "costs": cost, "name": name_of(said.limit), "words": f"{sentence(said)} {because(said)}"}

@@ -1,0 +1,77 @@
+"""What the page of a turn suggests, for its sweep: pages, API and commands that sweep a limit name the same number."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agentcore.errors import CoreError
+from agentcore.replay import Certainty
+from dashboard.policies.suggestions.selectors import suggestions_for
+from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion_text import because, certainty_word, sentence
+from dashboard.replay.suggested_value import SuggestedValue
+from dashboard.replay.sweep_result import Sweep
+from dashboard.replay.sweep_service import turn_sweep
+from dashboard.turns.held_time import held_ms_of
+from dashboard.turns.models import Turn
+from dashboard.turns.prices.selectors import price_of
+
+
+def suggestions_of_sweep(turn: Turn) -> tuple[Suggestion, ...]:
+    """As `suggestions_for`; none for a turn whose recording this version of the core cannot judge."""
+    try:
+        return suggestions_for(turn)
+    except CoreError:
+        return ()
+
+
+def suggested_sweep(
+    *,
+    turn: Turn,
+    name: str,
+    values: range,
+    overrides: Mapping[str, Any],
+    suggestions: Iterable[Suggestion] | None = None,
+) -> Sweep:
+    """The sweep, with what is suggested for this limit; under other changed limits that does not apply.
+
+    Raises `ValidationError` in words. `suggestions`: None, to be read.
+    """
+    said = suggestions_of_sweep(turn) if suggestions is None else suggestions
+    suggested = () if _others(overrides, name) else tuple(_value(turn, each) for each in _beyond(said, name))
+    return turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested)
+
+
+def _beyond(said: Iterable[Suggestion], name: str) -> tuple[Suggestion, ...]:
+    """Those of the limit that the sweep does not find by itself: where the recording tells, it does."""
+    of_limit = tuple(each for each in said if each.limit == name)
+    return () if any(each.basis is Basis.RECORDING for each in of_limit) else of_limit
+
+
+def _others(overrides: Mapping[str, Any], name: str) -> bool:
+    limits = set(overrides.get("limits") or {}) - {name}
+    return bool(limits or {key for key, value in overrides.items() if value} - {"limits", name})
+
+
+def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
+    words = f"{sentence(said)} {because(said)}"
+    about: dict[str, Any] = {}
+    if said.rerun is not None and said.certainty is Certainty.ESTIMATED and said.given != said.value:
+        about = {"calls": said.calls, "tokens": said.used}
+    elif said.rerun is not None:
+        again = turn.children.get(pk=said.rerun)
+        held = held_ms_of([again]).get(again.id, 0)
+        seconds = None if again.duration_ms is None else max(0, again.duration_ms - held) / 1000
+        about = {"calls": again.attempts, "tokens": again.output_tokens, "price": price_of(again), "seconds": seconds}
+        about["rerun"] = said.rerun
+    elif said.costs is not None:
+        about = {"tokens": said.costs.output_tokens, "price": said.costs.price}
+    return SuggestedValue(int(said.value), certainty_word(said), said.certainty, words, **about)
+
+
+def in_words(said: Suggestion) -> dict[str, str]:
+    """The badge and the sentences of a suggestion, where another limit is swept than the one it names."""
+    return {
+        "word": certainty_word(said),
+        "certainty": said.certainty.value,
+        "words": f"{sentence(said)} {because(said)}",
+    }

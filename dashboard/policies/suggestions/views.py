@@ -1,0 +1,121 @@
+"""The limit that would have let a turn finish: looked at, found by a live re-run, and used."""
+
+from typing import cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from agentcore.policy import LIMIT_NAMES
+from agentcore.replay import Certainty
+from dashboard.accounts.models import User
+from dashboard.policies.suggestions.panel import Panel, panel_of
+from dashboard.policies.suggestions.remembered_suggestions import suggestion_now
+from dashboard.policies.suggestions.services import agent_cap_use, backtest_of_value, limit_find, policy_draft
+from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion_text import because
+from dashboard.turns.models import Turn
+from dashboard.turns.views import turn_or_404
+
+
+@require_safe
+def limit(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """The panel as it is now; to a browser without scripts the turn's page, which has it."""
+    turn = turn_or_404(turn_id)
+    return _shown(request, turn, panel_of(turn))
+
+
+@require_safe
+def cell(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """The limit in a row of the timeline; to a browser without scripts the turn's page."""
+    turn = turn_or_404(turn_id)
+    if not request.headers.get("HX-Request"):
+        return redirect("turns:detail", turn.id)
+    return render(request, "suggesting/_cell.html", {"said": suggestion_now(turn)})
+
+
+@require_POST
+def find(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """Ask the provider again under the suggested value; what comes of it is shown in the panel."""
+    turn = turn_or_404(turn_id)
+    panel, fault = panel_of(turn), ""
+    by = cast("User", request.user)
+    if panel is None:
+        fault = "No limit would have let this turn finish."
+    elif request.POST.get("only") == "backtest":
+        backtest_of_value(turn=turn, suggestion=panel.suggestion, value=panel.suggestion.value, created_by=by)
+    else:
+        try:
+            limit_find(turn=turn, suggestion=_tried(panel, request.POST.get("only", "")), created_by=by)
+        except ValidationError as error:
+            fault = " ".join(error.messages)
+    return _shown(request, turn, panel_of(turn), fault)
+
+
+def _tried(panel: Panel, only: str) -> Suggestion:
+    """The smaller value where that was asked for, and never the larger one in its place."""
+    if only != "less":
+        return panel.suggestion
+    if panel.less is None:
+        raise ValidationError("The smaller value is no longer suggested.")
+    return panel.less
+
+
+@require_POST
+def use(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """A value as the agent's own cap, or as a draft of its policy. `limit`: another one than the suggested."""
+    turn = turn_or_404(turn_id)
+    try:
+        address = _used(request, turn, _meant(turn, request.POST.get("limit", "")))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        address = reverse("turns:detail", args=[turn.id])
+    return redirect(address)
+
+
+def _meant(turn: Turn, limit: str) -> Suggestion:
+    panel = panel_of(turn)
+    if panel is not None and limit in ("", panel.suggestion.limit):
+        return panel.suggestion
+    if limit not in LIMIT_NAMES:
+        raise ValidationError("No limit would have let this turn finish; choose the limit to change.")
+    return Suggestion(limit, 0, None, Certainty.UNDECIDABLE, Basis.NONE)
+
+
+def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
+    """What was done is told; the address of where it can be seen."""
+    value, by = _value(request.POST.get("value", "")), cast("User", request.user)
+    why = f"Turn {str(turn.id)[:13]}: {because(said)}" if said.known else f"Found with turn {str(turn.id)[:13]}."
+    if said.limit != "max_tokens":
+        version = policy_draft(turn=turn, suggestion=said, value=value, by=by, why=why)
+        messages.success(request, f"Draft v{version.version} of “{version.policy.name}” created: {said.limit} {value}.")
+        return reverse("policies:version", args=[version.pk])
+    if not request.user.has_perm("agents.change_agent"):
+        raise ValidationError("You do not have permission to change agents. Ask an administrator.")
+    was = turn.agent.max_tokens if turn.agent else None
+    agent = agent_cap_use(turn=turn, value=value, by=by, why=why)
+    changed = f"max_tokens of {agent.name} changed from {was} to {value}. It applies from the next turn on."
+    messages.success(request, changed)
+    return reverse("turns:detail", args=[turn.id])
+
+
+def _value(given: str) -> int:
+    if not (given.isascii() and given.isdigit() and len(given) < 12):
+        raise ValidationError("The value must be a whole number.")
+    return int(given)
+
+
+def _shown(request: HttpRequest, turn: Turn, panel: Panel | None, fault: str = "") -> HttpResponse:
+    if not request.headers.get("HX-Request"):
+        if fault:
+            messages.error(request, fault)
+        return redirect("turns:detail", turn.id)
+    # Who had it found is shown the backtest of what was found as well, without asking for it.
+    asked = request.method == "POST" or "found" in request.GET
+    just_found = asked and not fault and panel is not None and panel.by_rerun
+    context = {"turn": turn, "panel": panel, "fault": fault, "just_found": just_found}
+    return render(request, "suggesting/_limit.html", context)

@@ -1,9 +1,0 @@
-from django.apps import AppConfig
-
-
-class PredictionsConfig(AppConfig):
-    """The track record of what-ifs."""
-
-    name = "dashboard.predictions"
-    label = "predictions"
-    default_auto_field = "django.db.models.BigAutoField"

@@ -1,8 +1,0 @@
-from django.apps import AppConfig
-
-
-class PricesConfig(AppConfig):
-    """What turns cost, at list prices."""
-
-    name = "dashboard.prices"
-    label = "prices"

@@ -1,8 +1,0 @@
-from django.apps import AppConfig
-
-
-class RunsConfig(AppConfig):
-    """Calls that go on from one another."""
-
-    name = "dashboard.runs"
-    label = "runs"

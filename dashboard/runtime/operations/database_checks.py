@@ -1,0 +1,163 @@
+"""Checks of the database, its tables, its clock, and the queue in it."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import InterfaceError, OperationalError, ProgrammingError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from dashboard.platform import replica
+from dashboard.runtime.operations.doctor import Finding, State, graded
+from dashboard.turns.sql_views.view_installer import SCHEMA
+
+_OLDEST = 140_000
+_FEW_CONNECTIONS = 0.85  #: of the server's, from which on it is too many
+_CLOCK_WARNING, _CLOCK_ERROR = 2.0, 30.0  #: seconds
+_ALIVE = timedelta(seconds=15)  #: since the last heartbeat of a worker
+_WAITS_LONG = timedelta(minutes=2)
+_SEAL_LATE = timedelta(days=2)
+
+
+def database() -> Iterator[Finding]:
+    """Version, size, encoding, connections and rights."""
+    number, version, encoding, size = _row(
+        "SELECT current_setting('server_version_num')::int, current_setting('server_version'),"
+        " current_setting('server_encoding'), pg_size_pretty(pg_database_size(current_database()))"
+    )
+    words = f"PostgreSQL {version}, {encoding}, {size}"
+    yield graded(
+        "database",
+        words,
+        (number < _OLDEST, State.ERROR, "Use PostgreSQL 14 or newer."),
+        (encoding != "UTF8", State.ERROR, "Create a database with the encoding UTF8, and restore a backup into it."),
+    )
+    used, most = _row(
+        "SELECT count(*), current_setting('max_connections')::int FROM pg_stat_activity"
+        " WHERE backend_type = 'client backend'"
+    )
+    full = used > most * _FEW_CONNECTIONS
+    fix = "Raise max_connections, or run fewer processes."
+    yield graded("connections", f"{used} of {most} in use", (full, State.WARNING, fix))
+    yield from _rights()
+    yield from _extensions()
+
+
+def replica_of_it() -> Iterator[Finding]:
+    """The replica that `WHYSTOP_REPLICA_URL` names."""
+    if replica.is_configured():
+        try:
+            yield _replica()
+        except (OperationalError, InterfaceError, ProgrammingError) as error:
+            said, fix = str(error).partition("\n")[0], "Start it, or correct WHYSTOP_REPLICA_URL."
+            yield Finding("replica", State.WARNING, f"It does not answer: {said}", fix)
+
+
+def _replica() -> Finding:
+    written, began = replica.written_position(), time.monotonic()
+    fix = "Name a streaming replica of DATABASE_URL in WHYSTOP_REPLICA_URL."
+    if not replica.is_replica():
+        return Finding("replica", State.ERROR, "The database is not a replica of DATABASE_URL", fix)
+    while not replica.has_reached(written):
+        if time.monotonic() - began > replica.LATEST_SECONDS:
+            words = f"It is more than {replica.LATEST_SECONDS:.0f} s behind"
+            return Finding("replica", State.WARNING, words, "It is not read until it has caught up.")
+        time.sleep(0.1)
+    return Finding("replica", State.OK, f"It had all changes within {time.monotonic() - began:.1f} s")
+
+
+def _rights() -> Iterator[Finding]:
+    user, tables, views = _row(
+        "SELECT current_user, has_schema_privilege(current_schema(), 'CREATE'),"
+        " has_database_privilege(current_database(), 'CREATE') OR to_regnamespace(%s) IS NOT NULL",
+        SCHEMA,
+    )
+    if not tables:
+        fix = f"GRANT CREATE ON SCHEMA public TO {user}"
+        yield Finding("rights", State.ERROR, f"The user {user} may not create tables", fix)
+    elif not views:
+        fix = f"GRANT CREATE ON DATABASE … TO {user}"
+        yield Finding("rights", State.WARNING, f"The user {user} may not create the views for analysts", fix)
+    else:
+        yield Finding("rights", State.OK, f"The user {user} may create tables and views")
+
+
+def _extensions() -> Iterator[Finding]:
+    (names,) = _row("SELECT string_agg(extname, ', ' ORDER BY extname) FROM pg_extension")
+    yield Finding("extensions", State.OK, f"None is needed; installed: {names or 'none'}")
+
+
+def migrations() -> Iterator[Finding]:
+    """Whether the tables are those of this version."""
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    known, applied = set(executor.loader.disk_migrations), executor.loader.applied_migrations
+    ours = {app for app, _ in known}
+    newer = [f"{app}.{name}" for app, name in applied if app in ours and (app, name) not in known]
+    if newer:
+        fix = "Run the version that made them, or a later one."
+        yield Finding("migrations", State.ERROR, f"Created by a newer version: {', '.join(sorted(newer)[:3])}", fix)
+    elif plan:
+        fix = "Back up, then run “manage.py migrate”, or start Whystop, which does the same."
+        yield Finding("migrations", State.WARNING, f"{len(plan)} to apply, from {plan[0][0]} on", fix)
+    else:
+        yield Finding("migrations", State.OK, f"All {len(applied)} are applied")
+
+
+def clock() -> Iterator[Finding]:
+    """This machine's clock beside the database's, which stamps what both write."""
+    before = datetime.now(UTC)
+    (told,) = _row("SELECT clock_timestamp()")
+    middle = before + (datetime.now(UTC) - before) / 2
+    apart = abs((told - middle).total_seconds())
+    fix = "Let both machines take their time from the same server (NTP)."
+    yield graded(
+        "clock",
+        f"{apart:.1f} s from the database's",
+        (apart > _CLOCK_ERROR, State.ERROR, fix),
+        (apart > _CLOCK_WARNING, State.WARNING, fix),
+    )
+
+
+def queue() -> Iterator[Finding]:
+    """Workers that live, and turns that wait for one."""
+    (alive,) = _row("SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - %s", _ALIVE)
+    waiting, oldest, failed = _row(
+        "SELECT count(*) FILTER (WHERE status = 'todo' AND coalesce(scheduled_at, now()) <= now()),"
+        " coalesce(max(now() - coalesce(scheduled_at, turn.created_at)) FILTER (WHERE status = 'todo'"
+        "   AND coalesce(scheduled_at, now()) <= now()), interval '0'),"
+        " count(*) FILTER (WHERE status = 'failed') FROM procrastinate_jobs job"
+        " LEFT JOIN LATERAL (SELECT created_at FROM turns_turn WHERE id::text = job.args ->> 'turn_id') turn ON true"
+    )
+    words = f"{alive} workers, {waiting} jobs wait, {failed} failed"
+    late = waiting and oldest > _WAITS_LONG
+    yield graded(
+        "queue",
+        words,
+        (
+            bool(waiting) and not alive,
+            State.ERROR,
+            "No worker processes them: start one.",
+        ),
+        (bool(late), State.WARNING, f"One has waited for {str(oldest).partition('.')[0]}: start more workers."),
+        (not alive, State.WARNING, "No worker runs: turns that are started now wait for one."),
+    )
+
+
+def evidence() -> Iterator[Finding]:
+    """Whether seals are made."""
+    number, at, turns = _row(
+        "SELECT max(number), max(made_at), EXISTS (SELECT FROM turns_turn WHERE created_at < now() - %s)"
+        " FROM sealing_seal",
+        _SEAL_LATE,
+    )
+    words = f"The last seal is {number}, of {at:%Y-%m-%d %H:%M} UTC" if number else "No seal has been made yet"
+    late = bool(turns) and (at is None or at < datetime.now(UTC) - _SEAL_LATE)
+    yield graded("evidence", words, (late, State.WARNING, "A worker creates one every hour: start a worker."))
+
+
+def _row(query: str, *values: Any) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return cursor.fetchone()

@@ -1,0 +1,101 @@
+"""Checks of this machine and of the environment: disk, secrets, egress, live updates, the last backup."""
+
+import shutil
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import redis
+from django.conf import settings
+
+from dashboard.platform.egress.rules import APART, ON_ONE_MACHINE
+from dashboard.platform.environment import Environment
+from dashboard.platform.errors import StartError
+from dashboard.platform.secret_key import SECRET_KEY_FILE
+from dashboard.runtime.operations.backup import LAST_BACKUP
+from dashboard.runtime.operations.doctor import Finding, State, graded
+from dashboard.turns.seals import keys
+
+_GIB = 1 << 30
+_LITTLE, _TOO_LITTLE = 5 * _GIB, _GIB  #: bytes of the disk that are free
+_BACKUP_LATE = timedelta(days=7)
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def disk() -> Iterator[Finding]:
+    """What is free where the data folder is."""
+    folder = _environment().data_dir
+    usage = shutil.disk_usage(folder)
+    words = f"{usage.free / _GIB:,.1f} of {usage.total / _GIB:,.1f} GiB free for {folder}"
+    fix = "Free some space, or set how long raw answers are kept (docs/how-to/operations.md)."
+    yield graded(
+        "disk",
+        words,
+        (usage.free < _TOO_LITTLE, State.ERROR, fix),
+        (usage.free < _LITTLE, State.WARNING, fix),
+    )
+
+
+def secrets() -> Iterator[Finding]:
+    """The signing key and the secret key, and who can read their files."""
+    environment = _environment()
+    try:
+        yield Finding("signing key", State.OK, f"Signs as {keys.public_key()}")
+    except StartError as error:
+        yield Finding("signing key", State.ERROR, str(error), "Restore it from a backup.")
+    files = [environment.data_dir / name for name in (keys.KEY_FILE, SECRET_KEY_FILE)]
+    open_files = [path for path in files if path.exists() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)]
+    names = " and ".join(path.name for path in open_files)
+    fix = f"chmod 600 {' '.join(map(str, open_files))}"
+    words = f"Others can read {names}" if names else "Only their owner can read the files of keys"
+    yield graded("files of keys", words, (bool(names), State.ERROR, fix))
+    yield _debug(environment)
+
+
+def _debug(environment: Environment) -> Finding:
+    fix = "Turn it off: its pages show settings and variables to whoever causes an error."
+    state = State.WARNING if environment.host in _LOOPBACK else State.ERROR
+    return graded("debug", f"WHYSTOP_DEBUG is {'on' if environment.debug else 'off'}", (environment.debug, state, fix))
+
+
+def egress() -> Iterator[Finding]:
+    """Where calls may go."""
+    rules = settings.EGRESS
+    if _environment().egress is not None:
+        yield Finding("egress", State.OK, "WHYSTOP_EGRESS lists the allowed addresses")
+    elif rules in (APART, ON_ONE_MACHINE):
+        words = "The default: public addresses, and this machine itself under “manage.py up”"
+        yield Finding("egress", State.OK, words)
+
+
+def live_updates() -> Iterator[Finding]:
+    """Redis, where one is named."""
+    address = _environment().redis_url
+    if not address:
+        yield Finding("live updates", State.OK, "Within one process; others are checked every second (no REDIS_URL)")
+        return
+    try:
+        with redis.Redis.from_url(address, socket_timeout=3, socket_connect_timeout=3) as asked:
+            asked.ping()
+        yield Finding("live updates", State.OK, "Redis answers")
+    except (redis.RedisError, OSError) as error:
+        fix = "Start it, or correct REDIS_URL. Until then pages look for changes each second."
+        yield Finding("live updates", State.ERROR, f"Redis does not answer: {type(error).__name__}", fix)
+
+
+def backups() -> Iterator[Finding]:
+    """When the last backup was made from this data folder."""
+    path: Path = _environment().data_dir / LAST_BACKUP
+    if not path.exists():
+        fix = "Run “manage.py backup FILE” each day, unless the database is backed up otherwise."
+        yield Finding("backups", State.WARNING, "No backup of this data folder exists", fix)
+        return
+    at = datetime.fromisoformat(path.read_text().strip())
+    late = datetime.now(UTC) - at > _BACKUP_LATE
+    yield graded("backups", f"The last one is of {at:%Y-%m-%d %H:%M} UTC", (late, State.WARNING, "Make one each day."))
+
+
+def _environment() -> Environment:
+    found: Environment = settings.ENVIRONMENT
+    return found

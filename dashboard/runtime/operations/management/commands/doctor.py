@@ -1,0 +1,54 @@
+"""`manage.py doctor`: whether this installation is well, line by line."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from dashboard.runtime.operations import database_checks, machine_checks, provider_checks
+from dashboard.runtime.operations.doctor import Check, Finding, State, examine
+
+CHECKS: tuple[Check, ...] = (
+    database_checks.database,
+    database_checks.replica_of_it,
+    database_checks.migrations,
+    database_checks.clock,
+    database_checks.queue,
+    machine_checks.live_updates,
+    provider_checks.providers,
+    machine_checks.egress,
+    machine_checks.secrets,
+    database_checks.evidence,
+    machine_checks.disk,
+    machine_checks.backups,
+)
+
+
+class Command(BaseCommand):
+    help = "Check the database, the queue, providers, keys and the machine; exit code 1 where there is an error."
+    requires_system_checks = ()
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="one JSON object: `state`, and `findings`")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        found = []
+        for finding in examine(CHECKS):
+            found.append(finding)
+            if not options["json"]:
+                self.stdout.write(_line(finding))
+                self.stdout.flush()
+        worst = max((one.state for one in found), key=list(State).index)
+        if options["json"]:
+            self.stdout.write(json.dumps({"state": worst, "findings": [asdict(one) for one in found]}, indent=1))
+        if worst is State.ERROR:
+            sys.exit(1)
+
+
+def _line(finding: Finding) -> str:
+    fix = f". {finding.fix}" if finding.fix else ""
+    return f"{finding.state:<7}  {finding.name}: {finding.words.rstrip('.')}{fix}"

@@ -1,9 +1,0 @@
-"""`/telemetry/`: where turns are sent as spans and metrics."""
-
-from django.urls import path
-
-from dashboard.telemetry import views
-
-app_name = "telemetry"
-
-urlpatterns = [path("", views.page, name="page")]

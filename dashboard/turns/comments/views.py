@@ -1,0 +1,61 @@
+"""Comments by page: said, edited and taken back by plain forms, which lead back to the transition they are about."""
+
+from typing import cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from dashboard.accounts.models import User
+from dashboard.turns.comments import selectors, services
+from dashboard.turns.comments.models import Comment
+from dashboard.turns.views import turn_or_404
+
+
+@require_POST
+def add(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    turn = turn_or_404(turn_id)
+    number = request.POST.get("transition", "") or "0"
+    transition = int(number) if number.isascii() and number.isdigit() and len(number) < 8 else -1
+    try:
+        services.comment_add(
+            turn=turn, transition=transition, text=request.POST.get("text", ""), author=cast("User", request.user)
+        )
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    return _back(turn_id, max(0, transition))
+
+
+@require_POST
+def edit(request: HttpRequest, turn_id: UUID, comment_id: UUID) -> HttpResponse:
+    comment = _own_or_404(request, turn_id, comment_id)
+    try:
+        services.comment_edit(comment=comment, text=request.POST.get("text", ""))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    return _back(turn_id, comment.transition)
+
+
+@require_POST
+def delete(request: HttpRequest, turn_id: UUID, comment_id: UUID) -> HttpResponse:
+    comment = _own_or_404(request, turn_id, comment_id)
+    services.comment_delete(comment=comment)
+    messages.success(request, "The comment is deleted.")
+    return _back(turn_id, comment.transition)
+
+
+def _own_or_404(request: HttpRequest, turn_id: UUID, comment_id: UUID) -> Comment:
+    turn_or_404(turn_id)
+    try:
+        return selectors.own_comment_get(comment_id, turn_id=turn_id, author=cast("User", request.user))
+    except Comment.DoesNotExist as error:
+        raise Http404("There is no such comment of yours.") from error
+
+
+def _back(turn_id: UUID, transition: int) -> HttpResponse:
+    place = f"?step={transition}#t{transition}" if transition else "#comments"
+    return redirect(reverse("turns:detail", args=[turn_id]) + place)

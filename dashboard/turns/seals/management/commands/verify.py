@@ -1,0 +1,88 @@
+"""Whether anything that is stored was changed behind Whystop's back, and whether this version judges it otherwise."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from dashboard.runtime.database_setup import prepare
+from dashboard.turns.models import Turn
+from dashboard.turns.seals.resuming import Notes
+from dashboard.turns.seals.seal_check import Checked, check_all
+from dashboard.turns.seals.services import chain_some, seal_make
+
+MOST_TOLD = 1_000
+PROGRESS_SECONDS = 5.0
+
+
+class Command(BaseCommand):
+    help = "Check every seal, every chain and every turn; name what was changed, removed or added."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--all", action="store_true", help="check everything that is stored")
+        parser.add_argument("--seal", action="store_true", help="first chain and seal every ended turn")
+        parser.add_argument("--quick", action="store_true", help="check seals and chains only, without replaying turns")
+        parser.add_argument(
+            "--digest", default="", help="the digest of a seal, noted elsewhere; a stored seal must have it"
+        )
+        parser.add_argument(
+            "--resume", type=Path, help="a file for the progress of the check; an interrupted check continues from it"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        if not options["all"] and not options["seal"]:
+            raise CommandError("Add --all to verify everything. To verify one turn: manage.py replay <turn id>.")
+        prepare(settings.ENVIRONMENT, simulator_url=None)
+        if options["seal"]:
+            while chain_some():
+                pass
+            seal = seal_make(now=timezone.now())
+            words = "Another process is sealing." if seal is None else f"Seal {seal.number}: {seal.digest}"
+            self.stdout.write(words)
+        if options["all"]:
+            self._tell(self._checked(options["digest"], options["resume"], replay=not options["quick"]))
+
+    def _checked(self, digest: str, resume: Path | None, *, replay: bool) -> Checked:
+        notes = Notes(resume) if resume else None
+        begun, after = (notes.read() if notes else None) or (None, None)
+        if begun is not None:
+            self.stdout.write(f"Continuing after {begun.turns:,} turns.")
+        total, told_at = Turn.objects.count(), time.monotonic()
+
+        def on_batch(checked: Checked, last: UUID) -> None:
+            nonlocal told_at
+            if notes is not None:
+                notes.write(checked, last)
+            if time.monotonic() - told_at >= PROGRESS_SECONDS:
+                told_at = time.monotonic()
+                self.stderr.write(f"{checked.turns:,} of {total:,} turns")
+
+        checked = check_all(expected=digest, replay=replay, begun=begun, after=after, on_batch=on_batch)
+        if notes is not None:
+            notes.forget()
+        return checked
+
+    def _tell(self, checked: Checked) -> None:
+        self._list(checked.faults)
+        self._list(checked.changed)
+        self.stdout.write(
+            f"{checked.turns:,} turns, {checked.sealed:,} sealed by {checked.seals:,} seals, "
+            f"{checked.erased:,} erased, {checked.unchained:,} not chained yet."
+        )
+        if checked.changed:
+            turns = len({place for place, _ in checked.changed})
+            self.stdout.write(f"This version changes the outcome of {turns:,} past turns (see above).")
+        self.stdout.write(f"{len(checked.faults):,} faults." if checked.faults else "Verified: nothing was changed.")
+        if checked.faults or checked.changed:
+            sys.exit(1)
+
+    def _list(self, told: list[tuple[str, str]]) -> None:
+        for place, words in told[:MOST_TOLD]:
+            self.stdout.write(f"{place}: {words}")
+        if len(told) > MOST_TOLD:
+            self.stdout.write(f"and {len(told) - MOST_TOLD:,} more")

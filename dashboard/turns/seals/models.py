@@ -1,0 +1,77 @@
+"""What is stored as evidence. Nothing here can be forged without the signing key, which is in no database.
+
+Chain      the hashes of one turn's history, each with the one before in it
+Seal       a signed list of chains; it holds the digest of the seal before
+Tombstone  a signed note that turns, or their raw answers, were removed on purpose
+KnownKey   the public key of another installation, under a name
+"""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from dashboard.platform.ids import new_id
+
+
+class Chain(models.Model):
+    """One turn's. `parts`: kind, number and digest of each part of the history (`chains.Part`), in order."""
+
+    turn_id = models.UUIDField(primary_key=True)
+    parts = models.BinaryField()
+    head = models.BinaryField()  #: the last link
+    seal = models.IntegerField(null=True)  #: `Seal.number`; null until one holds it
+    chained_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["turn_id"], condition=models.Q(seal=None), name="sealing_chain_unsealed")]
+
+    def __str__(self) -> str:
+        return f"chain of {self.turn_id}"
+
+
+class Seal(models.Model):
+    """`members`: 16 bytes of id and 32 of head for each turn, by id."""
+
+    number = models.IntegerField(primary_key=True)  #: from 1, without gaps
+    made_at = models.DateTimeField()
+    complete_at = models.DateTimeField(null=True)  #: all turns that had ended then are in this seal or an earlier one
+    previous = models.TextField()  #: digest of the seal before; empty for the first
+    members = models.BinaryField()
+    public_key = models.TextField()
+    signature = models.TextField()
+    digest = models.TextField()
+
+    class Meta:
+        ordering = ["number"]
+
+    def __str__(self) -> str:
+        return f"seal {self.number} of {self.made_at:%Y-%m-%d %H:%M}"
+
+
+class Tombstone(models.Model):
+    """Turns that were erased, or whose raw answers were removed, by somebody who may."""
+
+    class Kind(models.TextChoices):
+        ERASED = "erased"
+        RAW = "raw"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    kind = models.TextField(choices=Kind)
+    by = models.TextField()
+    at = models.DateTimeField()
+    turn_ids = ArrayField(models.UUIDField())
+    public_key = models.TextField()
+    signature = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.by} {self.at:%Y-%m-%d %H:%M}"
+
+
+class KnownKey(models.Model):
+    """Whose exports are shown under a name; it makes nothing verify."""
+
+    public_key = models.TextField(primary_key=True)
+    name = models.TextField()
+    added_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name

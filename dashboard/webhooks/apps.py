@@ -1,9 +1,0 @@
-from django.apps import AppConfig
-
-
-class WebhooksConfig(AppConfig):
-    """Webhooks, and what was sent to them."""
-
-    name = "dashboard.webhooks"
-    label = "webhooks"
-    default_auto_field = "django.db.models.BigAutoField"

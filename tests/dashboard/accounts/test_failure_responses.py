@@ -1,0 +1,67 @@
+"""A form that is too large is refused in words, where it was sent from; and as large as the API takes, it is taken."""
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from dashboard.accounts.models import User
+from dashboard.agents.models import Connection
+from dashboard.api.body_parser import MAX_BODY
+from tests.dashboard.driving import AgentOf
+from tests.dashboard.pages import HTMX, read
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LARGE = {"input": "x" * (settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)}
+MANY = {f"field_{n}": "" for n in range(settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1)}
+#: As browsers send forms; the test client's own way has no bound on fields of this kind.
+FORM = "application/x-www-form-urlencoded"
+
+
+def encoded(fields: dict[str, str]) -> str:
+    return "&".join(f"{name}={value}" for name, value in fields.items())
+
+
+@pytest.fixture
+def browser(operator: User) -> Client:
+    """A signed-in browser whose forms are taken without a CSRF token."""
+    client = Client()
+    client.force_login(operator)
+    return client
+
+
+@pytest.fixture
+def address(agent_of: AgentOf) -> str:
+    return f"/agents/{agent_of('sim-essay').name}/live"
+
+
+@pytest.mark.parametrize(("fields", "most"), [(LARGE, "6,200,000 bytes"), (MANY, "5,000 fields")])
+def test_a_form_that_is_too_large_is_answered_413_with_a_note(
+    browser: Client, address: str, fields: dict[str, str], most: str
+):
+    for headers, whole_page in ((HTMX, False), ({}, True)):
+        answer = browser.post(address, encoded(fields), content_type=FORM, headers=headers)
+        html = answer.content.decode()
+        assert answer.status_code == 413
+        assert f"a form may have {most}" in html
+        assert ("<html" in html, read(html).inline) == (whole_page, [])
+
+
+def test_a_prompt_as_large_as_the_api_takes_is_taken_however_a_browser_writes_it(
+    browser: Client, address: str, slow: Connection
+):
+    prompt = "%E4%BD%A0" * (MAX_BODY // 3)
+    answer = browser.post(address, f"input={prompt}", content_type=FORM, headers=HTMX)
+    assert (answer.status_code, "HX-Push-Url" in answer) == (200, True)
+
+
+def test_what_else_cannot_be_read_is_400(browser: Client):
+    answer = browser.get("/", headers={"host": "not a host"})
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/api/v1/turns", "/metrics", "/.well-known/openwop"])
+def test_a_program_that_asks_by_another_host_is_told_so_as_programs_are(browser: Client, path: str):
+    answer = browser.get(path, headers={"host": "elsewhere.example"})
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+    assert "WHYSTOP_ALLOWED_HOSTS" in answer.json()["detail"]

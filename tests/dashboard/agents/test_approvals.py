@@ -1,0 +1,45 @@
+import pytest
+from django.core.exceptions import ValidationError
+
+from dashboard.agents.approvals import approvals_clean
+
+
+@pytest.mark.parametrize(
+    ("given", "clean"),
+    [
+        (None, None),
+        ({"tools": []}, None),
+        ({}, None),
+        ({"tools": ["clock"]}, {"tools": ["clock"]}),
+        ({"tools": ["clock"], "seconds": None, "otherwise": None}, {"tools": ["clock"]}),
+        (
+            {"tools": ["clock"], "seconds": 60, "otherwise": "run"},
+            {"tools": ["clock"], "seconds": 60, "otherwise": "run"},
+        ),
+    ],
+)
+def test_what_may_be_said_is_kept_as_far_as_it_says_something(given, clean):
+    assert approvals_clean(given, tools=["clock"]) == clean
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([], "an object with tools, seconds, otherwise"),
+        ({"tool": "clock"}, "and nothing else"),
+        ({"tools": "clock"}, "a list of names"),
+        ({"tools": ["x"]}, "The agent has no tool “x” that could need approval; its tools are clock."),
+        ({"tools": ["clock"], "seconds": 0.5}, "1 to 604,800 seconds, not 0.5"),
+        ({"tools": ["clock"], "seconds": True}, "not True"),
+        ({"tools": ["clock"], "otherwise": "pray"}, "must be one of refuse, run, cancel, not 'pray'"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(given, words):
+    with pytest.raises(ValidationError) as refused:
+        approvals_clean(given, tools=["clock"])
+    assert words in " ".join(refused.value.messages)
+
+
+def test_an_agent_without_tools_can_have_none_approved():
+    with pytest.raises(ValidationError, match="it has none"):
+        approvals_clean({"tools": ["clock"]}, tools=[])

@@ -1,0 +1,54 @@
+import pytest
+from django.core.exceptions import ValidationError
+
+from agentcore.machine.states import DECIDING
+from dashboard.agents.breakpoints import ENTERING, breakpoints_clean
+
+
+def test_every_deciding_state_is_entered_by_some_trigger_and_no_release_is_among_them():
+    assert set().union(*ENTERING.values()) == {state.value for state in DECIDING}
+    assert not any(trigger.startswith("release_") for trigger in ENTERING)
+
+
+@pytest.mark.parametrize(
+    "breakpoint_",
+    [
+        {"state": "continue_pending"},
+        {"trigger": "responded"},
+        {"state": "continue_pending", "trigger": "truncated_by_error"},
+        {"stop_reason": "max_tokens"},
+        {"stop_reason": "tool_call", "tool": "calculator", "state": "evaluate_stop", "trigger": "responded"},
+    ],
+)
+def test_a_breakpoint_that_may_match_is_kept_without_what_is_not_set(breakpoint_: dict):
+    given = {"state": None, "trigger": None, "stop_reason": None, "tool": None, **breakpoint_}
+    assert breakpoints_clean([given], tools=["calculator"]) == [breakpoint_]
+
+
+@pytest.mark.parametrize(
+    ("breakpoint_", "words"),
+    [
+        ({}, "it says where to hold by at least one of state, trigger, stop_reason, tool"),
+        ({"when": "now"}, "by nothing else"),
+        ({"state": "request"}, "there is no state “request” to hold at; choose from evaluate_stop, continue_pending"),
+        ({"trigger": "release_evaluate_stop"}, "there is no trigger “release_evaluate_stop”"),
+        ({"stop_reason": "length"}, "choose from end_turn, tool_call, max_tokens"),
+        ({"tool": "calculator"}, "there is no tool “calculator” to hold at; this agent has none."),
+        (
+            {"state": "abort_partial", "trigger": "responded"},
+            "the trigger responded never enters abort_partial, but evaluate_stop; leave one of them out.",
+        ),
+        ({"stop_reason": "max_tokens", "state": "continue_pending"}, "on entering evaluate_stop only"),
+    ],
+)
+def test_a_breakpoint_that_could_never_match_is_refused_in_words(breakpoint_: dict, words: str):
+    with pytest.raises(ValidationError) as refused:
+        breakpoints_clean([{"state": "evaluate_stop"}, breakpoint_], tools=[])
+    (message,) = refused.value.messages
+    assert message.startswith("Breakpoint 2: ")
+    assert words in message
+
+
+def test_there_is_an_end_to_breakpoints():
+    with pytest.raises(ValidationError, match="the maximum is 100"):
+        breakpoints_clean([{"state": "evaluate_stop"}] * 101, tools=[])

@@ -1,0 +1,101 @@
+"""Alerts by page: previewed before they are saved, changed, disabled, deleted, and what is wrong said in words."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.test import Client
+
+from dashboard.accounts.audit.models import Entry
+from dashboard.accounts.models import User
+from dashboard.board.alerts.models import Alert
+from tests.dashboard.board.alerts.conftest import AlertOf, now, turns
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db
+
+NEW = "/metrics-board/alerts/new"
+RULE: dict[str, Any] = {
+    "name": "Cut off", "metric": "truncation_rate", "condition": "above", "number": "20", "window_minutes": "15",
+    "least_turns": "1", "agent": "", "provider": "", "model": "", "emails": "",
+}  # fmt: skip
+
+
+def test_a_rule_is_previewed_on_past_data_and_nothing_is_saved(browser: Client):
+    for days in (2, 9, 40):
+        turns(now() - timedelta(days=days), cut=1, whole=1)
+    shown = browser.post(NEW, RULE).content.decode()
+    assert "Would have fired 2 times" in shown
+    assert "50 %" in shown
+    assert 'href="/?since=' in shown
+    assert "Save alert" in shown
+    part = browser.post("/metrics-board/alerts/preview", {**RULE, "number": "60", "name": ""}).content.decode()
+    assert "Would not have fired" in part
+    assert not Alert.objects.exists()
+
+
+def test_an_alert_is_made_changed_and_deleted_and_the_audit_log_tells(browser: Client):
+    answer = browser.post(NEW, {**RULE, "save": "1"})
+    alert = Alert.objects.get()
+    address = f"/metrics-board/alerts/{alert.id}"
+    assert answer.headers["Location"] == address
+    assert "Truncation rate is above 20 % in 15 minutes" in page(browser, address)
+    browser.post(address, {**RULE, "number": "35", "save": "1"})
+    assert Alert.objects.get().number == 35
+    browser.post(f"{address}/disable")
+    assert not Alert.objects.get().enabled
+    assert "disabled" in page(browser, "/metrics-board/alerts")
+    browser.post(f"{address}/enable")
+    browser.post(f"{address}/delete")
+    assert not Alert.objects.exists()
+    assert [one.action.removeprefix("metrics-board/alerts/") for one in Entry.objects.order_by("id")] == [
+        "new", "<uuid:alert_id>", "<uuid:alert_id>/disable", "<uuid:alert_id>/enable", "<uuid:alert_id>/delete",
+    ]  # fmt: skip
+    assert "made" in page(browser, "/audit/")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"name": ""}, "Give the alert a name."),
+        ({"number": "-1"}, "greater than or equal to 0"),
+        ({"emails": "ada"}, "“ada” is not an e-mail address."),
+        ({"emails": "ada@example.com"}, "E-mail is not configured"),
+        ({"metric": "luck"}, "Select a valid choice"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(browser: Client, wrong: dict[str, str], words: str):
+    answer = browser.post(NEW, {**RULE, **wrong, "save": "1"})
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert not Alert.objects.exists()
+
+
+def test_a_name_is_there_once(browser: Client, alert_of: AlertOf):
+    alert_of()
+    answer = browser.post(NEW, {**RULE, "save": "1"})
+    assert answer.status_code == 422
+    assert "There is an alert of this name already." in answer.content.decode()
+
+
+def test_what_the_board_shows_is_filled_in(browser: Client):
+    shown = page(browser, f"{NEW}?metric=dollars&agent=triage")
+    assert '<option value="dollars" selected>' in shown
+    assert '<option value="triage" selected>' in shown
+
+
+def test_who_only_watches_sees_alerts_and_makes_none(alert_of: AlertOf):
+    alert = alert_of()
+    watcher = User.objects.create(username="watcher")
+    watcher.groups.add(Group.objects.get_or_create(name="watcher")[0])
+    client = Client()
+    client.force_login(watcher)
+    shown = page(client, f"/metrics-board/alerts/{alert.id}")
+    assert "Save alert" not in shown
+    assert "Delete…" not in shown
+    assert client.post(NEW, {**RULE, "save": "1"}).status_code == 403
+
+
+def test_an_alert_that_is_not_there_is_not_found(browser: Client):
+    assert browser.get("/metrics-board/alerts/0192f7c1-0000-7000-8000-000000000000").status_code == 404

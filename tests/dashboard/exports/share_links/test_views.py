@@ -1,0 +1,207 @@
+"""A link opens one turn to whoever has it, as long as it works, and nothing else to anyone."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.accounts.credentials import digest_of
+from dashboard.exports.share_links.models import ShareLink
+from dashboard.exports.share_links.views import WRONG_TOKENS
+from dashboard.policies.suggestions import limit_usage
+from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
+from dashboard.policies.suggestions.suggestion import Basis
+from dashboard.policies.suggestions.suggestion_text import sentence
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import page, read, text_of
+from tests.dashboard.policies.suggestions.test_selectors import lengths
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def nobody_has_failed_yet() -> None:
+    WRONG_TOKENS.forget("127.0.0.1")
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    return play("sim-essay", max_tokens=60)
+
+
+def made(browser: Client, turn: Turn, **form: str) -> str:
+    """The path of a new link, as the page shows it once."""
+    html = browser.post(f"/turns/{turn.id}/share", {"lifetime": "1d", **form}).content.decode()
+    found = re.search(r'value="http://testserver(/share/[\w-]{43})"', html)
+    assert found, html
+    return found[1]
+
+
+def test_a_link_opens_the_turn_without_signing_in(browser: Client, cut: Turn):
+    path = made(browser, cut)
+    response = Client().get(path)
+    html = response.content.decode()
+    assert response.status_code == 200
+    assert "Cut off by max_tokens 4 times" in html or "Cut off" in html
+    assert "Why do agents stop?" in html
+    assert (response["Referrer-Policy"], response["Cache-Control"]) == ("no-referrer", "no-store, private")
+    assert "noindex" in response["X-Robots-Tag"]
+    found = read(html)
+    assert found.inline == []
+    assert len(found.ids) == len(set(found.ids))
+
+
+@pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
+def test_the_limit_is_the_one_of_the_turns_own_page(browser: Client, cut: Turn, form: dict[str, str]):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.basis is Basis.RERUN
+    shown = text_of(Client().get(made(browser, cut, **form)).content.decode())
+    assert sentence(said) in shown
+    assert "Re-run live" not in shown, "readers cannot"
+
+
+@pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
+def test_nothing_is_told_of_other_turns_and_none_is_searched(
+    browser: Client, cut: Turn, form: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    lengths(cut, [320] * 2 * LEAST)
+    path = made(browser, cut, **form)
+    searched, as_ever = [], limit_usage.lengths_of
+    monkeypatch.setattr(limit_usage, "lengths_of", lambda **asked: searched.append(asked) or as_ever(**asked))
+    shown = text_of(Client().get(path).content.decode())
+    assert "With max_tokens 320" not in shown
+    assert "answers longer than" not in shown
+    assert not searched
+
+
+def test_a_redacted_link_leaves_out_what_a_re_run_used(browser: Client, cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    assert "A live re-run" in text_of(Client().get(made(browser, cut)).content.decode())
+    assert "A live re-run" not in text_of(Client().get(made(browser, cut, redacted="on")).content.decode())
+
+
+@pytest.mark.parametrize("form", [{}, {"redacted": "on"}])
+def test_the_page_leads_nowhere_and_asks_nothing(browser: Client, cut: Turn, form: dict[str, str]):
+    html = Client().get(made(browser, cut, **form)).content.decode()
+    links = set(re.findall(r'(?:href|src|action)="([^"]*)"', html))
+    assert all(link.startswith(("/static/", "#t", "#shape-", "?step=")) for link in links), links
+    assert not re.search(r"hx-|ws-connect|csrf|/turns/|<input type=\"(?!range|checkbox\" id=\"keys-on\")", html)
+    assert {re.sub(' (class|aria-label)="[^"]*"', "", form) for form in re.findall("<form[^>]*>", html)} == {
+        '<form method="get">',
+        '<form method="dialog">',
+    }
+
+
+def test_without_scripts_one_steps_by_the_address(browser: Client, cut: Turn):
+    path = made(browser, cut, redacted="on")
+    html = Client().get(f"{path}?step=2").content.decode()
+    assert 'data-now="2"' in html
+    assert '<a class="mono faint" href="#t2"' in html
+    assert Client().get(f"{path}?step=<b>").status_code == 200
+
+
+def test_a_link_tells_what_the_turn_cost_and_not_how_it_was_tagged(browser: Client, cut: Turn):
+    Turn.objects.filter(pk=cut.pk).update(tags=["zanzibar"])
+    for form in ({}, {"redacted": "on"}):
+        html = Client().get(made(browser, cut, **form)).content.decode()
+        assert 'class="price' in html
+        assert "zanzibar" not in html
+
+
+def test_a_redacted_link_shows_no_prompt_and_no_answer(browser: Client, cut: Turn):
+    html = Client().get(made(browser, cut, redacted="on")).content.decode()
+    assert "Why do agents stop?" not in html
+    assert "[19 characters redacted]" in html
+    assert cut.output_text[:30] not in html
+    assert "continuation 1 of 3, 60 tokens" in html
+
+
+def test_the_token_is_shown_once_and_stored_as_a_digest(browser: Client, cut: Turn):
+    path = made(browser, cut)
+    token = path.removeprefix("/share/")
+    link = ShareLink.objects.get()
+    assert link.digest == digest_of(token)
+    html = page(browser, f"/turns/{cut.id}/share")
+    assert token not in html
+    assert link.prefix in html
+
+
+def test_wrong_expired_and_revoked_links_are_told_the_same(browser: Client, cut: Turn):
+    expired, revoked = made(browser, cut), made(browser, cut)
+    first, second = ShareLink.objects.order_by("id")
+    ShareLink.objects.filter(pk=first.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert browser.post(f"/turns/{cut.id}/share/{second.pk}/revoke").status_code == 302
+    answers = [
+        Client().get(path) for path in (expired, revoked, "/share/" + "a" * 43, "/share/", "/share", "/share/a/b")
+    ]
+    assert {answer.status_code for answer in answers} == {404}
+    assert len({answer.content for answer in answers}) == 1
+    assert {answer["Cache-Control"] for answer in answers} == {"no-store, private"}
+
+
+def test_a_link_of_an_erased_turn_is_gone_with_it(browser: Client, cut: Turn):
+    from tests.dashboard.ingest.turn_files.test_services import erase
+
+    path = made(browser, cut)
+    erase(cut)
+    assert Client().get(path).status_code == 404
+    assert not ShareLink.objects.exists()
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options"])
+def test_only_reading_is_answered(browser: Client, cut: Turn, method: str):
+    path = made(browser, cut)
+    assert getattr(Client(enforce_csrf_checks=True), method)(path).status_code == 404
+
+
+def test_who_tries_links_by_the_dozen_has_to_wait_and_a_right_one_opens_all_the_same(browser: Client, cut: Turn):
+    path = made(browser, cut)
+    stranger = Client()
+    assert [stranger.get(f"/share/{n}").status_code for n in range(10)] == [404] * 10
+    for wrong in (f"{path}x", path[:-1], f"{path[:-1]}{'A' if path[-1] != 'A' else 'B'}"):
+        waiting = stranger.get(wrong)
+        assert waiting.status_code == 429
+        assert 0 < int(waiting["Retry-After"]) <= 60
+    assert [stranger.get(path).status_code for _ in range(3)] == [200] * 3
+    assert ShareLink.objects.get().uses == 3
+    assert stranger.get("/share/x").status_code == 429  # a right one gives no wrong one back
+
+
+def test_who_made_a_link_and_how_it_was_used_is_kept(browser: Client, cut: Turn):
+    path = made(browser, cut)
+    for _ in range(3):
+        Client().get(path)
+    link = ShareLink.objects.get()
+    assert (link.created_by.username, link.uses) == ("operator", 3)  # type: ignore[union-attr]
+    assert link.last_used_at is not None
+    browser.post(f"/turns/{cut.id}/share/{link.pk}/revoke")
+    html = page(browser, f"/turns/{cut.id}/share")
+    assert "revoked" in html
+    assert "opened <b>3</b> times" in html
+
+
+def test_a_lifetime_that_is_not_offered_makes_no_link(browser: Client, cut: Turn):
+    response = browser.post(f"/turns/{cut.id}/share", {"lifetime": "forever"})
+    assert response.status_code == 422
+    assert not ShareLink.objects.exists()
+
+
+def test_a_link_of_another_turn_is_not_revoked_from_here(browser: Client, cut: Turn, play: Play):
+    made(browser, cut)
+    other = play("sim-odd")
+    assert browser.post(f"/turns/{other.id}/share/{ShareLink.objects.get().pk}/revoke").status_code == 404
+
+
+def test_the_admin_lists_links_and_revokes_them(browser: Client, cut: Turn):
+    path = made(browser, cut)
+    link = ShareLink.objects.get()
+    assert link.prefix in browser.get("/admin/sharing/sharelink/").content.decode()
+    browser.post("/admin/sharing/sharelink/", {"action": "revoke", "_selected_action": [link.pk]})
+    assert Client().get(path).status_code == 404
+    assert browser.get(f"/admin/sharing/sharelink/{link.pk}/change/").status_code == 200

@@ -1,0 +1,123 @@
+"""`manage.py import`: files and folders by name, with a line for each, and for each record that was refused."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from dashboard.ingest.turn_files.file_export import file_text, turn_file
+from dashboard.platform.environment import CHECKOUT
+from dashboard.turns.models import Turn
+from tests.dashboard.ingest.logs.samples import FILES
+from tests.dashboard.ingest.logs.writing import chat_answer, chat_request, lines
+
+Run = Callable[..., tuple[str, str]]
+PAIR = {"request": chat_request(), "response": chat_answer()}
+
+
+@pytest.fixture
+def run(transactional_db: None) -> Run:
+    def run(*paths: Path, **options: Any) -> tuple[str, str]:
+        out, err = StringIO(), StringIO()
+        call_command("import", *paths, stdout=out, stderr=err, **options)
+        return out.getvalue(), err.getvalue()
+
+    return run
+
+
+def test_a_folder_is_imported_file_by_file_and_what_is_refused_is_told_by_its_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "b.jsonl").write_bytes(FILES["claude"])
+    (tmp_path / "a.har").write_bytes(FILES["archive"])
+    (tmp_path / "c.jsonl").write_bytes(b"nonsense\n" + lines(PAIR))
+    (tmp_path / "notes.txt").write_text("not a log")
+    out, err = run(tmp_path)
+    assert err == f"{tmp_path}/c.jsonl:1: It is not JSON: expected ident at line 1 column 2.\n"
+    assert out.splitlines() == [
+        f"{tmp_path}/a.har: 2 turns imported, 0 here already, 0 refused",
+        f"{tmp_path}/b.jsonl: 2 turns imported, 0 here already, 0 refused",
+        f"{tmp_path}/c.jsonl: 1 turn imported, 0 here already, 1 refused",
+        "3 files: 5 turns imported, 0 here already, 1 refused.",
+    ]
+    again, _ = run(tmp_path)
+    assert again.splitlines()[-1] == "3 files: 0 turns imported, 5 here already, 1 refused."
+    assert Turn.objects.count() == 5
+
+
+def test_a_dry_run_says_what_would_be_imported(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_bytes(lines(PAIR))
+    out, _ = run(tmp_path, dry_run=True)
+    assert out.splitlines()[-1] == "1 file: 1 turn would be imported, 0 here already, 0 refused."
+    assert not Turn.objects.exists()
+
+
+def test_without_a_path_the_transcripts_in_the_home_folder_are_imported(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    with pytest.raises(CommandError, match="Give a file or a folder"):
+        run()
+    folder = tmp_path / ".claude/projects/-p"
+    folder.mkdir(parents=True)
+    (folder / "s1.jsonl").write_bytes(FILES["claude"])
+    out, _ = run()
+    assert out.splitlines()[-1] == "1 file: 2 turns imported, 0 here already, 0 refused."
+
+
+def test_a_turn_file_goes_through_the_same_door(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(FILES["claude"])
+    run(path)
+    turn = tmp_path / "turn.json"
+    turn.write_text(file_text(turn_file(Turn.objects.order_by("id").first())))
+    out, err = run(turn)
+    assert (out.splitlines()[-1], err) == ("1 file: 0 turns imported, 1 here already, 0 refused.", "")
+
+
+def test_a_file_that_is_not_there_is_told_of(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        run(tmp_path / "none.jsonl")
+
+
+def big(path: Path, megabytes: int) -> int:
+    """A log of so many megabytes, a sixth of it lines that are too odd to be taken; how many turns are in it."""
+    answer = chat_answer("word " * 4000)
+    count = 0
+    with path.open("wb") as file:
+        while file.tell() < megabytes * 2**20:
+            count += 1
+            file.write(lines({"id": str(count), "request": chat_request(), "response": answer}))
+            if count % 6 == 0:
+                file.write(b"{" + b"x" * 20_000 + b"\n")
+    return count
+
+
+PEAK = """
+import os, resource, sys
+from pathlib import Path
+os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
+import django
+django.setup()
+from dashboard.ingest.logs.format_detection import read
+def peak(path):
+    path = Path(path)
+    with path.open("rb") as file:
+        found = sum(1 for _ in read(file, size=path.stat().st_size, file_time=10**18, told=lambda _: None))
+    return found, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+small, large = peak(sys.argv[1]), peak(sys.argv[2])
+print(small[0], large[0], large[1] - small[1])
+"""
+
+
+def test_a_large_file_is_read_in_the_memory_of_a_small_one(tmp_path: Path) -> None:
+    counts = [big(tmp_path / "small.jsonl", 3), big(tmp_path / "large.jsonl", 30)]
+    command = [sys.executable, "-c", PEAK, str(tmp_path / "small.jsonl"), str(tmp_path / "large.jsonl")]
+    told = subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=True, text=True, env={**os.environ}).stdout
+    small, large, more = map(int, told.split())
+    assert [small, large] == [count + count // 6 for count in counts]
+    assert more < 4 * 1024  # KiB; ten times as much to read

@@ -1,0 +1,50 @@
+"""A log that is sent to the server, by the page or by the API."""
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from dashboard.runtime.request_guard.body_limits import body_limit_of
+from dashboard.turns.models import Turn
+from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
+from tests.dashboard.ingest.logs.samples import FILES
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def sent(browser: Client, name: str, content: bytes):
+    return browser.post("/import", {"file": SimpleUploadedFile(name, content)})
+
+
+def test_a_transcript_that_is_sent_becomes_turns_whose_origin_is_told(browser: Client) -> None:
+    html = sent(browser, "<s1>.jsonl", FILES["claude"] + b"nonsense\n").content.decode()
+    assert "<b>2</b> turns imported" in html
+    assert "&lt;s1&gt;.jsonl" in html
+    assert "<b>9:</b> It is not JSON" in html
+    last = Turn.objects.order_by("id").last()
+    assert f'href="/turns/{last.id}"' in html
+    page = browser.get(f"/turns/{last.id}").content.decode()
+    assert "from a log; not verified" in page
+    assert "The turns before it contain the others" in page
+    assert "<b>2</b> turns were here already" in sent(browser, "s1.jsonl", FILES["claude"]).content.decode()
+
+
+def test_a_log_of_which_nothing_can_be_read_is_refused_in_words(browser: Client) -> None:
+    response = sent(browser, "notes.txt", b"Dear diary,\n")
+    assert response.status_code == 422
+    assert "Nothing was imported." in response.content.decode()
+
+
+def test_the_api_takes_a_log_that_is_as_large_as_a_turn_file() -> None:
+    assert body_limit_of("POST", "/api/v1/logs/import").most == body_limit_of("POST", "/api/v1/turns/import").most
+
+
+def test_the_api_takes_a_log_and_tells_what_became_of_it(api: Program) -> None:  # noqa: F811
+    dry = api.post("/logs/import?name=a.har&dry_run=true", FILES["archive"]).json()
+    assert (dry["turns"], dry["last"], Turn.objects.count()) == (2, None, 0)
+    made = api.post("/logs/import?name=a.har", FILES["archive"] + b"]").json()
+    assert (made["turns"], made["here"], made["refused"]) == (2, 0, 0)
+    ingested = api.get(f"/turns/{made['last']}").json()["ingested"]
+    assert (ingested["log"], ingested["instrumentations"]) == ("a.har", ["HTTP archive"])
+    nothing = api.post("/logs/import", b"Dear diary").json()
+    assert [fault["line"] for fault in nothing["faults"]] == [1]

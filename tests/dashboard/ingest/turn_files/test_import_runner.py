@@ -1,0 +1,106 @@
+"""An import runs alone, in a process that is ended when it takes too much; the server goes on meanwhile."""
+
+import subprocess
+import sys
+import threading
+import time
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from dashboard.ingest.turn_files import import_runner
+from dashboard.ingest.turn_files.import_runner import ImportBusyError, file_import_apart, turn_import_apart
+from dashboard.ingest.turn_files.zip_import import bundle_import
+from dashboard.turns.models import Turn
+from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
+from tests.dashboard.driving import Play
+from tests.dashboard.ingest.turn_files.test_services import erase
+from tests.dashboard.ingest.turn_files.test_zip_import import exported, words
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LIMITED = """
+import sys; sys.path.insert(0, ".")
+from dashboard.ingest.turn_files import import_process
+import_process.MOST_MEMORY = 64 * 2**20
+import_process.limit()
+try:
+    bytearray(128 * 2**20)
+except MemoryError:
+    print("bounded")
+"""
+
+
+def bomb(files: int) -> bytes:
+    """A ZIP of few bytes with many megabytes of values."""
+    bundle = BytesIO()
+    with ZipFile(bundle, "w", ZIP_DEFLATED) as packed:
+        for number in range(files):
+            packed.writestr(f"{number}.json", b"[" + b"[]," * 15_000_000)
+    return bundle.getvalue()
+
+
+def test_a_zip_that_unpacks_to_far_more_than_it_is_gets_read_no_further():
+    content, began = bomb(3), time.perf_counter()
+    assert len(content) < 500_000
+    outcomes = bundle_import(content=content)
+    assert ["too many bytes for a ZIP of this size" in words(outcome) for outcome in outcomes] == [True] * 3
+    assert time.perf_counter() - began < 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not bound the address space")
+def test_the_process_gets_no_more_memory_than_it_may_have():
+    ran = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "bounded"
+
+
+def test_an_import_that_takes_too_long_is_stopped_and_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(import_runner, "MOST_WALL_SECONDS", 0.05)
+    with pytest.raises(ValidationError, match="was stopped"):
+        turn_import_apart(read=lambda: b"{}", by=None, unverified=False)
+
+
+def test_while_one_import_runs_the_next_one_is_told_so(
+    monkeypatch: pytest.MonkeyPatch,
+    browser: Client,
+    api: Program,  # noqa: F811 - the fixture
+):
+    monkeypatch.setattr(import_runner, "WAITING_SECONDS", 0.01)
+    began, over = threading.Event(), threading.Event()
+
+    def slow() -> bytes:
+        began.set()
+        over.wait(20)
+        raise ValidationError("It was taken back.")
+
+    def first() -> None:
+        with pytest.raises(ValidationError, match="taken back"):
+            turn_import_apart(read=slow, by=None, unverified=False)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert began.wait(10)
+    with pytest.raises(ImportBusyError, match="Another import is running"):
+        file_import_apart(read=lambda: b"{}", by=None, unverified=False)
+    answer = api.post("/turns/import", b"{}")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+    page = browser.post("/import", {"file": SimpleUploadedFile("turn.json", b"{}")})
+    assert (page.status_code, "Another import is running" in page.content.decode()) == (503, True)
+    over.set()
+    thread.join(20)
+
+
+def test_what_was_imported_of_a_zip_before_its_process_ended_stays_and_is_told(play: Play):
+    turn = play("sim-odd")
+    content = exported(turn)
+    erase(turn)
+    made = file_import_apart(read=lambda: content, by=None, unverified=False)
+    assert made.bundle
+    assert [outcome.word for outcome in made.outcomes] == ["imported"]
+    told = import_runner._broken_off([("", import_runner.TOO_LONG)], True, list(made.outcomes))
+    assert [(outcome.name, outcome.word) for outcome in told.outcomes][1:] == [(import_runner.REST, "refused")]
+    assert Turn.objects.get().id == turn.id

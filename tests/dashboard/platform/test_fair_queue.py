@@ -1,0 +1,117 @@
+"""Callers take turns at the places, however many requests each has waiting."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
+
+WIDTH = QueueSize(places=3, of_one=2, waiting=6, waiting_of_one=4, seconds=60)
+
+
+class Hall:
+    """A line, and who was let in, in their order."""
+
+    def __init__(self, width: QueueSize = WIDTH) -> None:
+        self.line = FairQueue(width)
+        self.entered: list[str] = []
+        self.tasks: list[asyncio.Task[None]] = []
+
+    async def comes(self, *callers: str) -> None:
+        self.tasks += [asyncio.create_task(self._enter(who)) for who in callers]
+        await self.settled()
+
+    async def leaves(self, who: str) -> None:
+        self.line.leave(who)
+        await self.settled()
+
+    async def settled(self) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    async def _enter(self, who: str) -> None:
+        await self.line.enter(who)
+        self.entered.append(who)
+
+
+async def test_one_caller_has_no_more_places_than_one_may_have():
+    hall = Hall()
+    await hall.comes("a", "a", "a", "b")
+    assert hall.entered == ["a", "a", "b"]
+    await hall.leaves("a")
+    assert hall.entered == ["a", "a", "b", "a"]
+
+
+async def test_a_caller_with_one_request_waits_for_one_turn_of_a_caller_with_many():
+    hall = Hall()
+    await hall.comes("a", "a", "b", "a", "a", "c", "a")
+    assert hall.entered == ["a", "a", "b"]
+    await hall.leaves("a")
+    await hall.leaves("a")
+    await hall.leaves("b")
+    assert hall.entered == ["a", "a", "b", "a", "c", "a"]
+
+
+async def test_a_caller_with_too_many_requests_in_line_is_refused_and_no_other():
+    hall = Hall()
+    await hall.comes("a", "a", "a", "a", "a", "a")
+    with pytest.raises(FullError) as refused:
+        await hall.line.enter("a")
+    assert refused.value.own
+    await hall.comes("b")
+    assert hall.entered[-1] == "b"
+
+
+async def test_a_full_line_takes_nobody():
+    hall = Hall(replace(WIDTH, places=1, of_one=1, waiting=2))
+    await hall.comes("a", "b", "c")
+    with pytest.raises(FullError) as refused:
+        await hall.line.enter("d")
+    assert not refused.value.own
+
+
+async def test_who_waited_too_long_is_told_and_keeps_no_place():
+    hall = Hall(replace(WIDTH, places=1, of_one=1, seconds=0.01))
+    await hall.comes("a")
+    with pytest.raises(FullError):
+        await hall.line.enter("b")
+    await hall.leaves("a")
+    await hall.comes("c")
+    assert hall.entered == ["a", "c"]
+
+
+@pytest.mark.parametrize("granted", [False, True])
+async def test_who_goes_away_leaves_the_place_to_the_next(granted: bool):
+    hall = Hall(replace(WIDTH, places=1, of_one=1))
+    await hall.comes("a", "b", "c")
+    if granted:
+        hall.line.leave("a")  # b has the place, and has not heard of it yet
+    hall.tasks[1].cancel()
+    await hall.settled()
+    if not granted:
+        await hall.leaves("a")
+    assert hall.entered == ["a", "c"]
+
+
+async def test_who_goes_away_just_as_its_turn_comes_takes_no_place_from_those_behind():
+    hall = Hall(replace(WIDTH, places=1, of_one=1))
+    await hall.comes("a", "b", "b", "c")
+    hall.tasks[1].cancel()
+    hall.line.leave("a")  # before the one who goes has heard of it
+    await hall.settled()
+    assert hall.entered == ["a", "c"]
+    await hall.leaves("c")
+    assert hall.entered == ["a", "c", "b"]
+    assert not hall.line.enter_now("d")
+    await hall.leaves("b")
+    assert hall.line.enter_now("d")
+
+
+async def test_a_block_gives_its_place_back_whatever_happens_in_it():
+    hall = Hall(replace(WIDTH, places=1, of_one=1))
+    with pytest.raises(ValueError, match="broken"):
+        async with hall.line.place("a"):
+            raise ValueError("broken")
+    await hall.comes("b")
+    assert hall.entered == ["b"]

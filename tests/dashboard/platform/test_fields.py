@@ -1,0 +1,46 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.platform.fields import exact_json, storable_json, storable_text
+from dashboard.platform.ids import new_id
+from dashboard.turns.models import Checkpoint
+
+#: Any character at all, and those more often that the storing must take care of.
+ODD = st.text(st.one_of(st.characters(exclude_categories=()), st.sampled_from('\x00\ud800\udfff\ue000\\u0de"')))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | ODD, lambda inner: st.lists(inner) | st.dictionaries(ODD, inner)
+)
+
+
+def unpaired(text: str) -> str:
+    """The text as JSON can say it: a high and a low surrogate in a row are one character."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+@given(ODD)
+def test_any_text_survives_json_that_postgres_takes(text):
+    text = unpaired(text)
+    stored = storable_json({text: [text]})
+    assert exact_json(stored) == {text: [text]}
+    assert "\\u0000" not in stored.replace("\\\\", "")
+
+
+@given(VALUES)
+def test_any_value_survives(value):
+    once = exact_json(storable_json(value))
+    assert exact_json(storable_json(once)) == once
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "text", ["\x00", "\ud800", "\udc00\ud800", "\ue0000000", "\\u0000", "\\\x00", "😀", '"\\\ud83d\\ude00', "\ue000"]
+)
+def test_what_postgres_takes_in_no_text_comes_back_from_it_unharmed(text):
+    turn_id = new_id()
+    Checkpoint.objects.create(turn_id=turn_id, seq=1, snapshot={text: [text]}, core_version="1")
+    assert Checkpoint.objects.get(turn_id=turn_id).snapshot == {text: [text]}
+
+
+def test_text_to_be_shown_marks_what_cannot_be_stored():
+    assert storable_text("a\x00b\ud800c😀") == "a\ufffdb\ufffdc😀"

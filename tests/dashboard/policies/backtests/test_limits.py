@@ -1,0 +1,274 @@
+"""Smallest sufficient limit, as its page says it; a map of two limits; a version made of it."""
+
+import re
+from html import unescape
+from uuid import uuid4
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+from pytest_django.fixtures import DjangoAssertNumQueries as Asserted
+
+from dashboard.accounts.models import User
+from dashboard.agents.models import PolicyVersion
+from dashboard.agents.selectors import policy_version_active, project_default
+from dashboard.bench.recorded_turns import copy_turns
+from dashboard.policies.backtests import sweep_map
+from dashboard.policies.backtests.answer_lengths import estimate_of
+from dashboard.policies.backtests.recording_loader import policy_of
+from dashboard.policies.backtests.sweep_map import cell_of, map_of, sample_of
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import version_activate
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
+from tests.dashboard.own_criteria import NAME
+from tests.dashboard.pages import HTMX, page
+from tests.dashboard.policies.backtests.damaged_turns import base_unknown, event_unknown, policy_unknown
+from tests.dashboard.timeline.populations import make_turn
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ENDED = {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1, "last_seq": 3}
+
+
+def make_lengths() -> None:
+    for n in range(1, 101):
+        make_turn(output_tokens=10 * n, **ENDED)
+
+
+def test_the_page_says_median_and_where_nearly_all_are_whole(browser: Client):
+    make_lengths()
+    html = page(browser, "/backtests/limits")
+    assert "Median 500 tokens, 95 % complete at 950 tokens." in html
+    assert html.count('class="curve') == 2
+
+
+def test_a_cut_answer_is_only_at_least_so_long_and_so_is_one_that_hides_its_cut(browser: Client):
+    make_lengths()
+    project, anything = project_default(), TimelineFilters()
+    before = estimate_of(project=project, filters=anything)
+    make_turn(output_tokens=100, **{**ENDED, "model_stop_reason": "max_tokens", "status": "partial"})
+    make_turn(output_tokens=100, lint=["output_at_cap"], **ENDED)
+    after = estimate_of(project=project, filters=anything)
+    assert (before.curve.cut, after.curve.cut) == (0, 2)
+    assert after.curve.count == before.curve.count + 2
+    make_turn(output_tokens=100, **{**ENDED, "attempts": 3})
+    assert estimate_of(project=project, filters=anything).curve.count == after.curve.count
+
+
+def test_a_turn_and_its_re_runs_count_once_by_the_first_that_ended(browser: Client):
+    cut = {**ENDED, "model_stop_reason": "max_tokens", "status": "partial"}
+    first = make_turn(output_tokens=100, **cut)
+    again = make_turn(output_tokens=300, parent=first, **ENDED)
+    make_turn(output_tokens=310, parent=first, **ENDED)
+    make_turn(output_tokens=320, parent=again, **ENDED)
+    make_turn(output_tokens=50, **cut)
+    found = estimate_of(project=project_default(), filters=TimelineFilters())
+    assert found.certainties == {"recorded": 1, "certain": 0, "estimated": 0, "undecidable": 1}
+    assert (found.curve.count, found.suffices) == (2, 300)
+
+
+def test_how_certain_the_lengths_are_is_said_with_all_four_counts(browser: Client):
+    exact = {"setup": {"setup": {"extra": {"prefill": True}}}}
+    continued = {**ENDED, "attempts": 2, "continuations": 1}
+    make_turn(output_tokens=10, **ENDED)
+    make_turn(output_tokens=20, **ENDED, tokens_estimated=True)
+    make_turn(output_tokens=30, **continued)
+    make_turn(output_tokens=40, **continued, **exact)
+    make_turn(output_tokens=45, lint=["ambiguous_seam"], **continued, **exact)
+    make_turn(output_tokens=50, **{**ENDED, "model_stop_reason": "max_tokens", "status": "partial"})
+    found = estimate_of(project=project_default(), filters=TimelineFilters())
+    assert found.certainties == {"recorded": 1, "certain": 1, "estimated": 3, "undecidable": 1}
+    assert 'id="certainties"' in page(browser, "/backtests/limits")
+
+
+def test_the_estimate_reads_no_messages_of_the_turns(django_assert_num_queries: Asserted):
+    """Each would be a query, and a caller of the gateway says how long they are."""
+    setup = {"setup": {"extra": {"prefill": True}}, "messages": str(uuid4())}
+    for _ in range(3):
+        make_turn(output_tokens=40, **{**ENDED, "attempts": 2, "continuations": 1}, setup=setup)
+    project = project_default()
+    with django_assert_num_queries(1):
+        found = estimate_of(project=project, filters=TimelineFilters())
+    assert found.certainties["certain"] == 3
+
+
+def test_whole_calls_for_the_caller_end_an_answer_and_calls_that_were_kept_from_running_do_not():
+    called = {**ENDED, "model_stop_reason": "tool_call"}
+    make_turn(output_tokens=35, **called)
+    make_turn(output_tokens=35, **{**called, "status": "partial"})
+    make_turn(output_tokens=35, lint=["output_at_cap"], **called)
+    curve = estimate_of(project=project_default(), filters=TimelineFilters()).curve
+    assert (curve.count, curve.cut, curve.quantile(0.3).tokens) == (3, 2, 35)
+
+
+def test_without_turns_it_says_so(browser: Client):
+    assert "None of these turns shows the length of an answer" in page(browser, "/backtests/limits?model=none")
+    assert "None of these turns has a recording" in browser.get("/backtests/limits/map?model=none").content.decode()
+
+
+def test_what_suffices_becomes_a_version_that_keeps_the_rest(browser: Client):
+    make_lengths()
+    policy_create(project=project_default(), name="chat", limits={"max_continuations": 7})
+    answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": ""})
+    assert "Draft created: version 2" in str(next(iter(get_messages(answer.wsgi_request))))
+    latest = PolicyVersion.objects.order_by("-version").first()
+    assert (latest.limits["max_continuations"], latest.limits["max_total_completion_tokens"]) == (7, 950)
+    assert latest.why.startswith("Median 500")
+    active = policy_version_active(policy=latest.policy)
+    assert active is not None
+    assert active.version == 1
+    nameless = browser.post("/backtests/limits/keep", {"name": "", "query": ""})
+    assert "Give the policy a name" in str(list(get_messages(nameless.wsgi_request))[-1])
+
+
+def test_who_may_not_change_policies_is_offered_no_draft(browser: Client, client: Client):
+    make_lengths()
+    client.force_login(User.objects.create_user("vera"))
+    assert ["Create draft" in page(who, "/backtests/limits") for who in (browser, client)] == [True, False]
+
+
+def test_a_filter_that_cannot_be_read_keeps_nothing_instead_of_counting_every_turn(browser: Client):
+    make_lengths()
+    answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": "since=yesterdayish"})
+    (told,) = get_messages(answer.wsgi_request)
+    assert str(told).startswith("No draft was created.")
+    assert not PolicyVersion.objects.exists()
+    assert answer["location"] == "/backtests/limits?since=yesterdayish"
+    assert browser.get(answer["location"]).status_code == 400
+
+
+def test_what_was_rolled_back_is_no_part_of_the_draft(browser: Client):
+    make_lengths()
+    project = project_default()
+    first = policy_create(project=project, name="chat", limits={"max_continuations": 7})
+    policy_create(project=project, name="chat", limits={"max_continuations": 2, "max_steps": 1})
+    version_activate(version=first, why="too tight")
+    answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": ""})
+    (told,) = get_messages(answer.wsgi_request)
+    assert "version 3 of “chat”. All other settings are those of version 1, which is active." in str(told)
+    assert PolicyVersion.objects.get(version=3).limits == {"max_continuations": 7, "max_total_completion_tokens": 950}
+
+
+def test_the_map_counts_every_turn_in_every_cell_and_leads_to_them(browser: Client):
+    assert list(copy_turns(project=project_default(), turns=20)) == [20]
+    sample = sample_of(project=project_default(), filters=TimelineFilters())
+    found = map_of(sample)
+    assert all(sum(cell.counts.values()) == 20 for _, cells in found.rows for cell in cells)
+    assert all(sum(cell.certainties.values()) == 20 for _, cells in found.rows for cell in cells)
+    for _, cells in found.rows:
+        assert all(cell.certainties["undecidable"] == cell.counts["undecidable"] for cell in cells)
+    as_recorded = cell_of(sample, 3, 60)
+    completed = sum(told.status == "completed" for told, _ in sample)
+    assert as_recorded.counts["complete"] == completed
+    fewest, most = found.rows[0][1][0], found.rows[-1][1][-1]
+    assert fewest.counts["complete"] <= as_recorded.counts["complete"]
+    assert completed <= most.counts["complete"] + most.counts["undecidable"], "in one go it may be longer than by hints"
+    html = page(browser, "/backtests/limits/map", **HTMX)
+    assert "<html" not in html
+    assert html.strip() in page(browser, "/backtests/limits/map")
+    cell = re.search(r'href="(/backtests/limits/map\?[^"]*continuations=3[^"]*max_tokens=60)"', html)
+    turns = page(browser, cell[1].replace("&amp;", "&"))
+    assert turns.count("/replay?max_continuations=3&amp;max_tokens=60") == 20
+
+
+def test_the_address_of_a_cell_tells_of_the_same_turns_when_others_have_come(browser: Client):
+    list(copy_turns(project=project_default(), turns=5))
+    html = page(browser, "/backtests/limits/map")
+    address = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=3[^"]*)"', html)[1].replace("&amp;", "&")
+    before = page(browser, address)
+    newest = Turn.objects.latest("id")
+    make_turn(agent_name="later", max_tokens=7_000, last_seq=1, status="completed")
+    assert Turn.objects.latest("id") != newest
+    assert page(browser, address).split("<main")[1] == before.split("<main")[1]
+    assert "6 turns" in bare(page(browser, "/backtests/limits/map"))
+
+
+def bare(html: str) -> str:
+    return re.sub("<[^>]+>", "", html)
+
+
+def test_any_limit_may_be_asked_for_and_what_cannot_be_read_is_said(browser: Client):
+    list(copy_turns(project=project_default(), turns=3))
+    asked = page(browser, "/backtests/limits/map?continuations=3&max_tokens=7777")
+    assert re.search("3 continuations of 7.777 tokens", bare(asked))
+    for said, words in (
+        ("continuations=4&max_tokens=60", "continuations: Choose one of 0, 1, 2, 3, 5, 8."),
+        ("continuations=3&max_tokens=0", "max_tokens: Ensure this value is greater than or equal to 1."),
+        ("continuations=3", "max_tokens: This field is required."),
+        ("continuations=3&max_tokens=60&newest=x", "newest: Enter a valid UUID."),
+        ("continuations=3&max_tokens=60&status=odd", "status"),
+        ("since=whenever", "since"),
+    ):
+        answer = browser.get(f"/backtests/limits/map?{said}")
+        html = unescape(answer.content.decode())
+        assert answer.status_code == 400
+        assert words in html.split('role="alert">')[1]
+        assert html.startswith("<!doctype html>")
+
+
+def test_a_criterion_that_no_longer_loads_leaves_its_turn_undecided(settings, play: Play):
+    settings.CRITERIA_MODULES = (NAME,)
+    patient = policy_create(project=project_default(), name="own", criteria=[{"path": f"{NAME}.Patience"}]).policy
+    play("sim-essay", max_tokens=150, policy=patient)
+    found = []
+    for settings.CRITERIA_MODULES in ((NAME,), ()):
+        policy_of.cache_clear()
+        sample = sample_of(project=project_default(), filters=TimelineFilters())
+        found.append(cell_of(sample, 0, 150).counts)
+    policy_of.cache_clear()
+    assert [counts["undecidable"] for counts in found] == [0, 1]
+
+
+def test_a_cell_says_of_how_many_turns_its_price_is(browser: Client):
+    list(copy_turns(project=project_default(), turns=6))
+    Turn.objects.filter(pk__in=list(Turn.objects.values_list("pk", flat=True)[:2])).update(model="nobodys")
+    sample = sample_of(project=project_default(), filters=TimelineFilters())
+    cells = [cell for _, row in map_of(sample).rows for cell in row]
+    assert all(cell.priced <= 6 - max(2, cell.counts["undecidable"]) for cell in cells)
+    assert max(cell.priced for cell in cells) == 4
+    html = page(browser, "/backtests/limits/map")
+    assert bare(html).count(" of 4") >= sum(cell.priced == 4 for cell in cells)
+    assert 'for 4 turns"' in html
+
+
+def test_a_map_that_takes_too_much_work_leaves_out_the_older_turns_and_says_how_many(
+    browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    list(copy_turns(project=project_default(), turns=6))
+    monkeypatch.setattr(sweep_map, "MOST_WORK", 8)
+    found = map_of(sample_of(project=project_default(), filters=TimelineFilters()))
+    assert (found.turns, found.left_out) == (1, 5)
+    assert all(len(cell.ended) == 1 for _, cells in found.rows for cell in cells)
+    assert found.rows[-1][1][-1].ended[0].word == "undecidable", "not evaluated, so nothing is claimed"
+    assert "<b>5</b> older turns of the sample were not evaluated" in page(browser, "/backtests/limits/map")
+    monkeypatch.setattr(sweep_map, "MOST_WORK", 2)
+    cell = page(browser, "/backtests/limits/map?continuations=3&max_tokens=60")
+    assert "of the sample were not evaluated" in cell
+
+
+def test_the_map_is_a_page_of_its_own_and_a_part_for_the_page_of_limits(browser: Client):
+    assert "<h1" in page(browser, "/backtests/limits/map")
+    part = browser.get("/backtests/limits/map", headers={"HX-Request": "true"}).content.decode()
+    assert part.lstrip().startswith('<div id="map"')
+
+
+@pytest.mark.parametrize("damage", [event_unknown, policy_unknown, base_unknown])
+def test_a_turn_that_cannot_be_read_is_undecided_in_every_cell(browser: Client, damage):
+    assert list(copy_turns(project=project_default(), turns=5)) == [5]
+    for turn in Turn.objects.all()[:2]:
+        damage(turn)
+    sample = sample_of(project=project_default(), filters=TimelineFilters())
+    assert all(cell.counts["undecidable"] >= 2 for _, cells in map_of(sample).rows for cell in cells)
+    html = page(browser, "/backtests/limits/map")
+    cell = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=8[^"]*)"', html)
+    assert "Undecidable" in page(browser, cell[1].replace("&amp;", "&"))
+
+
+def test_a_refused_turn_is_listed_as_refused_and_not_among_those_that_were_cut_short(play: Play):
+    play("sim-refuse")
+    cell = cell_of(sample_of(project=project_default(), filters=TimelineFilters()), 3, 60)
+    assert [(words, [each.look for each in turns]) for words, turns in cell.sorts] == [
+        ("Refused, or stopped before an answer", ["aborted"])
+    ]

@@ -1,0 +1,58 @@
+"""A backtest in one sentence: what could not be told is always part of it."""
+
+import pytest
+
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.result_text import in_words, percent
+from tests.together import together
+
+GROUPS = [{"gone_on": 2, "sooner": 0}, {"gone_on": 4, "sooner": 1}]
+
+
+@together
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (
+            Backtest(status="done", done=90, same=71, flipped=8, undecidable=11, groups=GROUPS),
+            "a backtest over 90 turns: 71 the same, 6 would have continued, 1 would have stopped sooner, "
+            "1 would have ended for another reason, 11 undecidable (12.2 %)",
+        ),
+        (Backtest(status="done", done=1, same=1), "a backtest over 1 turn: 1 the same, 0 undecidable"),
+        (Backtest(status="done"), "a backtest over 0 turns: it found none"),
+        (Backtest(status="queued"), "a backtest that has not started"),
+        (Backtest(status="running", done=5, same=5), "a backtest in progress, so far over 5 turns: 5 the same"),
+        (Backtest(status="running", max_tokens=600), "a backtest in progress, with a max_tokens of 600"),
+        (Backtest(status="cancelled"), "a backtest that was cancelled"),
+        (
+            Backtest(status="cancelled", done=7, total=700, same=7),
+            "a backtest that was cancelled over 7 of 700 turns: 7 the same",
+        ),
+        (
+            Backtest(status="done", done=84, total=84, same=84, max_tokens=1500),
+            "a backtest over 84 turns, with a max_tokens of 1,500: 84 the same",
+        ),
+        (Backtest(status="queued", max_tokens=9), "a backtest that has not started, with a max_tokens of 9"),
+    ],
+)
+def test_a_backtest_is_told_in_a_sentence(made: Backtest, words: str):
+    assert in_words(made).startswith(words)
+
+
+def test_how_certain_the_decided_ones_are_is_said_with_all_counts():
+    made = Backtest(status="done", done=9, same=5, undecidable=4, recorded=3, certain=0, estimated=2)
+    assert in_words(made).endswith("5 the same, 4 undecidable (44.4 %); 3 recorded, 0 certain, 2 estimated")
+    before = Backtest(status="done", done=1, same=1, recorded=None, certain=None, estimated=None)
+    assert in_words(before).endswith("1 the same, 0 undecidable; how certain is not known")
+    assert in_words(Backtest(status="done", done=1, undecidable=1)).endswith("1 undecidable (100.0 %)")
+
+
+def test_a_share_is_never_rounded_to_none_or_to_all():
+    assert [percent(*of) for of in ((0, 0), (0, 9), (1, 9_999), (1, 3), (9_999, 10_000), (4, 4))] == [
+        "0.0 %",
+        "0.0 %",
+        "< 0.1 %",
+        "33.3 %",
+        "> 99.9 %",
+        "100.0 %",
+    ]

@@ -1,0 +1,146 @@
+import re
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from dashboard.agents.selectors import project_default
+from dashboard.policies.backtests import runner, views
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.services import backtest_create
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_versions import version_activate
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
+from tests.dashboard.pages import page, text_of
+from tests.dashboard.policies.backtests.two_policies import play_layered
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_policy_is_tried_over_what_the_timeline_shows(browser: Client, play: Play):
+    turn = play("sim-essay", max_tokens=60)
+    policy_create(project=project_default(), name="generous", limits={"max_continuations": 1})
+    asked = page(browser, "/backtests/new?status=partial")
+    assert ">generous</option>" in asked
+    started = browser.post("/backtests/new", {"policy": "generous", "query": "status=partial"})
+    stored = Backtest.objects.get()
+    assert started["Location"] == f"/backtests/{stored.pk}"
+    assert 'hx-trigger="every 1s"' in page(browser, started["Location"])
+    runner.run(stored.pk)
+    shown = page(browser, started["Location"])
+    assert "hx-trigger" not in shown.split('id="backtest"')[1].split(">")[0]
+    assert "1 of 1 turns" in shown.replace("</b>", "")
+    assert str(turn.id) in page(browser, started["Location"], **{"HX-Request": "true"}) or stored.flipped == 0
+
+
+def test_what_is_tried_of_a_policy_is_what_counts(browser: Client):
+    project = project_default()
+    first = policy_create(project=project, name="wide", limits={"max_continuations": 1})
+    policy_create(project=project, name="wide", limits={"max_continuations": 5})
+    version_activate(version=first, why="too dear")
+    assert "uses the active version" in page(browser, "/backtests/new")
+    browser.post("/backtests/new", {"policy": "wide", "query": ""})
+    policy_create(project=project, name="new", limits={"max_continuations": 2}, activate=False)
+    html = page(browser, "/backtests/new")
+    assert ">wide</option>" in html
+    assert ">new (newest draft, inactive)</option>" in html
+    browser.post("/backtests/new", {"policy": "new", "query": ""})
+    assert [backtest.policy["limits"] for backtest in Backtest.objects.order_by("id")] == [
+        {"max_continuations": 1},
+        {"max_continuations": 2},
+    ]
+
+
+def test_the_page_and_the_form_of_a_policy_answer_the_same(browser: Client, admin_client: Client, play: Play):
+    own = play_layered(play)
+    browser.post("/backtests/new", {"policy": "own", "query": ""})
+    words = {"recovery": ["markdown-fence", "brace-walker"], "max_steps": "9", "over-agent": "", "over-since": ""}
+    admin_client.post(f"/backtests/draft?policy={own.pk}", words)
+    asked, panel = Backtest.objects.order_by("id")
+    for backtest in (asked, panel):
+        runner.run(backtest.pk)
+        backtest.refresh_from_db()
+    assert (asked.same, asked.flipped, asked.undecidable) == (panel.same, panel.flipped, panel.undecidable) == (1, 0, 0)
+    assert "in place of policy “own”" in page(browser, f"/backtests/{asked.pk}")
+
+
+def test_what_was_tried_and_where_is_told_in_words(browser: Client, play: Play):
+    Turn.objects.filter(id=play("sim-essay", overrides={"max_tokens": 150}).id).update(input_text=" ")
+    words = {"limits": {"max_continuations": 0}, "finish_reasons": ["safety_blocked", "max_tokens"]}
+    draft = {**words, "error_policy": {"preset": "retry_all"}}
+    stored = backtest_create(project=project_default(), policy=draft, filter={})
+    runner.run(stored.pk)
+    shown = page(browser, f"/backtests/{stored.pk}")
+    assert "finish_reasons <b>max_tokens, safety_blocked</b>" in shown
+    assert "error_policy <b>preset retry_all</b>" in shown
+    assert "A turn without text</a>" in shown
+
+
+def test_without_a_policy_the_default_limits_are_tried(browser: Client):
+    assert "the default limits" in page(browser, "/backtests/new")
+
+
+def test_a_policy_that_is_gone_is_refused_in_words(browser: Client):
+    html = browser.post("/backtests/new", {"policy": "nobody"}).content.decode()
+    assert "Choose one of the policies" in html
+
+
+def test_a_list_that_is_not_whole_says_so(browser: Client, monkeypatch):
+    monkeypatch.setattr(views, "LISTED", 2)
+    said = []
+    for _ in range(3):
+        Backtest.objects.create(project=project_default())
+        html = page(browser, "/backtests")
+        said.append((html.count("<section"), "Older ones are kept as well" in html))
+    assert said == [(1, False), (2, False), (2, True)]
+
+
+def test_a_backtest_that_is_not_there_is_a_404(browser: Client):
+    assert browser.get("/backtests/01890000-0000-7000-8000-000000000000").status_code == 404
+
+
+@pytest.mark.parametrize("priced", [False, True])
+def test_totals_say_that_they_are_differences_and_whether_a_price_is_known(browser: Client, play: Play, priced: bool):
+    turn = play("sim-essay", max_tokens=60)
+    if priced:
+        Turn.objects.filter(pk=turn.pk).update(provider="openai", model="gpt-4o")
+    browser.post("/backtests/new", {"policy": "", "query": ""})
+    stored = Backtest.objects.get()
+    runner.run(stored.pk)
+    stored.refresh_from_db()
+    assert (stored.same, stored.tokens_delta, stored.unpriced) == (1, 0, int(not priced))
+    shown = page(browser, f"/backtests/{stored.pk}")
+    assert "Compared with the recordings:" in shown
+    assert "Compared with the recordings:" in page(browser, "/backtests/")
+    assert all(f">±&nbsp;{head}</th>" in shown for head in ("Attempts", "Tokens out", "Price", "Time"))
+    assert ("≈ $0.00" in shown) is priced
+    assert ("simulator, free" in shown) is not priced, "a simulated model has no price to know"
+
+
+def test_the_table_of_models_counts_each_turn_once_under_the_model_that_it_asked(browser: Client, play: Play):
+    cut = play("sim-essay", overrides={"max_tokens": 150})
+    Turn.objects.filter(pk=play("sim-essay", name="long", max_tokens=2_000).pk).update(
+        provider="openai", model="gpt-4o"
+    )
+    stored = backtest_create(project=project_default(), policy={"limits": {"max_continuations": 0}}, filter={})
+    runner.run(stored.pk)
+    rows = read_table(page(browser, f"/backtests/{stored.pk}"), "groups")
+    told = {row["Model"]: [row[head] for head in ("Turns", "Same", "Would have stopped sooner")] for row in rows}
+    assert told == {f"{cut.model} simulator": ["1", "0", "1"], "gpt-4o openai": ["1", "1", "0"]}
+    assert {row["Model"]: row["±\xa0Price"] for row in rows} == {
+        f"{cut.model} simulator": "free",
+        "gpt-4o openai": "≈ $0.00",
+    }
+
+
+def read_table(html: str, place: str) -> list[dict[str, str]]:
+    """The rows of a table in the section of this id, by the heads of their columns."""
+    part = html.split(f'id="{place}"')[1].split("</table>", maxsplit=1)[0]
+
+    def words(tag: str, of: str) -> list[str]:
+        cells = re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", of, re.DOTALL)
+        return [" ".join(text_of(unescape(cell).replace("<br>", " ")).split(" ")).strip() for cell in cells]
+
+    heads = words("th", part)
+    return [dict(zip(heads, words("td", row), strict=False)) for row in part.split("<tr>")[2:]]

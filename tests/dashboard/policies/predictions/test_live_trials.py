@@ -1,0 +1,138 @@
+"""Turns that would have continued, end not known: counted as their own result, and tried live within a budget."""
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+
+from dashboard.agents.selectors import project_default
+from dashboard.policies import shadow_evaluation
+from dashboard.policies.backtests import runner
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.backtests.result_text import in_words
+from dashboard.policies.backtests.selectors import backtest_shown
+from dashboard.policies.backtests.services import backtest_create
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.predictions.live_trial_source import asked_of_backtest, asked_of_shadow
+from dashboard.policies.predictions.live_trials import ONCE, tried_so_far, tries_begin
+from dashboard.policies.predictions.models import Calibration
+from dashboard.policies.selectors import tally_of
+from dashboard.policies.services import shadow_start
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ENOUGH = 1_000_000  #: tokens
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    """Cut at its first call's cap, and not gone on with: the recording has no more to tell."""
+    return play("sim-essay", overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})
+
+
+def tried(**limits: int) -> Backtest:
+    return tried_under({"limits": limits})
+
+
+def tried_under(policy: dict[str, Any], **more: Any) -> Backtest:
+    made = backtest_create(project=project_default(), policy=policy, filter={}, queued=False, **more)
+    runner.run(made.id)
+    return Backtest.objects.select_related("project", "stands_for").get(pk=made.pk)
+
+
+def test_a_cut_turn_that_a_draft_lets_go_on_is_a_result_of_its_own(cut: Turn):
+    found = tried(max_continuations=9, max_total_completion_tokens=5_000)
+    assert (found.undecidable, found.unended_turns) == (1, [str(cut.id)])
+    shown = backtest_shown(found)
+    assert (shown["unended"], shown["undecidable"], shown["whys"]) == (1, 0, {"more_text": 1}), "as the page counts"
+    assert shown["undecided"] == [{"turn": str(cut.id), "why": "more_text"}]
+    assert "1 would have continued, end not known, 0 undecidable" in in_words(found)
+
+
+def test_what_would_not_go_on_is_not_counted_as_that(cut: Turn, play: Play):
+    play("sim-essay", overrides={"max_tokens": 900}, name="whole")
+    assert tried(max_continuations=0).unended_turns == []
+    assert [str(cut.id)] == tried(max_continuations=9, max_total_completion_tokens=5_000).unended_turns
+
+
+def test_a_refused_call_that_a_draft_lets_be_tried_again_would_have_gone_on(play: Play):
+    refused = play("sim-429")
+    found = tried_under({"error_policy": {"on_rate_limit_error": "retry", "max_retries": 2}})
+    assert (found.undecidable, found.unended_turns) == (1, [str(refused.id)])
+    assert [turn["why"] for turn in found.undecided] == ["another_answer"]
+    assert tried_under({"error_policy": {"on_tool_error": "retry"}}).unended_turns == []
+
+
+def test_cut_tool_calls_under_a_larger_max_tokens_would_have_gone_on(play: Play):
+    one_call = {"limits": {"max_tool_repair_attempts": 0, "max_continuations": 0}}
+    cut = play("sim-cut-tool", tools=["calculator"], overrides={"max_tokens": 60, **one_call})
+    assert tried_under(one_call, max_tokens=900).unended_turns == [str(cut.id)]
+    assert tried_under(one_call, max_tokens=30).unended_turns == []
+    assert tried(max_tool_repair_attempts=2).unended_turns == [str(cut.id)]
+
+
+def test_a_try_shows_how_such_a_turn_ends(cut: Turn, browser: Client):
+    backtest = tried(max_continuations=9, max_total_completion_tokens=5_000)
+    address = f"/backtests/{backtest.pk}"
+    assert "1</b> turn would have continued" in page(browser, address)
+    answer = browser.post(f"{address}/live", {"tokens": f"{ENOUGH}"}).content.decode()
+    assert "1</b> turn tried live" in answer
+    child = Turn.objects.get(parent=cut)
+    assert drive(child).status == "completed"
+    assert child.overrides["limits"] == {"max_continuations": 9, "max_total_completion_tokens": 5_000}
+    shown = page(browser, address)
+    assert f'href="/turns/{child.id}"' in shown
+    assert "Completed" in shown
+    assert 'hx-trigger="every 1s"' not in shown
+    assert "Try 1" not in shown
+
+
+def test_no_turn_is_begun_that_could_exceed_the_budget(cut: Turn, browser: Client):
+    asked = asked_of_backtest(tried(max_continuations=9, max_total_completion_tokens=5_000))
+    least = tried_so_far(asked).most_tokens
+    with pytest.raises(ValidationError, match=f"up to {least:,} tokens"):
+        tries_begin(asked=asked, tokens=least - 1)
+    assert not Turn.objects.filter(parent=cut).exists()
+    assert not Calibration.objects.exists()
+    assert tries_begin(asked=asked, tokens=least) == 1
+    drive(Turn.objects.get(parent=cut))
+    assert tried_so_far(asked).used.tokens <= least
+    address = f"/backtests/{asked.key.removeprefix('backtest-')}/live"
+    assert "Enter a budget from 1 to" in browser.post(address, {"tokens": "much"}).content.decode()
+
+
+def test_one_click_tries_five_and_the_next_one_the_others(play: Play):
+    for number in range(ONCE + 1):
+        play("sim-essay", name=f"a{number}", overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})
+    asked = asked_of_backtest(tried(max_continuations=1))
+    assert [tries_begin(asked=asked, tokens=ENOUGH) for _ in range(2)] == [ONCE, 1]
+    assert Turn.objects.exclude(parent=None).values("parent").distinct().count() == ONCE + 1
+    with pytest.raises(ValidationError, match="None of these turns"):
+        tries_begin(asked=asked, tokens=ENOUGH)
+
+
+def test_a_turn_whose_agent_has_tools_is_not_tried_and_that_is_said(play: Play, browser: Client):
+    play("sim-essay", tools=["calculator"], overrides={"max_tokens": 60, "limits": {"max_continuations": 0}})
+    backtest = tried(max_continuations=1)
+    shown = page(browser, f"/backtests/{backtest.pk}")
+    assert "turn whose agent has tools, which would run again" in shown
+    assert "Try 1" not in shown
+
+
+def test_a_shadow_shows_such_turns_and_tries_them(play: Play, browser: Client):
+    project = project_default()
+    policy_create(project=project, name="own", limits={"max_continuations": 0})
+    draft = policy_create(project=project, name="own", limits={"max_continuations": 1}, activate=False)
+    shadow = shadow_start(version=draft)
+    turn = play("sim-essay", max_tokens=60, policy=draft.policy)
+    shadow_evaluation.sweep()
+    tally = tally_of(shadow)
+    assert (tally.unended, tally.undecidable, tally.judged) == (1, 1, 1)
+    assert tried_so_far(asked_of_shadow(shadow)).next[0].overrides == {"limits": {"max_continuations": 1}}
+    assert "1</b> turn would have continued" in page(browser, f"/policies/{draft.policy_id}")
+    browser.post(f"/policies/shadows/{shadow.pk}/live", {"tokens": f"{ENOUGH}"})
+    assert drive(Turn.objects.get(parent=turn)).continuations == 1

@@ -1,0 +1,236 @@
+"""A suggested limit is stored with the prediction of the re-run that tries it, and was enough or was not."""
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.test import Client
+from django.utils.timezone import now
+
+from dashboard.accounts.models import User
+from dashboard.inbox.models import Notice
+from dashboard.live.services import turn_cancel
+from dashboard.policies.predictions import outcome_comparison
+from dashboard.policies.predictions.calibration_state import Used, calibration_begin, trial_begin
+from dashboard.policies.predictions.failure_check import may_be_checked, prediction_check
+from dashboard.policies.predictions.models import Prediction
+from dashboard.policies.predictions.record_text import suggested_reason_words
+from dashboard.policies.predictions.suggested_record import suggested_of, suggested_tallies, tally_words
+from dashboard.policies.predictions.terminal_output import Progress, table_lines
+from dashboard.policies.predictions.trials import Values, plan_of
+from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
+from dashboard.policies.suggestions.services import limit_find
+from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.replay.rerun_changes import RerunChanges
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.timeline.services import turns_erase
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import page
+from tests.dashboard.policies.predictions.test_views import bare
+from tests.dashboard.policies.suggestions.test_selectors import lengths
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LONG, SHORT = 900, 100  #: tokens; the whole answer of sim-essay has about 330
+
+
+@pytest.fixture
+def short(play: Play) -> Turn:
+    """Cut at 60 tokens, and not continued."""
+    return play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
+
+
+def said_of(turn: Turn, tokens: int) -> Suggestion:
+    """Likely, by answers of its agent that have so many tokens."""
+    lengths(turn, [tokens] * (LEAST + 10))
+    said = suggestion_for(turn)
+    assert said is not None
+    assert (said.basis, said.value) == (Basis.AGENT, tokens)
+    return said
+
+
+def compared(child: Turn) -> Prediction:
+    drive(child)
+    outcome_comparison.sweep()
+    return Prediction.objects.get(child=child)
+
+
+def called_certain(prediction: Prediction) -> Prediction:
+    """A copy whose suggestion is called certain, in place of it: what was suggested cannot be changed."""
+    kept = {field.attname: getattr(prediction, field.attname) for field in prediction._meta.concrete_fields}
+    prediction.delete()
+    said = {**prediction.suggested, "certainty": "certain", "word": "certain", "basis": "recording", "share": None}
+    return Prediction.objects.create(**{**kept, "suggested": said})
+
+
+def test_a_re_run_from_the_suggestion_keeps_what_was_suggested(short: Turn):
+    said = said_of(short, LONG)
+    prediction = Prediction.objects.get(child=limit_find(turn=short, suggestion=said))
+    assert prediction.suggested == {
+        "limit": "max_tokens", "value": LONG, "recorded": 60, "tried": LONG, "certainty": "estimated", "basis": "agent",
+        "goal": "finish", "share": 0.95, "answers": LEAST + 10, "cut": 0, "longer_than": 60, "of": "sim-essay",
+        "word": "likely",
+    }  # fmt: skip
+    assert prediction.suggested_came_true is None
+    prediction = compared(prediction.child)
+    assert (prediction.suggested_came_true, prediction.suggested_reason) == (True, "")
+    assert prediction.not_compared == "nothing_predicted", "its what-if had no ending"
+
+
+def test_a_value_that_was_too_small_failed_and_a_likely_one_may(short: Turn):
+    prediction = compared(limit_find(turn=short, suggestion=said_of(short, SHORT)))
+    assert (prediction.suggested_came_true, prediction.child.status) == (False, "partial")
+    assert (prediction.suggested_reason, may_be_checked(prediction)) == ("assumption", False)
+    assert not Notice.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "tries"),
+    [
+        ({"max_tokens": LONG}, True),
+        ({"max_tokens": LONG + 100}, True),
+        ({"max_tokens": LONG - 1}, False),
+        ({"max_tokens": LONG, "limits": {"max_continuations": 0}}, True),
+        ({"max_tokens": LONG, "limits": {"max_continuations": 9}}, False),
+        ({"max_tokens": LONG, "error_policy": {"max_retries": 2}}, False),
+        ({"limits": {"max_continuations": 99}}, False),
+    ],
+    ids=str,
+)
+def test_any_re_run_tries_it_that_changes_this_limit_alone_to_as_much(
+    short: Turn, overrides: dict[str, Any], tries: bool
+):
+    said_of(short, LONG)
+    turn_rerun(turn=short, overrides=overrides)
+    stored = Prediction.objects.get().suggested
+    assert (stored is not None) is tries
+    if stored is not None:
+        assert (stored["value"], stored["tried"]) == (LONG, overrides["max_tokens"])
+
+
+def test_who_says_other_things_or_begins_in_the_middle_tries_none(short: Turn):
+    said_of(short, LONG)
+    turn_rerun(turn=short, overrides={"max_tokens": LONG}, from_record=1)
+    assert Prediction.objects.get().suggested is None
+    turn_rerun(turn=short, overrides={"max_tokens": LONG}, words=RerunChanges(messages={1: "Something else."}))
+    assert Prediction.objects.count() == 1
+
+
+@pytest.mark.parametrize("limit", ["max_tokens", "max_steps", "max_seconds"])
+def test_only_a_cap_of_tokens_may_have_missed_the_end_of_an_answer(limit: str):
+    said = {"limit": limit, "share": None, "basis": Basis.RERUN}
+    words = suggested_reason_words(Prediction(suggested=said, suggested_reason=Prediction.Reason.ASSUMPTION))
+    assert ("its end took more tokens" in words) == (limit == "max_tokens")
+
+
+def test_one_call_is_what_came_true_of_a_turn_that_took_several(play: Play):
+    whole = play("sim-essay", max_tokens=150)
+    said = suggestion_for(whole)
+    assert said is not None
+    prediction = compared(limit_find(turn=whole, suggestion=said))
+    assert (prediction.suggested["goal"], prediction.child.attempts) == ("one_call", 1)
+    assert prediction.suggested_came_true is True
+
+
+def test_a_value_to_begin_with_claims_nothing(short: Turn):
+    said = suggestion_for(short)
+    assert said is not None
+    prediction = compared(limit_find(turn=short, suggestion=said))
+    assert (prediction.suggested["basis"], prediction.suggested_came_true) == ("none", None)
+
+
+def test_a_cancelled_turn_tests_no_limit(short: Turn):
+    child = limit_find(turn=short, suggestion=said_of(short, LONG))
+    turn_cancel(turn=child, by="ann")
+    prediction = compared(child)
+    assert (prediction.not_compared, prediction.suggested_came_true) == ("cancelled", None)
+
+
+def test_a_certain_one_that_failed_is_told_and_can_be_checked(short: Turn):
+    child = limit_find(turn=short, suggestion=said_of(short, SHORT))
+    called_certain(Prediction.objects.get(child=child))
+    prediction = compared(child)
+    assert (prediction.suggested_came_true, prediction.suggested_reason) == (False, "")
+    assert Notice.objects.get().told == (
+        "A suggested limit was called “certain”, and this re-run did not complete under it."
+    )
+    compared(prediction_check(prediction=prediction))
+    prediction.refresh_from_db()
+    assert prediction.suggested_reason == "defect", "the provider says the same again"
+    assert not may_be_checked(prediction)
+
+
+def test_what_was_suggested_and_what_came_of_it_stands(short: Turn):
+    prediction = compared(limit_find(turn=short, suggestion=said_of(short, LONG)))
+    for change in ({"suggested": None}, {"suggested_came_true": False}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Prediction.objects.filter(id=prediction.id).update(**change)
+
+
+def test_it_is_erased_with_either_turn(short: Turn):
+    by = User.objects.create(username="eraser")
+    compared(limit_find(turn=short, suggestion=said_of(short, LONG)))
+    turns_erase(project=short.project, chosen=[short.id], by=by)
+    assert not Prediction.objects.exists()
+
+
+def test_the_record_counts_by_model_and_basis_with_the_expected_share(short: Turn):
+    said = said_of(short, SHORT)
+    few = compared(limit_find(turn=short, suggestion=said))
+    turn_rerun(turn=short, overrides={"limits": {"max_continuations": 9}})
+    assert (few.suggested_came_true, few.child.status) == (False, "partial")
+    (tally,) = suggested_tallies(suggested_of(project=short.project))
+    assert (tally.basis, tally.predictions, tally.came_true, tally.failed) == ("agent", 1, 0, 1)
+    assert (tally.expected, tally.expected_share, tally.wrong) == (0.95, "95 %", False)
+    assert tally_words(tally) == (
+        "Likely limits from the agent’s answers were enough in 0 of 1 re-run of this model (expected 95 %)."
+    )
+
+
+def test_the_page_names_what_failed_with_both_turns_and_a_certain_one_first(browser: Client, short: Turn):
+    likely = compared(limit_find(turn=short, suggestion=said_of(short, SHORT)))
+    html = page(browser, "/backtests/track-record")
+    assert f"/compare?left={short.id}&amp;right={likely.child_id}" in html
+    words = bare(html)
+    assert "Likely suggested limits that were not enough" in words
+    ended = f"partial ({likely.child.terminal_reason})"
+    assert f"suggested max_tokens 100: predicted completed, was {ended}" in words
+    assert "5 % of sim-essay’s answers longer than 60 tokens were expected to need more." in words
+    assert "Certain suggested limits that were not enough" not in words
+    other = called_certain(Prediction.objects.get(child=turn_rerun(turn=short, overrides={"max_tokens": SHORT + 900})))
+    Prediction.objects.filter(id=other.id).update(suggested_came_true=False, compared_at=now())
+    words = bare(page(browser, "/backtests/track-record"))
+    assert "Certain suggested limits that were not enough these should not happen" in words
+    assert "Ask again under the recorded policy" in words
+
+
+def test_the_suggestion_of_a_turn_says_how_often_others_like_it_were_enough(browser: Client, short: Turn):
+    said = said_of(short, LONG)
+    address = f"/turns/{short.id}"
+    assert "Likely limits from the agent’s answers have not been tried for this model yet." in bare(
+        page(browser, address)
+    )
+    compared(limit_find(turn=short, suggestion=said))
+    html = page(browser, f"/turns/{play_again(short).id}")
+    assert "were enough in 1 of 1 re-run of this model (expected 95 %)." in bare(html)
+
+
+def play_again(short: Turn) -> Turn:
+    """The same turn once more as it was, which no re-run has proven."""
+    return drive(turn_rerun(turn=short, overrides={}))
+
+
+def test_calibration_tries_the_suggested_value_and_tells_what_came_of_it(short: Turn):
+    said = said_of(short, LONG)
+    plan = plan_of([short], Values(most=2), most=1)
+    (trial,) = [trial for trial in plan.trials if trial.overrides == said.overrides]
+    calibration = calibration_begin(project=short.project, key="k", plan=plan)
+    prediction = trial_begin(calibration=calibration, place=plan.trials.index(trial), trial=trial)
+    prediction, told = compared(prediction.child), StringIO()
+    Progress(told, 1).compared(0, trial, prediction, Used())
+    assert "no ending was predicted); suggested limit (likely) enough." in told.getvalue()
+    assert "Suggested limits: sim-essay, likely from the agent’s answers: 1 of 1 came true (expected 95 %)." in list(
+        table_lines(calibration)
+    )

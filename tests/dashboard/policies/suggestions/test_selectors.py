@@ -1,0 +1,334 @@
+"""The limit that would have let a turn finish: one value, by the surest thing that tells."""
+
+import pytest
+from django.db import connection, transaction
+from django.test import Client
+
+from agentcore.replay import Certainty
+from dashboard.agents.selectors import project_default
+from dashboard.agents.services import connection_create
+from dashboard.live.services import turn_control
+from dashboard.policies.suggestions import selectors
+from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
+from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
+from dashboard.policies.suggestions.selectors import LEAST, suggestion_for, suggestions_for
+from dashboard.policies.suggestions.suggestion import Basis, Goal
+from dashboard.policies.suggestions.suggestion_text import because, certainty_word, sentence
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.replay.sweep_service import turn_sweep
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import text_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    """Cut four times at 60 tokens."""
+    return play("sim-essay", max_tokens=60)
+
+
+def lengths(cut: Turn, tokens: list[int]) -> None:
+    """Other turns of the same agent and model, each with one answer of so many tokens."""
+    about = {"project": cut.project, "agent": cut.agent, "agent_name": cut.agent_name, "provider": cut.provider}
+    ended = {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1, "max_tokens": 900}
+    for count in tokens:
+        Turn.objects.create(model=cut.model, output_tokens=count, input_text="Another.", **about, **ended)
+
+
+def overwrite(turn: Turn, column: str) -> None:
+    """Store another value with each call of a turn that has ended, which the database refuses else."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = 'replica'")
+        cursor.execute(f"UPDATE turns_attempt SET {column} WHERE turn_id = %s", [turn.id])
+
+
+def test_what_nothing_tells_is_a_value_to_begin_with(cut: Turn):
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.limit, said.basis, said.certainty) == ("max_tokens", Basis.NONE, Certainty.UNDECIDABLE)
+    assert said.value > cut.output_tokens
+    assert said.overrides == {"max_tokens": said.value}
+    assert sentence(said) == "How large max_tokens must be for this turn is not known yet."
+
+
+def test_only_answers_that_are_longer_than_this_one_tell_what_it_needs(cut: Turn):
+    """A turn that was cut is not one of the short ones: of forty answers 95 % fit in 300 tokens, of its like fewer."""
+    lengths(cut, [100] * 200 + [300 + place for place in range(39)])
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, said.basis, said.certainty) == (337, Basis.AGENT, Certainty.ESTIMATED)
+    assert (said.answers, said.cut, said.longer_than, said.share) == (39, 0, cut.output_tokens, 0.95)
+    assert because(said) == (
+        "Of sim-essay’s answers longer than 240 tokens, 95 % are expected to fit in 337 tokens (39 answers)."
+    )
+
+
+def test_few_answers_are_told_with_the_share_that_they_bear_out(cut: Turn):
+    lengths(cut, [300 + place for place in range(LEAST)])
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, round(said.share or 0, 3)) == (309, 0.909)
+    assert "91 % are expected to fit in 309 tokens (10 answers)." in because(said)
+
+
+def test_a_re_run_that_was_cut_too_leaves_only_longer_answers_to_tell(cut: Turn):
+    lengths(cut, [300] * 60 + [600 + place for place in range(LEAST)])
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
+    Turn.objects.filter(parent=cut).update(overrides={"max_tokens": 310})
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, said.answers, said.longer_than) == (609, LEAST, 310)
+
+
+def test_a_turn_that_was_longer_than_nearly_all_others_is_not_told_their_number(cut: Turn):
+    lengths(cut, [100] * (LEAST + 10))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.basis, said.value > cut.output_tokens) == (Basis.NONE, True)
+
+
+def test_a_live_re_run_that_completed_proves_the_value_it_was_given_and_no_smaller_one(cut: Turn):
+    """Nobody knows how many tokens a server counts for the end of an answer."""
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
+    short = suggestion_for(cut)
+    assert short is not None
+    assert (short.basis, short.value > 280) == (Basis.NONE, True)
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.basis, said.certainty, said.rerun) == (Basis.RERUN, Certainty.CERTAIN, again.id)
+    assert (said.value, said.calls, said.used) == (2_000, 1, again.output_tokens)
+    less = suggestions_for(cut)[1]
+    assert (less.value, less.basis, less.certainty) == (again.output_tokens + 2, Basis.RERUN, Certainty.ESTIMATED)
+    assert because(less) == (
+        f"A live re-run with max_tokens 2,000 completed in 1 call and used {again.output_tokens} tokens. "
+        "Some servers also count the end of an answer, which they do not report."
+    )
+    drive(turn_rerun(turn=cut, overrides=less.overrides))
+    proven = suggestion_for(cut)
+    assert proven is not None
+    assert (proven.value, certainty_word(proven)) == (less.value, "proven")
+
+
+def test_a_first_answer_without_text_shows_not_that_the_provider_said_the_same(cut: Turn):
+    """Its tokens were used for reasoning, of which nobody knows the words."""
+    overwrite(cut, "text = ''")
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.basis, certainty_word(said)) == (Basis.RERUN, "likely")
+    assert because(said).endswith("It is not known to be the same answer.")
+
+
+def test_whole_answers_before_the_one_that_was_cut_must_come_again_too(play: Play):
+    cut = play("sim-tools", tools=["calculator"], max_tokens=60, overrides={"limits": {"max_steps": 1}})
+    case = ExhaustedLimit(cut, None, "max_tokens")  # type: ignore[arg-type]
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
+    assert not said_the_same(case, LimitTrial(70, again, "max_tokens")), "none of its answers was cut"
+
+
+def test_a_re_run_that_was_given_more_than_the_limit_tells_nothing_of_the_limit_alone(play: Play):
+    cut = play("sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0}})
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 100, "limits": {"max_continuations": 9}}))
+    assert again.status == "completed"
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.basis is Basis.NONE
+    proven = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000, "limits": {"max_continuations": 0}}))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.basis, said.rerun) == (Basis.RERUN, proven.id), "what stood before is not given otherwise"
+
+
+def test_a_value_that_completed_once_and_not_again_is_not_the_one_to_use(cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    said = suggestion_for(cut)
+    assert said is not None
+    Turn.objects.filter(pk=drive(turn_rerun(turn=cut, overrides={"max_tokens": said.value})).pk).update(
+        status="partial"
+    )
+    again = suggestion_for(cut)
+    assert again is not None
+    assert again.value > said.value
+
+
+def test_a_re_run_that_said_other_things_makes_its_value_likely(cut: Turn):
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    overwrite(again, "text = 'Other words'")
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.basis, said.certainty, certainty_word(said)) == (Basis.RERUN, Certainty.ESTIMATED, "likely")
+    assert "the turn likely finishes" in sentence(said)
+    assert "It is not known to be the same answer." in because(said)
+
+
+def test_a_re_run_that_called_its_tools_otherwise_makes_its_value_likely(play: Play):
+    stopped = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
+    again = drive(turn_rerun(turn=stopped, overrides={"limits": {"max_steps": 9}}))
+    assert again.status == "completed"
+    first = suggestion_for(stopped)
+    overwrite(again, """tool_calls = '[{"name": "other", "raw": "{}"}]'""")
+    said = suggestion_for(stopped)
+    assert first is not None
+    assert said is not None
+    assert (first.certainty, said.certainty) == (Certainty.CERTAIN, Certainty.ESTIMATED)
+    assert "Its answers are not the recorded ones." in because(said)
+
+
+def test_a_structured_answer_that_stayed_invalid_was_tried_in_vain():
+    failed = Turn(status="failed", error_code="envelope_invalid")
+    assert LimitTrial(5, failed, "schema_rounds").in_vain
+    assert not LimitTrial(5, Turn(status="failed", error_code="server"), "schema_rounds").in_vain, (
+        "a provider's failure tells of no limit"
+    )
+
+
+def test_a_re_run_in_one_call_comes_before_a_smaller_value_with_several(cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    one_call = suggestion_for(cut)
+    assert drive(turn_rerun(turn=cut, overrides={"max_tokens": 150})).attempts > 1
+    assert suggestion_for(cut) == one_call
+    assert one_call is not None
+    assert (one_call.basis, one_call.calls) == (Basis.RERUN, 1)
+
+
+def test_a_call_that_the_time_limit_ended_asks_for_a_longer_time(play: Play):
+    stopped = play("sim-slow", overrides={"limits": {"max_seconds": 0.1}})
+    assert (stopped.terminal_reason, stopped.resource) == ("provider_error", "max_seconds")
+    said = suggestion_for(stopped)
+    assert said is not None
+    assert (said.limit, said.recorded, said.basis) == ("max_seconds", 0.1, Basis.NONE)
+    assert said.overrides == {"limits": {"max_seconds": said.value}}
+
+
+def test_a_longer_time_that_ended_before_any_text_was_tried_in_vain():
+    late = Turn(status="failed", terminal_reason="provider_error", resource="max_seconds")
+    assert LimitTrial(5, late, "max_seconds").in_vain
+    assert not LimitTrial(5, Turn(status="failed", terminal_reason="provider_error"), "max_seconds").in_vain
+
+
+def test_a_time_that_was_enough_once_is_likely_and_not_rounded_down(play: Play, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(selectors, "exhausted_limit_of", lambda *of: ExhaustedLimit(*of, "max_seconds"))
+    stopped = play("sim-tools")
+    drive(turn_rerun(turn=stopped, overrides={"limits": {"max_seconds": 90.5}}))
+    said = suggestion_for(stopped)
+    assert said is not None
+    assert (said.basis, said.certainty, said.value) == (Basis.RERUN, Certainty.ESTIMATED, 91)
+    assert because(said).endswith("Another run may take longer.")
+
+
+@pytest.mark.parametrize(("change", "basis"), [({"max_tokens": 2_000}, Basis.NONE), ({}, Basis.RERUN)])
+def test_a_re_run_that_an_operator_changed_while_it_ran_proves_nothing(cut: Turn, change: dict[str, int], basis: Basis):
+    again = turn_rerun(turn=cut, overrides={"max_tokens": 100 if change else 2_000})
+    turn_control(turn=again, by="ann", action="hold")
+    assert drive(again).status == "held"
+    turn_control(turn=again, by="ann", action="release", **change)
+    assert drive(again).status == "completed"
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.basis is basis
+
+
+def test_other_answers_tell_no_number_that_is_more_text_than_the_turn_may_have(play: Play):
+    cut = play(
+        "sim-essay", max_tokens=60, overrides={"limits": {"max_continuations": 0, "max_total_output_chars": 500}}
+    )
+    lengths(cut, [370] * (LEAST + 10))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.basis is Basis.NONE
+
+
+@pytest.mark.parametrize("limits", [{"max_total_tokens": 200}, {"max_total_tokens": 200, "max_continuations": 9}])
+def test_a_cut_answer_that_the_total_of_input_and_output_ended_needs_a_larger_cap_alone(
+    play: Play, limits: dict[str, int]
+):
+    cut = play("sim-essay", max_tokens=60, overrides={"limits": limits})
+    assert cut.resource == "max_total_tokens"
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.overrides == {"max_tokens": said.value}
+    again = drive(turn_rerun(turn=cut, overrides=said.overrides))
+    proven = suggestion_for(cut)
+    assert proven is not None
+    assert (again.status, proven.basis, proven.limit) == ("completed", Basis.RERUN, "max_tokens")
+    assert drive(turn_rerun(turn=cut, overrides=proven.overrides)).attempts == 1, "the total holds back no first call"
+
+
+@pytest.mark.parametrize("limits", [{"max_total_tokens": 200}, {}])
+def test_where_a_call_can_give_no_more_the_re_run_raises_all_that_bounds_continuations(
+    play: Play, simulator_url: str, limits: dict[str, int]
+):
+    connection = connection_create(
+        project=project_default(), name="small", provider="openai", base_url=simulator_url, max_output_tokens=60
+    )
+    cut = play("sim-essay", connection=connection, max_tokens=60, overrides={"limits": limits})
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.limit == "max_continuations"
+    assert drive(turn_rerun(turn=cut, overrides=said.overrides)).status == "completed"
+
+
+def test_one_call_is_the_same_number_in_the_verdict_the_sweep_and_here(play: Play, simulator_url: str):
+    address = simulator_url.removesuffix("/v1")
+    exact = connection_create(
+        project=project_default(), name="exact", provider="anthropic", base_url=address, prefill=True
+    )
+    for turn in (play("sim-essay", max_tokens=150), play("sim-essay", name="exact", max_tokens=150, connection=exact)):
+        said = suggestion_for(turn)
+        assert said is not None
+        assert (said.limit, said.goal, said.calls) == ("max_tokens", Goal.ONE_CALL, 1)
+        swept = turn_sweep(turn=turn, name="max_tokens", values=range(20, 720, 20), overrides={})
+        assert swept.best is not None
+        assert (swept.best.value, swept.best.calls, swept.best.certainty) == (said.value, 1, said.certainty)
+        assert (f"max_tokens ≥ {said.value}" in turn.verdict) == (said.certainty is Certainty.CERTAIN)
+
+
+def test_a_fork_that_began_with_a_continuation_is_not_told_that_one_call_is_enough(cut: Turn):
+    fork = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}, from_record=2))
+    assert (fork.status, fork.attempts, fork.continuations) == ("completed", 1, 1)
+    assert suggestion_for(fork) is None
+
+
+def test_characters_that_were_recorded_past_the_limit_make_its_number_certain(play: Play):
+    turn = play("sim-essay", max_tokens=900, overrides={"limits": {"max_total_output_chars": 200}})
+    said = suggestion_for(turn)
+    assert said is not None
+    assert (said.limit, said.basis, said.recorded) == ("max_total_output_chars", Basis.RECORDING, 200)
+    assert said.certainty.rank <= Certainty.CERTAIN.rank
+    completed = turn_sweep(
+        turn=turn, name="max_total_output_chars", values=range(int(said.value) - 1, int(said.value) + 1), overrides={}
+    )
+    assert [point.completed for point in completed.points if point.value != 200] == [False, True]
+
+
+def test_a_rate_limit_says_which_settings_would_have_retried(play: Play):
+    turn = play("sim-flaky")
+    said = suggestion_for(turn)
+    assert said is not None
+    assert (said.limit, said.basis) == ("max_retries", Basis.SETTING)
+    assert said.overrides == {"error_policy": {"on_rate_limit_error": "retry", "max_retries": said.value}}
+    assert because(said) == "The provider asked to try again in 1 s."
+
+
+@pytest.mark.parametrize("model", ["sim-refuse", "sim-odd", "sim-tools"])
+def test_where_no_limit_would_have_helped_none_is_named(play: Play, model: str):
+    assert suggestion_for(play(model)) is None
+
+
+def test_steps_that_ran_out_are_told_by_what_other_turns_took(play: Play):
+    turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
+    said = suggestion_for(turn)
+    assert said is not None
+    assert (said.limit, said.recorded, said.overrides) == ("max_steps", 1, {"limits": {"max_steps": said.value}})
+
+
+def test_the_api_tells_what_the_page_says(browser: Client, cut: Turn):
+    said = suggestion_for(cut)
+    assert said is not None
+    told = browser.get(f"/api/v1/turns/{cut.id}/verdict").json()["suggestion"]
+    assert (told["limit"], told["value"], told["basis"]) == (said.limit, said.value, said.basis)
+    assert told["words"] == f"{sentence(said)} {because(said)}"
+    assert sentence(said) in text_of(browser.get(f"/turns/{cut.id}").content.decode())

@@ -1,0 +1,162 @@
+"""From a truncated turn to a changed limit: found by a live re-run, backtested, and used."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from dashboard.agents.models import Agent, Policy, PolicyVersion
+from dashboard.agents.selectors import policy_version_active
+from dashboard.policies.backtests.models import Backtest
+from dashboard.policies.policy_versions import version_keep
+from dashboard.policies.suggestions import panel
+from dashboard.policies.suggestions.selectors import suggestion_and_less
+from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import HTMX, page, text_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    return play("sim-essay", max_tokens=60)
+
+
+def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agent(browser: Client, cut: Turn):
+    pending = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
+    assert "in progress" in pending
+    assert 'hx-trigger="every 1s"' in pending
+    again = drive(cut.children.get())
+    enough, less = again.max_tokens, again.output_tokens + 2  # some servers count the mark of the end as well
+    found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    assert f"With max_tokens {enough} the turn finishes." in text_of(found)
+    assert f"Use {enough} for sim-essay" in found
+    assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
+    asked = {"only": "backtest"}
+    beside = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
+    assert Backtest.objects.get().max_tokens == enough
+    assert f"with a max_tokens of {enough}" in beside
+    assert f"Try {less} live" in beside
+    told = browser.post(f"/turns/{cut.id}/limit/use", {"value": enough}, follow=True).content.decode()
+    assert f"max_tokens of sim-essay changed from 60 to {enough}." in told
+    assert Agent.objects.get(name="sim-essay").max_tokens == enough
+    after = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    assert "Use " not in after
+    assert f"sim-essay has max_tokens {enough} now." in after
+
+
+def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    browser.post(f"/turns/{cut.id}/limit/find", {"only": "less"}, headers=HTMX)
+    again = drive(cut.children.get(max_tokens__lt=900))
+    found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    assert f"With max_tokens {again.max_tokens} the turn finishes." in text_of(found)
+    assert " live</button>" not in found, "there is no smaller one to try"
+
+
+def test_where_the_smaller_value_is_gone_no_larger_one_is_tried(browser: Client, cut: Turn):
+    asked = {"only": "less"}
+    html = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
+    assert "The smaller value is no longer suggested." in text_of(html)
+    assert not cut.children.exists()
+
+
+def test_a_limit_of_a_policy_becomes_a_draft_of_it(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"})
+    draft = PolicyVersion.objects.order_by("-created_at").first()
+    assert draft is not None
+    assert (draft.error_policy["on_rate_limit_error"], draft.error_policy["max_retries"]) == ("retry", 3)
+    agent = Agent.objects.get(name="sim-flaky")
+    assert agent.policy == draft.policy
+    assert policy_version_active(policy=draft.policy) != draft
+
+
+def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(browser: Client, play: Play):
+    turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
+    browser.post(f"/turns/{turn.id}/limit/find", headers=HTMX)
+    assert drive(turn.children.get()).status == "completed"
+    panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    assert "With max_steps 2 the turn finishes." in panel, "what the re-run used, not what it was given"
+    assert "with max_steps 6 completed in 2 calls and used 2 steps." in panel
+    assert "Draft Max steps" not in panel
+    assert "The policy already allows 20 steps; this turn set its own limit." in panel
+
+
+def test_a_turn_that_forbade_what_its_policy_retries_is_told_so(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    turn.agent.policy = policy_with(turn, {"on_rate_limit_error": "retry", "max_retries": 5})
+    turn.agent.save()
+    Turn.objects.filter(pk=turn.pk).update(overrides={"error_policy": {"on_rate_limit_error": "stop"}})
+    panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    assert "Draft Max retries" not in panel
+    assert "The policy already allows 5 retries; this turn set its own limit." in panel
+
+
+def policy_with(turn: Turn, error_policy: dict[str, object]) -> Policy:
+    about: dict[str, Any] = {"by": None, "why": "", "counts": "now", "backtest": None}
+    return version_keep(project=turn.project, name="patient", said={"error_policy": error_policy}, **about).policy
+
+
+def test_a_rate_limit_that_stays_says_that_the_re_run_failed_too(browser: Client, play: Play):
+    turn = play("sim-429")
+    before = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    assert "on_rate_limit_error was set to stop." in text_of(before)
+    assert ">Max retries</label>" in before
+    drive(turn_rerun(turn=turn, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": 1}}))
+    panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    assert "with max_retries 1 failed, too." in text_of(panel)
+    assert "likely" not in panel
+    assert "How large max_retries must be for this turn is not known yet." in text_of(panel)
+    told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
+    assert told["certainty_word"] == "not known"
+
+
+def test_api_and_page_are_equally_sure_of_a_retry(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
+    assert (told["certainty"], told["certainty_word"]) == ("estimated", "likely")
+    assert 'data-certainty="estimated"' in browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+
+
+def test_only_a_re_run_under_a_raised_limit_is_said_to_be_not_enough(browser: Client, cut: Turn):
+    for max_tokens, told in ((30, False), (61, True)):
+        assert drive(turn_rerun(turn=cut, overrides={"max_tokens": max_tokens})).status == "partial"
+        shown = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+        assert (f"A re-run with max_tokens {max_tokens} was cut off, too." in shown) is told
+
+
+def test_a_re_run_that_ends_while_its_panel_is_made_is_asked_for_again(cut: Turn, monkeypatch: pytest.MonkeyPatch):
+    child = turn_rerun(turn=cut, overrides={"max_tokens": 400})
+
+    def suggest(*given: Any) -> tuple[Suggestion | None, Suggestion | None]:
+        said = suggestion_and_less(*given)
+        assert drive(child).status == "completed"
+        return said
+
+    monkeypatch.setattr(panel, "suggestion_and_less", suggest)
+    shown = panel.panel_of(cut)
+    assert shown is not None
+    assert shown.by_rerun or shown.waiting
+
+
+def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: Turn, play: Play):
+    whole = play("sim-odd")
+    for address, given, said in (
+        (f"/turns/{cut.id}", {"value": "-1"}, "The value must be a whole number."),
+        (f"/turns/{cut.id}", {"value": "99999999999"}, "max_tokens must be"),
+        (f"/turns/{whole.id}", {"value": "9"}, "No limit would have let this turn finish"),
+    ):
+        assert said in text_of(browser.post(f"{address}/limit/use", given, follow=True).content.decode())
+    assert Agent.objects.get(name="sim-essay").max_tokens == 60
+    none = browser.post(f"/turns/{whole.id}/limit/find", headers=HTMX).content.decode()
+    assert "No limit would have let this turn finish." in none
+
+
+def test_without_scripts_finding_leads_back_to_the_page_of_the_turn(browser: Client, cut: Turn):
+    response = browser.post(f"/turns/{cut.id}/limit/find")
+    assert response["Location"] == f"/turns/{cut.id}"
+    assert "in progress" in page(browser, f"/turns/{cut.id}")

@@ -1,0 +1,127 @@
+"""Whom a policy reaches, and what does not fit them: asked of each way in which it may come to count."""
+
+import pytest
+
+from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion, Project
+from dashboard.agents.services import agent_create, connection_create
+from dashboard.policies import policy_versions
+from dashboard.policies.policy_creation import policy_create
+from dashboard.policies.policy_forms import PolicyForm
+from dashboard.policies.policy_impact import PolicyGraph, place_warnings, version_warnings
+
+pytestmark = pytest.mark.django_db
+
+SMALL = {"max_total_completion_tokens": 10}
+WORDS = "max_total_completion_tokens is 10, less than one answer of the agent “essay”, which may have 100 tokens"
+
+
+@pytest.fixture
+def connection(project: Project) -> Connection:
+    """An endpoint that gives at most 4096 tokens at a time."""
+    return connection_create(
+        project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1", max_output_tokens=4096
+    )
+
+
+@pytest.fixture
+def agent(project: Project, connection: Connection) -> Agent:
+    return agent_create(project=project, name="essay", connection=connection, model="m", max_tokens=100)
+
+
+@pytest.fixture
+def small(project: Project) -> PolicyVersion:
+    return policy_create(project=project, name="small", limits=SMALL)
+
+
+def place(level: str, agent: Agent) -> dict[str, object]:
+    return {
+        "site": {},
+        "provider": {"provider": "openai"},
+        "model": {"connection": agent.connection, "model": "m"},
+        "another provider": {"provider": "anthropic"},
+        "another model": {"connection": agent.connection, "model": "n"},
+    }[level]
+
+
+@pytest.mark.parametrize("level", ["agent", "model", "provider", "site"])
+def test_a_total_smaller_than_one_answer_is_found_wherever_the_policy_counts(
+    agent: Agent, small: PolicyVersion, level: str
+):
+    assert version_warnings(small) == place_warnings(small.policy) == []
+    if level == "agent":
+        agent.policy = small.policy
+        agent.save()
+    else:
+        policy_versions.policy_attach(project=agent.project, policy=small.policy, **place(level, agent))
+    (warning,) = version_warnings(small)
+    assert warning.startswith(WORDS)
+    assert place_warnings(small.policy) == [warning]
+    form = PolicyForm({"max_total_completion_tokens": "10"}, instance=small.policy)
+    assert form.errors["max_total_completion_tokens"][0].startswith("10 is less than one answer of the agent “essay”")
+    fits = PolicyForm({"max_total_completion_tokens": "100"}, instance=small.policy)
+    assert "max_total_completion_tokens" not in fits.errors
+
+
+@pytest.mark.parametrize("level", ["another model", "another provider"])
+def test_an_agent_elsewhere_is_not_reached(agent: Agent, small: PolicyVersion, level: str):
+    policy_versions.policy_attach(project=agent.project, policy=small.policy, **place(level, agent))
+    assert version_warnings(small) == []
+
+
+def test_where_a_nearer_policy_speaks_of_it_the_number_does_not_matter(
+    agent: Agent, small: PolicyVersion, project: Project
+):
+    policy_versions.policy_attach(project=project, policy=small.policy)
+    near = policy_create(project=project, name="near", limits={"max_total_completion_tokens": 900})
+    policy_versions.policy_attach(project=project, policy=near.policy, provider="openai")
+    assert version_warnings(small) == []
+    assert version_warnings(near) == []
+
+
+def test_a_draft_is_asked_about_as_if_it_counted_and_the_greediest_agent_is_named(
+    agent: Agent, project: Project, connection: Connection
+):
+    wide = policy_create(project=project, name="wide", limits={"max_total_completion_tokens": 900})
+    policy_versions.policy_attach(project=project, policy=wide.policy)
+    agent_create(project=project, name="novel", connection=connection, model="m", max_tokens=400)
+    both = {**SMALL, "max_total_tokens": 200}
+    draft = policy_create(project=project, name="wide", limits=both, activate=False)
+    assert version_warnings(wide) == []
+    first, second = version_warnings(draft)
+    assert "10, less than one answer of the agent “novel”, which may have 400 tokens" in first
+    assert "max_total_tokens is 200, less than one answer of the agent “novel”" in second
+
+
+def test_a_budget_above_the_ceiling_is_the_word_of_who_speaks_of_it(project: Project, connection: Connection):
+    own = policy_create(project=project, name="own", limits={"max_steps": 3})
+    agent_create(
+        project=project,
+        name="strict",
+        connection=connection,
+        model="m",
+        max_tokens=3000,
+        envelope_schema={"type": "object"},
+        policy=own.policy,
+    )
+    site = policy_create(project=project, name="site", limits={"truncation_budget_multiplier": 1.5})
+    assert "2 times that is above the 4,096 that “near” gives" in version_warnings(own)[0]
+    policy_versions.policy_attach(project=project, policy=site.policy)
+    assert version_warnings(own) == []
+    assert "1.5 times that is above the 4,096" in version_warnings(site)[0]
+
+
+def test_the_ground_is_read_by_as_many_queries_for_one_agent_as_for_many(
+    agent: Agent, small: PolicyVersion, project: Project, connection: Connection, django_assert_num_queries
+):
+    policy_versions.policy_attach(project=project, policy=small.policy)
+    for n in range(5):
+        own = policy_create(project=project, name=f"own-{n}", limits={"max_steps": 3}).policy
+        agent_create(project=project, name=f"a{n}", connection=connection, model="m", max_tokens=9, policy=own)
+    with django_assert_num_queries(3):
+        assert len(list(PolicyGraph.of(project).reached(small))) == 6
+
+
+def test_a_policy_of_drafts_says_nothing_anywhere(agent: Agent, project: Project):
+    policy: Policy = policy_create(project=project, name="new", limits=SMALL, activate=False).policy
+    policy_versions.policy_attach(project=project, policy=policy)
+    assert place_warnings(policy) == []

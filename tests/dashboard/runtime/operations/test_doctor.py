@@ -1,0 +1,146 @@
+"""`manage.py doctor` finds what is wrong, and says what to do."""
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection as database
+from django.db.migrations.recorder import MigrationRecorder
+
+from dashboard.agents import selectors
+from dashboard.agents.models import Connection
+from dashboard.platform.egress.rules import Rules
+from dashboard.platform.secret_key import SECRET_KEY_FILE
+from dashboard.runtime.operations import database_checks, machine_checks, provider_checks
+from dashboard.runtime.operations.backup import LAST_BACKUP
+from dashboard.runtime.operations.doctor import Check, Finding, State, examine
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    given = {"data_dir": tmp_path, "signing_key": "", "redis_url": ""}
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, **given))
+    return tmp_path
+
+
+def found(check: Check, name: str) -> Finding:
+    return next(one for one in examine((check,)) if one.name == name)
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port of this machine at which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+def connection(base_url: str, **more: str) -> Connection:
+    made = Connection(project=selectors.project_default(), name="asked", provider="openai", base_url=base_url, **more)
+    made.save()
+    return made
+
+
+def test_each_check_is_one_line_and_as_json_one_object():
+    out = StringIO()
+    call_command("doctor", "--json", stdout=out)
+    told = json.loads(out.getvalue())
+    assert told["state"] in ("ok", "warning")
+    assert {"database", "migrations", "clock", "queue", "egress", "disk"} <= {one["name"] for one in told["findings"]}
+    lines = StringIO()
+    call_command("doctor", stdout=lines)
+    assert len(lines.getvalue().splitlines()) == len(told["findings"])
+    assert all(one["fix"] for one in told["findings"] if one["state"] != "ok")
+
+
+def test_an_error_makes_the_exit_code_1(data_dir: Path):
+    (data_dir / SECRET_KEY_FILE).write_text("x")
+    (data_dir / SECRET_KEY_FILE).chmod(0o644)
+    with pytest.raises(SystemExit) as ended:
+        call_command("doctor", stdout=StringIO())
+    assert ended.value.code == 1
+
+
+def test_a_connection_that_answers_is_ok(simulator_url: str):
+    connection(simulator_url)
+    assert found(provider_checks.providers, "connection asked").state is State.OK
+
+
+def test_a_connection_where_nobody_listens_is_named(closed_port: int):
+    connection(f"http://127.0.0.1:{closed_port}/v1")
+    finding = found(provider_checks.providers, "connection asked")
+    assert (finding.state, "does not answer" in finding.words) == (State.WARNING, True)
+
+
+def test_a_connection_that_egress_refuses_is_an_error(simulator_url: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(settings, "EGRESS", Rules.read("public"))
+    connection(simulator_url)
+    finding = found(provider_checks.providers, "connection asked")
+    assert (finding.state, "WHYSTOP_EGRESS" in finding.fix) == (State.ERROR, True)
+
+
+def test_a_key_that_is_not_set_is_named_by_its_variable_and_one_that_is_set_is_never_shown(
+    simulator_url: str, monkeypatch: pytest.MonkeyPatch
+):
+    connection(simulator_url, api_key_env="OF_THIS_TEST_API_KEY")
+    finding = found(provider_checks.providers, "connection asked")
+    assert (finding.state, "OF_THIS_TEST_API_KEY" in finding.fix) == (State.ERROR, True)
+    monkeypatch.setenv("OF_THIS_TEST_API_KEY", "very-secret")
+    finding = found(provider_checks.providers, "connection asked")
+    assert finding.state is State.OK
+    assert "very-secret" not in repr(finding)
+
+
+def test_a_migration_that_is_not_applied_and_one_of_a_newer_version_are_named():
+    applied = MigrationRecorder(database)
+    assert found(database_checks.migrations, "migrations").state is State.OK
+    applied.record_unapplied("keeping", "0004_plain_words")
+    assert "from keeping.0004_plain_words on" in found(database_checks.migrations, "migrations").words
+    applied.record_applied("keeping", "9003_later")
+    finding = found(database_checks.migrations, "migrations")
+    assert (finding.state, "keeping.9003_later" in finding.words) == (State.ERROR, True)
+
+
+def test_jobs_that_wait_without_a_worker_are_an_error(empty_queue: None):
+    assert found(database_checks.queue, "queue").state is State.WARNING
+    with database.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, args) VALUES ('turns', 'drive_turn', '{}')"
+        )
+    assert found(database_checks.queue, "queue").state is State.ERROR
+    with database.cursor() as cursor:
+        cursor.execute("INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now())")
+    assert found(database_checks.queue, "queue").state is State.OK
+
+
+def test_a_redis_that_does_not_answer_is_an_error(closed_port: int, monkeypatch: pytest.MonkeyPatch):
+    named = replace(settings.ENVIRONMENT, redis_url=f"redis://:hidden@127.0.0.1:{closed_port}")
+    monkeypatch.setattr(settings, "ENVIRONMENT", named)
+    finding = found(machine_checks.live_updates, "live updates")
+    assert finding.state is State.ERROR
+    assert "hidden" not in repr(finding)
+
+
+@pytest.mark.parametrize(("days", "state"), [(1, State.OK), (8, State.WARNING)])
+def test_a_backup_that_is_too_old_is_a_warning(data_dir: Path, days: int, state: State):
+    (data_dir / LAST_BACKUP).write_text((datetime.now(UTC) - timedelta(days=days)).isoformat())
+    assert found(machine_checks.backups, "backups").state is state
+
+
+def test_a_check_that_fails_is_a_finding_and_ends_no_other():
+    def broken() -> Iterator[Finding]:
+        raise ValueError("no such thing")
+        yield
+
+    told = list(examine((broken, machine_checks.disk)))
+    assert [one.name for one in told] == ["broken", "disk"]
+    assert told[0].state is State.ERROR

@@ -1,0 +1,93 @@
+"""Lies that a provider told stand in the report, in the timeline and on the turn, with their evidence."""
+
+from datetime import date
+
+import pytest
+from django.test import Client
+
+from agentcore.lint import CODES
+from dashboard.agents.selectors import project_default
+from dashboard.timeline.lint.bars import HEIGHT, bars_of
+from dashboard.turns.models import Turn
+from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
+from tests.dashboard.driving import Play
+from tests.dashboard.pages import page
+from tests.dashboard.timeline.populations import make_turn
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def lie(play: Play) -> Turn:
+    """OpenRouter's `tool_calls` over a native `max_output_tokens`."""
+    turn = play("sim-cut-native", max_tokens=40, tools=["calculator"])
+    assert "relabelled" in turn.lint
+    return turn
+
+
+def test_the_report_counts_by_code_and_source_and_shows_examples_with_evidence(browser: Client, lie: Turn):
+    html = page(browser, "/lint")
+    section = html[html.index('id="lint-relabelled"') :].split("</section>")[0]
+    assert "max_output_tokens" in section
+    assert f"/turns/{lie.id}#signs" in section
+    assert "A proxy between" in section
+    sources = html[html.index('id="lint-sources"') :]
+    assert all(word in sources for word in ("simulator", lie.model))
+
+
+def test_the_turn_shows_what_was_found_and_leaves_the_word(browser: Client, lie: Turn):
+    html = page(browser, f"/turns/{lie.id}")
+    signs = html[html.index('id="signs"') :].split("</div>")[0]
+    assert "max_output_tokens" in signs
+    lie.refresh_from_db()
+    assert lie.raw_stop_reason in ("max_output_tokens", "stop", "tool_calls")
+
+
+def test_the_timeline_finds_and_counts_such_turns(browser: Client, lie: Turn, play: Play):
+    honest = play("sim-odd")
+    found = page(browser, "/?lint=relabelled")
+    assert f"row-{lie.id}" in found
+    assert f"row-{honest.id}" not in found
+    assert 'data-reason="output_at_cap"' in found
+    assert "Signs of truncation" in page(browser, "/timeline/facets")
+
+
+def test_the_api_filters_by_sign_and_tells_the_evidence(api: Program, lie: Turn):  # noqa: F811
+    assert [turn["id"] for turn in api.get("/turns?lint=relabelled").json()["items"]] == [str(lie.id)]
+    assert api.get("/turns?lint=unclosed_fence").json()["items"] == []
+    (sign, *_) = [sign for sign in api.get(f"/turns/{lie.id}/lint").json() if sign["code"] == "relabelled"]
+    assert "max_output_tokens" in sign["words"]
+    report = api.get("/lint").json()
+    assert "relabelled" in [code["code"] for code in report["codes"]]
+    assert report["sources"][0]["connection"] == "simulator"
+    assert api.get("/lint?days=0").status_code == 422
+
+
+def test_a_seam_that_may_hide_a_repeat_is_told_in_both_readings(browser: Client, api: Program, play: Play):  # noqa: F811
+    turn = play("sim-array", max_tokens=20)
+    sign = next(sign for sign in api.get(f"/turns/{turn.id}/lint").json() if sign["code"] == "ambiguous_seam")
+    kept, dropped = sign["readings"]
+    assert kept in turn.output_text
+    assert len(kept) - len(dropped) >= 12
+    html = page(browser, f"/turns/{turn.id}")
+    assert html.count("Without the possible repeat") == turn.continuations == 3
+    assert html.count("They may be a repeat, or the author") == 1, "said once, with the seams below it"
+    assert [html.count(f'<p class="of-attempt">Attempt {attempt}</p>') for attempt in (2, 3, 4)] == [1, 1, 1]
+
+
+def test_a_report_without_any_sign_says_so(browser: Client):
+    assert "No signs of truncation" in page(browser, "/lint")
+    assert "No signs of truncation" in page(browser, "/lint?days=x")
+
+
+def test_every_code_has_a_look_and_is_shown_for_turns_without_a_history(browser: Client):
+    make_turn(project=project_default(), lint=[*CODES], status="completed")
+    html = page(browser, "/lint")
+    assert all(f'id="lint-{code}"' in html for code in CODES)
+
+
+def test_the_day_with_most_has_the_highest_bar():
+
+    low, high = bars_of(((date(2026, 1, 1), 1), (date(2026, 1, 2), 0), (date(2026, 1, 3), 9)))
+    assert (high.y, high.height) == (0, HEIGHT)
+    assert 0 < low.height < high.height

@@ -1,0 +1,78 @@
+"""Turns that were stored out of order, or before there were runs, are found to be of a run all the same."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from dashboard.agents.selectors import project_default
+from dashboard.timeline.runs import run_links
+from dashboard.turns.models import Turn
+
+pytestmark = pytest.mark.django_db
+BEGINNING = UUID(int=0)
+
+
+def turn(n=0, *, answered=None, history=(), **more):
+    """A turn with these keys, made `n` after the others."""
+    keys = [UUID(int=key) for key in history] or None
+    made = Turn(project=project_default(), max_tokens=9, history_keys=keys, **more)
+    made.answered_key = None if answered is None else UUID(int=answered)
+    made.id = UUID(int=made.id.int + n)
+    made.save(force_insert=True)
+    return made
+
+
+def now(*turns):
+    for each in turns:
+        each.refresh_from_db()
+    return [each.run for each in turns]
+
+
+def test_a_call_stored_before_the_one_it_goes_on_from_is_linked_with_all_that_goes_on_from_it():
+    first = turn()
+    later = turn(answered=2, history=[1])
+    last = turn(history=[2, 1], run_id=later.id, follows=later.id)
+    assert run_links.sweep(timedelta(seconds=15)) == 0
+    Turn.objects.filter(id=first.id).update(answered_key=UUID(int=1))
+    assert run_links.sweep(timedelta(seconds=15)) == 1
+    assert now(first, later, last) == [first.id] * 3
+    assert (later.follows, last.follows) == (first.id, later.id)
+
+
+def test_calls_that_were_all_stored_in_the_wrong_order_end_in_one_run():
+    made = [turn(history=[n] if n else (), answered=n + 1) for n in range(6)]
+    assert run_links.sweep(timedelta(seconds=15)) == 5
+    assert set(now(*made)) == {made[0].id}
+
+
+def test_what_is_linked_or_goes_on_from_nothing_is_left():
+    turn(answered=1)
+    linked, alone = turn(history=[1], follows=BEGINNING, run_id=BEGINNING), turn(history=[7])
+    assert run_links.sweep(timedelta(seconds=15)) == 0
+    assert now(linked, alone) == [BEGINNING, alone.id]
+
+
+def test_nothing_goes_on_from_a_later_call():
+    later = turn(n=2**90, answered=1)
+    asked = turn(history=[1])
+    assert run_links.sweep(timedelta(seconds=15)) == 0
+    assert now(asked, later) == [asked.id, later.id]
+
+
+def test_reruns_from_before_are_beside_their_parents():
+    first, second = turn(), turn()
+    Turn.objects.filter(id=second.id).update(run_id=first.id, follows=first.id)
+    child = turn(parent=second)
+    grandchild = turn(parent=child)
+    list(run_links.link_stored(BEGINNING))
+    assert now(child, grandchild) == [first.id] * 2
+    assert (child.follows, grandchild.follows) == (first.id, first.id)
+
+
+def test_the_command_says_what_a_wrong_place_is(capsys):
+    call_command("find_runs")
+    assert capsys.readouterr().out == "Done: 0 calls go on from another.\n"
+    with pytest.raises(CommandError, match="must be the id of a turn"):
+        call_command("find_runs", after="x")
