@@ -32,25 +32,37 @@ class NotAdmitted(Exception):
     """The provider knows this person, and they may not sign in here. The message says why."""
 
 
-@transaction.atomic
 def external_user_for(person: Person, provider: SignInProvider) -> User:
     """The user that this person is; made when they come for the first time. Raises NotAdmitted.
 
-    The role is given once; where `WHYSTOP_OIDC_ROLES` names groups, each sign-in sets it again.
+    The role is given once; where `WHYSTOP_OIDC_ROLES` names groups, each sign-in sets it again. One that is refused
+    for want of a group ends the roles that groups gave.
     """
     role, others = provider.role_of(person.groups), _roles_in_others(person, provider)
-    if role is None and not any(others.values()):
+    user = _user_with_roles(person, provider, role, others)
+    if user is None:
         raise NotAdmitted(NO_ROLE.format(name=provider.name))
+    if not user.is_active:
+        raise NotAdmitted(CLOSED)
+    return user
+
+
+@transaction.atomic
+def _user_with_roles(
+    person: Person, provider: SignInProvider, role: str | None, others: Mapping[Project, str | None]
+) -> User | None:
+    """None: no role lets this person in, and those that they had have ended."""
     with connection.cursor() as cursor:  # two first sign-ins at once make one user, or two of different names
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
     known = ExternalIdentity.objects.select_related("user").filter(issuer=person.issuer, subject=person.subject).first()
+    admitted = role is not None or any(others.values())
+    if known is None and not admitted:
+        return None
     user = known.user if known is not None else _user_create(person)
-    if not user.is_active:
-        raise NotAdmitted(CLOSED)
     if known is None or provider.manages_roles:
         _role_set(user, Role(role) if role else None)
         _memberships_set(user, others)
-    return user
+    return user if admitted else None
 
 
 def _roles_in_others(person: Person, provider: SignInProvider) -> dict[Project, str | None]:

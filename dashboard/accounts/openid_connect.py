@@ -4,26 +4,24 @@ The provider's metadata and keys are fetched once and kept for an hour. Whoever 
 subject, never by a name or an e-mail address: those can be taken by somebody else.
 """
 
-import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from authlib.integrations.base_client import BaseApp, OAuthError
 from authlib.integrations.base_client.sync_app import OAuth2Mixin
 from authlib.integrations.base_client.sync_openid import OpenIDMixin
-from authlib.integrations.requests_client import OAuth2Session
 from joserfc.errors import JoseError
 from requests import ConnectionError as RequestsConnectionError
 from requests import RequestException, Timeout
-from requests.utils import get_environ_proxies
 
+from dashboard.accounts.openid_session import ProviderSession
 from dashboard.platform.sign_in_provider import SignInProvider
 
 KEPT = 3600.0  #: seconds that the provider's metadata and keys are kept
-SECONDS = (3.0, 5.0)  #: that the provider may take to connect, and then for one answer
 PAUSE = 20.0  #: seconds that a provider which cannot be reached is not asked again: strangers wait for few places
 LONGEST_EMAIL = 254
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
@@ -60,21 +58,8 @@ class Person:
     groups: frozenset[str]
 
 
-class _Session(OAuth2Session):  # type: ignore[misc]
-    """Reads no `.netrc`, trusts the system's certificates, and goes by the environment's proxies."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, default_timeout=SECONDS, **kwargs)
-        paths = ssl.get_default_verify_paths()
-        self.trust_env = False
-        self.verify = paths.cafile or paths.capath or True
-
-    def request(self, method: str, url: str, **kwargs: Any) -> Any:
-        return super().request(method, url, proxies=get_environ_proxies(url, None), **kwargs)
-
-
 class _Client(OAuth2Mixin, OpenIDMixin, BaseApp):  # type: ignore[misc]
-    client_cls = _Session
+    """Its `client_cls` is set with each provider."""
 
 
 class OpenIdClient:
@@ -140,6 +125,7 @@ class OpenIdClient:
             server_metadata_url=f"{provider.issuer}{DISCOVERY}",
             client_kwargs=kwargs,
         )
+        client.client_cls = partial(ProviderSession, issuer=provider.issuer)
         told = client.load_server_metadata()
         if str(told.get("issuer", "")).rstrip("/") != provider.issuer:
             raise ProviderError(f"The provider calls itself {told.get('issuer')!r}, not {provider.issuer!r}.")

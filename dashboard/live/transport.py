@@ -16,6 +16,7 @@ from yarl import URL
 from dashboard.live.connection_pool import ConnectionPool, Refused, asked_again
 from dashboard.live.framing_watch import FramingWatch
 from dashboard.platform.egress.address_check import refusal_by_proxy
+from dashboard.platform.egress.hidden_keys import KeyHider, keys_in
 from dashboard.platform.egress.proxies import proxy_for
 
 CONNECT_TIMEOUT = 10.0  #: seconds
@@ -130,18 +131,25 @@ class Transport:
         out to be closed, with no byte of an answer, is sent again once, on a fresh one.
 
         `seconds`: for the whole call; None: no limit but that on silence. `ended`: whether what has come is a whole
-        answer, behind which not every server closes. Raises `TransportError`.
+        answer, behind which not every server closes. Keys that were sent are hidden in what comes. Raises
+        `TransportError`.
         """
+        hider = KeyHider(keys_in(headers))
         try:
             async with asyncio.timeout(seconds):
                 async with await self._answer(method, url, headers, body) as answer:
-                    yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
+                    yield Head(
+                        answer.status, {name.lower(): hider.text(value) for name, value in answer.headers.items()}
+                    )
                     received = 0
                     with FramingWatch(answer):
                         while chunk := await _read(answer, CHUNK_BYTES if received else FIRST_BYTES, ended):
                             received += len(chunk)
                             _check_size(received, answer)
-                            yield chunk
+                            if piece := hider.piece(chunk):
+                                yield piece
+                        if held := hider.end():
+                            yield held
         except aiohttp.ServerTimeoutError as error:
             raise TransportError(self._silent(url, error), timed_out=True) from error
         except TimeoutError as error:

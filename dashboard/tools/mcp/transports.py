@@ -10,6 +10,7 @@ import httpx2
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from dashboard.platform.egress.hidden_keys import KeyHider, long_enough
 from dashboard.platform.egress.keys import key_for
 from dashboard.tools.mcp.guarded_transport import GuardedTransport
 from dashboard.tools.mcp.servers import Server
@@ -50,7 +51,7 @@ async def _over_http(server: Server, heard: list[str]) -> AsyncIterator[Any]:
         httpx2.AsyncClient(
             headers=headers,
             timeout=httpx2.Timeout(server.timeout),
-            event_hooks={"response": [_bound, _noting(heard)]},
+            event_hooks={"response": [_bounding(key), _noting(heard)]},
             transport=GuardedTransport(),
             trust_env=False,
         ) as client,
@@ -59,12 +60,18 @@ async def _over_http(server: Server, heard: list[str]) -> AsyncIterator[Any]:
         yield streams
 
 
-async def _bound(response: httpx2.Response) -> None:
-    """Give up on an answer that is too long. A compressed one was not asked for, and could be any length."""
-    if response.headers.get("content-encoding", "identity") != "identity":
-        raise httpx2.DecodingError("The answer is compressed, which was not asked for.")
-    assert isinstance(response.stream, httpx2.AsyncByteStream)
-    response.stream = _BoundedStream(response.stream)
+def _bounding(key: str | None) -> Callable[[httpx2.Response], Awaitable[None]]:
+    async def bound(response: httpx2.Response) -> None:
+        """Give up on an answer that is too long, and hide our key in it. A compressed one was not asked for, and could
+        be any length."""
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise httpx2.DecodingError("The answer is compressed, which was not asked for.")
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        hider = KeyHider(long_enough([key or ""]))
+        response.headers = httpx2.Headers([(name, hider.text(value)) for name, value in response.headers.multi_items()])
+        response.stream = _BoundedStream(response.stream, hider)
+
+    return bound
 
 
 def _noting(heard: list[str]) -> Callable[[httpx2.Response], Awaitable[None]]:
@@ -76,8 +83,8 @@ def _noting(heard: list[str]) -> Callable[[httpx2.Response], Awaitable[None]]:
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: httpx2.AsyncByteStream, hider: KeyHider) -> None:
+        self._stream, self._hider = stream, hider
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         received = 0
@@ -85,7 +92,8 @@ class _BoundedStream(httpx2.AsyncByteStream):
             received += len(part)
             if received > MAX_ANSWER_BYTES:
                 raise httpx2.StreamError(f"The answer is longer than {MAX_ANSWER_BYTES:,} bytes.")
-            yield part
+            yield self._hider.piece(part)
+        yield self._hider.end()
 
     async def aclose(self) -> None:
         await self._stream.aclose()

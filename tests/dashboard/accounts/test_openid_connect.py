@@ -172,6 +172,25 @@ def test_who_has_none_of_the_groups_is_refused(browser: Client, provider: Provid
     assert not User.objects.exists()
 
 
+def test_who_is_refused_for_want_of_a_group_loses_the_roles_that_groups_gave(
+    browser: Client, provider: Provider, settings: LazySettings
+):
+    beside = Project.objects.create(name="beside")
+    roles, others = roles_read("admin=ml, beside/admin=ml")
+    settings.SIGN_IN_PROVIDER = SignInProvider(provider.issuer, CLIENT, SECRET, roles=roles, project_roles=others)
+    provider.claims = {"preferred_username": "ada", "groups": ["ml"]}
+    come_back(browser, provider)
+    user = User.objects.get(username="ada")
+    key_create(project=beside, by=user, name="ci")
+    provider.claims = {"preferred_username": "ada", "groups": ["sales"]}
+    again = Client(headers={"host": HERE})
+    come_back(again, provider)
+    assert not is_in(again)
+    user.refresh_from_db()
+    assert (roles_of(user), user.memberships.count(), user.is_staff) == (set(), 0, False)
+    assert not keys_of(user).exists()
+
+
 def test_a_closed_account_stays_closed(browser: Client, provider: Provider):
     come_back(Client(headers={"host": HERE}), provider)
     User.objects.update(is_active=False)

@@ -4,7 +4,9 @@ import os
 import socket
 import threading
 import time
+from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
 
 from agentcore.errors import ErrorType
@@ -50,6 +52,24 @@ def test_what_is_no_mcp_server_at_an_address_is_an_error_result_in_words(rogue: 
 def test_an_answer_that_is_too_long_is_not_read_to_its_end(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transports, "MAX_ANSWER_BYTES", 100_000)
     assert "longer than 100,000 bytes" in mcp_server_look(server=at(rogue(ENDLESS))).problem
+
+
+def test_a_key_that_a_server_sends_back_is_hidden(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ROGUE_API_KEY", "sesame-sesame")
+    echo = HTML.replace(b"text/html", b"text/sesame-sesame")
+    problem = mcp_server_look(server=at(rogue(echo), key_env="ROGUE_API_KEY")).problem
+    assert "text/*************" in problem
+
+
+async def test_a_key_is_hidden_in_what_a_server_says():
+    class Said(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b"wrong key sesame-"
+            yield b"sesame, ses"
+
+    answer = httpx2.Response(200, stream=Said())
+    await transports._bounding("sesame-sesame")(answer)
+    assert await answer.aread() == b"wrong key *************, ses"
 
 
 def test_nobody_at_an_address_is_said_at_once():
