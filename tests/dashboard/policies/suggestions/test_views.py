@@ -48,6 +48,26 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     assert f"sim-essay has max_tokens {enough} now." in after
 
 
+def test_a_cap_that_somebody_else_changed_meanwhile_is_kept(browser: Client, cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    assert 'name="standing" value="60"' in browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    assert 'name="standing" value="60"' in page(browser, f"/turns/{cut.id}/replay/sweep?limit=max_tokens")
+    Agent.objects.filter(name="sim-essay").update(max_tokens=5000)
+    asked = {"value": "900", "standing": "60"}
+    told = text_of(browser.post(f"/turns/{cut.id}/limit/use", asked, follow=True).content.decode())
+    assert "max_tokens of sim-essay was changed from 60 to 5000 in the meantime. Your value was not set" in told
+    assert Agent.objects.get(name="sim-essay").max_tokens == 5000
+
+
+def test_a_second_click_says_that_the_cap_is_set_already(browser: Client, cut: Turn):
+    asked = {"value": "900", "standing": "60", "limit": "max_tokens"}
+    first, second = (
+        text_of(browser.post(f"/turns/{cut.id}/limit/use", asked, follow=True).content.decode()) for _ in range(2)
+    )
+    assert "changed from 60 to 900." in first
+    assert "max_tokens of sim-essay is 900 already." in second
+
+
 def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     browser.post(f"/turns/{cut.id}/limit/find", {"only": "less"}, headers=HTMX)
