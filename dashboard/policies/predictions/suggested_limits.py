@@ -13,6 +13,7 @@ from dashboard.policies.suggestions.reruns import GROUPS
 from dashboard.policies.suggestions.selectors import suggestions_for
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_text import certainty_word
+from dashboard.policies.suggestions.told_suggestions import told_lately
 from dashboard.turns.models import Turn
 
 CLAIMING = (Certainty.RECORDED.value, Certainty.CERTAIN.value)  #: what must come true
@@ -23,11 +24,12 @@ def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dic
     """The surest suggestion for the recorded turn that the re-run tries, as it is stored; None where it tries none.
 
     It tries one that changes this limit alone, to at least the suggested value. `given`: the one it was started from.
+    Where none of those that hold now is tried, one that was told lately may be.
     """
     changed = _changed(parent, child)
     if not changed:
         return None
-    found = (given,) if given is not None else suggestions_for(parent)
+    found = (given,) if given is not None else (*suggestions_for(parent), *told_lately(parent.id))
     said = next((each for each in found if _tries(changed, each)), None)
     return None if said is None else _as_json(said, changed[said.limit])
 

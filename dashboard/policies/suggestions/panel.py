@@ -8,6 +8,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import fold
+from agentcore.values import replace
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.services import UNFINISHED as UNDONE
@@ -59,8 +60,21 @@ class Panel:
         return rerun_found(self.suggestion)
 
     @property
+    def plan(self) -> str:
+        """What one click runs. Of max_tokens also the smaller value that the first re-run is likely to show."""
+        first = f"with {self.suggestion.limit} {number(self.suggestion.value)}"
+        if not self.of_agent:
+            return f"one live re-run {first}"
+        return f"up to two live re-runs, {first} and then with the smaller value that the first one needed"
+
+    @property
     def costs(self) -> str:
-        return costs_in_words(self.suggestion.costs, model=self.turn.model)
+        """Of the whole plan: the smaller value costs no more than the larger."""
+        costs = self.suggestion.costs
+        if costs is not None and self.of_agent:
+            price = costs.price and replace(costs.price, dollars=2 * costs.price.dollars)
+            costs = replace(costs, output_tokens=2 * costs.output_tokens, price=price)
+        return costs_in_words(costs, model=self.turn.model)
 
     @property
     def less_costs(self) -> str:

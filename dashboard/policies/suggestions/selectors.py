@@ -18,6 +18,7 @@ from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, exha
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of, said_the_same
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
+from dashboard.policies.suggestions.told_suggestions import forget_in_vain, remember
 from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
 from dashboard.turns.filters import TimelineFilters
@@ -70,8 +71,11 @@ def _suggestions(turn: Turn, last: Snapshot, usage: UsageOf) -> Iterator[Suggest
         return
     reruns = reruns_of(case)
     case = replace(case, in_vain=max((tried.value for tried in reruns if tried.in_vain), default=0))
+    forget_in_vain(turn.id, case.limit, case.in_vain)
     for found in _found(case, reruns, usage):
-        yield replace(found, together=case.together, costs=_costs(case, found))
+        said = replace(found, together=case.together, costs=_costs(case, found))
+        remember(turn.id, said)
+        yield said
 
 
 def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf) -> Iterator[Suggestion]:

@@ -23,6 +23,8 @@ from dashboard.replay.rerun_service import GONE, turn_rerun
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 
+CHANGED = "max_tokens of {} was changed from {} to {} in the meantime. Your value was not set; check it and try again."
+
 
 def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = None) -> Turn:
     """The turn once more, live, under the value; the re-run. Beside it a backtest of the value over its agent's turns,
@@ -78,13 +80,20 @@ def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:
     return standing
 
 
-def agent_cap_use(*, turn: Turn, value: Number, by: User | None, why: str) -> Agent:
-    """The value as the agent's own cap of each call."""
+def agent_cap_use(*, turn: Turn, value: Number, by: User | None, why: str, standing: int | None = None) -> Agent:
+    """The value as the agent's own cap of each call; nothing is changed where it has it already.
+
+    `standing`: the cap that the agent had when the value was chosen. Where it has another one by now, that is refused.
+    """
     if turn.agent is None:
         raise ValidationError(GONE)
     overrides_clean({"max_tokens": value}, turn.agent.connection)
     with on_behalf(by, why), transaction.atomic():
         agent = Agent.objects.select_for_update().get(pk=turn.agent.pk)
+        if agent.max_tokens == value:
+            return agent
+        if standing is not None and agent.max_tokens != standing:
+            raise ValidationError(CHANGED.format(agent.name, standing, agent.max_tokens))
         agent.max_tokens = int(value)
         agent.full_clean()
         agent.save(update_fields=["max_tokens"])

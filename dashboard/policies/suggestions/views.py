@@ -97,9 +97,10 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
     if not request.user.has_perm("agents.change_agent"):
         raise ValidationError("You do not have permission to change agents. Ask an administrator.")
     was = turn.agent.max_tokens if turn.agent else None
-    agent = agent_cap_use(turn=turn, value=value, by=by, why=why)
+    standing = _value(request.POST["standing"]) if request.POST.get("standing") else None
+    agent = agent_cap_use(turn=turn, value=value, by=by, why=why, standing=standing)
     changed = f"max_tokens of {agent.name} changed from {was} to {value}. It applies from the next turn on."
-    messages.success(request, changed)
+    messages.success(request, f"max_tokens of {agent.name} is {value} already." if was == value else changed)
     return reverse("turns:detail", args=[turn.id])
 
 

@@ -6,6 +6,7 @@ from dashboard.replay.comparison.figures import Figure, Measured, figures_of
 from dashboard.replay.comparison.path_comparison import PathDiff, path_diff
 from dashboard.replay.comparison.request_fields import Field, fields_of
 from dashboard.replay.comparison.word_comparison import WordDiff, word_diff
+from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.selectors import attempts_of
@@ -59,6 +60,8 @@ def _forked_at(parent: Turn, child: Turn) -> int:
 
 
 def _measured(left: Turn, right: Turn) -> tuple[Measured, Measured]:
-    prices = prices_of([left, right])
+    prices, held = prices_of([left, right]), held_ms_of([left, right])
+    for turn in (left, right):
+        turn.held_ms = held.get(turn.id, 0)
     one, other = (Measured(turn, attempts_of(turn.id).first(), prices[turn.id]) for turn in (left, right))
     return one, other

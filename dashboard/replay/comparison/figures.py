@@ -16,7 +16,10 @@ Value = float | None
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A turn with its first attempt, which knows when the first token came, and what its calls cost, where known."""
+    """A turn with its first attempt, which knows when the first token came, and what its calls cost, where known.
+
+    The time for which the turn was held has been read (`held_ms`).
+    """
 
     turn: Turn
     first: Attempt | None
@@ -76,7 +79,7 @@ FIGURES: tuple[Kind, ...] = (
     ),
     Kind("characters of answer", lambda m: len(m.turn.output_text), less=None),
     Kind("first token", lambda m: m.first.first_token_ms if m.first else None, milliseconds),
-    Kind("took", lambda m: m.turn.duration_ms, milliseconds),
+    Kind("took", lambda m: m.turn.took_ms, milliseconds),
 )
 
 

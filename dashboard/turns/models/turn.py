@@ -117,7 +117,7 @@ class Turn(models.Model):
 
     run_sums: RunSums | None = None  #: in a list that is folded into runs, what its run comes to
     price: object = None  #: in a list, what it cost (`dashboard.turns.prices`); None where that is not known
-    held_ms: int = 0  #: in a list, how much of its duration it was held (`held_time`)
+    held_ms: int = 0  #: in a list or beside another, how much of its duration it was held (`held_time`)
     snippet: object = None  #: in a list that was searched, where the words stand (`snippets.Snippet`)
 
     def __str__(self) -> str:
@@ -140,7 +140,7 @@ class Turn(models.Model):
 
     @property
     def took_ms(self) -> int | None:
-        """In a list: its duration without the time it was held, as limits count; None while it runs."""
+        """Its duration without `held_ms`, as limits count; None while it runs."""
         return None if self.duration_ms is None else max(0, self.duration_ms - self.held_ms)
 
 

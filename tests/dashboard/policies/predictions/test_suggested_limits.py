@@ -110,6 +110,24 @@ def test_any_re_run_tries_it_that_changes_this_limit_alone_to_as_much(
         assert (stored["value"], stored["tried"]) == (LONG, overrides["max_tokens"])
 
 
+def test_a_re_run_tests_the_value_that_was_told_also_after_other_answers_raised_it(short: Turn):
+    said = said_of(short, LONG)
+    lengths(short, [LONG + 200] * 10 * LEAST)
+    raised = suggestion_for(short)
+    assert raised is not None
+    assert raised.value > LONG
+    turn_rerun(turn=short, overrides=said.overrides)
+    stored = Prediction.objects.get().suggested
+    assert (stored["value"], stored["share"], stored["tried"]) == (LONG, said.share, LONG)
+
+
+def test_a_value_that_was_too_small_is_not_tested_twice(short: Turn):
+    said = said_of(short, SHORT)
+    compared(turn_rerun(turn=short, overrides=said.overrides))
+    again = turn_rerun(turn=short, overrides=said.overrides)
+    assert Prediction.objects.get(child=again).suggested is None
+
+
 def test_who_says_other_things_or_begins_in_the_middle_tries_none(short: Turn):
     said_of(short, LONG)
     turn_rerun(turn=short, overrides={"max_tokens": LONG}, from_record=1)

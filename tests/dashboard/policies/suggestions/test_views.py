@@ -1,5 +1,6 @@
 """From a truncated turn to a changed limit: found by a live re-run, backtested, and used."""
 
+import re
 from typing import Any
 
 import pytest
@@ -48,6 +49,26 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     assert f"sim-essay has max_tokens {enough} now." in after
 
 
+def test_a_cap_that_somebody_else_changed_meanwhile_is_kept(browser: Client, cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    assert 'name="standing" value="60"' in browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    assert 'name="standing" value="60"' in page(browser, f"/turns/{cut.id}/replay/sweep?limit=max_tokens")
+    Agent.objects.filter(name="sim-essay").update(max_tokens=5000)
+    asked = {"value": "900", "standing": "60"}
+    told = text_of(browser.post(f"/turns/{cut.id}/limit/use", asked, follow=True).content.decode())
+    assert "max_tokens of sim-essay was changed from 60 to 5000 in the meantime. Your value was not set" in told
+    assert Agent.objects.get(name="sim-essay").max_tokens == 5000
+
+
+def test_a_second_click_says_that_the_cap_is_set_already(browser: Client, cut: Turn):
+    asked = {"value": "900", "standing": "60", "limit": "max_tokens"}
+    first, second = (
+        text_of(browser.post(f"/turns/{cut.id}/limit/use", asked, follow=True).content.decode()) for _ in range(2)
+    )
+    assert "changed from 60 to 900." in first
+    assert "max_tokens of sim-essay is 900 already." in second
+
+
 def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     browser.post(f"/turns/{cut.id}/limit/find", {"only": "less"}, headers=HTMX)
@@ -55,6 +76,24 @@ def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, c
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     assert f"With max_tokens {again.max_tokens} the turn finishes." in text_of(found)
     assert " live</button>" not in found, "there is no smaller one to try"
+
+
+def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(browser: Client, cut: Turn):
+    before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+    value = int(re.search(r"up to two live re-runs, with max_tokens ([\d,]+) and then", before)[1].replace(",", ""))  # type: ignore[index]
+    assert f"at most {2 * value:,} tokens out" in before
+    browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX)
+    drive(cut.children.get())
+    found = browser.get(f"/turns/{cut.id}/limit?found=1", headers=HTMX).content.decode()
+    (form,) = re.findall(r'<form[^>]*hx-trigger="load"[^>]*>.*?</form>', found, re.DOTALL)
+    assert 'name="only" value="less"' in form, "the backtest is of the value that is left"
+    browser.post(f"/turns/{cut.id}/limit/find", {"only": "less"}, headers=HTMX)
+    again = drive(cut.children.get(max_tokens__lt=value))
+    found = browser.get(f"/turns/{cut.id}/limit?found=1", headers=HTMX).content.decode()
+    assert 'hx-trigger="load"' not in found
+    assert Backtest.objects.get().max_tokens == again.max_tokens
+    assert f"With max_tokens {again.max_tokens} the turn finishes." in text_of(found)
+    assert sum(child.output_tokens for child in cut.children.all()) <= 2 * value
 
 
 def test_where_the_smaller_value_is_gone_no_larger_one_is_tried(browser: Client, cut: Turn):

@@ -120,3 +120,11 @@ def test_a_fork_is_compared_with_its_parent_from_where_it_went_on(browser: Clien
     assert "before the fork; B starts after it" in path
     path = section(page(browser, f"/compare?left={fork.id}&right={cut.id}"), "path")
     assert "before the fork; A starts after it" in path
+
+
+def test_the_time_for_which_one_was_held_is_not_what_it_took(
+    browser: Client, cut: Turn, whole: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    Turn.objects.filter(id=cut.id).update(duration_ms=65_000)
+    monkeypatch.setattr("dashboard.replay.comparison.comparison.held_ms_of", lambda _: {cut.id: 60_000})
+    assert "5.00\u202fs" in page(browser, f"/compare?left={cut.id}&right={whole.id}").split("took")[-1][:200]
