@@ -8,11 +8,11 @@ from django.db.migrations import Migration
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations import RunSQL, SeparateDatabaseAndState
 
-#: Statements that fail if they have been done before.
+#: Statements that fail if they have been done before. An index that is made concurrently is always dropped before.
 ONCE = re.compile(
     r"\bDROP\s+(?:COLUMN|TABLE|VIEW|FUNCTION|CONSTRAINT|TRIGGER|INDEX)\s+(?!(?:CONCURRENTLY\s+)?IF\s+EXISTS)\w+"
     r"|\bADD\s+COLUMN\s+(?!IF\s+NOT\s+EXISTS)\w+"
-    r"|\bCREATE\s+(?:TABLE|INDEX)\s+(?!IF\s+NOT\s+EXISTS|CONCURRENTLY)\w+",  # concurrently: dropped before, if it exists
+    r"|\bCREATE\s+(?:TABLE|INDEX)\s+(?!IF\s+NOT\s+EXISTS|CONCURRENTLY)\w+",
     re.IGNORECASE,
 )
 
