@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: The session's key for the token it was opened with: when the token closes, so does the session.
 SESSION_TOKEN = "api_token"  # noqa: S105 - a key
+#: The attribute of a session, which lives as long as its request or socket, for the token that was read.
+_READ = "_api_token_read"
 
 
 def api_token_find(secret: str, *, now: datetime) -> ApiToken | None:
@@ -57,7 +59,13 @@ def groups_within(user: User, groups: QuerySet[Group]) -> QuerySet[Group]:
 def token_of(session: "SessionBase") -> ApiToken | None:
     """The token that opened this session."""
     token_id = session.get(SESSION_TOKEN)
-    return None if token_id is None else ApiToken.objects.filter(pk=token_id).first()
+    if token_id is None:
+        return None
+    read: ApiToken | None = getattr(session, _READ, None)
+    if read is None or read.pk != token_id:
+        read = ApiToken.objects.filter(pk=token_id).first()
+        setattr(session, _READ, read)
+    return read
 
 
 def token_by(request: HttpRequest) -> ApiToken | None:
@@ -75,6 +83,7 @@ def session_is_valid(*, user: "User | AnonymousUser", session: "SessionBase") ->
     if token_id is None:
         return True
     token = ApiToken.objects.active(now=timezone.now()).filter(pk=token_id).first()
+    setattr(session, _READ, token)  # a socket asks again and again: this is always read anew
     if token is None:
         return False
     user.scopes = frozenset(token.scopes)

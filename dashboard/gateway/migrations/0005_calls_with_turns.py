@@ -32,8 +32,8 @@ INDEXES = {
 BACK = f"""
 INSERT INTO gateway_gatewaycall (turn_id, project_id, created_at, {", ".join(TYPES)})
 SELECT turn_id, project_id, created_at, {", ".join(TYPES)} FROM gateway_call ON CONFLICT DO NOTHING;
-DROP VIEW gateway_call;
-ALTER TABLE turns_turn {", ".join(f"DROP COLUMN call_{name}" for name in TYPES)};
+DROP VIEW IF EXISTS gateway_call;
+ALTER TABLE turns_turn {", ".join(f"DROP COLUMN IF EXISTS call_{name}" for name in TYPES)};
 """  # noqa: S608 - made of constants
 FIELDS = [
     ("turn_id", models.UUIDField(primary_key=True, serialize=False)),

@@ -130,7 +130,7 @@ def queue() -> Iterator[Finding]:
         " count(*) FILTER (WHERE status = 'failed') FROM procrastinate_jobs job"
         " LEFT JOIN LATERAL (SELECT created_at FROM turns_turn WHERE id::text = job.args ->> 'turn_id') turn ON true"
     )
-    words = f"{alive} workers, {waiting} jobs wait, {failed} failed"
+    words = f"Workers that answer: {alive}; jobs that wait: {waiting}; jobs that failed: {failed}"
     late = waiting and oldest > _WAITS_LONG
     yield graded(
         "queue",

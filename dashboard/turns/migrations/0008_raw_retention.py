@@ -11,7 +11,9 @@ COLUMNS = """
 ALTER TABLE turns_turn ADD COLUMN IF NOT EXISTS keep_raw_days integer NULL,
                        ADD COLUMN IF NOT EXISTS raw_removed_at timestamp with time zone NULL;
 """
-COLUMNS_BEFORE = "ALTER TABLE turns_turn DROP COLUMN raw_removed_at, DROP COLUMN keep_raw_days;"
+COLUMNS_BEFORE = """
+ALTER TABLE turns_turn DROP COLUMN IF EXISTS raw_removed_at, DROP COLUMN IF EXISTS keep_raw_days;
+"""
 #: As Django would have it; made in two steps, for the second needs no lock that anybody waits for.
 CHECKED = """
 ALTER TABLE turns_turn DROP CONSTRAINT IF EXISTS turns_turn_keep_raw_days_check,

@@ -13,7 +13,9 @@ CREATE TRIGGER refuse_change BEFORE UPDATE OR DELETE ON turns_node
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON turns_node
     FOR EACH STATEMENT EXECUTE FUNCTION whystop_refuse_truncate();
 """
-ALLOW = "DROP TRIGGER refuse_truncate ON turns_node; DROP TRIGGER refuse_change ON turns_node;"
+ALLOW = """
+DROP TRIGGER IF EXISTS refuse_truncate ON turns_node; DROP TRIGGER IF EXISTS refuse_change ON turns_node;
+"""
 
 
 def refers(table: str, column: str) -> migrations.RunSQL:
@@ -24,7 +26,7 @@ def refers(table: str, column: str) -> migrations.RunSQL:
         DEFERRABLE INITIALLY DEFERRED NOT VALID;
     ALTER TABLE {table} VALIDATE CONSTRAINT {table}_{column}_fk;
     """
-    return migrations.RunSQL(made, f"ALTER TABLE {table} DROP COLUMN {column}")
+    return migrations.RunSQL(made, f"ALTER TABLE {table} DROP COLUMN IF EXISTS {column}")
 
 
 def found(table: str, column: str) -> migrations.RunSQL:

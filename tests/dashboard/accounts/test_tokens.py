@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.hashers import make_password
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.accounts import selectors, services
@@ -184,3 +186,11 @@ def test_a_program_with_a_token_manages_no_account(token: str, address: str):
     assert response.status_code == 403
     assert b"cannot be managed with an API token" in response.content
     assert (User.objects.count(), ApiToken.objects.count()) == rows
+
+
+def test_a_session_that_a_token_opened_reads_the_token_once_a_request(token: str):
+    client = opened_by(token)
+    with CaptureQueriesContext(connection) as captured:
+        assert is_in(client)
+    by_id = [query["sql"] for query in captured if '"accounts_apitoken"."id" = ' in query["sql"]]
+    assert len(by_id) == 1, by_id

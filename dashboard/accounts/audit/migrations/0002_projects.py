@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.SeparateDatabaseAndState(
-            [migrations.RunSQL(COLUMN, "ALTER TABLE audit_entry DROP COLUMN project_id")],
+            [migrations.RunSQL(COLUMN, "ALTER TABLE audit_entry DROP COLUMN IF EXISTS project_id")],
             [migrations.AddField("entry", "project_id", models.UUIDField(editable=False, null=True))],
         ),
         migrations.RunSQL(LEFT, migrations.RunSQL.noop),

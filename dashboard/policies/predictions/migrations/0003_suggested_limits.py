@@ -16,7 +16,8 @@ ALTER TABLE predictions_prediction ADD COLUMN IF NOT EXISTS suggested jsonb NULL
     ADD COLUMN IF NOT EXISTS suggested_reason text DEFAULT '' NOT NULL;
 """
 COLUMNS_BEFORE = """
-ALTER TABLE predictions_prediction DROP COLUMN suggested, DROP COLUMN suggested_came_true, DROP COLUMN suggested_reason;
+ALTER TABLE predictions_prediction DROP COLUMN IF EXISTS suggested, DROP COLUMN IF EXISTS suggested_came_true,
+    DROP COLUMN IF EXISTS suggested_reason;
 """
 _STANDS = """
 DROP TRIGGER IF EXISTS refuse_update ON predictions_prediction;

@@ -119,7 +119,9 @@ def test_jobs_that_wait_without_a_worker_are_an_error(empty_queue: None):
     assert found(database_checks.queue, "queue").state is State.ERROR
     with database.cursor() as cursor:
         cursor.execute("INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now())")
-    assert found(database_checks.queue, "queue").state is State.OK
+    finding = found(database_checks.queue, "queue")
+    assert finding.state is State.OK
+    assert finding.words.startswith("Workers that answer: 1; jobs that wait: 1; jobs that failed: 0")
 
 
 def test_a_redis_that_does_not_answer_is_an_error(closed_port: int, monkeypatch: pytest.MonkeyPatch):
