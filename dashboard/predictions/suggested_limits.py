@@ -12,11 +12,10 @@ from dashboard.predictions.models import Prediction
 from dashboard.suggesting.reruns import GROUPS
 from dashboard.suggesting.selectors import suggestions_for
 from dashboard.suggesting.suggestion import Goal, Suggestion
-from dashboard.suggesting.suggestion_text import certainty_word
+from dashboard.suggesting.suggestion_text import certainty_word, figures
 from dashboard.turns.models import Turn
 
 CLAIMING = (Certainty.RECORDED.value, Certainty.CERTAIN.value)  #: what must come true
-STORED = ("limit", "value", "recorded", "share", "answers", "cut", "longer_than", "of")
 
 
 def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dict[str, Any] | None:
@@ -33,9 +32,7 @@ def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dic
 
 
 def _as_json(said: Suggestion, tried: Any) -> dict[str, Any]:
-    plain = {name: getattr(said, name) for name in STORED}
-    words = {"certainty": said.certainty.value, "basis": said.basis.value, "goal": said.goal.value}
-    return {**plain, **words, "word": certainty_word(said), "tried": tried}
+    return {**figures(said), "of": said.of, "word": certainty_word(said), "tried": tried}
 
 
 def _tries(changed: Mapping[str, Any], said: Suggestion) -> bool:

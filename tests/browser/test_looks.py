@@ -71,8 +71,8 @@ def test_words_run_the_way_of_their_own_language(page: Page):
 
 
 #: What a lesson of the tour has above its turn.
-BANNER = """turn => turn.insertAdjacentHTML("beforebegin", `<aside class="note lesson"><p><b>Cut too often.</b> The answer was
-  still cut after three continuations.</p><p class="row"><a class="btn small" href="/tour">Next lesson</a></p></aside>`)"""
+BANNER = """turn => turn.insertAdjacentHTML("beforebegin", `<aside class="note lesson"><p><b>Cut too often.</b>
+  The answer was still cut.</p><p class="row"><a class="btn small" href="/tour">Next lesson</a></p></aside>`)"""
 SIDE_BY_SIDE = 800  #: pixels of width, from which on the machine stands beside the answer
 #: Whether a box is hidden, wholly or partly, by another.
 COVERED = """([box, over]) => box.x < over.x + over.width && over.x < box.x + box.width
