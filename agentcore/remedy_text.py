@@ -7,26 +7,31 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count
 from agentcore.remedies import Raise, Remedy, remedy_of
 
-ENDS = "The recording ends here. Re-run live to find out."
+RE_RUN = "Re-run live to find out."
+ENDS = "The recording ends here."
+
+#: What would have helped, and whether only a live re-run shows how the turn then ends.
+Helps = tuple[str, bool]
 
 
-def would_continue(snapshot: Snapshot, *more: Raise) -> str:
+def would_continue(snapshot: Snapshot, *more: Raise) -> Helps:
     """What would have let the turn go on, as far as its own judgement says: other criteria may have forbidden too."""
     remedy = remedy_of(snapshot, *more)
     wanted = dict.fromkeys(map(_raised, remedy.raises))
-    return _forbade_too(remedy) or f"With {' and '.join(wanted)} it would have continued. {ENDS}"
+    return _forbidden_too(remedy) or (f"With {' and '.join(wanted)} it would have continued. {ENDS}", True)
 
 
-def would_be_told(snapshot: Snapshot) -> str:
+def would_be_told(snapshot: Snapshot) -> Helps:
     """Which settings would have given the model the error of a tool, in place of the end; empty where none would."""
     outcome, failure = snapshot.outcome, snapshot.failure
     said = outcome.get_evaluation_for("ErrorPolicyCriterion") if outcome else None
     if failure is None or failure.unresolved or said is None or said.context.get("errorType") != ErrorType.TOOL:
-        return ""
+        return "", False
     remedy, retried = remedy_of(snapshot), snapshot.error_policy.on_tool_error is ErrorHandlingDecision.RETRY
     first = "a larger max_retries" if retried else "on_tool_error set to ignore"
     wanted = dict.fromkeys((first, *map(_raised, remedy.raises)))
-    return _forbade_too(remedy) or f"With {' and '.join(wanted)}, the model would have received the error. {ENDS}"
+    told = f"With {' and '.join(wanted)}, the model would have received the error. {ENDS}"
+    return _forbidden_too(remedy) or (told, True)
 
 
 def would_have_waited(snapshot: Snapshot) -> str:
@@ -44,8 +49,8 @@ def sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def _forbade_too(remedy: Remedy) -> str:
-    return sentence(f"{' and '.join(remedy.stubborn)} also forbade continuing") if remedy.stubborn else ""
+def _forbidden_too(remedy: Remedy) -> Helps | None:
+    return (sentence(f"{' and '.join(remedy.stubborn)} also forbade continuing"), False) if remedy.stubborn else None
 
 
 def _raised(raised: Raise) -> str:

@@ -14,7 +14,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number, times
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import Raise, completion_spent
-from agentcore.remedy_text import ENDS, sentence, would_be_told, would_continue, would_have_waited
+from agentcore.remedy_text import ENDS, RE_RUN, sentence, would_be_told, would_continue, would_have_waited
 from agentcore.resource import LIMIT_OF, out_of_time
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call
@@ -29,14 +29,20 @@ class Verdict:
     lead: str
     rest: str
     helps: str = ""
+    rerun: bool = False  #: only a live re-run shows more; the whole text says so at its end
 
     @property
     def happened(self) -> str:
         """What happened, without what would have helped."""
         return f"{self.lead}{self.rest}"
 
+    @property
+    def advice(self) -> str:
+        """What would have helped, and to re-run where only that shows more."""
+        return f"{self.helps} {RE_RUN if self.rerun else ''}".strip()
+
     def __str__(self) -> str:
-        return f"{self.happened} {self.helps}".rstrip()
+        return f"{self.happened} {self.advice}".rstrip()
 
 
 @door
@@ -122,7 +128,9 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     stopped = f"then stopped at max_continuations, {number(used)} of {number(limit)}"
     stopped = stopped if limit else "and not continued (max_continuations is 0)"
     happened = f"{by} {times(used + 1)}{last}, {stopped}, with {_used(snapshot)}."
-    return Verdict(lead, happened, _FULL if below and not snapshot.going_on_helped else would_continue(snapshot, *more))
+    if below and not snapshot.going_on_helped:
+        return Verdict(lead, happened, _FULL)
+    return Verdict(lead, happened, *would_continue(snapshot, *more))
 
 
 def _below_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -138,7 +146,7 @@ def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
     lead, cut = ("", "Reasoning used up max_tokens before any text came") if snapshot.eaten else BY_MAX_TOKENS
     if snapshot.repairing:
         lead, cut, used = "", "A tool call was truncated by max_tokens and did not run", ""
-    return Verdict(lead, f"{cut}{used}; this call was only observed.", _UNKNOWN)
+    return Verdict(lead, f"{cut}{used}; this call was only observed.", _UNKNOWN, rerun=True)
 
 
 def _watched_call(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -152,9 +160,9 @@ def _budget(snapshot: Snapshot, _end: Finish) -> Verdict:
     if total is not None and (snapshot.repairing or not completion_spent(snapshot)):
         used = f"{_about(snapshot)}{number(snapshot.spent.total_tokens)} of {number(total)} tokens in and out used"
         helps = would_continue(snapshot, Raise("max_total_tokens"))
-        return Verdict(lead, f"{how}, then stopped at max_total_tokens: {used}.", helps)
+        return Verdict(lead, f"{how}, then stopped at max_total_tokens: {used}.", *helps)
     helps = would_continue(snapshot, Raise("max_total_completion_tokens"))
-    return Verdict(lead, f"{how}, then stopped at max_total_completion_tokens: {_used(snapshot)}.", helps)
+    return Verdict(lead, f"{how}, then stopped at max_total_completion_tokens: {_used(snapshot)}.", *helps)
 
 
 def _output_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -191,17 +199,16 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
     told = (end.notice or end.error_message).removeprefix(INCOMPLETE)
     if by == "ErrorPolicyCriterion":
-        return Verdict("Stopped", f" by the error policy: {plainly(snapshot, told)}", would_be_told(snapshot))
+        return Verdict("Stopped", f" by the error policy: {plainly(snapshot, told)}", *would_be_told(snapshot))
     if by not in LIMIT_OF:
         return Verdict("Stopped", f" by {by}: {told}")
-    return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", would_continue(snapshot, Raise(LIMIT_OF[by])))
+    return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", *would_continue(snapshot, Raise(LIMIT_OF[by])))
 
 
 def _error(snapshot: Snapshot, end: Finish) -> Verdict:
     if out_of_time(snapshot):
-        return Verdict(
-            "Stopped", stopped_in_time(snapshot), f"With a larger max_seconds it would have continued. {ENDS}"
-        )
+        larger = f"With a larger max_seconds it would have continued. {ENDS}"
+        return Verdict("Stopped", stopped_in_time(snapshot), larger, rerun=True)
     return Verdict("Failed", failed(snapshot, end))
 
 
@@ -244,7 +251,7 @@ def _said(snapshot: Snapshot) -> str:
 #: What is known of a cut below the cap. No number of ours is said to have helped against it.
 _NO_HELP = "The recording does not show what would have helped."
 _FULL = f"The context window was full, or the server has a limit of its own. {_NO_HELP}"
-_UNKNOWN = "The recording does not show how many more tokens it needed. Re-run live to find out."
+_UNKNOWN = "The recording does not show how many more tokens it needed."
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], Verdict]] = {
     "completed": _completed,
     "retry_limit": _retry_limit,

@@ -77,7 +77,7 @@ class Side:
     def leading(self) -> VerdictLead:
         """The verdict in parts."""
         if self.undecidable:
-            return VerdictLead("Undecidable:", f" {self.why}. Re-run live to find out.")
+            return VerdictLead("Undecidable:", f" {self.why}.", rerun=True)
         return verdict_lead(self.shown.snapshot, str(self.row["verdict"]), self.reason)
 
     @property

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.policy import LIMIT_NAMES
+from agentcore.remedy_text import RE_RUN
 from agentcore.replay import Certainty, Why
 from agentcore.sufficient_max_tokens import END_MARK
 from dashboard.agents.limit_fields import LIMIT_FIELDS
@@ -278,4 +279,4 @@ class Sweep:
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return "Every value shown was tried."
-        return f"From {unknown.value:,} {self.unit} on, some values are undecidable. Re-run live to find out."
+        return f"From {unknown.value:,} {self.unit} on, some values are undecidable. {RE_RUN}"

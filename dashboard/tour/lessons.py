@@ -14,7 +14,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "continued",
             "Cut and continued",
-            "The model ran out of max_tokens. Whystop had it continue and joined the parts. Step through to see how.",
+            "The model ran out of max_tokens. Whystop had it continue and joined the parts. Step through it.",
             "sim-essay",
             ESSAY,
             {"max_tokens": 150},
@@ -159,7 +159,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "rate-limit",
             "429, without a retry",
-            "The provider asked to try again in 1 s, but the policy stops on errors. The page names the setting.",
+            "The provider asks for a retry after 1 s; the policy stops. The page names the setting.",
             "sim-flaky",
             "Are you there?",
         ),
@@ -197,7 +197,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "not-an-api",
             "A web page instead of an answer",
-            "Status 200, but the body is a sign-in page of the network. Whystop does not take it for an answer.",
+            "Status 200, but the body is a network’s sign-in page. Whystop does not accept it as an answer.",
             "sim-flaky",
             "Is this an API?",
             {"model": "sim-html"},
@@ -214,7 +214,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "no-word",
             "No stop reason",
-            "The answer ended without any stop reason. Whether it is complete is not known, and the turn says so.",
+            "The answer ended without a stop reason. The turn says that it may be incomplete.",
             "sim-odd",
             "How does that end?",
             {"model": "sim-no-reason"},

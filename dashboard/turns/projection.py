@@ -9,6 +9,7 @@ from agentcore.lint import CODES
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.machine.states import State
 from agentcore.reasons import StopReason, TurnStatus
+from agentcore.remedy_text import RE_RUN
 from agentcore.resource import resource_of
 from agentcore.verdict import verdict
 from dashboard.platform.fields import storable_text
@@ -97,5 +98,5 @@ def undecided(columns: dict[str, Any], why: str) -> dict[str, Any]:
         "terminal_reason": "interrupted",
         "resource": None,
         "notice": f"{why[:1].upper()}{why[1:]}. Re-run live to find out how the answer goes on.",
-        "verdict": f"Undecidable: {why}. Re-run live to find out.",
+        "verdict": f"Undecidable: {why}. {RE_RUN}",
     }

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from agentcore.machine.snapshot import Snapshot
+from agentcore.remedy_text import RE_RUN
 from agentcore.resource import out_of_time
 from agentcore.verdict import verdict_of
 from dashboard.turns.templatetags.reasons import reason_label
@@ -11,28 +12,22 @@ from dashboard.turns.templatetags.reasons import reason_label
 _LEADS = ("Cut off", "Completed", "Stopped", "Blocked", "Failed", "Interrupted", "Paused")
 
 
-RE_RUN = "Re-run live to find out."
-
-
 @dataclass(frozen=True, slots=True)
 class VerdictLead:
-    """A verdict in parts. `first` is coloured; with `rest` it says what happened. `helps`: what would have helped.
+    """A verdict in parts. `first` is coloured; with `rest` it says what happened. `known`: what would have helped.
+    `rerun`: only a live re-run shows more, which readers of a shared turn cannot start.
     `look`: the word whose hue and symbol it has in every list too; empty where the reason's own are right."""
 
     first: str
     rest: str
-    helps: str = ""
+    known: str = ""
+    rerun: bool = False
     look: str = ""
 
     @property
-    def happened(self) -> str:
-        """`rest` without the advice to re-run, with which a stored sentence ends: for readers who cannot."""
-        return self.rest.removesuffix(RE_RUN).rstrip()
-
-    @property
-    def known(self) -> str:
-        """What would have helped, without that advice."""
-        return self.helps.removesuffix(RE_RUN).rstrip()
+    def helps(self) -> str:
+        """What would have helped, and the advice to re-run."""
+        return f"{self.known} {RE_RUN if self.rerun else ''}".strip()
 
     @property
     def whole(self) -> str:
@@ -44,13 +39,14 @@ def verdict_lead(last: Snapshot, stored: str, reason: str) -> VerdictLead:
     stands) behind the reason's label, as behind a verdict that has no words to colour."""
     told = verdict_of(last)
     if told is not None and told.lead:
-        return VerdictLead(told.lead, told.rest, told.helps, _look(last, told.lead))
+        return VerdictLead(told.lead, told.rest, told.helps, told.rerun, _look(last, told.lead))
     lead = next((lead for lead in _LEADS if told is None and stored.startswith(f"{lead} ")), "")
     if lead:
         return VerdictLead(lead, stored.removeprefix(lead), look=_look(last, lead))
     label = reason_label(reason)
-    said, helps = (stored, "") if told is None else (told.rest, told.helps)
-    return VerdictLead(f"{label[:1].upper()}{label[1:]}{':' if said else '.'}", f" {said}" if said else "", helps)
+    said, helps, rerun = (stored, "", False) if told is None else (told.rest, told.helps, told.rerun)
+    first = f"{label[:1].upper()}{label[1:]}{':' if said else '.'}"
+    return VerdictLead(first, f" {said}" if said else "", helps, rerun)
 
 
 def _look(last: Snapshot, lead: str) -> str:

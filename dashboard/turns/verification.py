@@ -45,12 +45,14 @@ GIVEN_UP = frozenset(
 )
 ENDED_STATES = frozenset({"complete", "abort"})
 CHANGED = "The history cannot be read any more: it was changed or damaged"
+NAMED = 3  #: of the records that are missing
 NO_BYTES = "The provider's bytes of {which} are not stored, so that the recorded answer cannot be compared with them."
 
 
 @dataclass(frozen=True, slots=True)
 class TurnProof:
-    """Whether a turn verifies. `missing`: what could not be compared, in words; empty where all could."""
+    """Whether a turn verifies. `missing`: what could not be compared, in words; empty where all could. Of a turn that
+    does not verify: which of its records are missing; empty where it has all."""
 
     verified: bool
     missing: str = ""
@@ -61,7 +63,8 @@ def proof_of(turn: Turn, recording: Recording) -> TurnProof:
     known: TurnProof | None = cache.get(_key(turn))
     if known is None:
         found = examined(turn, recording)
-        known = TurnProof(found.verified, " ".join(found.missing) if found.verified else "")
+        missing = " ".join(found.missing) if found.verified else records_missing(turn, recording)
+        known = TurnProof(found.verified, missing)
         cache.set(_key(turn), known, KEPT_SECONDS)
     return known
 
@@ -89,7 +92,7 @@ def _incomparable(words: str) -> Verification:
 
 def examined(turn: Turn, recording: Recording) -> Verification:
     """Judge the events again; compare the answers with the provider's bytes, and the row with its history."""
-    found = verify(recording)
+    found = _all_there(turn, recording) or verify(recording)
     if not found.verified:
         return found
     attempts, raws = list(Attempt.objects.filter(turn_id=turn.id).order_by("index")), raws_of(turn.id)
@@ -108,6 +111,29 @@ def examined(turn: Turn, recording: Recording) -> Verification:
     requests = requests_unproven(calls, attempts, body_of)
     read = otherwise(recording.records, attempts, raws, ours)
     return replace(found, missing=(*found.missing, *answers, *requests, *read))
+
+
+def _all_there(turn: Turn, recording: Recording) -> Verification | None:
+    """The verification of a history that lacks records; None where it has all. What is judged without one would differ
+    at some later record, which says nothing of the one that is missing."""
+    gone = _gone(turn, recording)
+    if not gone:
+        return None
+    told = Divergence(gone[0], None, {"error": records_missing(turn, recording)})
+    return Verification(False, gone[0] - 1, told, recording.missing)
+
+
+def _gone(turn: Turn, recording: Recording) -> list[int]:
+    return sorted(set(range(1, turn.last_seq + 1)) - {record.seq for record in recording.records})
+
+
+def records_missing(turn: Turn, recording: Recording) -> str:
+    """`record 2 of 5 is missing`; empty where none is."""
+    gone = _gone(turn, recording)
+    if not gone:
+        return ""
+    named = ", ".join(map(str, gone[:NAMED])) + (" …" if len(gone) > NAMED else "")
+    return f"record{'s' * (len(gone) > 1)} {named} of {turn.last_seq:,} {'are' if len(gone) > 1 else 'is'} missing"
 
 
 def _written(turn_id: UUID) -> list[RecordStamp]:

@@ -14,7 +14,9 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.template.loader import render_to_string
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.conftest import ARGUMENTS, DESK, PHONE, cookies_of
@@ -60,7 +62,12 @@ PICTURES: Mapping[str, str] = {
     "document": "/docs/how-to/gateway",
     "projects": "/projects/",
     "tour": "/tour",
+    "server-error": "/",
+    "database-away": "/",
 }
+
+#: Pages that a request cannot ask for: what they are rendered from, with which status.
+FAILURES: Mapping[str, tuple[str, int]] = {"server-error": ("500.html", 500), "database-away": ("503.html", 503)}
 
 WIDE = {"width": 1920, "height": 1080}
 #: Pictures of the page to its end; the others end where the window does.
@@ -195,10 +202,19 @@ def shared(page: Page, turn: str) -> str:
     return page.get_by_label("Address of the link").input_value()
 
 
+def failing(page: Page, name: str) -> None:
+    """The page's document is answered as a server does that fails; everything else by the server that runs."""
+    if name in FAILURES:
+        template, status = FAILURES[name]
+        told = {"status": status, "content_type": "text/html", "body": render_to_string(template)}
+        page.route(lambda address: urlsplit(address).path == "/", lambda route: route.fulfill(**told))
+
+
 def taken(browser: Browser, base: str, state: Any, name: str, address: str, scheme: Any) -> None:
     for size in (DESK, PHONE, WIDE):
         context = browser.new_context(base_url=base, storage_state=state, viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
         page = context.new_page()
+        failing(page, name)
         page.goto(address)
         expect(page.locator("main")).to_be_visible()
         if name == "tour":

@@ -70,13 +70,37 @@ def test_words_run_the_way_of_their_own_language(page: Page):
         page.wait_for_function(RIGHT_OF, arg=[selector, "لماذا", "agent"])
 
 
-def test_the_state_a_turn_ended_in_is_seen_above_the_deck(new_page: NewPage, cut_turn: str):
+#: What a lesson of the tour has above its turn.
+BANNER = """turn => turn.insertAdjacentHTML("beforebegin", `<aside class="note lesson"><p><b>Cut too often.</b>
+  The answer was still cut.</p><p class="row"><a class="btn small" href="/tour">Next lesson</a></p></aside>`)"""
+SIDE_BY_SIDE = 800  #: pixels of width, from which on the machine stands beside the answer
+#: Whether a box is hidden, wholly or partly, by another.
+COVERED = """([box, over]) => box.x < over.x + over.width && over.x < box.x + box.width
+  && box.y < over.y + over.height && over.y < box.y + box.height"""
+
+
+@pytest.mark.parametrize("size", [(1280, 860), (1280, 720), (390, 844)], ids=str)
+def test_the_deck_covers_no_state_of_the_machine(new_page: NewPage, cut_turn: str, size: tuple[int, int]):
+    """Beside the banner of the tour, which a turn of it shows above the panel of the limit."""
+    page = new_page(viewport={"width": size[0], "height": size[1]})
+    page.goto(cut_turn)
+    page.locator("#turn").evaluate(BANNER)
+    if size[0] < SIDE_BY_SIDE:
+        page.locator(".machine-card").evaluate("card => card.scrollIntoView({ block: 'end' })")
+    places = page.locator(".machine .node")
+    boxes = [places.nth(index).bounding_box() for index in range(places.count())]
+    deck = page.locator("#deck").bounding_box()
+    assert [box for box in boxes if page.evaluate(COVERED, [box, deck])] == []
+    assert len(boxes) > 10
+
+
+def test_the_state_a_turn_ended_in_is_seen_without_scrolling(new_page: NewPage, cut_turn: str):
     page = new_page(viewport={"width": 1280, "height": 860})
     page.goto(cut_turn)
-    state, deck = (page.locator(place).bounding_box() for place in (".machine .node[data-when='now']", "#deck"))
+    page.locator("#turn").evaluate(BANNER)
+    state = page.locator(".machine .node[data-when='now']").bounding_box()
     assert state
-    assert deck
-    assert state["y"] + state["height"] <= deck["y"]
+    assert state["y"] + state["height"] <= 860
 
 
 def test_on_a_wide_screen_header_and_deck_line_up_with_the_content(new_page: NewPage, cut_turn: str):

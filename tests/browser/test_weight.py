@@ -47,6 +47,19 @@ def test_a_page_asks_for_few_things_and_for_each_once(new_page: NewPage, cut_tur
     assert not any('id="rows"' in str(frame) for frame in pushed)
 
 
+BLOCKING = """performance.getEntriesByType("resource").filter((entry) => entry.renderBlockingStatus === "blocking")
+  .map((entry) => entry.name)"""
+
+
+@pytest.mark.parametrize(("place", "most"), [("timeline", 4), ("turn", 3)])
+def test_few_files_keep_a_page_from_being_painted(new_page: NewPage, cut_turn: str, place: str, most: int):
+    """Its style sheets, the theme, and which columns the list has."""
+    page = new_page()
+    page.goto(PLACES[place].format(turn=cut_turn))
+    blocking = page.evaluate(BLOCKING)
+    assert 0 < len(blocking) <= most, blocking
+
+
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_nothing_moves_while_a_page_loads(new_page: NewPage, cut_turn: str, place: str):
     paint = painted(new_page(), place.format(turn=cut_turn))

@@ -1,7 +1,9 @@
 """The template context of a shared turn: its page without links into the application."""
 
+from dataclasses import replace
 from typing import Any
 
+from agentcore.verdict import verdict_of
 from dashboard.exports.share_links.models import ShareLink
 from dashboard.exports.share_links.redaction import Redaction
 from dashboard.policies.suggestions.remembered_suggestions import suggestion_lately
@@ -9,7 +11,7 @@ from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.turns.history import recording_of
 from dashboard.turns.prices.selectors import price_of
 from dashboard.turns.selectors import attempts_of
-from dashboard.turns.turn_view import turn_view
+from dashboard.turns.turn_view import TurnView, turn_view
 
 
 def shared_context(link: ShareLink, *, step: int | None = None) -> dict[str, Any]:
@@ -21,9 +23,16 @@ def shared_context(link: ShareLink, *, step: int | None = None) -> dict[str, Any
     attempts = list(attempts_of(link.turn_id))
     if link.redacted:
         redaction = Redaction.of(recording_of(link.turn), link.turn)
-        page, attempts = redaction.value(page), [redaction.attempt(attempt) for attempt in attempts]
+        page = redaction.value(replace(page, verdict=_verdict_for_readers(page)))
+        attempts = [redaction.attempt(attempt) for attempt in attempts]
     shown = {"page": page, "turn": page.turn, "attempts": attempts, "price": price_of(link.turn)}
     return {"link": link, "sealed": True, "limit_words": _limit_words(link), **shown}
+
+
+def _verdict_for_readers(page: TurnView) -> str:
+    """The sentence of a redacted page, which has no parts, without the advice to re-run: readers cannot."""
+    told = verdict_of(page.shown.snapshot)
+    return page.verdict if told is None else f"{told.happened} {told.helps}".rstrip()
 
 
 def _limit_words(link: ShareLink) -> str:

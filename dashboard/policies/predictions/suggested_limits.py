@@ -12,12 +12,11 @@ from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.suggestions.reruns import GROUPS
 from dashboard.policies.suggestions.selectors import suggestions_for
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
-from dashboard.policies.suggestions.suggestion_text import certainty_word
+from dashboard.policies.suggestions.suggestion_text import certainty_word, figures
 from dashboard.policies.suggestions.told_suggestions import told_lately
 from dashboard.turns.models import Turn
 
 CLAIMING = (Certainty.RECORDED.value, Certainty.CERTAIN.value)  #: what must come true
-STORED = ("limit", "value", "recorded", "share", "answers", "cut", "longer_than", "of")
 
 
 def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dict[str, Any] | None:
@@ -35,9 +34,7 @@ def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dic
 
 
 def _as_json(said: Suggestion, tried: Any) -> dict[str, Any]:
-    plain = {name: getattr(said, name) for name in STORED}
-    words = {"certainty": said.certainty.value, "basis": said.basis.value, "goal": said.goal.value}
-    return {**plain, **words, "word": certainty_word(said), "tried": tried}
+    return {**figures(said), "of": said.of, "word": certainty_word(said), "tried": tried}
 
 
 def _tries(changed: Mapping[str, Any], said: Suggestion) -> bool:

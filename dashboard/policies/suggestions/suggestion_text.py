@@ -12,6 +12,8 @@ from dashboard.turns.prices.templatetags.prices import money
 
 #: What a limit counts that is not one of a policy's numbers.
 UNITS = {"max_tokens": "tokens", "max_retries": "retries"}
+#: The figures of a suggestion, as the API returns them and a prediction keeps them.
+_FIGURES = ("limit", "value", "recorded", "share", "answers", "cut", "longer_than")
 
 
 def unit_of(limit: str) -> str:
@@ -178,25 +180,17 @@ def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
     return f"at most {count(costs.output_tokens, 'token')} out, {price}" if costs.output_tokens else price
 
 
+def figures(said: Suggestion) -> dict[str, Any]:
+    """The limit and its numbers, and what they rest on, as JSON."""
+    words = {"certainty": said.certainty.value, "basis": said.basis.value, "goal": said.goal.value}
+    return {**{name: getattr(said, name) for name in _FIGURES}, **words}
+
+
 def told(said: Suggestion) -> dict[str, Any]:
     """The suggestion as the API returns it."""
-    names = (
-        "limit",
-        "value",
-        "recorded",
-        "share",
-        "answers",
-        "cut",
-        "longer_than",
-        "calls",
-        "used",
-        "rerun",
-        "overrides",
-    )
-    plain = {name: getattr(said, name) for name in names}
-    words = {"certainty": said.certainty.value, "basis": said.basis.value, "goal": said.goal.value}
-    words["certainty_word"] = certainty_word(said)
     price = said.costs.price if said.costs else None
     cost = {"output_tokens": said.costs.output_tokens if said.costs else None}
     cost["price"] = None if price is None else float(price.dollars)  # type: ignore[assignment]
-    return {**plain, **words, "costs": cost, "name": name_of(said.limit), "words": f"{sentence(said)} {because(said)}"}
+    more = {name: getattr(said, name) for name in ("calls", "used", "rerun", "overrides")}
+    words = {"certainty_word": certainty_word(said), "words": f"{sentence(said)} {because(said)}"}
+    return {**figures(said), **more, **words, "costs": cost, "name": name_of(said.limit)}

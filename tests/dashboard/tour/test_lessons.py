@@ -46,6 +46,7 @@ ENDS = {
     "replayed": ("completed", "end_turn", "completed", 1, None),
     "forked": ("completed", "end_turn", "completed", 1, None),
 }
+MOST_WORDS = 18  #: of a lesson, which is read beside what it is about
 REPAIRED = {"cut-call", "mislabelled-call", "malformed-call"}  #: tool calls that were asked for again
 CHECKED = {"json-violated": 1, "json-cut": 2}  #: envelope retries
 
@@ -80,3 +81,7 @@ def test_lessons_have_names_of_their_own_and_none_asks_what_another_does():
     assert max(Counter(lesson.key for lesson in LESSONS).values()) == 1
     assert max(Counter(lesson.title for lesson in LESSONS).values()) == 1
     assert all(lesson.after in ENDS for lesson in LESSONS if lesson.after)
+
+
+def test_a_lesson_is_short():
+    assert {lesson.key: lesson.says for lesson in LESSONS if len(lesson.says.split()) > MOST_WORDS} == {}

@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 
 from agentcore import VERSION
+from dashboard.replay.divergence_text import parting_words
 from dashboard.turns import verification
 from dashboard.turns.history import recording_of
-from dashboard.turns.verification import forget, is_verified
+from dashboard.turns.verification import examined, forget, is_verified, proof_of
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
 
@@ -22,6 +26,21 @@ def test_an_ended_turn_is_judged_once(play: Play, monkeypatch: pytest.MonkeyPatc
     forget(turn)
     is_verified(turn, recording)
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("gone", "words"), [([3], "record 3 of {} is missing"), ([3, 4], "records 3, 4 of {} are missing")]
+)
+def test_a_turn_that_lacks_records_says_which(play: Play, gone: list[int], words: str):
+    turn = play("sim-essay", max_tokens=60)
+    recording = recording_of(turn)
+    left = replace(recording, records=tuple(record for record in recording.records if record.seq not in gone))
+    found, said = examined(turn, left), words.format(turn.last_seq)
+    assert (found.verified, found.divergence and found.divergence.seq) == (False, gone[0])
+    assert parting_words(found.divergence) == said
+    assert proof_of(turn, left).missing == said
+    shown = {"verified": False, "unproven": said, "turn": turn}
+    assert f"Replay differs: {said}" in render_to_string("turns/_verification.html", shown)
 
 
 def test_another_version_of_the_core_judges_anew(play: Play, monkeypatch: pytest.MonkeyPatch):
