@@ -2,9 +2,8 @@
 
 While every command is the one that was recorded, the recorded events are fed as they are. From the first other command
 on each call is answered by the recorded call of the same occurrence, as far as it tells (`recorded_answers`). Where a
-step
-takes an assumption the run goes on twice, once to each end of the assumed range: equal ends are an estimate, different
-ones are undecidable. What is imagined is bounded (`work`): beyond the bound the rest is undecidable.
+step takes an assumption the run goes on twice, once to each end of the assumed range: equal ends are an estimate, other
+ones undecidable. What is imagined is bounded (`work`): beyond the bound the rest is undecidable.
 """
 
 import math
@@ -133,7 +132,7 @@ class _Run:
         copy.places |= self.places
         copy.first |= self.first
         copy.given |= self.given
-        copy.work, copy.held = self.work, self.held
+        copy.work, copy.held, copy.assuming.shifted = self.work, self.held, self.assuming.shifted
         copy.acting.done.update(self.acting.done)
         return copy
 
@@ -253,6 +252,10 @@ class _Run:
     def _answer(self) -> Answer:
         """What comes back to the command of the state it waits in."""
         self.assuming.step.clear()
+        shifted, answer = self.assuming.shifted, self._answer_any()
+        return answer.after_a_shift(self.assuming) if shifted else answer
+
+    def _answer_any(self) -> Answer:
         if not self.past.acts or (acted := self.acting.next(self.snapshot, self.first)) is None:
             return self._answer_command()
         if (answer := operator_answer(self.snapshot, acted, self.assuming)) is not None:
