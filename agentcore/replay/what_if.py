@@ -188,8 +188,7 @@ class _Run:
                 return False
             recorded = after
             self.work.follow(*self._characters(event))
-            answer = Answer(event, Certainty.RECORDED, given=self.snapshot.spent.attempts)
-            self._feed(answer, Provenance.RECORDED)
+            self._feed(Answer(event, Certainty.RECORDED, given=self.snapshot.spent.attempts), Provenance.RECORDED)
             if self.snapshot.state in TERMINAL:
                 return True
         return False
@@ -215,8 +214,7 @@ class _Run:
         return (0 if response is None else len(response.text)), len(self.snapshot.answer.text)
 
     def _count(self, event: Event) -> None:
-        said, before = self._characters(event)
-        iteration = self.snapshot.iteration
+        (said, before), iteration = self._characters(event), self.snapshot.iteration
         tape, calls = self.past.tapes.get(iteration), self.past.calls.get(iteration, ())
         read = before + (len(tape.text) if tape is not None else 0)
         self.work.imagine(said, read, len(calls) + len(self.snapshot.messages))
@@ -258,9 +256,8 @@ class _Run:
     def _answer_any(self) -> Answer:
         if not self.past.acts or (acted := self.acting.next(self.snapshot, self.first)) is None:
             return self._answer_command()
-        if (answer := operator_answer(self.snapshot, acted, self.assuming)) is not None:
-            return answer
-        return self._answer_command().at_most(Certainty.ESTIMATED)
+        answer = operator_answer(self.snapshot, acted, self.assuming)
+        return self._answer_command().at_most(Certainty.ESTIMATED) if answer is None else answer
 
     def _answer_command(self) -> Answer:
         if self.snapshot.state in CALLS:
