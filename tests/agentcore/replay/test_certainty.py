@@ -567,7 +567,7 @@ def test_what_is_recorded_came_to_a_call_of_the_recorded_cap():
 
 
 def test_an_answer_that_is_said_to_have_ended_may_have_been_cut_below_its_cap_where_tokens_may_be_unreported():
-    """270 of 36,000 were wrong: a provider that calls a cut an end had left the reasoning out of the usage."""
+    """292 of 436 were wrong: providers that call a cut an end had left some of the tokens out of the usage."""
     story = Playbook(max_tokens=400) >> started() >> ended(ESSAY, tokens=300)
     larger = asked(story, max_tokens=900)
     assert (larger.certainty, names(larger)) == (Certainty.ESTIMATED, {Assumed.TRUNCATION})
