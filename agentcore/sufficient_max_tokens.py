@@ -4,15 +4,17 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 
-#: Tokens that the end of an answer may take of the cap without being reported: some servers count its mark, and some
-#: report a token less than they count.
+#: Tokens that the end of an answer is likely to take of the cap at most, without being reported: some servers count its
+#: mark, and some report a token less than they count.
 END_MARK = 2
+#: The same where it has to be certain: a mark may take three tokens, of a server that reports two less than it counts.
+END_AT_MOST = 5
 _NATURAL = (NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL)
 
 
 def enough_for_one_call(snapshot: Snapshot) -> int | None:
     """The `max_tokens` from which on one call is certain to have said the same; None where no number is."""
-    return snapshot.spent.output_tokens + END_MARK if _one_call_is_certain(snapshot) else None
+    return snapshot.spent.output_tokens + END_AT_MOST if _one_call_is_certain(snapshot) else None
 
 
 def _one_call_is_certain(snapshot: Snapshot) -> bool:

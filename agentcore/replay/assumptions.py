@@ -20,6 +20,9 @@ IN_ONE_GO = (1.2, 250.0)
 #: How far the share of a text's characters may be from the share of its tokens.
 POSITION = 0.2
 
+#: Where a connection makes reasoning a share of max_tokens, another cap is another amount of it.
+SHARE = "a model may reason more under a larger max_tokens"
+
 LOW, HIGH = 0.0, 1.0
 NEARLY = 1e-6  #: tokens or seconds that make no difference
 
@@ -38,6 +41,8 @@ class Assuming:
     later: float | None = None  #: another end for the reasoning of calls that were never made; None: the same
     taken: dict[Assumed, Assumption] = field(default_factory=dict)  #: each with the widest range so far
     step: dict[Assumed, Assumption] = field(default_factory=dict)  #: of the step under way
+    #: tokens by which an answer under another cap may have reasoned otherwise, of which all depends that follows it
+    shifted: float = 0.0
 
     def at(self, name: Assumed, low: float, high: float, source: str) -> float:
         """The value at this run's end of the range. Raises `NeedsEnds` where both ends must be run."""
@@ -74,6 +79,10 @@ class Assuming:
             high, source = unseen, "may be hidden among the tokens of a text"
         value = self.at(Assumed.REASONING, 0.0, high, source)
         return value if self.later is None else high * self.later
+
+    def note_shifted(self) -> None:
+        """Remember that what follows an answer under another cap may depend on how much that reasoned."""
+        self.note(Assumed.REASONING, 0.0, self.shifted, SHARE)
 
     def counted(self, reasoning: float) -> float:
         """How much of so much reasoning counts towards the cap, where the recording does not show whether it does."""

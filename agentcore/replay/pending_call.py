@@ -12,7 +12,7 @@ from agentcore.replay.assumptions import NEARLY, Assuming
 from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Why, weakest
 from agentcore.replay.recorded_calls import SLACK, Asks, Heard, alike
 from agentcore.replay.recorded_run import Past
-from agentcore.sufficient_max_tokens import END_MARK
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.usage import shown_in
 from agentcore.values import replace
 
@@ -24,7 +24,9 @@ ENDED = "an answer that used all its tokens had ended, as its provider says, whi
 #: Tokens that may have counted towards a cap without being reported, where nothing shows that there are none: so many
 #: at least, and such a share of the reported ones. Models that reason spend more; of these most tell it.
 _UNTOLD, _UNTOLD_SHARE = 120.0, 0.75
-_OFF = 1  #: tokens by which a usage is often off at an answer's end; by END_MARK seldom
+#: The same of an answer that a provider may have cut and called ended: the model may have thought for long.
+_UNTOLD_AT_A_CUT, _UNTOLD_AT_A_CUT_SHARE = 400.0, 2.0
+_OFF = 1  #: tokens by which a usage is often off at an answer's end; by END_AT_MOST seldom
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
 
@@ -47,6 +49,11 @@ class Answer(NamedTuple):
     def at_most(self, certainty: Certainty) -> "Answer":
         """The same, and no surer than this."""
         return self._replace(certainty=weakest((self.certainty, certainty)))
+
+    def after_a_shift(self, assuming: Assuming) -> "Answer":
+        """The same, after an answer that may have reasoned otherwise under another cap."""
+        assuming.note_shifted()
+        return self.at_most(Certainty.ESTIMATED)
 
 
 def unknown(why: Why, event: Event | None = None) -> Answer:
@@ -88,7 +95,7 @@ class PendingCall:
         as well and not report it, or report a token more or less than it counts."""
         if tokens - _OFF - NEARLY <= self.cap < tokens + _OFF - NEARLY:
             return self.assuming.at(Assumed.USAGE, max(0.0, tokens - _OFF), tokens + _OFF, AT_ITS_END)
-        if tokens < self.cap < tokens + END_MARK - NEARLY:
+        if tokens < self.cap < tokens + END_AT_MOST - NEARLY:
             self.assuming.note(Assumed.USAGE, 0.0, 0.0, AT_ITS_END)
         return tokens
 
@@ -125,10 +132,26 @@ class PendingCall:
         """Whether an answer that is said to have ended may have gone on under a larger cap: nothing shows that its
         provider says so where it cuts. Where that shows, the end is taken as it is told, which is an assumption."""
         if not heard.ended_at_cap and not (self.cap > heard.cap and heard.tells_nothing):
-            return self.cap > heard.cap and self._may_fill_its_cap(heard) and self._is_called_an_end()
+            return self.cap > heard.cap and not self._tells_cuts and self._may_go_on(heard)
         if self._tells_cuts:
             self.assuming.note(Assumed.WORDING, 0.0, 0.0, ENDED)
         return not self._tells_cuts
+
+    def _may_go_on(self, heard: Heard) -> bool:
+        """Whether an answer that is said to have ended was cut, of a provider that may call a cut an end: also one of
+        fewer tokens than its cap, where its provider may count others as well."""
+        if self._may_fill_its_cap(heard):
+            return self._is_called_an_end()
+        if heard.told_below_cap and heard.claims_an_end and not self._shows_its_end(heard):
+            self.assuming.note(Assumed.TRUNCATION, 0.0, 0.0, CUT_AS_TOLD)
+        return False
+
+    def _shows_its_end(self, heard: Heard) -> bool:
+        """Whether its cap allowed more tokens than it can have taken, those that were not reported included."""
+        if heard.tokens is None:
+            return False
+        most = 0.0 if self._all_told else max(_UNTOLD_AT_A_CUT, _UNTOLD_AT_A_CUT_SHARE * heard.tokens)
+        return heard.tokens + max(END_AT_MOST, most) < heard.cap
 
     def _may_fill_its_cap(self, heard: Heard) -> bool:
         """Whether an answer that is said to have ended may have as many tokens as its cap allows: nothing that it

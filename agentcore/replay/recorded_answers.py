@@ -147,6 +147,8 @@ class Asked(TapeReading):
                 if was_cut:
                     self.assuming.note(Assumed.WORDING, 0.0, 0.0, "the same request was answered whole only later")
                     return self._again(heard, Certainty.ESTIMATED)
+                if self.cap != heard.cap and self.past.reasoning:
+                    self._shift_by(heard)
                 return self._again(heard, Certainty.CERTAIN if asks == heard.asks else self._reworded())
             if heard is same:
                 return None  # another answer to the same request belongs to a later call
@@ -162,6 +164,14 @@ class Asked(TapeReading):
         if tokens <= self.cap < heard.cap:
             self._note_what_is_told()
         return tokens <= self.cap
+
+    def _shift_by(self, heard: Heard) -> None:
+        """It ends in this cap too, however much of that is reasoning; what follows it may depend on how much that is,
+        and so may the time limit."""
+        reasoning = max(float(heard.reasoning), float(self.past.reasoning))
+        self.assuming.shifted = max(self.assuming.shifted, reasoning * max(1.0, self.cap / heard.cap))
+        if self.left is not None:
+            self.assuming.note_shifted()
 
     def _needed(self, heard: Heard, same: Heard | None) -> float:
         """The tokens that it takes of a cap."""

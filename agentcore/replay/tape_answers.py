@@ -7,10 +7,10 @@ from agentcore.events import Interrupted, ModelResponded
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.answer_tape import Part, Tape
-from agentcore.replay.assumptions import NEARLY, POSITION, WORDING
+from agentcore.replay.assumptions import NEARLY, POSITION, SHARE, WORDING
 from agentcore.replay.certainty import Assumed, Certainty, Why, weakest
 from agentcore.replay.pending_call import Answer, PendingCall, broke_off, unknown
-from agentcore.sufficient_max_tokens import END_MARK
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.usage import withheld
 from agentcore.values import replace
 
@@ -40,7 +40,9 @@ class Saying(PendingCall):
         usage = self._usage(tape, reading, reading.idle + need)
         response = replace(tape.last, text=text, usage=usage, echo=None, reasoning_content="")
         place = reading.place + sum([part.advance for part in reading.parts])
-        enough = reading.whole is not None and self.cap >= reading.whole + END_MARK
+        enough = reading.whole is not None and self.cap >= reading.whole + END_AT_MOST
+        if reading.reasoning:
+            self.assuming.shifted = max(self.assuming.shifted, reading.reasoning)
         sure = enough and self.past.all_told(self.snapshot.iteration) and not self.assuming.step
         certainty = Certainty.CERTAIN if sure else self._estimated()
         return self._said(response, reading.idle + need, certainty, place)
@@ -53,6 +55,8 @@ class Saying(PendingCall):
     def _cut(self, tape: Tape, reading: Reading, budget: float, need: float) -> Answer:
         if tape.last is not None and withheld(tape.last) and not any(part.text for part in reading.parts):
             return unknown(Why.BLOCKED)  # cut before it was blocked it would have shown something
+        if reading.reasoning and Assumed.REASONING not in self.assuming.step:
+            self.assuming.note(Assumed.REASONING, 0.0, reading.reasoning, SHARE)
         text, advance = _reached(reading.parts, max(0.0, budget), self._stray)
         inside = bool(tape.call_tokens) and budget >= 1 and self._inside_calls(tape, budget, need)
         broken = tape.cut_calls() if inside else ()

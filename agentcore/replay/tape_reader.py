@@ -10,7 +10,7 @@ from agentcore.replay.certainty import Assumed, Why
 from agentcore.replay.pending_call import Answer, broke_off, failing, unknown, unsized
 from agentcore.replay.recorded_calls import Asks, Heard, alike, asks_of
 from agentcore.replay.tape_answers import Reading, Saying
-from agentcore.sufficient_max_tokens import END_MARK
+from agentcore.sufficient_max_tokens import END_AT_MOST
 
 
 class TapeReading(Saying):
@@ -92,7 +92,7 @@ class TapeReading(Saying):
 
     def _is_split_by_share(self, tape: Tape, whole: float | None) -> bool:
         """Whether one call is enough for all of it, however much of it was thinking, and nothing follows."""
-        if whole is None or self.cap < whole + END_MARK or (tape.last and tape.last.tool_calls):
+        if whole is None or self.cap < whole + END_AT_MOST or (tape.last and tape.last.tool_calls):
             return False
         return any(one.heard.by_share for one in tape.stretches) and not any(one.heard.veiled for one in tape.stretches)
 

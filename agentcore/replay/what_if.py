@@ -2,9 +2,8 @@
 
 While every command is the one that was recorded, the recorded events are fed as they are. From the first other command
 on each call is answered by the recorded call of the same occurrence, as far as it tells (`recorded_answers`). Where a
-step
-takes an assumption the run goes on twice, once to each end of the assumed range: equal ends are an estimate, different
-ones are undecidable. What is imagined is bounded (`work`): beyond the bound the rest is undecidable.
+step takes an assumption the run goes on twice, once to each end of the assumed range: equal ends are an estimate, other
+ones undecidable. What is imagined is bounded (`work`): beyond the bound the rest is undecidable.
 """
 
 import math
@@ -133,7 +132,7 @@ class _Run:
         copy.places |= self.places
         copy.first |= self.first
         copy.given |= self.given
-        copy.work, copy.held = self.work, self.held
+        copy.work, copy.held, copy.assuming.shifted = self.work, self.held, self.assuming.shifted
         copy.acting.done.update(self.acting.done)
         return copy
 
@@ -189,8 +188,7 @@ class _Run:
                 return False
             recorded = after
             self.work.follow(*self._characters(event))
-            answer = Answer(event, Certainty.RECORDED, given=self.snapshot.spent.attempts)
-            self._feed(answer, Provenance.RECORDED)
+            self._feed(Answer(event, Certainty.RECORDED, given=self.snapshot.spent.attempts), Provenance.RECORDED)
             if self.snapshot.state in TERMINAL:
                 return True
         return False
@@ -216,8 +214,7 @@ class _Run:
         return (0 if response is None else len(response.text)), len(self.snapshot.answer.text)
 
     def _count(self, event: Event) -> None:
-        said, before = self._characters(event)
-        iteration = self.snapshot.iteration
+        (said, before), iteration = self._characters(event), self.snapshot.iteration
         tape, calls = self.past.tapes.get(iteration), self.past.calls.get(iteration, ())
         read = before + (len(tape.text) if tape is not None else 0)
         self.work.imagine(said, read, len(calls) + len(self.snapshot.messages))
@@ -253,11 +250,14 @@ class _Run:
     def _answer(self) -> Answer:
         """What comes back to the command of the state it waits in."""
         self.assuming.step.clear()
+        shifted, answer = self.assuming.shifted, self._answer_any()
+        return answer.after_a_shift(self.assuming) if shifted else answer
+
+    def _answer_any(self) -> Answer:
         if not self.past.acts or (acted := self.acting.next(self.snapshot, self.first)) is None:
             return self._answer_command()
-        if (answer := operator_answer(self.snapshot, acted, self.assuming)) is not None:
-            return answer
-        return self._answer_command().at_most(Certainty.ESTIMATED)
+        answer = operator_answer(self.snapshot, acted, self.assuming)
+        return self._answer_command().at_most(Certainty.ESTIMATED) if answer is None else answer
 
     def _answer_command(self) -> Answer:
         if self.snapshot.state in CALLS:

@@ -7,7 +7,7 @@ from agentcore.machine.snapshot import Spent
 from agentcore.number_format import count, number
 from agentcore.replay.certainty import Certainty
 from agentcore.replay.record_spans import Span
-from agentcore.sufficient_max_tokens import END_MARK, enough_for_one_call, writes_on
+from agentcore.sufficient_max_tokens import END_AT_MOST, enough_for_one_call, writes_on
 from agentcore.why.tree import Fact, Kind, Node
 
 _TOKENS = "completion tokens"
@@ -40,8 +40,8 @@ def _grounds(spans: tuple[Span, ...]) -> Iterator[Node]:
     spent = known.spent
     facts = (Fact("output_tokens", spent.output_tokens, _TOKENS), Fact("estimated", spent.estimated))
     yield Node(Kind.INPUT, "usage", f"{number(spent.output_tokens)} completion tokens in all, as reported", facts)
-    words = f"{count(END_MARK, 'token')} for the end of the answer, which some servers count and do not report"
-    yield Node(Kind.INPUT, "end", words, (Fact("tokens", END_MARK, _TOKENS),))
+    words = f"{count(END_AT_MOST, 'token')} for the end of the answer, which some servers count and do not report"
+    yield Node(Kind.INPUT, "end", words, (Fact("tokens", END_AT_MOST, _TOKENS),))
     how = "prefill" if writes_on(known) else "the provider's own token"
     words = f"{count(spent.continuations, 'continuation')} from the very words before, by {how}"
     yield Node(Kind.INPUT, "exact", words, (Fact("continuations", spent.continuations), Fact("by", how)))

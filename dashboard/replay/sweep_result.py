@@ -7,7 +7,7 @@ from typing import Any
 from agentcore.policy import LIMIT_NAMES
 from agentcore.remedy_text import RE_RUN
 from agentcore.replay import Certainty, Why
-from agentcore.sufficient_max_tokens import END_MARK
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.suggested_value import SuggestedValue
@@ -64,7 +64,7 @@ def recommended(points: Iterable[Point], recorded: Number | None = None) -> tupl
     """For each number of calls the smallest value from which the turn completes in so many, the fewest calls first.
 
     Where completing comes and goes, it is the beginning of the last stretch of values that were tried. One that is
-    certain for a token or two more, which the end of an answer may take, is as much larger. Where a turn would have
+    certain for a few tokens more, which the end of an answer may take, is as much larger. Where a turn would have
     completed in fewer calls than were recorded, it is the smallest value that is certain, as in the verdict, if one is.
     """
     tried = sorted(points, key=lambda point: point.value)
@@ -85,7 +85,7 @@ def surer(point: Point, at: Callable[[int], Point | None]) -> Point:
     complete in as many calls. `at`: the point of a value; None where it was not tried."""
     if point.certainty is not Certainty.ESTIMATED:
         return point
-    more = (at(point.value + tokens) for tokens in range(1, END_MARK + 1))
+    more = (at(point.value + tokens) for tokens in range(1, END_AT_MOST + 1))
     surely = (one for one in more if one is not None and one.completes_certainly)
     return next((one for one in surely if one.calls == point.calls), point)
 

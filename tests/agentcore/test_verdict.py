@@ -44,7 +44,7 @@ def test_a_turn_that_runs_has_none():
                 response=ChatResponse("said", usage=TokenUsage(9, 30)),
                 spent=Spent(attempts=3, continuations=2, output_tokens=150),
             ),
-            "Completed after 2 continuations. With max_tokens ≥ 152, one call would have been enough.",
+            "Completed after 2 continuations. With max_tokens ≥ 155, one call would have been enough.",
         ),
         (ended("completed", flagged=("unknown_reason",)), "Completed in 1 call. The provider gave no stop reason."),
         (
@@ -104,7 +104,7 @@ def test_no_cap_is_named_where_none_would_have_done():
     exact = {"setup": replace(SETUP, extra={"prefill": True}), "model_stop_reason": "end_turn", "spent": spent}
     exact["response"] = last
     resumed = Answer("said", (Segment(2, AttemptKind.RESUME, 0, 4),))
-    assert "max_tokens ≥ 152" in verdict(ended("completed", **exact))
+    assert "max_tokens ≥ 155" in verdict(ended("completed", **exact))
     assert verdict(ended("completed", **exact, answer=resumed)) == "Completed after 2 continuations."
     assert verdict(ended("completed", **exact, iteration=2)) == "Completed after 2 continuations."
     paused = ended("retry_limit", spent=spent, model_stop_reason="paused")

@@ -149,5 +149,5 @@ def test_one_call_is_not_said_to_be_enough_for_what_an_operator_asked_otherwise(
     """The verdict named a max_tokens for one call, which would have asked for all of it as the first call did."""
     story = Playbook(max_tokens=60, extra={"prefill": True}) >> started(breakpoints=CUT)
     story = story >> truncated("one " * 60, tokens=60)
-    assert enough_for_one_call((story >> released() >> ended("two", tokens=1)).snapshot) == 63
+    assert enough_for_one_call((story >> released() >> ended("two", tokens=1)).snapshot) == 66
     assert enough_for_one_call((story >> released(**changes) >> ended("two", tokens=1)).snapshot) is None

@@ -87,7 +87,7 @@ def whole(**told):
 
 def test_a_natural_end_within_the_new_cap_is_certain_where_the_provider_tells_of_reasoning():
     for told in ({"no_reasoning": True}, {"reasoning_tokens": 20}):
-        for cap in (302, 350, 4000):
+        for cap in (305, 350, 4000):
             imagined = asked(whole(**told), max_tokens=cap)
             assert (imagined.certainty, imagined.assumes) == (Certainty.CERTAIN, ())
             assert imagined.final.end.output_text == ESSAY
@@ -103,14 +103,14 @@ def test_where_nothing_shows_that_all_tokens_are_reported_a_smaller_cap_is_an_es
     imagined = asked(story, max_tokens=cap)
     assert imagined.certainty == certainty
     assert [one.source for one in imagined.assumes] == [UNTOLD] * (cap < 1000)
-    assert asked(story, Experience(reports_all=True), max_tokens=303).certainty is Certainty.CERTAIN
+    assert asked(story, Experience(reports_all=True), max_tokens=305).certainty is Certainty.CERTAIN
 
 
 def test_a_call_that_was_cut_at_just_what_it_reported_shows_that_all_tokens_are_reported():
     cut = play(Playbook(max_tokens=200, extra={"prefill": True}), Says(ESSAY))
-    assert asked(cut, max_tokens=302).certainty is Certainty.CERTAIN
+    assert asked(cut, max_tokens=305).certainty is Certainty.CERTAIN
     below = Playbook(max_tokens=200, extra={"prefill": True}) >> started() >> truncated(ESSAY[:800], tokens=199)
-    assert asked(below >> ended(ESSAY[800:], tokens=100), max_tokens=302).certainty is Certainty.ESTIMATED
+    assert asked(below >> ended(ESSAY[800:], tokens=100), max_tokens=305).certainty is Certainty.ESTIMATED
 
 
 @pytest.mark.parametrize("cap", [299, 300])
@@ -121,11 +121,12 @@ def test_an_answer_that_just_fits_or_just_does_not_is_not_decided(cap):
     assert Assumed.USAGE in names(just)
 
 
-def test_a_token_more_than_an_answer_reported_is_likely_to_be_enough_and_two_are_certain_to_be():
-    """A usage is off by one at some servers, and one that does not report the end mark may be off by one as well."""
-    just = asked(whole(no_reasoning=True), max_tokens=301)
+@pytest.mark.parametrize("cap", [301, 304])
+def test_a_few_tokens_more_than_an_answer_reported_are_likely_to_be_enough_and_five_are_certain_to_be(cap: int):
+    """A usage is off by one at some servers, and an end mark of three tokens may stand in none."""
+    just = asked(whole(no_reasoning=True), max_tokens=cap)
     assert (just.certainty, names(just), just.final.end.status) == (Certainty.ESTIMATED, {Assumed.USAGE}, "completed")
-    assert asked(whole(no_reasoning=True), max_tokens=302).certainty is Certainty.CERTAIN
+    assert asked(whole(no_reasoning=True), max_tokens=305).certainty is Certainty.CERTAIN
 
 
 @pytest.mark.parametrize("tokens", [60, 61])
@@ -166,7 +167,7 @@ def thought_only(tokens):
 
 def test_one_call_is_certain_from_all_recorded_tokens_on_only_where_every_continuation_was_exact():
     exact = play(Playbook(max_tokens=160, extra={"prefill": True}), Says(ESSAY))
-    assert asked(exact, max_tokens=302).certainty is Certainty.CERTAIN
+    assert asked(exact, max_tokens=305).certainty is Certainty.CERTAIN
     hinted = play(Playbook(max_tokens=150), Says(ESSAY))
     imagined = asked(hinted, max_tokens=600)
     assert imagined.certainty is Certainty.ESTIMATED
@@ -227,7 +228,7 @@ def test_recorded_reasoning_counts_towards_a_smaller_cap():
     assert (truth.status, truth.terminal_reason) == (TurnStatus.PARTIAL, "repetition")
     assert (truth.status.value, truth.terminal_reason) in ends(imagined)
     assert names(imagined) >= {Assumed.REASONING}
-    assert asked(story, max_tokens=382).certainty is Certainty.CERTAIN
+    assert asked(story, max_tokens=385).certainty is Certainty.CERTAIN
 
 
 @pytest.mark.parametrize(("none", "certainty"), [(True, "estimated"), (None, "undecidable")])
@@ -249,7 +250,8 @@ def test_a_failure_belongs_to_the_occurrence_it_struck():
     assert (imagined.final.end.status, imagined.certainty) == (TurnStatus.FAILED, Certainty.CERTAIN)
     patient = asked(story, max_tokens=300)
     assert (patient.final.end.status, patient.final.spent.attempts) == (TurnStatus.COMPLETED, 2)
-    assert patient.certainty is Certainty.CERTAIN
+    assert (patient.certainty, names(patient)) == (Certainty.ESTIMATED, {Assumed.TRUNCATION})
+    assert asked(story, Experience(tells_cuts=True), max_tokens=300).certainty is Certainty.CERTAIN
 
 
 def test_a_failure_that_may_strike_another_call_is_an_assumption():
@@ -280,7 +282,8 @@ def test_a_tools_result_belongs_to_the_occurrence_of_its_call():
     story = story >> called(call(id="b")) >> tools_returned(ToolResult("b", "calculator", "42")) >> ended("42.")
     imagined = asked(story, max_tokens=400)
     assert [m.text for m in imagined.final.messages if m.tool_call_id] == ["no", "42"]
-    assert imagined.certainty is Certainty.CERTAIN
+    assert (imagined.certainty, names(imagined)) == (Certainty.ESTIMATED, {Assumed.TRUNCATION})
+    assert asked(story, Experience(tells_cuts=True), max_tokens=400).certainty is Certainty.CERTAIN
 
 
 def test_a_fork_brings_the_text_of_its_base_and_its_pending_call():
@@ -369,7 +372,7 @@ def test_an_answer_that_was_cut_below_its_cap_says_nothing_about_other_caps():
 
 def test_a_malformed_call_under_another_cap_is_the_same_and_a_cut_one_is_undecidable():
     story = Playbook(max_tokens=60, max_tool_repair_attempts=0) >> started() >> malformed_call("Let me see.")
-    assert asked(story, max_tokens=100).certainty is Certainty.CERTAIN
+    assert asked(story, Experience(tells_cuts=True), max_tokens=100).certainty is Certainty.CERTAIN
     assert asked(story, max_tokens=2).undecidable
 
 
@@ -561,3 +564,19 @@ def test_what_is_recorded_came_to_a_call_of_the_recorded_cap():
             asked_for = record.command.get("request", {}).get("max_tokens")
         assert imagined.records[0].certainty is Certainty.RECORDED
         assert imagined.records[0].command["request"]["max_tokens"] == cap
+
+
+def test_an_answer_that_is_said_to_have_ended_may_have_been_cut_below_its_cap_where_tokens_may_be_unreported():
+    """292 of 436 were wrong: providers that call a cut an end had left some of the tokens out of the usage."""
+    story = Playbook(max_tokens=400) >> started() >> ended(ESSAY, tokens=300)
+    larger = asked(story, max_tokens=900)
+    assert (larger.certainty, names(larger)) == (Certainty.ESTIMATED, {Assumed.TRUNCATION})
+    assert asked(story, Experience(tells_cuts=True), max_tokens=900).certainty is Certainty.CERTAIN
+    assert asked(whole(no_reasoning=True), max_tokens=900).certainty is Certainty.CERTAIN
+
+
+def test_an_answer_with_nearly_all_tokens_of_its_cap_may_have_been_cut_by_a_server_that_reports_fewer():
+    used = TokenUsage(10, 398, no_reasoning=True)
+    answer = ChatResponse(ESSAY, usage=used, stop_reason=NormalizedStopReason.END_TURN, raw_stop_reason="stop")
+    larger = asked(Playbook(max_tokens=400) >> started() >> responded(answer), max_tokens=900)
+    assert (larger.certainty, names(larger)) == (Certainty.ESTIMATED, {Assumed.TRUNCATION})
