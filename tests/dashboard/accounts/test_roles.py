@@ -49,7 +49,7 @@ ANYTHING = {"uuid": "01890000-0000-7000-8000-000000000000", "int": "1", "str": "
 KINDS = {"name": "str"}  #: of what a route names without saying its kind
 OF_ADMINS = {
     MAKE_POLICY, CHANGE_POLICY, ERASE, MAKE_ALIAS, REMOVE_ALIAS, MAKE_CONNECTION, CHANGE_CONNECTION, MAKE_AGENT,
-    CHANGE_AGENT, MAKE_WEBHOOK,
+    CHANGE_AGENT, MAKE_WEBHOOK, roles.CHANGE_MEMBERS, roles.ADMINISTER_KEYS,
 }  # fmt: skip
 #: A page, a part of one, the API, files that are taken away and brought, keys, and what only admins may.
 OF_EACH_KIND = (
