@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from agentcore import serial
 from agentcore.commands import CallModel
 from agentcore.events import Event, ModelFailed, ModelResponded, Started
+from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.values import replace as changed
 from dashboard.agents.models import Connection
@@ -24,6 +26,7 @@ from dashboard.live.model_call import prepared_call
 from dashboard.platform.fields import storable_text
 from dashboard.turns.evidence import answer_columns
 from dashboard.turns.row_mapping import CallEnd, CallRow, StepRows
+from dashboard.turns.shared_values import rules_text
 
 NOWHERE = Connection(name="trace", base_url="")
 _MILLISECOND = 10**6
@@ -44,6 +47,13 @@ def moment(nanoseconds: int) -> datetime:
     return _1970 + timedelta(microseconds=nanoseconds // 1000)
 
 
+@lru_cache(maxsize=256)
+def ruling_of(policy: Policy) -> ResolvedPolicy:
+    """The policy as it is stored; few imply thousands of turns."""
+    ruling = ResolvedPolicy(policy, serial.to_json(policy), None, None)  # type: ignore[arg-type]
+    return replace(ruling, text=rules_text(ruling.rules))
+
+
 def _new(made: TraceTurn, project_id: UUID, by: int | None) -> NewTurn:
     history, started = made.history, made.history.told[0].event
     assert isinstance(started, Started), "the first event of a turn"
@@ -58,7 +68,7 @@ def _new(made: TraceTurn, project_id: UUID, by: int | None) -> NewTurn:
         max_tokens=setup.max_tokens,
         input_text=storable_text(shown_input(started.messages)[:MOST_SHOWN]),
         started=started,
-        ruling=ResolvedPolicy(history.policy, serial.to_json(history.policy), None, None),  # type: ignore[arg-type]
+        ruling=ruling_of(history.policy),
         body=b"",
         created_at=moment(history.began),
         created_by_id=by,

@@ -1,5 +1,7 @@
 """The policy implied by the calls of a turn: it allows exactly what was done."""
 
+from functools import lru_cache
+
 from agentcore.error_policy import ErrorHandlingDecision, ErrorPolicy
 from agentcore.policy import Policy
 from agentcore.values import replace
@@ -11,11 +13,16 @@ ENDLESS = 10**9  #: tokens; more than any turn has
 
 
 def implied(turn: TurnCalls, base: Policy) -> Policy:
-    """`base`: the policy of nobody's words, able to judge."""
+    """`base`: the policy of nobody's words, able to judge. Turns of as many calls of each kind have the same one."""
+    return _implied(tuple(step.joint for step in turn.steps[1:]), base)
+
+
+@lru_cache(maxsize=256)
+def _implied(joints: tuple[CallLink | None, ...], base: Policy) -> Policy:
     watched = watching(base)
-    counts = {joint: sum(step.joint is joint for step in turn.steps) for joint in CallLink}
-    if len(turn.steps) == 1:
+    if not joints:
         return watched
+    counts = {joint: joints.count(joint) for joint in CallLink}
     limits = replace(
         watched.limits,
         max_continuations=counts[CallLink.CONTINUATION],

@@ -56,6 +56,9 @@ class Content:
         return self.text is not None or self.calls is not None
 
 
+NOTHING = Content()  #: what is read where nothing is told
+
+
 @dataclass(frozen=True, slots=True)
 class RequestAndResponse:
     """A call's request and answer as a log keeps them.

@@ -1,6 +1,6 @@
 """A span with its log events → what it is: a call of a model, a loop around calls, a run of a tool; or nothing."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,7 @@ from dashboard.ingest.conventions.tables import (
 
 #: A span that Logfire sends while another is under way; the other follows with its own id.
 _PENDING = "pending_span"
+_TOLD_BY = tuple((name, convention) for convention in CONVENTIONS for name in convention.told_by)
 _CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict")
 
 
@@ -43,7 +44,7 @@ def is_about_a_model(span: Span) -> bool:
     return kind_of(span) is not None
 
 
-def seen(span: Span, logs: Iterable[LogEvent] = ()) -> Seen | None:
+def seen(span: Span, logs: Sequence[LogEvent] = ()) -> Seen | None:
     """What the span is; None where it is not about a model."""
     found = kind_of(span)
     if found is None:
@@ -63,9 +64,9 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
     attributes = span.attributes
     if attributes.get("logfire.span_type") == _PENDING:
         return None
-    for convention in CONVENTIONS:
-        for name in convention.told_by:
-            kind = convention.kinds.get(str(attributes.get(name) or "").strip('"').casefold())  # MLflow writes JSON
+    for name, convention in _TOLD_BY:
+        if name in attributes:
+            kind = convention.kinds.get(str(attributes[name] or "").strip('"').casefold())  # MLflow writes JSON
             if kind is not None:
                 return convention, kind
     operation = str(attributes.get("gen_ai.operation.name") or "").casefold()
@@ -77,8 +78,10 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
     return (GENAI, Kind.CALL) if is_call else None
 
 
-def _with_logs(span: Span, logs: Iterable[LogEvent]) -> Span:
+def _with_logs(span: Span, logs: Sequence[LogEvent]) -> Span:
     """The details of a log event are the span's where it lacks them; other log events are as its own."""
+    if not (logs or span.events):
+        return span
     attributes: dict[str, Any] = dict(span.attributes)
     events = list(span.events)
     for log in sorted(logs, key=lambda log: (log.name, repr(sorted(log.attributes)))):
@@ -122,13 +125,13 @@ def scope_of(span: Span) -> str:
 
 def _content(convention: Convention, span: Span) -> Content:
     attributes = span.attributes
-    accounts = {
-        VERCEL.name: (vercel.read(attributes),),
-        OPENINFERENCE.name: (
-            indexed_attributes.openinference(attributes, are_objects=any(word in span.scope for word in REBUILDING)),
-            provider_json.read(attributes),
-        ),
-    }.get(convention.name, ())
+    accounts: tuple[Content, ...] = ()
+    if convention is VERCEL:
+        accounts = (vercel.read(attributes),)
+    elif convention is OPENINFERENCE:
+        are_objects = any(word in span.scope for word in REBUILDING)
+        own = indexed_attributes.openinference(attributes, are_objects=are_objects)
+        accounts = own, provider_json.read(attributes)
     older = (
         indexed_attributes.openllmetry(attributes),
         event_messages.read(span.events, in_blocks=_is_of_strands(span)),

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from agentcore.messages import Message
-from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
+from dashboard.ingest.conventions.observations import NOTHING, AskedCall, Content, StopReasonSighting
 
 
 def merged(accounts: Iterable[Content]) -> Content:
     """Each fact from the first account that tells it; of the calls, the account that tells most."""
-    told = list(accounts)
+    told = [account for account in accounts if account is not NOTHING]
     texts = [account.text for account in told if account.text is not None]
     return Content(
         system=_first(account.system for account in told),

@@ -8,7 +8,7 @@ from agentcore.messages import Message, Role
 from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content import parts
 from dashboard.ingest.conventions.content.shapes import mapping, system_apart
-from dashboard.ingest.conventions.observations import Content, StopReasonSighting
+from dashboard.ingest.conventions.observations import NOTHING, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import SpanEvent
 
 DETAILS = "gen_ai.client.inference.operation.details"  #: whose attributes are the span's, messages among them
@@ -25,7 +25,7 @@ def read(events: Iterable[SpanEvent], *, in_blocks: bool) -> Content:
     """What these events tell; one that has come twice is told once. `in_blocks`: each text is a list of blocks in
     Bedrock's form, written as JSON."""
     sent: list[Message] = []
-    answer = Content()
+    answer = NOTHING
     for event in events:
         told = _with_blocks(_told(event)) if in_blocks else _told(event)
         if event.name in _ROLES:

@@ -16,7 +16,7 @@ from dashboard.ingest.conventions.content.shapes import (
     whole_calls,
     words,
 )
-from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
+from dashboard.ingest.conventions.observations import NOTHING, AskedCall, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import Attributes
 
 MOST_NUMBERED = 10_000  #: beyond which a number is no place in a list
@@ -74,7 +74,7 @@ def _said(message: Mapping[str, Any], kind: str = _TEXT) -> str:
 def openllmetry(attributes: Attributes) -> Content:
     """`gen_ai.prompt.0.role`, as OpenLLMetry and older GenAI instrumentations write."""
     if not any(name.startswith(_OLDER) for name in attributes):
-        return Content()
+        return NOTHING
     sent = [_older_message(mapping(entry)) for entry in _tree(attributes, "gen_ai.prompt")]
     system, messages = system_apart(sent) if sent else (None, None)
     tools = tools_of([_older_tool(mapping(entry)) for entry in _tree(attributes, "llm.request.functions")])

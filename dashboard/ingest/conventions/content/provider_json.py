@@ -9,7 +9,7 @@ from agentcore.providers import get_provider
 from agentcore.providers.wire.tool_arguments import read_arguments
 from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content.shapes import asked_call, mapping, mappings, words
-from dashboard.ingest.conventions.observations import AskedCall, Content, StopReasonSighting
+from dashboard.ingest.conventions.observations import NOTHING, AskedCall, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import Attributes
 
 NAMES = (
@@ -35,7 +35,7 @@ def read(attributes: Attributes) -> Content:
         content = _decoded(dialect, told, name) if dialect else _otherwise(told, name)
         if content.answered or content.words:
             return content
-    return Content()
+    return NOTHING
 
 
 def _decoded(dialect: str, told: Mapping[str, Any], source: str) -> Content:
