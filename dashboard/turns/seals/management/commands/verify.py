@@ -76,8 +76,10 @@ class Command(BaseCommand):
         )
         if checked.changed:
             turns = len({place for place, _ in checked.changed})
-            self.stdout.write(f"This version changes the outcome of {turns:,} past turns (see above).")
-        self.stdout.write(f"{len(checked.faults):,} faults." if checked.faults else "Verified: nothing was changed.")
+            self.stdout.write(
+                f"This version changes the outcome of {turns:,} past turns, or cannot replay them (see above)."
+            )
+        self.stdout.write(_summary(checked))
         if checked.faults or checked.changed:
             sys.exit(1)
 
@@ -86,3 +88,9 @@ class Command(BaseCommand):
             self.stdout.write(f"{place}: {words}")
         if len(told) > MOST_TOLD:
             self.stdout.write(f"and {len(told) - MOST_TOLD:,} more")
+
+
+def _summary(checked: Checked) -> str:
+    if checked.faults:
+        return f"{len(checked.faults):,} faults."
+    return "Seals and chains show no change." if checked.changed else "Verified: nothing was changed."
