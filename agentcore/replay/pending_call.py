@@ -24,8 +24,6 @@ ENDED = "an answer that used all its tokens had ended, as its provider says, whi
 #: Tokens that may have counted towards a cap without being reported, where nothing shows that there are none: so many
 #: at least, and such a share of the reported ones. Models that reason spend more; of these most tell it.
 _UNTOLD, _UNTOLD_SHARE = 120.0, 0.75
-#: The same of an answer that a provider may have cut and called ended: the model may have thought for long.
-_UNTOLD_AT_A_CUT, _UNTOLD_AT_A_CUT_SHARE = 400.0, 2.0
 _OFF = 1  #: tokens by which a usage is often off at an answer's end; by END_AT_MOST seldom
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
@@ -138,20 +136,14 @@ class PendingCall:
         return not self._tells_cuts
 
     def _may_go_on(self, heard: Heard) -> bool:
-        """Whether an answer that is said to have ended was cut, of a provider that may call a cut an end: also one of
-        fewer tokens than its cap, where its provider may count others as well."""
+        """Whether an answer that is said to have ended was cut, of a provider that may call a cut an end. Where it lacks
+        a few tokens of its cap, its end is taken as it is told, which is an assumption."""
         if self._may_fill_its_cap(heard):
             return self._is_called_an_end()
-        if heard.told_below_cap and heard.claims_an_end and not self._shows_its_end(heard):
+        nearly = heard.tokens is not None and heard.tokens + END_AT_MOST >= heard.cap
+        if nearly and heard.told_below_cap and heard.claims_an_end:
             self.assuming.note(Assumed.TRUNCATION, 0.0, 0.0, CUT_AS_TOLD)
         return False
-
-    def _shows_its_end(self, heard: Heard) -> bool:
-        """Whether its cap allowed more tokens than it can have taken, those that were not reported included."""
-        if heard.tokens is None:
-            return False
-        most = 0.0 if self._all_told else max(_UNTOLD_AT_A_CUT, _UNTOLD_AT_A_CUT_SHARE * heard.tokens)
-        return heard.tokens + max(END_AT_MOST, most) < heard.cap
 
     def _may_fill_its_cap(self, heard: Heard) -> bool:
         """Whether an answer that is said to have ended may have as many tokens as its cap allows: nothing that it

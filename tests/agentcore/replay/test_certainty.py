@@ -250,8 +250,7 @@ def test_a_failure_belongs_to_the_occurrence_it_struck():
     assert (imagined.final.end.status, imagined.certainty) == (TurnStatus.FAILED, Certainty.CERTAIN)
     patient = asked(story, max_tokens=300)
     assert (patient.final.end.status, patient.final.spent.attempts) == (TurnStatus.COMPLETED, 2)
-    assert (patient.certainty, names(patient)) == (Certainty.ESTIMATED, {Assumed.TRUNCATION})
-    assert asked(story, Experience(tells_cuts=True), max_tokens=300).certainty is Certainty.CERTAIN
+    assert patient.certainty is Certainty.CERTAIN
 
 
 def test_a_failure_that_may_strike_another_call_is_an_assumption():
@@ -282,8 +281,7 @@ def test_a_tools_result_belongs_to_the_occurrence_of_its_call():
     story = story >> called(call(id="b")) >> tools_returned(ToolResult("b", "calculator", "42")) >> ended("42.")
     imagined = asked(story, max_tokens=400)
     assert [m.text for m in imagined.final.messages if m.tool_call_id] == ["no", "42"]
-    assert (imagined.certainty, names(imagined)) == (Certainty.ESTIMATED, {Assumed.TRUNCATION})
-    assert asked(story, Experience(tells_cuts=True), max_tokens=400).certainty is Certainty.CERTAIN
+    assert imagined.certainty is Certainty.CERTAIN
 
 
 def test_a_fork_brings_the_text_of_its_base_and_its_pending_call():
@@ -372,7 +370,7 @@ def test_an_answer_that_was_cut_below_its_cap_says_nothing_about_other_caps():
 
 def test_a_malformed_call_under_another_cap_is_the_same_and_a_cut_one_is_undecidable():
     story = Playbook(max_tokens=60, max_tool_repair_attempts=0) >> started() >> malformed_call("Let me see.")
-    assert asked(story, Experience(tells_cuts=True), max_tokens=100).certainty is Certainty.CERTAIN
+    assert asked(story, max_tokens=100).certainty is Certainty.CERTAIN
     assert asked(story, max_tokens=2).undecidable
 
 
@@ -564,15 +562,6 @@ def test_what_is_recorded_came_to_a_call_of_the_recorded_cap():
             asked_for = record.command.get("request", {}).get("max_tokens")
         assert imagined.records[0].certainty is Certainty.RECORDED
         assert imagined.records[0].command["request"]["max_tokens"] == cap
-
-
-def test_an_answer_that_is_said_to_have_ended_may_have_been_cut_below_its_cap_where_tokens_may_be_unreported():
-    """292 of 436 were wrong: providers that call a cut an end had left some of the tokens out of the usage."""
-    story = Playbook(max_tokens=400) >> started() >> ended(ESSAY, tokens=300)
-    larger = asked(story, max_tokens=900)
-    assert (larger.certainty, names(larger)) == (Certainty.ESTIMATED, {Assumed.TRUNCATION})
-    assert asked(story, Experience(tells_cuts=True), max_tokens=900).certainty is Certainty.CERTAIN
-    assert asked(whole(no_reasoning=True), max_tokens=900).certainty is Certainty.CERTAIN
 
 
 def test_an_answer_with_nearly_all_tokens_of_its_cap_may_have_been_cut_by_a_server_that_reports_fewer():

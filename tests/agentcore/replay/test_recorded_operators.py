@@ -72,7 +72,7 @@ def test_an_act_in_a_longer_call_is_assumed():
     story = story >> operator(limits={"max_total_output_chars": 900}) >> ended("one " * 9, tokens=20)
     imagined = asked(story, max_tokens=200)
     assert (imagined.certainty, imagined.final.limits.max_total_output_chars) == (Certainty.ESTIMATED, 900)
-    assert names(imagined) == {Assumed.OPERATORS, Assumed.TRUNCATION}
+    assert names(imagined) == {Assumed.OPERATORS}
 
 
 def at(seconds, event):
@@ -148,8 +148,7 @@ def test_a_mended_call_is_mended_again_where_the_operator_sees_the_same():
     book = mended() >> tools_returned() >> ended("two")
     imagined = asked(book, max_tokens=400)
     assert imagined.final.end is not None
-    assert (imagined.certainty, imagined.final.end.status) == (Certainty.ESTIMATED, "completed")
-    assert names(imagined) == {Assumed.TRUNCATION}
+    assert (imagined.certainty, imagined.final.end.status) == (Certainty.CERTAIN, "completed")
 
 
 def test_a_call_is_not_mended_in_another_answer():
