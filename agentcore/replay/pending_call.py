@@ -136,7 +136,7 @@ class PendingCall:
         return not self._tells_cuts
 
     def _may_go_on(self, heard: Heard) -> bool:
-        """Whether an answer that is said to have ended was cut, of a provider that may call a cut an end. Where it lacks
+        """Whether an answer that is said to have ended was cut, of a provider that may call a cut an end. If it lacks
         a few tokens of its cap, its end is taken as it is told, which is an assumption."""
         if self._may_fill_its_cap(heard):
             return self._is_called_an_end()
