@@ -148,11 +148,17 @@ def _dripping(handler: BaseHTTPRequestHandler, head: bytes = b"HTTP/1.1 200 x\r\
 _dripping_a_head = partial(_dripping, head=b"HTTP/1.1 200 x\r\nX-Long: ")
 
 
-@pytest.mark.parametrize("answer", [_endless, partial(_endless, status=302, Location="/more")])
-def test_an_answer_is_bounded_in_bytes(answer: Any, listener: Listener) -> None:
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (_endless, "the answer has more than 1,000,000 bytes"),
+        (partial(_endless, status=302, Location="/more"), "sends on to another address"),
+    ],
+)
+def test_an_answer_is_bounded_in_bytes(answer: Any, why: str, listener: Listener) -> None:
     listener.answer = answer
     began = time.monotonic()
-    with pytest.raises(RequestException, match=r"the answer has more than 1,000,000 bytes|sends on to another"):
+    with pytest.raises(RequestException, match=why):
         asked(f"http://localhost:{listener.port}/keys")
     assert time.monotonic() - began < 4
 
