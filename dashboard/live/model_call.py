@@ -90,10 +90,20 @@ async def answer_of(
                 if isinstance(part, Head):
                     reading.head = part
                 else:
-                    await took(part, reading.take(part))
+                    await _took(part, reading, took)
     except TransportError as error:
         return reading.broken_off(error)
     return reading.whole()
+
+
+async def _took(part: bytes, reading: ResponseReader, took: Took) -> None:
+    try:
+        deltas = reading.take(part)
+    except Exception:
+        # Nobody foresaw what the decoder met here; its bytes are what will show it.
+        await took(part, [])
+        raise
+    await took(part, deltas)
 
 
 @dataclass(slots=True)

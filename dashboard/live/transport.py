@@ -16,7 +16,7 @@ from yarl import URL
 from dashboard.live.connection_pool import ConnectionPool, Refused, asked_again
 from dashboard.live.framing_watch import FramingWatch
 from dashboard.platform.egress.address_check import refusal_by_proxy
-from dashboard.platform.egress.hidden_keys import KeyHider, keys_in
+from dashboard.platform.egress.hidden_keys import KeyHider, keys_in, unquoted
 from dashboard.platform.egress.proxies import proxy_for
 
 CONNECT_TIMEOUT = 10.0  #: seconds
@@ -134,7 +134,7 @@ class Transport:
         answer, behind which not every server closes. Keys that were sent are hidden in what comes. Raises
         `TransportError`.
         """
-        hider = KeyHider(keys_in(headers))
+        hider, failure = KeyHider(keys_in(headers)), None
         try:
             async with asyncio.timeout(seconds):
                 async with await self._answer(method, url, headers, body) as answer:
@@ -148,14 +148,24 @@ class Transport:
                             _check_size(received, answer)
                             if piece := hider.piece(chunk):
                                 yield piece
-                        if held := hider.end():
-                            yield held
-        except aiohttp.ServerTimeoutError as error:
-            raise TransportError(self._silent(url, error), timed_out=True) from error
-        except TimeoutError as error:
-            raise TransportError(f"The provider at {_host(url)} did not answer in time.", timed_out=True) from error
+        except TransportError as error:
+            failure = error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise _failed(url, error) from error
+            failure = self._failed(url, error, hider)
+            failure.__cause__ = error
+        if held := hider.end():
+            yield held
+        if failure is not None:
+            raise failure
+
+    def _failed(self, url: str, error: Exception, hider: KeyHider) -> TransportError:
+        if isinstance(error, aiohttp.ServerTimeoutError):
+            return TransportError(self._silent(url, error), timed_out=True)
+        if isinstance(error, TimeoutError):
+            return TransportError(f"The provider at {_host(url)} did not answer in time.", timed_out=True)
+        if isinstance(error, Refused):
+            return _refused(url, str(error))
+        return TransportError(f"The connection to {_host(url)} failed: {hider.text(_why(error))}.")
 
     def _silent(self, url: str, error: aiohttp.ServerTimeoutError | None = None) -> str:
         if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -236,12 +246,6 @@ async def _way(url: str) -> dict[str, Any]:
     return {"proxy": address.with_user(None), "proxy_headers": said}
 
 
-def _failed(url: str, error: Exception) -> TransportError:
-    if isinstance(error, Refused):
-        return _refused(url, str(error))
-    return TransportError(f"The connection to {_host(url)} failed: {_why(error)}.")
-
-
 def _refused(url: str, why: str) -> TransportError:
     return TransportError(f"{_host(url)} may not be called: {why}.", refused=True)
 
@@ -273,6 +277,6 @@ def _why(error: Exception) -> str:
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return "it was closed before the answer was whole"
         case aiohttp.ClientResponseError():
-            return f"its response is not valid HTTP ({error.message.rstrip('.')})"
+            return f"its response is not valid HTTP ({unquoted(error.message).rstrip('.')})"
         case _:
             return str(error).rstrip(".") or type(error).__name__

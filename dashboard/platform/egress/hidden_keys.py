@@ -3,24 +3,37 @@
 Proxies and test servers repeat the headers of a request in what they answer, and some providers quote a wrong key.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 
 #: How the names of headers end that hold a key, in small letters, and one that holds none.
-NAMES, NO_KEY = ("authorization", "key", "token", "secret"), "idempotency-key"
-SHORTEST = 8  #: characters; a shorter one may be any word, such as `none`
+KEY_HEADER_ENDINGS, NO_KEY = ("authorization", "key", "token", "secret"), "idempotency-key"
+SHORTEST = 12  #: characters; a shorter one may be any word, such as `none`, `lm-studio` or `not-needed`
+QUOTED = re.compile(r"""[\s:]*(?<!\w)(?:bytearray\()?b?['"]""")  #: where a message begins to quote
 
 
 def keys_in(headers: Mapping[str, str]) -> tuple[str, ...]:
     """The keys that these headers of a request hold."""
-    return long_enough(value.rpartition(" ")[2] for name, value in headers.items() if _holds_a_key(name.lower()))
+    named = [(name.lower(), value) for name, value in headers.items()]
+    return long_enough(_key(name, value) for name, value in named if _holds_a_key(name))
 
 
 def _holds_a_key(name: str) -> bool:
-    return name.endswith(NAMES) and name != NO_KEY
+    return name.endswith(KEY_HEADER_ENDINGS) and name != NO_KEY
+
+
+def _key(name: str, value: str) -> str:
+    """A scheme, such as `Bearer`, stands before a key in these headers alone."""
+    return value.rpartition(" ")[2] if name.endswith("authorization") else value
 
 
 def long_enough(keys: Iterable[str]) -> tuple[str, ...]:
     return tuple(key for key in keys if len(key) >= SHORTEST)
+
+
+def unquoted(message: str) -> str:
+    """What an HTTP library says of a malformed answer, until it quotes bytes: they may hold a key, or part of one."""
+    return " ".join(QUOTED.split(message, maxsplit=1)[0].split())
 
 
 class KeyHider:

@@ -7,6 +7,7 @@ from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
+from dashboard.platform.egress.hidden_keys import unquoted
 from dashboard.tools.mcp.servers import Server
 from dashboard.tools.tool import ToolProblem
 
@@ -42,6 +43,8 @@ def _sentence(error: BaseException, server: Server) -> str:
             return f"did not answer within {server.timeout:g} s"
         case FileNotFoundError():
             return f"cannot be started: there is no command “{server.command}” here"
+        case httpx2.ProtocolError():
+            return f"cannot be reached at {server.url}: {unquoted(str(error)) or type(error).__name__}"
         case httpx2.TransportError():
             return f"cannot be reached at {server.url}: {str(error) or type(error).__name__}"
         case OSError():

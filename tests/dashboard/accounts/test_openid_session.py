@@ -4,11 +4,13 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from requests import RequestException
+from requests import ConnectionError as RequestsConnectionError
+from requests import RequestException, Timeout
 
 from dashboard.accounts import openid_session
 from dashboard.accounts.openid_connect import OpenIdClient, ProviderError
@@ -124,8 +126,8 @@ def test_a_proxy_is_asked_for_what_the_rules_allow(
     assert asked("http://inside.example/keys", issuer="http://inside.example") == b"{}"
 
 
-def _endless(handler: BaseHTTPRequestHandler) -> None:
-    _say(handler, b"")
+def _endless(handler: BaseHTTPRequestHandler, status: int = 200, **headers: str) -> None:
+    _say(handler, b"", status, **headers)
     try:
         while True:
             handler.wfile.write(b" " * 65_536)
@@ -133,23 +135,79 @@ def _endless(handler: BaseHTTPRequestHandler) -> None:
         return
 
 
-def _dripping(handler: BaseHTTPRequestHandler) -> None:
-    _say(handler, b"")
+def _dripping(handler: BaseHTTPRequestHandler, head: bytes = b"HTTP/1.1 200 x\r\n\r\n") -> None:
     try:
+        handler.wfile.write(head)
         while True:
-            handler.wfile.write(b" ")
+            handler.wfile.write(b"a")
             time.sleep(0.05)
     except OSError:
         return
 
 
-@pytest.mark.parametrize("answer", [_endless, _dripping])
-def test_an_answer_is_bounded_in_bytes_and_time(
-    answer: Any, listener: Listener, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(openid_session, "WHOLE", 0.5)
+_dripping_a_head = partial(_dripping, head=b"HTTP/1.1 200 x\r\nX-Long: ")
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (_endless, "the answer has more than 1,000,000 bytes"),
+        (partial(_endless, status=302, Location="/more"), "sends on to another address"),
+    ],
+)
+def test_an_answer_is_bounded_in_bytes(answer: Any, why: str, listener: Listener) -> None:
     listener.answer = answer
     began = time.monotonic()
-    with pytest.raises(RequestException, match="the answer has more than"):
+    with pytest.raises(RequestException, match=why):
         asked(f"http://localhost:{listener.port}/keys")
     assert time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize("by_proxy", [False, True])
+@pytest.mark.parametrize("answer", [_dripping, _dripping_a_head])
+def test_an_answer_is_bounded_in_time(
+    answer: Any, by_proxy: bool, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openid_session, "WHOLE", 0.5)
+    host = f"localhost:{listener.port}"
+    if by_proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://{host}")
+        monkeypatch.delenv("http_proxy", raising=False)
+        monkeypatch.setenv("NO_PROXY", "")
+        host = "provider.example"
+    listener.answer = answer
+    began = time.monotonic()
+    with pytest.raises(Timeout, match=r"the answer took more than 0\.5 s"):
+        asked(f"http://{host}/keys", issuer=f"http://{host}")
+    assert 0.5 <= time.monotonic() - began < 3
+
+
+def test_an_answer_that_breaks_off_is_an_error_of_requests(listener: Listener) -> None:
+    listener.answer = lambda handler: _say(handler, b"{", **{"Content-Length": "9"})
+    with pytest.raises(RequestsConnectionError, match="1 bytes read, 8 more expected"):
+        asked(f"http://localhost:{listener.port}/keys")
+
+
+def test_silence_in_an_answer_is_a_timeout_of_requests(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openid_session, "SECONDS", (3.0, 0.2))
+
+    def silent(handler: BaseHTTPRequestHandler) -> None:
+        _say(handler, b"{", **{"Content-Length": "9"})
+        time.sleep(1)
+
+    listener.answer = silent
+    with pytest.raises(Timeout, match="Read timed out"):
+        asked(f"http://localhost:{listener.port}/keys")
+
+
+def test_the_next_address_is_tried_where_nobody_answers(
+    listener: Listener, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EGRESS = Rules.read("127.0.0.1,127.0.0.2")
+
+    async def resolved(host: str, port: int) -> tuple[str, ...]:
+        return ("10.0.0.1", "127.0.0.2", "127.0.0.1")
+
+    monkeypatch.setattr(address_check, "resolved", resolved)
+    assert asked(f"http://several.example:{listener.port}/keys") == b"{}"
+    assert listener.asked == [f"several.example:{listener.port}/keys"]

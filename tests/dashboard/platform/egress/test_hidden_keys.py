@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from dashboard.live.transport import Head, Transport
-from dashboard.platform.egress.hidden_keys import KeyHider, keys_in
+from dashboard.live.transport import Head, Transport, TransportError
+from dashboard.platform.egress.hidden_keys import KeyHider, keys_in, unquoted
 from tests.dashboard.raw_server import raw_server
 
 KEY = "sk-sesame-sk-secret"
@@ -15,11 +15,14 @@ KEY = "sk-sesame-sk-secret"
 def test_headers_that_hold_keys() -> None:
     headers = {
         "Authorization": f"Bearer {KEY}",
-        "x-api-key": "another-key",
+        "Proxy-Authorization": f"Basic {KEY}=",
+        "x-api-key": "another key of words",
         "X-Other": "not-a-key-at-all",
         "api-key": "none",
+        "x-goog-api-key": "lm-studio",
+        "x-token": "not-needed",
     }
-    assert keys_in(headers) == (KEY, "another-key")
+    assert keys_in(headers) == (KEY, f"{KEY}=", "another key of words")
 
 
 def test_a_key_is_hidden_wherever_the_body_is_cut() -> None:
@@ -58,3 +61,56 @@ async def test_an_answer_that_repeats_the_key_is_given_on_without_it(header: str
     assert isinstance(parts[0], Head)
     assert parts[0].headers["x-request-id"] == "*" * len(KEY)
     assert b"".join(part for part in parts if isinstance(part, bytes)) == b"Incorrect API key: " + b"*" * len(KEY)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Bad status line:\n  Invalid status code:\n\n  b'HTTP/1.1 key'\n   ^", "Bad status line: Invalid status code"),
+        ("illegal header line: bytearray(b'key')", "illegal header line"),
+        ('Illegal header value b"key"', "Illegal header value"),
+        ("Bad status line 'key'", "Bad status line"),
+        ("Can't receive data when peer state is ERROR", "Can't receive data when peer state is ERROR"),
+        (
+            "peer closed connection (received 5 bytes, expected 9)",
+            "peer closed connection (received 5 bytes, expected 9)",
+        ),
+    ],
+)
+def test_a_message_is_told_without_what_it_quotes(said: str, told: str) -> None:
+    assert unquoted(said) == told
+
+
+MALFORMED = [f"HTTP/1.1 {KEY} no", f"HTTP/1.1 200 OK\r\n{KEY}", f"HTTP/1.1 200 OK\r\nContent-Length: {KEY}"]
+
+
+@pytest.mark.parametrize("head", MALFORMED)
+@pytest.mark.parametrize("sent", [KEY, f"{KEY}-and-more"])
+async def test_a_key_in_malformed_http_is_not_quoted_in_part_either(head: str, sent: str) -> None:
+    async def repeat(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"{head}\r\n\r\n".encode())
+        await writer.drain()
+
+    async with raw_server(repeat) as port, Transport() as transport:
+        asked = transport.post(f"http://127.0.0.1:{port}/", headers={"api-key": sent}, body=b"{}", seconds=5)
+        with pytest.raises(TransportError, match=r"its response is not valid HTTP \(\w+") as caught:
+            await anext(asked)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("closes", [True, False])
+async def test_what_was_held_back_is_given_when_a_call_breaks_off(closes: bool) -> None:
+    async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\nask {KEY[:9]}".encode())
+        await writer.drain()
+        await asyncio.sleep(0.1 if closes else 5)
+
+    async with raw_server(break_off) as port, Transport() as transport:
+        asked = transport.post(f"http://127.0.0.1:{port}/", headers={"api-key": KEY}, body=b"{}", seconds=1)
+        parts = [await anext(asked) for _ in range(3)]
+        with pytest.raises(TransportError) as caught:
+            await anext(asked)
+    assert parts[1:] == [b"ask ", KEY[:9].encode()]
+    assert caught.value.timed_out is not closes

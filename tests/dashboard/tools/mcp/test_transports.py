@@ -61,6 +61,15 @@ def test_a_key_that_a_server_sends_back_is_hidden(rogue: RogueOf, monkeypatch: p
     assert "text/*************" in problem
 
 
+@pytest.mark.parametrize("head", ["HTTP/1.1 sesame-sesame no", "HTTP/1.1 200 OK\r\nsesame-sesame"])
+def test_a_key_in_malformed_http_is_not_quoted(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch, head: str):
+    monkeypatch.setenv("ROGUE_API_KEY", "sesame-sesame")
+    problem = mcp_server_look(server=at(rogue(f"{head}\r\n\r\n".encode()), key_env="ROGUE_API_KEY")).problem
+    assert "cannot be reached" in problem
+    assert ": illegal " in problem
+    assert "sesame" not in problem
+
+
 async def test_a_key_is_hidden_in_what_a_server_says():
     class Said(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
