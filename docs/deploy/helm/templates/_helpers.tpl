@@ -1,5 +1,6 @@
+{{- /* Its own name is not that of the release: a hook deletes a Secret of its name, and people name theirs so. */ -}}
 {{- define "whystop.secret" -}}
-{{ .Values.existingSecret | default .Release.Name }}
+{{ .Values.existingSecret | default (printf "%s-values" .Release.Name) }}
 {{- end }}
 
 {{- /* Labels of one component. Takes (list root name). */ -}}
