@@ -4,10 +4,8 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 
-#: Tokens that the end of an answer is likely to take of the cap at most, without being reported: some servers count its
-#: mark, and some report a token less than they count.
-END_MARK = 2
-#: The same where it has to be certain: a mark may take three tokens, of a server that reports two less than it counts.
+#: Tokens that the end of an answer takes of the cap at most, without being reported: some servers count its mark, which
+#: may have three tokens, and some report two less than they count.
 END_AT_MOST = 5
 _NATURAL = (NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL)
 

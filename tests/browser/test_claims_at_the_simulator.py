@@ -118,6 +118,6 @@ def test_a_cap_within_the_recorded_reasoning_is_not_said_to_complete(page: Page)
     expect(column.locator(".endings")).to_contain_text("nothing new after 2 calls")
     expect(column.locator(".assumes")).to_contain_text("Reasoning takes 0–300 tokens of a call’s max_tokens")
     assert really(page, turn, max_tokens=100) == "partial"
-    page.goto(f"{turn}/replay?max_tokens=382")
+    page.goto(f"{turn}/replay?max_tokens=385")
     expect(page.locator("#what-if")).to_contain_text("Completed in 1 call")
     expect(page.locator("#what-if [data-certainty=certain]").first).to_be_visible()

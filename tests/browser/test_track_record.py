@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from tests.browser.conftest import PHONE, NewPage
 from tests.browser.forgetful_provider import FIRST, forgetful_provider
 from tests.browser.journeys import LONG, api, played, scrolls_sideways, until
@@ -67,8 +68,10 @@ def test_a_certain_suggestion_that_failed_stands_out_with_its_reason(page: Page)
         api(page, "agents", {"name": "forgetful", "connection": "forgetful", "model": "forgets", "max_tokens": 60})
         turn = played(page, "forgetful", "Do you say the same twice?")
         page.goto(turn)
-        expect(page.locator("#limit")).to_contain_text(f"With max_tokens {FIRST + 2}, one call would have been enough.")
-        page.goto(f"{turn}/replay?max_tokens={FIRST + 2}")
+        expect(page.locator("#limit")).to_contain_text(
+            f"With max_tokens {FIRST + END_AT_MOST}, one call would have been enough."
+        )
+        page.goto(f"{turn}/replay?max_tokens={FIRST + END_AT_MOST}")
         page.get_by_role("button", name="Re-run live").click()
         expect(page.locator(".side.live")).to_contain_text("Open this turn")
         failed = page.locator("section", has_text="Certain suggested limits that were not enough")

@@ -42,6 +42,7 @@ class Panel:
     in_vain: LimitTrial | None
     backtest: Backtest | None
     less: Suggestion | None = None
+    less_tried: bool = False  #: by a re-run that has ended, however it ended
 
     @property
     def sentence(self) -> str:
@@ -65,7 +66,7 @@ class Panel:
         first = f"with {self.suggestion.limit} {number(self.suggestion.value)}"
         if not self.of_agent:
             return f"one live re-run {first}"
-        return f"up to two live re-runs, {first} and then with the smaller value that the first one needed"
+        return f"up to two live re-runs, {first} and then with a smaller value, from the tokens that the first one used"
 
     @property
     def costs(self) -> str:
@@ -181,7 +182,9 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     running = next((tried for tried in reversed(reruns) if tried.running), None)
     raised = [tried for tried in reruns if tried.value > (case.recorded or 0)]  # a lower limit tells nothing of more
     in_vain = next((tried for tried in reversed(raised) if tried.in_vain), None)
-    return Panel(turn, suggestion, running, in_vain, backtest_found(turn=turn, suggestion=suggestion), less)
+    less_tried = less is not None and any(tried.value == less.value for tried in reruns)
+    backtest = backtest_found(turn=turn, suggestion=suggestion)
+    return Panel(turn, suggestion, running, in_vain, backtest, less, less_tried)
 
 
 def _retries(overrides: Mapping[str, Any]) -> dict[str, Any]:

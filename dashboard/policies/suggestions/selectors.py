@@ -10,7 +10,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import TokenUsage
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, fold
-from agentcore.sufficient_max_tokens import END_MARK, enough_for_one_call
+from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
 from dashboard.policies.backtests.answer_lengths import ENOUGH
 from dashboard.policies.backtests.survival import estimate
@@ -27,6 +27,8 @@ from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.rates import priced
 from dashboard.turns.prices.selectors import turn_rate
 
+#: Tokens that the end of an answer is likely to take of the cap, without being reported.
+LIKELY_END = 2
 LEAST = 10  #: answers, below which nothing is said of their share
 FAR = 16  #: times the value to begin with: how far a recording is searched
 MOST_ATTEMPTS = 50  #: of a turn whose recording is searched while a page waits
@@ -176,9 +178,9 @@ def _needed(case: ExhaustedLimit, trial: LimitTrial) -> int:
 def _reported(case: ExhaustedLimit, trial: LimitTrial) -> int | None:
     """The max_tokens that a re-run of one call would have needed by the tokens that were reported. No more than likely:
     nobody knows how many more the provider counts for the end of an answer."""
-    tokens = trial.turn.output_tokens + END_MARK
+    tokens = trial.turn.output_tokens + LIKELY_END
     one_call = trial.turn.attempts == 1 and tokens > case.in_vain
-    enough = one_call and _completes(case, trial, tokens, (Certainty.RECORDED, Certainty.CERTAIN))
+    enough = one_call and _completes(case, trial, tokens, (Certainty.RECORDED, Certainty.CERTAIN, Certainty.ESTIMATED))
     return tokens if enough else None
 
 

@@ -1,5 +1,7 @@
 """Finding a limit by a live re-run with a backtest beside it, and using it. Raises `ValidationError` in words."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -24,6 +26,14 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 
 CHANGED = "max_tokens of {} was changed from {} to {} in the meantime. Your value was not set; check it and try again."
+
+
+@contextmanager
+def one_at_a_time(turn: Turn) -> Iterator[None]:
+    """Of two requests about a turn at once, the second sees the re-run that the first has begun."""
+    with transaction.atomic():
+        Turn.objects.select_for_update(no_key=True).get(pk=turn.pk)
+        yield
 
 
 def limit_find(*, turn: Turn, suggestion: Suggestion, created_by: User | None = None) -> Turn:

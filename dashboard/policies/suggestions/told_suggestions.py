@@ -23,7 +23,10 @@ def remember(turn_id: UUID, said: Suggestion) -> None:
         return
     if turn_id not in _told and len(_told) >= MOST_TURNS:
         _told.clear()
-    _told.setdefault(turn_id, deque(maxlen=OF_A_TURN)).appendleft((time.monotonic(), said))
+    held = _told.setdefault(turn_id, deque(maxlen=OF_A_TURN))
+    if held and held[0][1] == said:
+        held.popleft()
+    held.appendleft((time.monotonic(), said))
 
 
 def forget_in_vain(turn_id: UUID, limit: str, tried: Number) -> None:

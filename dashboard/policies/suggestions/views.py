@@ -15,18 +15,27 @@ from agentcore.replay import Certainty
 from dashboard.accounts.models import User
 from dashboard.policies.suggestions.panel import Panel, panel_of
 from dashboard.policies.suggestions.remembered_suggestions import suggestion_now
-from dashboard.policies.suggestions.services import agent_cap_use, backtest_of_value, limit_find, policy_draft
+from dashboard.policies.suggestions.services import (
+    agent_cap_use,
+    backtest_of_value,
+    limit_find,
+    one_at_a_time,
+    policy_draft,
+)
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import because
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
+
+#: Which of the two re-runs of one click a browser waits for: the second is made by itself, and never a third.
+FIRST, SECOND = "first", "second"
 
 
 @require_safe
 def limit(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The panel as it is now; to a browser without scripts the turn's page, which has it."""
     turn = turn_or_404(turn_id)
-    return _shown(request, turn, panel_of(turn))
+    return _shown(request, turn, panel_of(turn), asked=request.GET.get("found", ""))
 
 
 @require_safe
@@ -41,23 +50,29 @@ def cell(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 @require_POST
 def find(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """Ask the provider again under the suggested value; what comes of it is shown in the panel."""
-    turn = turn_or_404(turn_id)
-    panel, fault = panel_of(turn), ""
-    by = cast("User", request.user)
-    if panel is None:
-        fault = "No limit would have let this turn finish."
-    elif request.POST.get("only") == "backtest":
-        backtest_of_value(turn=turn, suggestion=panel.suggestion, value=panel.suggestion.value, created_by=by)
-    else:
-        try:
-            limit_find(turn=turn, suggestion=_tried(panel, request.POST.get("only", "")), created_by=by)
-        except ValidationError as error:
-            fault = " ".join(error.messages)
-    return _shown(request, turn, panel_of(turn), fault)
+    turn, only, fault = turn_or_404(turn_id), request.POST.get("only", ""), ""
+    try:
+        _found(turn, only, cast("User", request.user))
+    except ValidationError as error:
+        fault = " ".join(error.messages)
+    return _shown(request, turn, panel_of(turn), fault, asked=SECOND if only else FIRST)
+
+
+def _found(turn: Turn, only: str, by: User) -> None:
+    with one_at_a_time(turn):
+        panel = panel_of(turn)
+        if panel is None:
+            raise ValidationError("No limit would have let this turn finish.")
+        if only == "backtest":
+            backtest_of_value(turn=turn, suggestion=panel.suggestion, value=panel.suggestion.value, created_by=by)
+        else:
+            limit_find(turn=turn, suggestion=_tried(panel, only), created_by=by)
 
 
 def _tried(panel: Panel, only: str) -> Suggestion:
     """The smaller value where that was asked for, and never the larger one in its place."""
+    if panel.running is not None:
+        raise ValidationError("A re-run is in progress already.")
     if only != "less":
         return panel.suggestion
     if panel.less is None:
@@ -110,13 +125,22 @@ def _value(given: str) -> int:
     return int(given)
 
 
-def _shown(request: HttpRequest, turn: Turn, panel: Panel | None, fault: str = "") -> HttpResponse:
+def _shown(request: HttpRequest, turn: Turn, panel: Panel | None, fault: str = "", *, asked: str = "") -> HttpResponse:
+    """`asked`: what this browser had tried last, `FIRST` or `SECOND`; empty: nothing."""
     if not request.headers.get("HX-Request"):
         if fault:
             messages.error(request, fault)
         return redirect("turns:detail", turn.id)
     # Who had it found is shown the backtest of what was found as well, without asking for it.
-    asked = request.method == "POST" or "found" in request.GET
-    just_found = asked and not fault and panel is not None and panel.by_rerun
-    context = {"turn": turn, "panel": panel, "fault": fault, "just_found": just_found}
+    asked = asked if asked in (FIRST, SECOND) and not fault else ""
+    just_found = bool(asked) and panel is not None and panel.by_rerun
+    follows = just_found and asked == FIRST and panel is not None and panel.may_be_less and not panel.less_tried
+    context = {
+        "turn": turn,
+        "panel": panel,
+        "fault": fault,
+        "asked": asked,
+        "just_found": just_found,
+        "follows": follows,
+    }
     return render(request, "suggesting/_limit.html", context)

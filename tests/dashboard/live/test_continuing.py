@@ -3,6 +3,7 @@
 import pytest
 
 from agentcore import Certainty
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.verdict import verdict
 from dashboard.agents.models import Connection
 from dashboard.agents.probes import Finding
@@ -41,7 +42,7 @@ def test_an_answer_that_is_continued_exactly_has_no_doubled_words_and_names_the_
     assert 7 < WHOLE <= 14, "two calls"
     assert (turn.status, turn.attempts, turn.output_text) == ("completed", 2, WHAT_WAS)
     assert turn.output_tokens == WHOLE, "an echo is not counted"
-    assert f"With max_tokens ≥ {WHOLE + 2}, one call would have been enough" in verdict_of(turn)
+    assert f"With max_tokens ≥ {WHOLE + END_AT_MOST}, one call would have been enough" in verdict_of(turn)
 
 
 @together
@@ -49,7 +50,8 @@ def test_an_answer_that_is_continued_exactly_has_no_doubled_words_and_names_the_
     ("cap", "certainty", "attempts"),
     [
         (WHOLE + 50, Certainty.CERTAIN, 1),
-        (WHOLE + 2, Certainty.CERTAIN, 1),
+        (WHOLE + END_AT_MOST, Certainty.CERTAIN, 1),
+        (WHOLE + END_AT_MOST - 1, Certainty.ESTIMATED, 1),
         (WHOLE + 1, Certainty.ESTIMATED, 1),
         (WHOLE, Certainty.UNDECIDABLE, 1),
         (WHOLE - 1, Certainty.UNDECIDABLE, 2),

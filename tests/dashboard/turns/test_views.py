@@ -8,6 +8,7 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.live.services import turn_start
@@ -165,7 +166,7 @@ def test_the_number_that_the_head_names_is_what_the_what_if_shows(browser: Clien
         project=project_default(), name="exact", provider="anthropic", base_url=address, prefill=True
     )
     whole = play("sim-essay", max_tokens=150, connection=exact)
-    enough = whole.output_tokens + 2  # for the end of the answer, which some servers count and do not report
+    enough = whole.output_tokens + END_AT_MOST  # for the end of the answer, which some servers count and do not report
     html = page(browser, f"/turns/{whole.id}")
     assert f"With max_tokens {enough}, one call would have been enough." in text_of(html)
     shown = page(browser, f"/turns/{whole.id}/replay?max_tokens={enough}")

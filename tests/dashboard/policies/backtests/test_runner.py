@@ -26,6 +26,7 @@ from dashboard.policies.backtests.selectors import whys_of
 from dashboard.policies.backtests.services import backtest_cancel, backtest_create
 from dashboard.policies.backtests.turn_judgement import DraftPolicy, judge
 from dashboard.policies.policy_creation import policy_create
+from dashboard.replay.experience import experience_of
 from dashboard.replay.sweep_service import run_of
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import Turn
@@ -63,7 +64,8 @@ def one_by_one(turns: list[Turn], max_tokens: int | None) -> dict[str, object]:
     for turn in turns:
         recording = recording_of(turn)
         policy = replace(recording.policy, limits=Limits(**LIMITS))
-        imagined = what_if(recording, replace(policy, max_tokens=max_tokens or policy.max_tokens))
+        known = experience_of(project=turn.project, provider=turn.provider, model=turn.model)
+        imagined = what_if(recording, replace(policy, max_tokens=max_tokens or policy.max_tokens), experience=known)
         totals[imagined.certainty.value] += 1
         if imagined.undecidable:
             continue

@@ -82,18 +82,39 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(brow
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
     value = int(re.search(r"up to two live re-runs, with max_tokens ([\d,]+) and then", before)[1].replace(",", ""))  # type: ignore[index]
     assert f"at most {2 * value:,} tokens out" in before
-    browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX)
+    begun = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
+    assert f'hx-get="/turns/{cut.id}/limit?found=first"' in begun
     drive(cut.children.get())
-    found = browser.get(f"/turns/{cut.id}/limit?found=1", headers=HTMX).content.decode()
+    assert 'hx-trigger="load"' not in browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
+    found = browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode()
     (form,) = re.findall(r'<form[^>]*hx-trigger="load"[^>]*>.*?</form>', found, re.DOTALL)
     assert 'name="only" value="less"' in form, "the backtest is of the value that is left"
     browser.post(f"/turns/{cut.id}/limit/find", {"only": "less"}, headers=HTMX)
     again = drive(cut.children.get(max_tokens__lt=value))
-    found = browser.get(f"/turns/{cut.id}/limit?found=1", headers=HTMX).content.decode()
+    found = browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode()
     assert 'hx-trigger="load"' not in found
     assert Backtest.objects.get().max_tokens == again.max_tokens
     assert f"With max_tokens {again.max_tokens} the turn finishes." in text_of(found)
     assert sum(child.output_tokens for child in cut.children.all()) <= 2 * value
+
+
+def test_a_smaller_value_whose_re_run_failed_is_not_tried_again_by_itself(browser: Client, cut: Turn):
+    browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX)
+    first = drive(cut.children.get())
+    browser.post(f"/turns/{cut.id}/limit/find", {"only": "less"}, headers=HTMX)
+    cut.children.exclude(id=first.id).update(status="failed", terminal_reason="provider_error")
+    for asked in ("first", "second", "1", ""):
+        found = browser.get(f"/turns/{cut.id}/limit?found={asked}", headers=HTMX).content.decode()
+        assert 'name="only" value="less"' not in "".join(
+            re.findall(r'<form[^>]*hx-trigger="load"[^>]*>.*?</form>', found, re.DOTALL)
+        )
+
+
+def test_a_second_re_run_is_not_begun_while_one_is_in_progress(browser: Client, cut: Turn):
+    browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX)
+    html = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
+    assert "A re-run is in progress already." in text_of(html)
+    assert cut.children.count() == 1
 
 
 def test_where_the_smaller_value_is_gone_no_larger_one_is_tried(browser: Client, cut: Turn):
