@@ -1,7 +1,7 @@
 """Who is asked, where, and within which limits.
 
-models             connections, policies and their versions, agents; `selectors` read them, `services` write the
-                   first and the last
+models             connections, policies and their versions, agents; `selectors` read them, `services` writes
+                   connections and agents
 validation         what a connection and an agent may say, in words; `policy_validation` the same of a policy
 policies           from a stored policy and overrides to the core's `Policy`, with what the core does not have:
                    `schemas` (JSON Schema), `json_repairer` (JSON repair), `criteria` (classes of one's own)

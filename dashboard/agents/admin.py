@@ -1,6 +1,4 @@
-"""Connections, policies and agents in Django's admin. No key is ever shown: only whether the environment holds it."""
-
-# Django names the arguments of what it lets us override; not all are asked for.
+"""Connections and agents in Django's admin. No key is ever shown: only whether the environment holds it."""
 
 from typing import Any
 

@@ -93,14 +93,15 @@ def agent_create(
         envelope_schema=envelope_schema,
         policy=policy,
         gateway_mode=gateway_mode,
-        breakpoints=_as_list(breakpoints),
+        breakpoints=as_list(breakpoints),
         approvals=approvals,
     )
     valid_save(agent)
     return agent
 
 
-def _as_list(given: Any) -> Any:
+def as_list(given: Any) -> Any:
+    """A tuple as the list that JSON has; anything else as it is."""
     return list(given) if isinstance(given, tuple) else given
 
 

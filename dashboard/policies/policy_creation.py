@@ -12,7 +12,7 @@ from dashboard.agents.change_tracking import reason
 from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion, Project
 from dashboard.agents.selectors import start_now
-from dashboard.agents.services import valid_save
+from dashboard.agents.services import as_list, valid_save
 from dashboard.policies.backtest_gate import evidence_fault, evidence_waits
 from dashboard.policies.backtests.models import Backtest
 
@@ -56,7 +56,7 @@ def policy_create(
     The version counts at once, unless `activate` is false: then it is a draft. `backtest`: one that speaks for it
     (`backtest_gate`).
     """
-    given = {name: _as_list(value) for name, value in fields.items() if value is not None}
+    given = {name: as_list(value) for name, value in fields.items() if value is not None}
     said = policy_said(**{**_NO_OVERRIDES, **given})
     policy, latest = _policy_locked(project, name)
     if backtest is not None and (fault := evidence_fault(backtest, said, policy)):
@@ -88,10 +88,6 @@ def _policy_made(project: Project, name: str, of_name: models.QuerySet[Policy]) 
             raise
         return theirs
     return policy
-
-
-def _as_list(given: Any) -> Any:
-    return list(given) if isinstance(given, tuple) else given
 
 
 def policy_said(**given: Any) -> dict[str, Any]:

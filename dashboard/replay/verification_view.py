@@ -24,7 +24,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class VerificationView:
-    """`step`: the number of the first transition of the record that diverges, as the turn's page counts; 0 if none."""
+    """`step`: the number of the first transition of the record that diverges, as the turn's page counts; 0 where none
+    diverges, and where the turn has no such record."""
 
     verification: Verification
     lines: tuple[Line, ...] = ()
@@ -36,7 +37,10 @@ def verified(turn_id: UUID, verification: Verification) -> VerificationView:
     divergence = verification.divergence
     if divergence is None:
         return VerificationView(verification)
-    before = sum(len(record.transitions) for record in records_of(turn_id, upto=divergence.seq - 1))
+    records = list(records_of(turn_id, upto=divergence.seq))
+    if not records or records[-1].seq != divergence.seq:
+        return VerificationView(verification)
+    before = sum(len(record.transitions) for record in records[:-1])
     return VerificationView(verification, tuple(compared(divergence.recorded, divergence.replayed)), before + 1)
 
 

@@ -121,6 +121,7 @@ class TurnView:
     verdict: str
     verified: bool | None  #: whether its replay is verified; None while the turn runs
     unproven: str  #: what of a verified replay could not be compared, in words; empty: nothing
+    missing_records: str  #: which records it lacks, in words; empty: none
     cores: str  #: which cores judged and verify it, where the replay differs and they are not the same
 
     @property
@@ -245,7 +246,8 @@ def turn_view(turn: Turn, *, step: int | None = None) -> TurnView:
         verdict=verdict_now(turn) or _standing(turn, shown.snapshot),
         verified=verified,
         cores=cores(turn) if verified is False else "",
-        unproven="" if proof is None else proof.missing,
+        unproven="" if proof is None else proof.unproven,
+        missing_records="" if proof is None else proof.missing_records,
     )
 
 

@@ -14,24 +14,24 @@ _LEADS = ("Cut off", "Completed", "Stopped", "Blocked", "Failed", "Interrupted",
 
 @dataclass(frozen=True, slots=True)
 class VerdictLead:
-    """A verdict in parts. `first` is coloured; with `rest` it says what happened. `known`: what would have helped.
+    """A verdict in parts. `first` is coloured; with `rest` it says what happened. `helps`: what would have helped.
     `rerun`: only a live re-run shows more, which readers of a shared turn cannot start.
     `look`: the word whose hue and symbol it has in every list too; empty where the reason's own are right."""
 
     first: str
     rest: str
-    known: str = ""
+    helps: str = ""
     rerun: bool = False
     look: str = ""
 
     @property
-    def helps(self) -> str:
-        """What would have helped, and the advice to re-run."""
-        return f"{self.known} {RE_RUN if self.rerun else ''}".strip()
+    def advice(self) -> str:
+        """What would have helped, and to re-run where only that shows more."""
+        return f"{self.helps} {RE_RUN if self.rerun else ''}".strip()
 
     @property
     def whole(self) -> str:
-        return f"{self.first}{self.rest} {self.helps}".rstrip()
+        return f"{self.first}{self.rest} {self.advice}".rstrip()
 
 
 def verdict_lead(last: Snapshot, stored: str, reason: str) -> VerdictLead:

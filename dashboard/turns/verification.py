@@ -23,6 +23,7 @@ from dashboard.agents.criteria import criteria_faults
 from dashboard.turns.derived_rows import derived_faults
 from dashboard.turns.evidence import Fault, StoredAnswer, faults_of, other_beginning, otherwise, unproven
 from dashboard.turns.history import messages_of, rebuilt_columns, recording_of, request_body_of
+from dashboard.turns.missing_records import MissingRecords, missing_records
 from dashboard.turns.models import Attempt, Piece, Turn
 from dashboard.turns.record_reader import record_at, stamps_of
 from dashboard.turns.request_evidence import CLOCKS_DIFFER, RecordStamp, call_faults, calls_of, requests_unproven
@@ -45,28 +46,33 @@ GIVEN_UP = frozenset(
 )
 ENDED_STATES = frozenset({"complete", "abort"})
 CHANGED = "The history cannot be read any more: it was changed or damaged"
-NAMED = 3  #: of the records that are missing
 NO_BYTES = "The provider's bytes of {which} are not stored, so that the recorded answer cannot be compared with them."
 
 
 @dataclass(frozen=True, slots=True)
 class TurnProof:
-    """Whether a turn verifies. `missing`: what could not be compared, in words; empty where all could. Of a turn that
-    does not verify: which of its records are missing; empty where it has all."""
+    """Whether a turn verifies. `unproven`: what of a turn that does could not be compared, in words. `missing_records`:
+    which records a turn that does not verify lacks, in words. Empty where there is nothing to say."""
 
     verified: bool
-    missing: str = ""
+    unproven: str = ""
+    missing_records: str = ""
 
 
 def proof_of(turn: Turn, recording: Recording) -> TurnProof:
     """The answer for a history as long as this one, by this version of the core."""
     known: TurnProof | None = cache.get(_key(turn))
     if known is None:
-        found = examined(turn, recording)
-        missing = " ".join(found.missing) if found.verified else records_missing(turn, recording)
-        known = TurnProof(found.verified, missing)
+        known = _proof(turn, recording)
         cache.set(_key(turn), known, KEPT_SECONDS)
     return known
+
+
+def _proof(turn: Turn, recording: Recording) -> TurnProof:
+    lacking = missing_records(recording.records, turn.last_seq)
+    found = _examined(turn, recording, lacking)
+    unproven = " ".join(found.missing) if found.verified else ""
+    return TurnProof(found.verified, unproven, lacking.words if lacking else "")
 
 
 def is_verified(turn: Turn, recording: Recording) -> bool:
@@ -92,7 +98,11 @@ def _incomparable(words: str) -> Verification:
 
 def examined(turn: Turn, recording: Recording) -> Verification:
     """Judge the events again; compare the answers with the provider's bytes, and the row with its history."""
-    found = _all_there(turn, recording) or verify(recording)
+    return _examined(turn, recording, missing_records(recording.records, turn.last_seq))
+
+
+def _examined(turn: Turn, recording: Recording, lacking: MissingRecords | None) -> Verification:
+    found = _judged_before(lacking, recording) if lacking else verify(recording)
     if not found.verified:
         return found
     attempts, raws = list(Attempt.objects.filter(turn_id=turn.id).order_by("index")), raws_of(turn.id)
@@ -113,27 +123,13 @@ def examined(turn: Turn, recording: Recording) -> Verification:
     return replace(found, missing=(*found.missing, *answers, *requests, *read))
 
 
-def _all_there(turn: Turn, recording: Recording) -> Verification | None:
-    """The verification of a history that lacks records; None where it has all. What is judged without one would differ
-    at some later record, which says nothing of the one that is missing."""
-    gone = _gone(turn, recording)
-    if not gone:
-        return None
-    told = Divergence(gone[0], None, {"error": records_missing(turn, recording)})
-    return Verification(False, gone[0] - 1, told, recording.missing)
-
-
-def _gone(turn: Turn, recording: Recording) -> list[int]:
-    return sorted(set(range(1, turn.last_seq + 1)) - {record.seq for record in recording.records})
-
-
-def records_missing(turn: Turn, recording: Recording) -> str:
-    """`record 2 of 5 is missing`; empty where none is."""
-    gone = _gone(turn, recording)
-    if not gone:
-        return ""
-    named = ", ".join(map(str, gone[:NAMED])) + (" …" if len(gone) > NAMED else "")
-    return f"record{'s' * (len(gone) > 1)} {named} of {turn.last_seq:,} {'are' if len(gone) > 1 else 'is'} missing"
+def _judged_before(lacking: MissingRecords, recording: Recording) -> Verification:
+    """The verification of a history that lacks records: of those before the first that is missing, where it ends.
+    What is judged without one would differ at some later record, which says nothing of the one that is missing."""
+    there = tuple(record for record in recording.records if record.seq < lacking.first)
+    found = verify(replace(recording, records=there))
+    told = Divergence(lacking.first, None, {"error": lacking.words})
+    return replace(found, verified=False, divergence=told) if found.verified else found
 
 
 def _written(turn_id: UUID) -> list[RecordStamp]:

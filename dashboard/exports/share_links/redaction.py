@@ -38,7 +38,7 @@ SENTENCES: Mapping[str, frozenset[str]] = {
     "Evaluation": frozenset({"reason"}),
     "ToolCallView": frozenset({"name"}),
     "Road": frozenset({"miss"}),
-    "TurnView": frozenset({"verdict", "unproven"}),
+    "TurnView": frozenset({"verdict", "unproven", "missing_records"}),
 }
 #: What the error policy was asked with: words and numbers of ours. A tool's name is a sentence, for a model may make
 #: one up; whatever else a context holds is left out.

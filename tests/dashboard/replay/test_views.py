@@ -127,6 +127,16 @@ def test_verify_says_that_all_records_agree(browser: Client, cut: Turn):
     assert "<html" in plain
 
 
+def test_verify_says_which_record_is_missing_and_links_to_none(browser: Client, cut: Turn):
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE turns_record DISABLE TRIGGER ALL")
+        Record.objects.filter(turn_id=cut.id, seq=3).delete()
+        cursor.execute("ALTER TABLE turns_record ENABLE TRIGGER ALL")
+    html = browser.post(f"/turns/{cut.id}/replay/verify", headers=HTMX).content.decode()
+    assert "<b>2</b> records match. Record 3 of 5 is missing. Verification stops there." in html
+    assert ("?step=" in html, "<table>" in html) == (False, False)
+
+
 def test_a_turn_that_is_not_there_is_a_404(browser: Client):
     assert browser.get("/turns/01890000-0000-7000-8000-000000000000/replay").status_code == 404
 

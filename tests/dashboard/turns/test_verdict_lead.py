@@ -17,10 +17,10 @@ def test_the_first_words_stand_apart_and_so_does_what_would_have_helped():
     parted = verdict_lead(after(truncated("a", tokens=60), max_continuations=0), "", "retry_limit")
     assert parted.first == "Cut off"
     assert parted.rest.startswith(" by max_tokens once, and not continued (max_continuations is 0)")
-    assert parted.helps.startswith("With 1 continuation it would have continued.")
-    assert parted.known == "With 1 continuation it would have continued. The recording ends here."
+    assert parted.advice.startswith("With 1 continuation it would have continued.")
+    assert parted.helps == "With 1 continuation it would have continued. The recording ends here."
     assert parted.rerun, "and that is a value: no sentence is cut to leave the advice out"
-    assert parted.helps == f"{parted.known} Re-run live to find out."
+    assert parted.advice == f"{parted.helps} Re-run live to find out."
 
 
 def test_where_the_words_say_nothing_of_the_reason_its_label_stands_before():

@@ -29,7 +29,7 @@ def test_an_ended_turn_is_judged_once(play: Play, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("gone", "words"), [([3], "record 3 of {} is missing"), ([3, 4], "records 3, 4 of {} are missing")]
+    ("gone", "words"), [([3], "record 3 of {} is missing"), ([3, 4], "records 3 to 4 of {} are missing")]
 )
 def test_a_turn_that_lacks_records_says_which(play: Play, gone: list[int], words: str):
     turn = play("sim-essay", max_tokens=60)
@@ -38,9 +38,33 @@ def test_a_turn_that_lacks_records_says_which(play: Play, gone: list[int], words
     found, said = examined(turn, left), words.format(turn.last_seq)
     assert (found.verified, found.divergence and found.divergence.seq) == (False, gone[0])
     assert parting_words(found.divergence) == said
-    assert proof_of(turn, left).missing == said
-    shown = {"verified": False, "unproven": said, "turn": turn}
+    assert proof_of(turn, left).missing_records == said
+    shown = {"verified": False, "missing_records": said, "turn": turn}
     assert f"Replay differs: {said}" in render_to_string("turns/_verification.html", shown)
+
+
+def test_the_records_before_a_missing_one_are_judged(play: Play):
+    turn = play("sim-essay", max_tokens=60)
+    first, second, _, *rest = recording_of(turn).records
+    other = replace(second, command={"type": "hold"})
+    found = examined(turn, replace(recording_of(turn), records=(first, other, *rest)))
+    assert (found.records, found.divergence and found.divergence.seq) == (1, 2), "not the one that is missing"
+
+
+def test_a_row_that_knows_of_far_too_many_records_costs_nothing(play: Play):
+    turn = play("sim-essay", max_tokens=60)
+    last, turn.last_seq = turn.last_seq, 2_000_000_000
+    said = f"records {last + 1} to 2,000,000,000 of 2,000,000,000 are missing"
+    assert proof_of(turn, recording_of(turn)).missing_records == said
+
+
+def test_what_is_missing_is_looked_for_once_a_proof(play: Play, monkeypatch: pytest.MonkeyPatch):
+    turn, asked = play("sim-essay", max_tokens=60), list[int]()
+    look = verification.missing_records
+    monkeypatch.setattr(verification, "missing_records", lambda *given: (asked.append(1), look(*given))[1])
+    recording = recording_of(turn)
+    assert not proof_of(turn, replace(recording, records=recording.records[:2])).verified
+    assert len(asked) == 1
 
 
 def test_another_version_of_the_core_judges_anew(play: Play, monkeypatch: pytest.MonkeyPatch):

@@ -32,7 +32,7 @@ def limit_of_turn(context: Context, turn: Turn, last: Snapshot) -> dict[str, Any
         return {"turn": turn, "later": True}
     rights = {"perms": context["perms"], "csrf_token": context["csrf_token"]}
     told = verdict_of(last)
-    return {"turn": turn, "panel": panel_of(turn, last), "helps": told.advice if told else "", **rights}
+    return {"turn": turn, "panel": panel_of(turn, last), "advice": told.advice if told else "", **rights}
 
 
 @register.simple_tag

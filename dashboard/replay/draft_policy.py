@@ -1,4 +1,4 @@
-"""Saves the limits of a what-if as a policy."""
+"""Keeps a what-if as a draft policy."""
 
 from collections.abc import Mapping
 from dataclasses import fields
