@@ -1,9 +1,12 @@
 """What the upgrade's script makes of what `verify --all` prints: `python -m pytest .ci/upgrade`."""
 
 import importlib.util
+import runpy
 import signal
+import sys
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -80,3 +83,17 @@ def test_a_first_release_that_does_not_start_is_told(tmp_path: Path):
     (tmp_path / "manage.py").write_text("")
     with pytest.raises(SystemExit, match="does not start"), RUN.up(tmp_path, tmp_path):
         pass
+
+
+def test_filling_ends_and_names_the_turns_that_are_left(monkeypatch: pytest.MonkeyPatch):
+    left = MagicMock()
+    left.objects.filter.return_value.count.return_value = 1
+    left.objects.filter.return_value.order_by.return_value.values_list.return_value = [(TURN, "running")]
+    agents = MagicMock(**{"Agent.objects.order_by.return_value": ["an agent"]})
+    stubs = {"agents.models": agents, "live.services": MagicMock(), "turns.models": MagicMock(Turn=left)}
+    for name, stub in stubs.items():
+        monkeypatch.setitem(sys.modules, f"dashboard.{name}", stub)
+    monkeypatch.setenv("TURNS", "1")
+    monkeypatch.setenv("PATIENCE_SECONDS", "0")
+    with pytest.raises(SystemExit, match=f"1 turns are left.*{TURN} \\(running\\)"):
+        runpy.run_path(str(Path(__file__).with_name("fill.py")))
