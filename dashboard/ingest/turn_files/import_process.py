@@ -30,8 +30,9 @@ def main() -> None:
     import django
 
     django.setup()
-    from dashboard.ingest.logs import server_import  # noqa: F401 - as above
-    from dashboard.ingest.turn_files import zip_import  # noqa: F401 - all that is loaded belongs to what the process has before
+    # All that is loaded belongs to what the process has before.
+    from dashboard.ingest.logs import server_import  # noqa: F401
+    from dashboard.ingest.turn_files import zip_import  # noqa: F401
     from dashboard.platform.statement_timeout import working_as
 
     limit()

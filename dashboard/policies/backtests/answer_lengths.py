@@ -30,8 +30,8 @@ FEW = 30  #: turns, below which an interval says little
 SETUP = Case(When(continuations__gt=0, then=F("setup__setup")))
 
 
-_Told = tuple[Length, Certainty]
-_OfTurn = tuple[UUID, UUID | None, _Told]  #: a turn, the turn that it runs again, and the length of its answer
+_KnownLength = tuple[Length, Certainty]
+_OfTurn = tuple[UUID, UUID | None, _KnownLength]  #: a turn, the turn that it runs again, and the length of its answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _percent(share: float) -> str:
 def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
     """Of the turns that gave one answer, in one call or continued; a turn that ran tools, or one call for several,
     gives several and is left out. A call that was only watched counts: how long an answer is depends on no policy."""
-    turns = list(_lengths_of_turns(project, filters))
+    turns = list(_turns(project, filters))
     found = _once(turns)
     counted = Counter(certainty for _, certainty in found)
     certainties = {certainty.value: counted[certainty] for certainty in Certainty}
@@ -97,14 +97,14 @@ def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
 
 def lengths_of(*, project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
     """The lengths that `estimate_of` is made of."""
-    return tuple(length for length, _ in _once(list(_lengths_of_turns(project, filters))))
+    return tuple(length for length, _ in _once(list(_turns(project, filters))))
 
 
-def _once(turns: Sequence[_OfTurn]) -> list[_Told]:
-    return one_per_family(turns, lambda told: told[0])
+def _once(turns: Sequence[_OfTurn]) -> list[_KnownLength]:
+    return one_per_family(turns, lambda known: known[0])
 
 
-def _lengths_of_turns(project: Project, filters: TimelineFilters) -> Iterator[_OfTurn]:
+def _turns(project: Project, filters: TimelineFilters) -> Iterator[_OfTurn]:
     """The newest turns, the newest first."""
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)

@@ -42,7 +42,7 @@ class Panel:
     in_vain: LimitTrial | None
     backtest: Backtest | None
     less: Suggestion | None = None
-    less_tried: bool = False  #: by a re-run that has ended, however it ended
+    less_tried: bool = False  #: whether a re-run was given that value, however it ended
 
     @property
     def sentence(self) -> str:

@@ -80,7 +80,8 @@ def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, c
 
 def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(browser: Client, cut: Turn):
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
-    value = int(re.search(r"up to two live re-runs, with max_tokens ([\d,]+) and then", before)[1].replace(",", ""))  # type: ignore[index]
+    (told,) = re.findall(r"up to two live re-runs, with max_tokens ([\d,]+) and then", before)
+    value = int(told.replace(",", ""))
     assert f"at most {2 * value:,} tokens out" in before
     begun = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
     assert f'hx-get="/turns/{cut.id}/limit?found=first"' in begun
