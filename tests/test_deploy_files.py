@@ -36,7 +36,7 @@ def test_what_the_image_copies_is_all_that_the_program_needs(tmp_path: Path) -> 
             place.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if (ROOT / source).is_dir() else shutil.copy)(ROOT / source, place)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("WHYSTOP_", "DJANGO_"))}
-    environment = {**kept, "WHYSTOP_DATA_DIR": str(tmp_path / "data"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**kept, "WHYSTOP_DATA_DIR": str(tmp_path / "data")}
     for command in (["check"], ["web", "--help"], ["worker", "--help"]):
         program = [sys.executable, "manage.py", *command]
         subprocess.run(program, cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=120)

@@ -30,6 +30,7 @@ def run_again(page: Page, turn: str, overrides: dict[str, object], **more: objec
     return told
 
 
+@pytest.mark.nightly  # `replay/test_examined.py` runs forks again under other limits
 def test_a_fork_that_one_call_would_have_ended_has_the_text_that_it_began_with(page: Page):
     turn = played(page, "sim-essay", "Begin here.", max_tokens=150)
     fork = api(page, f"turns/{turn.rsplit('/', 1)[-1]}/replay", {"mode": "rerun", "from_record": 2, "overrides": {}})

@@ -24,7 +24,7 @@ from tests.nightly import nightly
 pytestmark = pytest.mark.django_db
 CALLED, SECRET = "zebra-9f3", "quagga7c1"  #: what things of the other project are called, and what they say
 #: Who asks for all changes, then some of those who only read; the others at night.
-WHO = ("admin", "admin's token", "watcher", "operator's token", "superuser")
+WHO = ("admin", "admin's token", "watcher")
 AT_NIGHT = tuple(nightly(who) for who in MEMBERS if who not in WHO)
 #: What lets everybody in who has the link, and what belongs to all projects: superusers read that (`roles`).
 CHANGING = ("admin", "admin's token")

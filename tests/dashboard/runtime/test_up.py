@@ -35,6 +35,7 @@ def health(address: str) -> tuple[int, dict[str, str]]:
     return status, json.loads(body)
 
 
+@pytest.mark.nightly  # every installation that the tests start has been started first: `first_start.py`
 def test_the_first_start_answers_and_the_second_is_quick(up: Start, data_dir: Path):
     shutil.rmtree(data_dir)
     first = up()

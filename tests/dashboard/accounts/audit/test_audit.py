@@ -23,6 +23,7 @@ from dashboard.exports.webhooks.models import Webhook
 from tests.dashboard.accounts.walked_routes import SERVED
 from tests.dashboard.accounts.walking import ROUTES, World, browser_of, made_world, member, user_of
 from tests.first_start import CHECKOUT
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db
 #: Served to browsers and to who is nobody yet.
@@ -55,7 +56,7 @@ def changing() -> list[tuple[str, str]]:
     return [(route, method) for route, method in named if not route.startswith(SIGNING_IN)]
 
 
-@pytest.mark.parametrize("by", ["superuser", "superuser's token"])
+@pytest.mark.parametrize("by", ["superuser", nightly("superuser's token")])
 def test_every_address_that_changes_something_leaves_one_entry_each(world: World, by: str):
     caller, wrong = member(by, world), {}
     for route, method in changing():
