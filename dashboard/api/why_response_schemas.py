@@ -56,7 +56,7 @@ class Suggestion(BaseModel):
     )
     basis: str = Field(
         description="What the value rests on: the turn's `recording`, a live `rerun` that completed, the turns of its "
-        "`agent`, or of its `model`, what the provider asked for (`setting`); `none`: it is a value to begin with."
+        "`agent`, or of its `model`, what the provider asked for (`setting`); `none`: it is a starting value."
     )
     goal: str = Field(description="`finish`, or `one_call` where the turn completed in several calls.")
     share: float | None = Field(

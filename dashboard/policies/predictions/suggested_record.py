@@ -35,7 +35,7 @@ SOURCES: Mapping[str, str] = {
     Basis.AGENT: "from the agent’s answers",
     Basis.MODEL: "from the model’s answers",
     Basis.SETTING: "from the provider’s error",
-    Basis.NONE: "value to begin with",
+    Basis.NONE: "starting value",
 }
 
 
