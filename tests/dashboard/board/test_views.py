@@ -72,7 +72,7 @@ def test_the_board_shows_each_metric_of_the_period(browser: Client):
     assert "4.9 s</span>" in chart(html, "continued_p95_seconds")
     assert "None in this period." in chart(html, "failed_predictions")
     assert "No list price is known for m;" in html
-    assert re.search(r'<th scope="row"><a [^>]*>m</a>.*<td class="num">no list price</td>', html)
+    assert re.search(r'<th scope="row"><a [^>]*>m</a>.*<td class="num" data-label="Price">no list price</td>', html)
     found = read(html)
     assert found.inline == []
     assert len(found.ids) == len(set(found.ids))
