@@ -14,6 +14,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from agentcore.events import Interrupted
 from agentcore.replay import Divergence, Provenance
 from agentcore.serial import event_to_json
+from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.client.narration import lines_of
 from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.policies.suggestions.selectors import suggestion_for
@@ -44,7 +45,7 @@ class Command(BaseCommand):
         parser.add_argument("turn", help="the id of the turn")
         parser.add_argument("--max-tokens", type=int, help="tokens of one call")
         for name in NUMBERS:
-            parser.add_argument(f"--{name.replace('_', '-')}", type=int)
+            parser.add_argument(f"--{name.replace('_', '-')}", type=int, help=LIMIT_FIELDS[name].meaning)
         parser.add_argument(
             "--sweep", metavar="LIMIT=FROM:TO:STEP", help="a limit over a range, such as max_tokens=50:1000:50"
         )
