@@ -216,6 +216,8 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
+DATE_FORMAT = "j M Y"  # as on the pages
+DATETIME_FORMAT = "j M Y, H:i"
 
 # Texts of as many bytes as a body of the API may have are three times as long in a form, where each is written as %XX.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 6_200_000

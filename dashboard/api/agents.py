@@ -25,7 +25,8 @@ AS_STORED = (
 
 @router.post("/agents", response={201: configuration_response_schemas.Agent}, summary="Create an agent")
 def agent_create(request: HttpRequest, body: request_schemas.NewAgent) -> Status[dict[str, Any]]:
-    """`connection` and `policy` are names of what exists; `max_tokens` stays under the connection's ceiling."""
+    """`connection` and `policy` are the names of existing ones. `max_tokens` must not exceed the connection's
+    ceiling."""
     project = selectors.project_current()
     rows: dict[str, QuerySet[Any]] = {
         "connection": selectors.connection_list(project=project),

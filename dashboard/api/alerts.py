@@ -135,7 +135,7 @@ def alert_list(request: HttpRequest) -> list[dict[str, Any]]:  # noqa: ARG001 - 
 
 @router.post("/alerts", response={201: StoredAlert}, summary="Create an alert")
 def alert_create(request: HttpRequest, body: NewAlert) -> Status[dict[str, Any]]:
-    """It is judged from the next minute on."""
+    """The alert is evaluated from the next minute on."""
     made = services.alert_create(project=project_current(), by=caller(request), **body.model_dump())
     return Status(201, _alert_told(_get(made.pk)))
 
@@ -163,7 +163,7 @@ def alert_get(request: HttpRequest, alert_id: UUID) -> dict[str, Any]:  # noqa: 
 
 @router.patch("/alerts/{alert_id}", response=StoredAlert, summary="Change an alert")
 def alert_change(request: HttpRequest, alert_id: UUID, body: AlertChange) -> dict[str, Any]:
-    """If it is firing, that ends without a word, and it is judged anew."""
+    """If the alert is firing, the firing ends without a notice, and the new rule is evaluated."""
     services.alert_change(_get(alert_id), by=caller(request), **body.given())
     return _alert_told(_get(alert_id))
 

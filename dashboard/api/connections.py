@@ -19,7 +19,7 @@ router = Router(tags=["connections"])
 
 @router.post("/connections", response={201: configuration_response_schemas.Connection}, summary="Make a connection")
 def connection_create(request: HttpRequest, body: request_schemas.NewConnection) -> Status[models.Connection]:
-    """A name that is taken, an unknown provider or an address that is none is refused in words."""
+    """A name that is taken, an unknown provider or an invalid address is refused with a message."""
     with on_behalf(caller(request)):
         made = services.connection_create(project=selectors.project_current(), **body.given())
     return Status(201, made)

@@ -21,8 +21,8 @@ router = Router(tags=["conversations"])
 
 @router.post("/conversations", response={201: run_response_schemas.Conversation}, summary="Begin a conversation")
 def conversation_create(request: HttpRequest, body: request_schemas.NewConversation) -> Status[dict[str, Any]]:
-    """Without turns yet: send them with `conversation` to `/turns`. They run one after another, and each is told what
-    was said before it."""
+    """The conversation has no turns yet: send them to `/turns` with its id as `conversation`. They run one after
+    another, and each receives the conversation so far."""
     agent = asked_for(agent_list(project=project_current()), body.agent, "agent")
     made = services.conversation_start(agent=agent, token_budget=body.token_budget, created_by=caller(request))
     return Status(201, _shown(made.id))
@@ -36,7 +36,7 @@ def conversation_list(
     limit: int = selectors.DEFAULT_LIMIT,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> list[dict[str, Any]]:
-    """Newest first; of one agent, or of all. The header `Link` leads to older ones."""
+    """Conversations of one agent or of all, newest first. The header `Link` has the address of older ones."""
     if not 1 <= limit <= selectors.MAX_LIMIT:
         raise ValidationError({"limit": f"limit must be a whole number from 1 to {selectors.MAX_LIMIT}, not {limit}."})
     if "\x00" in (agent or ""):
@@ -51,7 +51,7 @@ def conversation_list(
     "/conversations/{conversation_id}", response=run_response_schemas.Conversation, summary="Get a conversation"
 )
 def conversation_get(request: HttpRequest, conversation_id: UUID) -> dict[str, Any]:
-    """What of its budget is used, and its turns in order."""
+    """The used part of its budget, and its turns in order."""
     return _shown(conversation_id)
 
 
@@ -61,7 +61,8 @@ def conversation_get(request: HttpRequest, conversation_id: UUID) -> dict[str, A
     summary="Set a conversation's budget",
 )
 def conversation_budget(request: HttpRequest, conversation_id: UUID, body: request_schemas.Budget) -> dict[str, Any]:
-    """null removes it. It applies from the next turn on, and cannot be less than what is used."""
+    """null removes the budget. A change applies from the next turn on. The budget cannot be less than the tokens used
+    so far."""
     conversation = selectors.conversation_get(conversation_id, project=project_current())
     services.budget_set(conversation=conversation, token_budget=body.token_budget)
     return _shown(conversation_id)

@@ -22,8 +22,8 @@ router = Router(tags=["turns"])
     openapi_extra={"parameters": EXPORT_PARAMETERS, "responses": {200: EXPORT_ANSWER}},
 )
 def turns_export(request: HttpRequest) -> StreamingHttpResponse:
-    """All turns that the filters let through, newest first, with their attempts: JSONL, a line a turn, or Parquet, a
-    row a turn. The file is written while it is sent; if something fails, the connection breaks off."""
+    """All turns that match the filters, newest first, with their attempts: JSONL with one line per turn, or Parquet
+    with one row per turn. The file is written while it is sent; if that fails, the connection is closed early."""
     filters, errors = TimelineFilters.parse(request.GET)
     given = request.GET.get("format", "jsonl")
     errors |= unknown_filters(request.GET, beside=("format",))

@@ -14,7 +14,7 @@ class LogFault(BaseModel):
 
 
 class LogImported(BaseModel):
-    """What became of a log, or would become of it."""
+    """The result of importing a log, or of a dry run."""
 
     turns: int = Field(description="Turns that were stored, or replaced because their session has new calls.")
     here: int = Field(description="Turns that already existed. They were not stored again.")
@@ -30,12 +30,12 @@ class Imported(BaseModel):
     )
     already_here: bool = Field(description="The same turn already existed; nothing was stored.")
     verified: bool = Field(
-        description="Whether its decisions follow from its events, its requests are those that were to be sent, and "
-        "its answers are those in the provider's bytes. Whether all that happened, only who vouches for it can tell."
+        description="Whether its decisions follow from its events, its requests match the recorded commands, and its "
+        "answers match the provider's bytes. It does not prove that the turn happened: see `vouched_by`."
     )
     doubt: str = Field(description="Why the verification failed; empty if it succeeded.")
     missing: list[str] = Field(description="What could not be compared, one sentence each.")
     vouched_by: Literal["here", "sender", "own", "known", "unknown", "unsigned", "broken"] = Field(
-        description="Who vouches for the recording, which a verification does not tell: `here`: recorded by this "
-        "installation; `sender`: of its trace; else what the signature of its file proves."
+        description="Who vouches for the recording: `here`, this installation recorded it; `sender`, the sender of its "
+        "trace; otherwise the result of checking the signature of its file."
     )

@@ -28,7 +28,7 @@ Dollars = Annotated[float | None, Field(description="US dollars at list prices; 
 
 
 class KeyLimits(Body):
-    """How fast, and how much. Minutes slide; days and months are those of the calendar, in UTC."""
+    """Rate limits and budgets. The minute is a sliding window; days and months are calendar days and months in UTC."""
 
     requests_per_minute: Annotated[int | None, Field(description="Calls; null: no limit.")] = None
     tokens_per_minute: Tokens = None
@@ -41,7 +41,7 @@ class KeyLimits(Body):
 
 
 class NewKey(Body):
-    """A key of the gateway. It opens `/v1/…` and nothing else."""
+    """A gateway key. It grants access to `/v1/…` only."""
 
     name: Text = Field(description="The program that uses it.", examples=["notebook"])
     scope: list[Text] | None = Field(
@@ -72,7 +72,7 @@ class SpentBySpan(BaseModel):
 
 
 class Key(BaseModel):
-    """A key, without its secret. What it has spent is a second behind."""
+    """A key, without its secret. Its usage is up to one second behind."""
 
     id: UUID
     name: str
@@ -97,8 +97,8 @@ class MadeKey(Key):
 
 @router.post("/keys", response={201: MadeKey}, summary="Create a gateway key")
 def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
-    """Its secret is in this answer and in no other. It ends when the token is revoked that it is made with, and expires
-    no later."""
+    """Only this response contains the secret. If the key is created with a token, it ends when that token is revoked,
+    and expires no later."""
     limits = body.limits.given() if body.limits is not None else {}
     key, secret = services.key_create(
         project=project_current(),
@@ -118,7 +118,7 @@ def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
 
 @router.get("/keys", response=list[Key], summary="List gateway keys")
 def key_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
-    """Those that are not revoked, newest first: one's own, or all for who looks after them."""
+    """Keys that are not revoked, newest first: your own, or all of them if you may manage keys."""
     rows = keys_seen_by(caller(request), project=project_current())
     found = rows_array(request, response, rows, page, order="-id")
     return [shown.told() for shown in key_views(found)]
@@ -126,7 +126,7 @@ def key_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> 
 
 @router.post("/keys/{key_id}/revoke", response=Key, summary="Revoke a gateway key")
 def key_revoke(request: HttpRequest, key_id: UUID) -> dict[str, Any]:
-    """Within two seconds it opens nothing any more. One that was revoked before is not there."""
+    """The key stops working within two seconds. 404 if it was revoked before."""
     project, by = project_current(), caller(request)
     key = keys_seen_by(by, project=project).get(pk=key_id)
     services.key_revoke(project=project, by=by, key_id=key_id)

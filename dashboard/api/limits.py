@@ -26,7 +26,7 @@ router = Router(tags=["policies"])
     openapi_extra={"parameters": FILTER_PARAMETERS},
 )
 def limits_estimate(request: HttpRequest) -> dict[str, Any]:
-    """Over the turns that the timeline's filters let through and that gave one answer, in one call or continued."""
+    """The estimate uses the turns that match the filters and have one answer, from one call or continued."""
     filters, errors = TimelineFilters.parse(request.GET)
     errors |= unknown_filters(request.GET)
     if errors:
@@ -54,7 +54,7 @@ def _estimate(found: Estimate) -> dict[str, Any]:
     summary="List a policy's versions",
 )
 def policy_versions(request: HttpRequest, response: HttpResponse, name: str, page: PagedArray) -> list[dict[str, Any]]:
-    """The newest first: which counts, which did, which will, which are drafts, and the backtest each was saved with."""
+    """All versions, newest first: active, past, scheduled or draft, each with the backtest that it was saved with."""
     policy = named(policy_list(project=project_current()), name)
     fates = version_statuses(policy, now=timezone.now())
     return [_version(fate) for fate in items_array(request, response, fates, page)]

@@ -28,14 +28,15 @@ Days = Annotated[int, Field(ge=1, le=366)]
     "/turns/{turn_id}/lint", response=list[lint_response_schemas.Sign], summary="List a turn's signs of truncation"
 )
 def turn_lint(request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray) -> list[dict[str, object]]:
-    """What contradicts a stop reason, attempt by attempt, judged anew from the history; the word itself stays."""
+    """Evidence that contradicts a stop reason, by attempt, evaluated from the history. The stop reason itself is
+    unchanged."""
     spans = fold(recording_of(selectors.turn_get(turn_id)))
     return [shown.as_json() for shown in items_array(request, response, list(signs_of(spans)), page)]
 
 
 @router.get("/lint", response=lint_response_schemas.LintReport, summary="Count signs of truncation")
 def lint_report(request: HttpRequest, days: Days = 30) -> dict[str, Any]:
-    """Of the last `days` days: by code, and by connection and model."""
+    """Signs of truncation in the last `days` days, by code, and by connection and model."""
     now = timezone.now()
     return _told(report_of(project=project_current(), since=now - timedelta(days=days), until=now))
 

@@ -35,7 +35,7 @@ class Page(_Asked):
 
 
 class PageOfArray(_Asked):
-    """Which page of an array; without either field all of it."""
+    """The page of an array. Without either field, the response is the whole array."""
 
     limit: int | None = Field(
         default=None,

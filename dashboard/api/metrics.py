@@ -20,7 +20,7 @@ router = Router(tags=["metrics"])
 
 
 class Numbers(BaseModel):
-    """What turns come to. Null: there is nothing to measure."""
+    """The metrics of a set of turns. Null: there is nothing to measure."""
 
     turns: int
     ended: int

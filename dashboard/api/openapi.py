@@ -11,17 +11,18 @@ from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
 
 ABOUT = """Why did this turn stop, and what limit would have let it finish?
 
-Send `Authorization: Bearer <token>`; a session works too, and needs the `X-CSRFToken` header for anything but reading.
+Send `Authorization: Bearer <token>`; a session works too, and needs the `X-CSRFToken` header for every request that is
+not a `GET`.
 Bodies are JSON of at most 2 MB; an unknown field is refused. Times are ISO 8601 in UTC. Errors are problem details
-(RFC 9457): 422 where a body is not of the shape asked for, 400 where a value in it is not allowed, each with a sentence
-by field.
+(RFC 9457): 422 if a body does not match its schema, 400 if a value in it is not allowed, each with a sentence for each
+field.
 
 Lists are read a page at a time with `cursor` and `limit`. Where the answer is an array, the header `Link` leads to the
 next and the previous page. Every read has an `ETag`; send it as `If-None-Match`, or as `If-Match` with a change. A
 write with an `Idempotency-Key` is done once. A token has scopes (`read`, `write`, `run`, `admin`) and a rate limit,
 which the headers of every answer state.
 
-A turn can be watched in two ways that tell the same. `GET /api/v1/turns/{turn_id}/events` sends server-sent events.
+A turn can be watched in two ways, with the same events. `GET /api/v1/turns/{turn_id}/events` sends server-sent events.
 The socket `/ws/turns/{turn_id}/?format=json&after={seq}`, opened with the same token, sends frames
 `{type: record | draft | end, id?, data}` and takes actions: `{type: "control", ref?, …}` with the body of the control
 call, and `{type: "cancel", ref?}`; it answers `{type: "accepted", ref?, data: the turn}` or
@@ -126,8 +127,9 @@ EVENTS_PARAMETERS: list[dict[str, Any]] = [
 #: The schema is that of one event. OpenAPI has no words for what the data of each kind holds, so that stands beside it.
 EVENTS_ANSWER: dict[str, Any] = {
     "description": (
-        "Events: `record` with its `seq` as `id`; `draft`, the text that was added to the answer that streams, from "
-        "`offset` on, until the record tells the whole; `end` with the turn. A comment every 15 seconds of silence."
+        "Events: `record` with its `seq` as `id`; `draft`, the text added to the answer while it streams, from "
+        "`offset` on, until the record has the whole answer; `end` with the turn. A comment line after every 15 "
+        "seconds without an event."
     ),
     "content": {
         "text/event-stream": {

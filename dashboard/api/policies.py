@@ -36,7 +36,7 @@ router = Router(tags=["policies"])
     "/policies", response={201: configuration_response_schemas.Policy}, summary="Create a policy, or its next version"
 )
 def policy_create(request: HttpRequest, body: request_schemas.NewPolicy) -> Status[dict[str, Any]]:
-    """A policy that exists gets its next version; turns keep the version they started with."""
+    """An existing policy gets its next version. Turns keep the version that they started with."""
     project, said = selectors.project_current(), body.given()
     if selectors.policy_list(project=project).filter(name=body.name).exists():
         require(request, CHANGE_POLICY)
@@ -58,7 +58,7 @@ def _backtest(wanted: UUID | None) -> Backtest | None:
     summary="Activate, roll back or schedule a version",
 )
 def policy_activate(request: HttpRequest, name: str, body: request_schemas.Activate) -> Status[dict[str, Any]]:
-    """The version is active from now on, or from `starts_at`; running turns keep theirs."""
+    """The version is active from now on, or from `starts_at`. Running turns keep their version."""
     policy = named(selectors.policy_list(project=selectors.project_current()), name)
     version = selectors.policy_version_get(policy=policy, version=body.version)
     starts_at = aware(body.starts_at)
@@ -77,7 +77,7 @@ def policy_activate(request: HttpRequest, name: str, body: request_schemas.Activ
 def turn_policy_sources(
     request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray
 ) -> list[dict[str, Any]]:
-    """Every field of the policy a turn ran under, with its source: the most specific setting, or the default."""
+    """Every field of the policy that the turn ran under, with its source: the most specific setting, or the default."""
     return [source.told() for source in items_array(request, response, sources_of(turn_get(turn_id)), page)]
 
 
@@ -89,14 +89,14 @@ def turn_policy_sources(
 def agent_policy_sources(
     request: HttpRequest, response: HttpResponse, name: str, page: PagedArray
 ) -> list[dict[str, Any]]:
-    """The same of a turn that would start now without overrides."""
+    """Each field with its source, for a turn that would start now without overrides."""
     sources = sources_to_come(named(selectors.agent_list(project=selectors.project_current()), name))
     return [source.told() for source in items_array(request, response, sources, page)]
 
 
 @router.get("/policies", response=list[configuration_response_schemas.Policy], summary="List policies")
 def policy_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
-    """The latest version of each, by name, and which one counts (`active`)."""
+    """The latest version of each policy, by name, and the active one (`active`)."""
     project = selectors.project_current()
     ground = PolicyGraph.of(project)
     latest = items_array(request, response, list(selectors.policy_version_list(project=project)), page)
@@ -105,7 +105,8 @@ def policy_list(request: HttpRequest, response: HttpResponse, page: PagedArray) 
 
 @router.get("/policies/{name}", response=configuration_response_schemas.Policy, summary="Get a policy")
 def policy_get(request: HttpRequest, name: str, version: int | None = None) -> dict[str, Any]:
-    """By name or id; the latest version, which may be a draft, or the one asked for. `active` says which one counts."""
+    """The latest version, which may be a draft, or the one that `version` selects. Use a name or an id. `active` is
+    the active version."""
     policy = named(selectors.policy_list(project=selectors.project_current()), name)
     found = selectors.policy_version_get(policy=policy, version=version)
     return shown(found, _counting(policy))

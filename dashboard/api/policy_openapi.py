@@ -47,8 +47,9 @@ def error_policy_schema() -> dict[str, Any]:
         "properties": {
             "preset": {
                 "enum": list(PRESETS),
-                "description": "It speaks of every type of error. Left out: only what is named beside it is said; what "
-                "nobody says is as in stop_on_any_error. ignore_tool_errors sets “retry” for some errors, but its "
+                "description": "The preset sets every type of error. If it is left out, only the named types are set, "
+                "and the others are handled as in stop_on_any_error. ignore_tool_errors sets “retry” for some errors, "
+                "but its "
                 "max_retries is 0: it never retries, and `warnings` says so.",
             },
             "max_retries": {

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 
 class PolicyVersion(BaseModel):
-    """One version and what became of it."""
+    """A policy version and its status."""
 
     version: int
     stands: str = Field(description="active, planned, past or draft.")
@@ -20,7 +20,7 @@ class PolicyVersion(BaseModel):
 
 
 class Quantile(BaseModel):
-    """The share `complete` of answers is whole within `tokens`."""
+    """`complete` is the share of answers that are complete within `tokens`."""
 
     complete: float = Field(description="Above 0, below 1.")
     tokens: int | None = Field(description="null if these recordings do not show it.")
@@ -29,7 +29,8 @@ class Quantile(BaseModel):
 
 
 class Estimate(BaseModel):
-    """How long answers are, by the Kaplan–Meier estimate; one that was cut says only that it is at least so long."""
+    """The lengths of answers, by the Kaplan–Meier estimate. A truncated answer counts as at least as long as its
+    received part."""
 
     words: str
     turns: int
@@ -39,6 +40,7 @@ class Estimate(BaseModel):
     quantiles: list[Quantile]
     capped: bool = Field(description="Whether only the newest turns were counted, because there were more.")
     certainties: dict[str, int] = Field(
-        description="How certain the lengths are, by turns: `recorded` (one call said the answer), `certain` (every "
+        description="How certain the lengths are, by turns: `recorded` (one call returned the answer), `certain` "
+        "(every "
         "continuation was exact), `estimated` (continued after a hint, or usage was not reported), `undecidable` (cut)."
     )

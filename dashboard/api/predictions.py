@@ -36,7 +36,7 @@ class PredictedEnding(BaseModel):
     terminal_reason: str
     attempts: int = Field(description="The number of model calls.")
     output_tokens: int = Field(description="Shown for information; not compared.")
-    text_sha256: str = Field(description="Of the answer as UTF-8; empty where the text was not predicted.")
+    text_sha256: str = Field(description="The SHA-256 of the answer in UTF-8; empty if the text was not predicted.")
     failures: int = Field(description="The number of failed calls.")
 
 
@@ -76,7 +76,7 @@ class SuggestedLimit(BaseModel):
 
 
 class Prediction(BaseModel):
-    """What was predicted for a turn before it ran, and what came of it."""
+    """A prediction for a turn, stored before it ran, and its result."""
 
     id: UUID
     kind: str = Field(description=KINDS)

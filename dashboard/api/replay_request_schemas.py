@@ -16,21 +16,21 @@ class AskVerify(Body):
 
 
 class AskWhatIf(Body):
-    """The recording under other words; no provider is asked."""
+    """The recording evaluated under other limits. No provider is called."""
 
     mode: Literal["what_if"]
     overrides: Overrides = Overrides()
 
 
 class OtherMessage(Body):
-    """A message of the conversation in other words."""
+    """A replacement for a message of the conversation."""
 
     place: int = Field(description="The number of the message, from 1.")
     text: Text
 
 
 class AskRerun(Body):
-    """The turn again, live, under other words."""
+    """A live re-run of the turn, with changes."""
 
     mode: Literal["rerun"]
     overrides: Overrides = Overrides()
@@ -46,7 +46,7 @@ class AskRerun(Body):
 
 
 class AskSweep(Body):
-    """One limit over a range, from the recording; no provider is asked."""
+    """What-ifs for each value of one limit. No provider is called."""
 
     mode: Literal["sweep"]
     limit: Text = Field(examples=["max_tokens"], description="One of: " + ", ".join(SWEPT) + ".")
@@ -60,13 +60,13 @@ Replay = Annotated[AskVerify | AskWhatIf | AskRerun | AskSweep, Field(discrimina
 
 
 class NewBacktest(Body):
-    """A policy to be tried over stored turns by what-if."""
+    """A policy to evaluate on stored turns."""
 
     policy: PolicyDraft
     stands_for: Text | None = Field(
         default=None,
-        description="A policy's name: the draft takes its place in the settings each turn ran under, so that overrides "
-        "and other policies stand as they did. Left out: the draft stands alone, for all of them.",
+        description="The name of a policy that the draft replaces in each turn; overrides and other policies stay as "
+        "they were. If it is left out, the draft replaces all settings.",
     )
     max_tokens: int | None = Field(
         default=None, description="The max_tokens of each turn's first call, instead of the recorded value."

@@ -21,14 +21,14 @@ class Verification(BaseModel):
     divergence: Divergence | None = Field(description="The first record that differs.")
     missing: list[str] = Field(description="What could not be compared because it is not stored, one sentence each.")
     vouched_by: Literal["here", "sender", "own", "known", "unknown", "unsigned", "broken"] = Field(
-        description="Who vouches for the recording, which a verification does not tell: `here`: recorded by this "
-        "installation; `sender`: of its trace; else what the signature of its file proves."
+        description="Who vouches for the recording: `here`, this installation recorded it; `sender`, the sender of its "
+        "trace; otherwise the result of checking the signature of its file."
     )
 
 
 CERTAINTIES = " ".join(f"`{certainty}`: {words}" for certainty, words in MEANINGS.items())
 Certainty = Literal["recorded", "certain", "estimated", "undecidable"]
-SECONDS = "Of the decided turns; the time for which an operator held a turn is left out on both sides."
+SECONDS = "The difference for turns with a known end, without the time for which an operator held a turn."
 UNENDED = (
     "Turns that would have continued past their recording, or been retried, with an unknown end. They are not counted "
     "as `undecidable`."
@@ -59,9 +59,9 @@ Why = Literal[
 
 class Assumption(BaseModel):
     """A range that an estimate takes for granted. `repeats`: tokens a continuation repeats at the seam. `reasoning`:
-    reasoning tokens of a call that was never made. `position`: characters of the text that a cut call reaches.
-    `usage`: output tokens of a call without exact usage; also that none count which stand in no usage. `wording`:
-    tokens that text said after a hint takes in one go. `failures`: failed calls. `input_tokens`, `seconds`: of a call
+    reasoning tokens of a call that was never made. `position`: characters of the text that a truncated call returns.
+    `usage`: output tokens of a call without exact usage; also whether unreported tokens count. `wording`: tokens that
+    text after a hint takes in one call. `failures`: failed calls. `input_tokens`, `seconds`: of a call
     that was never made. `truncation`: truncated answers that are reported as ended, 0 for none and 1 for all.
     `operators`: actions of operators that are repeated, 0 for none and 1 for all."""
 
@@ -109,18 +109,18 @@ class Ending(Turn):
     undecidable: bool = Field(description="The recording does not determine how the turn ends. The what-if stops here.")
     why: Why | None = Field(description="Why it is undecidable; null if it is decidable. " + WHY_WORDS)
     stopped: str = Field(
-        description="Why it is undecidable, in words, where imagining it would take too much work; else empty."
+        description="Why the what-if was stopped, as text, if evaluating it would take too long; otherwise empty."
     )
     certainty: Certainty = Field(description="The certainty of its least certain step. " + CERTAINTIES)
     assumes: list[Assumption] = Field(description="The assumptions of its steps, each with its widest range.")
 
 
 class WhatIf(Ending):
-    """The turn as it would have been; where its assumptions decide, with both endings."""
+    """The turn as it would have been. If the assumptions decide how it ends, both endings are included."""
 
     endings: list[Ending] = Field(
-        description="Where assumptions decide how it ends: the turn at the smaller and at the larger end of their "
-        "ranges, in this order. Empty otherwise."
+        description="If the assumptions decide how the turn ends: the turn at the lower and at the upper end of their "
+        "ranges, in this order. Otherwise empty."
     )
 
 
@@ -185,8 +185,8 @@ class Sweep(BaseModel):
         description="The recommended values: the smallest value for each number of calls, fewest calls first."
     )
     suggested: list[Suggested] = Field(
-        description="Values of the limit that the recording does not tell of, as the turn's page names them, the "
-        "surest first. Empty where the recording tells, and under other `overrides`."
+        description="Values of the limit that the turn's page suggests and the recording does not show, the most "
+        "certain first. Empty if the recording shows a value, and under other `overrides`."
     )
     points: list[Point]
 
@@ -238,18 +238,16 @@ class Backtest(BaseModel):
     undecidable: int
     unended: int = Field(description=UNENDED)
     recorded: int | None = Field(
-        description="Of those the same or flipped, how many are `recorded`. With `certain`, `estimated`, `unended` "
-        "and `undecidable` they add up to `done`. Null: judged before certainties were counted."
+        description="The number of same or flipped turns that are `recorded`. With `certain`, `estimated`, `unended` "
+        "and `undecidable` they add up to `done`. Null for backtests from before certainties were counted."
     )
     certain: int | None = Field(description="As `recorded`.")
     estimated: int | None = Field(description="As `recorded`.")
     tokens_delta: int
-    tokens_estimated: bool = Field(
-        description="Some of the tokens that `tokens_delta` and `dollars_delta` rest on are estimates, not counts."
-    )
+    tokens_estimated: bool = Field(description="Whether `tokens_delta` and `dollars_delta` include estimated tokens.")
     calls_delta: int
     seconds_delta: float = Field(description=SECONDS)
-    dollars_delta: float = Field(description="At list prices, of the decided turns whose price is known.")
+    dollars_delta: float = Field(description="At list prices, for turns with a known end and a known price.")
     unpriced: int = Field(description="The number of decided turns without a known price.")
     flipped_turns: list[UUID] = Field(description="The first thousand.")
     unended_turns: list[UUID] = Field(description="The first thousand.")
@@ -257,15 +255,15 @@ class Backtest(BaseModel):
         description="The first thousand turns that are undecidable or of unknown end, and why."
     )
     whys: dict[str, int] | None = Field(
-        description="The turns that are undecidable or of unknown end by reason, the most frequent first. Null: "
-        "some were judged before reasons were counted."
+        description="The turns that are undecidable or of unknown end by reason, the most frequent first. Null for "
+        "backtests from before reasons were counted."
     )
     flips: Objects = Field(
-        description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each of them; `about`: its tokens "
-        "are an estimate; null: judged before that was looked at."
+        description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each of them; `about`: whether its "
+        "tokens are an estimate; null for older backtests."
     )
     groups: Objects = Field(
-        description="The same counts by `provider` and `model`; `watched`: of all, the turns that were only observed."
+        description="The same counts by `provider` and `model`; `watched`: the turns that the gateway only observed."
     )
     max_tokens: int | None
     stands_for: str | None = Field(description="The policy that the draft replaced; null if it was tried alone.")

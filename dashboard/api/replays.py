@@ -45,8 +45,8 @@ def turn_replay(
     request: HttpRequest, turn_id: UUID, body: Body[replay_request_schemas.Replay]
 ) -> Status[dict[str, Any]]:
     """`verify` → `{verified, divergence, missing, vouched_by}`; `what_if` → the turn as it would have been, with its
-    `steps`, how certain that is and what it assumes; `rerun` → 201 and the new turn's id; `sweep` → how it would have
-    ended at each value of one limit, and from where on it completes, certainly or likely."""
+    `steps`, its certainty and its assumptions; `rerun` → 201 and the new turn's id; `sweep` → how the turn would have
+    ended at each value of one limit, and the values from which on it certainly or likely completes."""
     turn = selectors.turn_get(turn_id)
     match body:
         case replay_request_schemas.AskVerify():
@@ -97,7 +97,7 @@ def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
 
 @router.post("/backtests", response={201: replay_response_schemas.BacktestId}, summary="Start a backtest")
 def backtest_create(request: HttpRequest, body: replay_request_schemas.NewBacktest) -> Status[dict[str, Any]]:
-    """It runs in the background; which turns it is tried on is said as the timeline's filters are."""
+    """The backtest runs in the background. The filters of the timeline select its turns."""
     made = backtests.backtest_create(
         project=project_current(),
         policy=_draft(body.policy.given()),
@@ -144,7 +144,7 @@ def backtest_list(request: HttpRequest, page: Paged) -> dict[str, Any]:
 
 @router.get("/backtests/{backtest_id}", response=replay_response_schemas.Backtest, summary="Get a backtest")
 def backtest_get(request: HttpRequest, backtest_id: UUID) -> dict[str, Any]:
-    """How far it is, and how many turns would have ended otherwise, at what cost."""
+    """The progress of the backtest, how many turns would have ended differently, and at what cost."""
     return backtest_shown(get_backtest(backtest_id, project=project_current()))
 
 
@@ -152,6 +152,6 @@ def backtest_get(request: HttpRequest, backtest_id: UUID) -> dict[str, Any]:
     "/backtests/{backtest_id}/cancel", response={202: replay_response_schemas.Backtest}, summary="Cancel a backtest"
 )
 def backtest_cancel(request: HttpRequest, backtest_id: UUID) -> Status[dict[str, Any]]:
-    """It ends soon; what was found until then stays. Of one that is over, nothing changes."""
+    """The backtest ends soon and keeps its results so far. A backtest that has ended does not change."""
     backtests.backtest_cancel(backtest=get_backtest(backtest_id, project=project_current()))
     return Status(202, backtest_shown(get_backtest(backtest_id, project=project_current())))

@@ -60,7 +60,7 @@ class NewConnection(Body):
 
 
 class PolicyDraft(Body):
-    """Limits, error policy and rules. What is left out has its default."""
+    """Limits, error policy and rules. Fields that are left out have their defaults."""
 
     name: Text | None = Field(default=None, description="A label.")
     limits: Limits | None = Field(default=None, description="What a turn may use, counted over the whole turn.")

@@ -22,7 +22,7 @@ class Conversation(BaseModel):
 
 
 class Run(BaseModel):
-    """Turns that go on from one another."""
+    """Turns that continue each other."""
 
     id: UUID = Field(description="Of its first turn.")
     turns: int

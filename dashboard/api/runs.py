@@ -25,8 +25,8 @@ router = Router(tags=["runs"])
     openapi_extra={"parameters": TIMELINE_PARAMETERS},
 )
 def run_list(request: HttpRequest) -> dict[str, Any]:
-    """Those that have a turn which the filters let through, the one with the newest such turn first. A turn from which
-    nothing goes on is a run of its own."""
+    """Runs with a turn that matches the filters; the run with the newest such turn is first. A turn that no other turn
+    continues is a run of its own."""
     filters, limit = asked_of(request.GET)
     cursor = request.GET.get("cursor")
     items, page = selectors.run_page(project=project_current(), filters=filters, cursor=cursor, limit=limit)
@@ -35,7 +35,8 @@ def run_list(request: HttpRequest) -> dict[str, Any]:
 
 @router.get("/runs/{run_id}", response=run_response_schemas.RunWhole, summary="Get a run")
 def run_get(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
-    """Its turns, oldest first; of a run of more than 500, the newest. `follows` says which turn each goes on from."""
+    """The turns of the run, oldest first; of more than 500, the newest. `follows` is the turn that each one
+    continues."""
     run = selectors.run_get(run_id, project=project_current())
     prices = [
         {

@@ -34,8 +34,8 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy th
     openapi_extra={"parameters": EVENTS_PARAMETERS, "responses": {200: EVENTS_ANSWER}},
 )
 def turn_events(request: HttpRequest, turn_id: UUID) -> StreamingHttpResponse:
-    """Server-sent events: what has happened, then what happens. It may end at any moment; who comes back with
-    `Last-Event-ID` misses nothing and is told nothing twice. After `end` there is nothing more to come."""
+    """Server-sent events: first the past events, then new ones as they happen. The stream may end at any time.
+    Reconnect with `Last-Event-ID`: no event is lost or repeated. `end` is the last event."""
     turn = selectors.turn_get(turn_id)
     seq = seq_asked(request.headers.get("Last-Event-ID") or request.GET.get("after") or "0")
     who = key_of(caller(request), getattr(request, "auth_token", None))

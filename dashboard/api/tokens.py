@@ -58,8 +58,8 @@ class MadeToken(Token):
 
 @router.post("/tokens", response={201: MadeToken}, summary="Create a token")
 def token_create(request: HttpRequest, body: NewToken) -> Status[dict[str, Any]]:
-    """Its secret is in this answer and in no other. One that is made with a token ends when that is revoked, expires no
-    later, and has no scope beyond it."""
+    """Only this response contains the secret. A token that is created with another token ends when that one is
+    revoked, expires no later, and has no further scopes."""
     parent = selectors.token_by(request)
     scopes = body.scopes or list(ALL if parent is None else map(Scope, parent.scopes))
     missing = [scope for scope in scopes if parent is not None and scope not in parent.scopes]
@@ -76,7 +76,7 @@ def token_create(request: HttpRequest, body: NewToken) -> Status[dict[str, Any]]
 
 @router.get("/tokens", response=list[Token], summary="List tokens")
 def token_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -> list[dict[str, Any]]:
-    """One's own that still work, newest first."""
+    """Your own valid tokens, newest first."""
     return [
         _shown(token)
         for token in rows_array(request, response, selectors.api_tokens_of(caller(request)), page, order="-id")
@@ -85,8 +85,8 @@ def token_list(request: HttpRequest, response: HttpResponse, page: PagedArray) -
 
 @router.post("/tokens/{token_id}/revoke", response=Token, summary="Revoke a token")
 def token_revoke(request: HttpRequest, token_id: int) -> dict[str, Any]:
-    """It lets nobody in any more, nor do those that were made with it. A token revokes itself and those that were made
-    with it. One that was revoked before is not there."""
+    """The token and all tokens created with it stop working. A token may revoke itself and the tokens created with it.
+    404 if it was revoked before."""
     by = selectors.token_by(request)
     within = Q() if by is None else Q(pk=by.pk) | Q(parent=by)
     token: ApiToken = selectors.api_tokens_of(caller(request)).filter(within).get(pk=token_id)

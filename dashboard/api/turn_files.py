@@ -42,7 +42,7 @@ LOG = {
 
 @router.get("/turns/{turn_id}/export", response=response_fields.Object, summary="Export a turn")
 def turn_export(request: HttpRequest, turn_id: UUID) -> HttpResponse:
-    """Everything of a turn that has ended, as one JSON file that imports elsewhere. 409 while it runs."""
+    """The complete turn as one JSON file, which can be imported into another installation. 409 while the turn runs."""
     text = file_text(turn_file(selectors.turn_get(turn_id)))
     named = {"Content-Disposition": f'attachment; filename="turn-{turn_id}.json"', "Cache-Control": "no-store"}
     return HttpResponse(text, content_type="application/json", headers=named)
@@ -55,8 +55,8 @@ def turn_export(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     openapi_extra=FILE,
 )
 def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[str, Any]]:
-    """A file of at most 64 MB that an export made. It is judged again; with `unverified=true` it is stored even where
-    its history does not verify. 200 where the very same turn is here already."""
+    """An exported file of at most 64 MB. Its turn is verified; with `unverified=true` it is stored even if it does not
+    verify. 200 if the same turn exists already."""
     made = turn_import_apart(read=lambda: _content(request), by=caller(request), unverified=unverified)
     said = {
         "id": made.turn.id, "already_here": not made.fresh, "verified": made.verified, "doubt": made.doubt,
@@ -68,8 +68,8 @@ def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[s
 @router.post("/logs/import", response=import_response_schemas.LogImported, summary="Import a log", openapi_extra=LOG)
 def log_import(request: HttpRequest, name: str = "log", dry_run: bool = False) -> dict[str, Any]:
     """A log of at most 64 MB: requests and answers in JSONL, an HTTP archive, a cassette, batch results, LiteLLM's or
-    Langfuse's export, or a coding agent's transcript (docs/how-to/imports.md). `name`: the file's, as its turns show
-    it. The same log twice changes nothing; with `dry_run=true` nothing is stored."""
+    Langfuse's export, or a coding agent's transcript (docs/how-to/imports.md). `name`: the name of the file, which its
+    turns show. Importing the same log twice changes nothing. With `dry_run=true` nothing is stored."""
     made = log_import_apart(read=lambda: _content(request), by=caller(request), name=name[:200], dry=dry_run)
     faults = [{"line": line, "words": words} for line, words in made.faults]
     return {**asdict(made), "faults": faults}
@@ -86,7 +86,7 @@ def _content(request: HttpRequest) -> bytes:
 def turn_comments(
     request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray
 ) -> list[dict[str, Any]]:
-    """In the order of the transitions they are about."""
+    """Comments in the order of their transitions."""
     return [
         comments.comment_shown(comment)
         for comment in items_array(request, response, list(comments.comments_of(selectors.turn_get(turn_id))), page)
@@ -97,7 +97,7 @@ def turn_comments(
     "/turns/{turn_id}/comments", response={201: turn_response_schemas.Comment}, summary="Comment on a transition"
 )
 def turn_comment(request: HttpRequest, turn_id: UUID, body: request_schemas.NewComment) -> Status[dict[str, Any]]:
-    """`transition` is its number, from 1; 0: the turn as a whole."""
+    """`transition` is the number of the transition, from 1; 0 is the whole turn."""
     turn = selectors.turn_get(turn_id)
     made = comment_add(turn=turn, transition=body.transition, text=body.text, author=caller(request))
     return Status(201, comments.comment_shown(made))

@@ -11,7 +11,8 @@ from dashboard.api.response_fields import Json, MaybeObject, Object, Objects, wo
 
 
 class Origin(BaseModel):
-    """Of an imported turn: who imported it and when, and what the weakest signature on its way here proves."""
+    """The origin of an imported turn: who imported it and when, and the result of the weakest signature on its way
+    here."""
 
     imported_at: datetime
     imported_by: str
@@ -26,7 +27,7 @@ class Origin(BaseModel):
 
 
 class IngestNote(BaseModel):
-    """What is not known of an ingested turn, or differs from what its provider said."""
+    """What is not known about an ingested turn, or differs from what its provider reported."""
 
     code: str = Field(description="Such as `reason_unknown`, `cut_call_lost`, `told_twice`.")
     words: str
@@ -34,7 +35,7 @@ class IngestNote(BaseModel):
 
 
 class Ingested(BaseModel):
-    """Of a turn that was made of a trace, or of a log: what told of it, and what that does not tell."""
+    """The source of a turn that was built from a trace or a log, and what the source does not contain."""
 
     ingested_at: datetime
     log: str = Field(description="The log file that the turn was imported from; empty for a turn from a trace.")
@@ -90,7 +91,7 @@ class Turn(BaseModel):
 
 
 class NotDone(BaseModel):
-    """What was asked of a turn, and accepted, and came too late: no record tells of it."""
+    """An action that was accepted but came too late. No record contains it."""
 
     action: str
     by: str
@@ -99,7 +100,7 @@ class NotDone(BaseModel):
 
 
 class TurnNow(Turn):
-    """A turn, where its call stands in line, and what was asked of it in vain."""
+    """A turn, the position of its call in the queue, and the actions that came too late."""
 
     waiting: str | None = Field(
         description="Such as “waiting for a slot of connection near, 3rd in the queue”; null where no call waits."
@@ -160,7 +161,7 @@ class Draft(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """What all criteria together said at one moment; `evaluations` is what each said."""
+    """The combined result of all criteria at one decision; `evaluations` has the result of each."""
 
     seq: int
     position: int
@@ -171,7 +172,8 @@ class Evaluation(BaseModel):
     error_type: str | None
     handling: str | None
     evaluations: Objects = Field(
-        description="`{criterion, decision, reason, context, message?}` each; `message`: what a request wants said."
+        description="`{criterion, decision, reason, context, message?}` each; `message`: the text that a Request sends "
+        "to the model."
     )
 
 

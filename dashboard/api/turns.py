@@ -33,7 +33,7 @@ PAGING = ("cursor", "limit")
 
 @router.post("/turns", response={201: turn_response_schemas.Turn}, summary="Start a turn")
 def turn_start(request: HttpRequest, body: request_schemas.NewTurn) -> Status[dict[str, Any]]:
-    """It runs in the background: read it again, or watch it at `/turns/{turn_id}/events`."""
+    """The turn runs in the background. Read it again, or watch it at `/turns/{turn_id}/events`."""
     agent = asked_for(agent_list(project=project_current()), body.agent, "agent")
     asked = body.given()
     with about("breakpoints"):
@@ -66,7 +66,8 @@ def _conversation(wanted: UUID | None) -> Conversation | None:
     openapi_extra={"parameters": TIMELINE_PARAMETERS},
 )
 def turn_list(request: HttpRequest) -> dict[str, Any]:
-    """The timeline: newest first, a page at a time. A filter given several times lets any of its values through."""
+    """The turns of the timeline, newest first, one page at a time. If a filter is repeated, turns with any of its
+    values match."""
     filters, limit = asked_of(request.GET)
     cursor = request.GET.get("cursor")
     page = selectors.timeline(project=project_current(), filters=filters, cursor=cursor, limit=limit)
@@ -88,7 +89,7 @@ def asked_of(query: QueryDict) -> tuple[TimelineFilters, int]:
 
 @router.get("/turns/{turn_id}", response=turn_response_schemas.TurnNow, summary="Get a turn")
 def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
-    """Where it stands, and why it stopped."""
+    """The status of the turn, and why it stopped."""
     return turn_now(selectors.turn_get(turn_id))
 
 
@@ -100,7 +101,7 @@ def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
 def turn_attempts(
     request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray
 ) -> list[dict[str, Any]]:
-    """Each as it was sent and answered, in order."""
+    """Each call with its request and its response, in order."""
     turn = selectors.turn_get(turn_id)
     raw = selectors.raw_responses_of(turn.id, most=api_serializers.MAX_SHOWN_RESPONSE)
     messages = messages_of(turn.id)
@@ -123,7 +124,8 @@ def turn_records(
     page: PagedArray,
     after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0,
 ) -> list[dict[str, Any]]:
-    """Its history: event, transitions, command, and what was observed. `after`: the `seq` of the last one you have."""
+    """The history of the turn: event, transitions, command and observations. `after` is the `seq` of the last record
+    that you have."""
     records = list(records_of(selectors.turn_get(turn_id).id, after=after))
     found = items_array(request, response, records, page)
     return [api_serializers.record_json(record) for record in found]
@@ -135,14 +137,14 @@ def turn_records(
 def turn_evaluations(
     request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray
 ) -> list[dict[str, Any]]:
-    """What the criteria said at every decision, in order."""
+    """The results of the criteria at every decision, in order."""
     outcomes = list(selectors.outcomes_of(selectors.turn_get(turn_id).id))
     return [api_serializers.outcome_json(outcome) for outcome in items_array(request, response, outcomes, page)]
 
 
 @router.post("/turns/{turn_id}/cancel", response={202: turn_response_schemas.Turn}, summary="Cancel a turn")
 def turn_cancel(request: HttpRequest, turn_id: UUID) -> Status[dict[str, Any]]:
-    """The call or the tools in flight are ended soon; what had arrived is kept. 409 once the turn has ended."""
+    """The call or the tools in progress are ended soon. Text that has arrived is kept. 409 if the turn has ended."""
     turn = selectors.turn_get(turn_id)
     services.turn_cancel(turn=turn, by=caller(request).get_username())
     return Status(202, api_serializers.turn_json(selectors.turn_get(turn_id)))
@@ -152,7 +154,8 @@ def turn_cancel(request: HttpRequest, turn_id: UUID) -> Status[dict[str, Any]]:
     "/turns/{turn_id}/control", response={202: turn_response_schemas.Turn}, summary="Hold, release or step a turn"
 )
 def turn_control(request: HttpRequest, turn_id: UUID, body: request_schemas.Control) -> Status[dict[str, Any]]:
-    """With it, limits and the next request may be changed, or a tool's result given. 409 where it makes no sense."""
+    """The same request may change limits and the next request, or supply a tool's result. 409 if the action is not
+    possible in the turn's state."""
     turn = selectors.turn_get(turn_id)
     asked = body.given()
     if "breakpoints" in asked:

@@ -21,7 +21,7 @@ router = Router(tags=["webhooks"])
 
 
 class Webhook(BaseModel):
-    """A webhook, without its secret. Of its address the host alone is told: the rest may be a secret."""
+    """A webhook, without its secret. Only the host of its address is shown, because the rest may be secret."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -86,13 +86,13 @@ def webhook_list(request: HttpRequest, response: HttpResponse, page: PagedArray)
 
 @router.get("/webhooks/{webhook_id}", response=Webhook, summary="Get a webhook")
 def webhook_get(request: HttpRequest, webhook_id: UUID) -> StoredWebhook:
-    """With how many of its deliveries wait."""
+    """The webhook, with the number of its waiting deliveries."""
     return selectors.webhook_get(webhook_id, project=project_current())
 
 
 @router.get("/webhooks/{webhook_id}/deliveries", response=DeliveryPage, summary="List a webhook's deliveries")
 def delivery_list(request: HttpRequest, webhook_id: UUID, asked: Annotated[Asked, Query()]) -> dict[str, Any]:
-    """Newest first, each with its tries."""
+    """Deliveries, newest first, each with its requests and responses."""
     webhook = selectors.webhook_get(webhook_id, project=project_current())
     rows = selectors.delivery_rows(webhook, state=asked.state, kind=asked.kind)
     page = page_of(rows, asked, order="-id", limit=asked.limit)

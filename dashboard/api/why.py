@@ -20,9 +20,9 @@ router = Router(tags=["turns"])
 
 @router.get("/turns/{turn_id}/verdict", response=why_response_schemas.Why, summary="Get why a turn stopped")
 def turn_verdict(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
-    """The sentence, and the tree it rests on: terminal state, the transition that decided, the evaluations there, the
-    clauses of the policy with whose word each was, the inputs, the provider's own word. Read from the history. Beside
-    it the limit that would have let the turn finish."""
+    """The verdict as a sentence, and the tree behind it: the terminal state, the transition that decided, its
+    evaluations, the clauses of the policy with their sources, the inputs, and the provider's own stop reason.
+    Everything is read from the history. `suggestion` is the limit that would have let the turn finish."""
     turn = selectors.turn_get(turn_id)
     suggestion = suggestion_for(turn)
     return {**why_told(turn, derivation_of(turn)), "suggestion": suggested(suggestion) if suggestion else None}
@@ -35,5 +35,6 @@ def turn_verdict(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     summary="List a turn's other possible transitions",
 )
 def turn_roads(request: HttpRequest, response: HttpResponse, turn_id: UUID, page: PagedArray) -> list[dict[str, Any]]:
-    """At each step out of a deciding state, every other move the table allows, with its guard and how near it was."""
+    """For each step out of a deciding state: every other transition that the state machine allows, with its condition
+    and how close it was to being met."""
     return list(items_array(request, response, roads_told(selectors.turn_get(turn_id)), page))

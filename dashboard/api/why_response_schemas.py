@@ -36,7 +36,7 @@ class WhyNode(BaseModel):
 
 
 class SuggestionCosts(BaseModel):
-    """What a live try costs at most."""
+    """The maximum cost of a live re-run."""
 
     output_tokens: int | None
     price: float | None = Field(description="US dollars at list prices; null if not known.")
@@ -51,12 +51,13 @@ class Suggestion(BaseModel):
     recorded: int | float | None = Field(description="The value in this turn; null: no limit.")
     certainty: str = Field(description=", ".join(Certainty))
     certainty_word: str = Field(
-        description="The word on the pages: `proven` (by a live re-run that said the same), `certain`, `likely` or "
+        description="The word on the pages: `proven` (by a live re-run with the same answer), `certain`, `likely` or "
         "`not known`."
     )
     basis: str = Field(
         description="What the value rests on: the turn's `recording`, a live `rerun` that completed, the turns of its "
-        "`agent`, or of its `model`, what the provider asked for (`setting`); `none`: it is a value to begin with."
+        "`agent` or of its `model`, or the retry that the provider requested (`setting`); `none`: it is a starting "
+        "value."
     )
     goal: str = Field(description="`finish`, or `one_call` where the turn completed in several calls.")
     share: float | None = Field(
@@ -106,7 +107,7 @@ class Why(BaseModel):
 
 
 class Road(BaseModel):
-    """A move that the table allows at a step and that was not made."""
+    """A transition that the state machine allows at a step, and that was not taken."""
 
     trigger: str
     to: str
@@ -117,7 +118,7 @@ class Road(BaseModel):
 
 
 class RoadsStep(BaseModel):
-    """A move out of a deciding state, and the roads not taken there."""
+    """A transition out of a deciding state, and the other possible transitions there."""
 
     model_config = ConfigDict(populate_by_name=True)
 

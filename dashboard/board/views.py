@@ -78,7 +78,7 @@ def _rows(found: Board, scope: Scope, by: str) -> list[dict[str, Any]]:
             "name": name,
             # The turns of `other` have names of their own, which the timeline cannot ask for all at once.
             "address": "" if name == OTHER else turns_address(_narrowed(scope, by, name), found.since, found.until),
-            "cells": [shown(metric, sums) for metric in METRICS.values()],
+            "cells": [(metric.title, shown(metric, sums)) for metric in METRICS.values()],
         }
         for name, sums in found.groups
     ]

@@ -65,7 +65,7 @@ class Road:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A move out of a deciding state, and the roads not taken there."""
+    """A transition out of a deciding state, and the other possible transitions there."""
 
     seq: int
     number: int

@@ -104,7 +104,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What one call asked with; what is long is cut. `number`: 1-based. `at`: seconds since 1970."""
+    """The request of one call; long values are cut. `number`: 1-based. `at`: seconds since 1970."""
 
     number: int
     dialect: str

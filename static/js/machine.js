@@ -30,7 +30,7 @@ export function draw(root, steps, now) {
   const { entered, pairs } = travelled(steps, now);
   for (const node of root.querySelectorAll("[data-state]")) change(node, when(entered.get(node.dataset.state)?.last, now));
   for (const edge of root.querySelectorAll("[data-pair]")) change(edge, when(pairs.get(edge.dataset.pair), now));
-  for (const text of root.querySelectorAll("[data-label]")) {
+  for (const text of root.querySelectorAll("text[data-label]")) {
     const wanted = label(entered.get(text.dataset.label));
     if (text.textContent !== wanted) text.textContent = wanted;
   }

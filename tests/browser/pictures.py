@@ -62,12 +62,24 @@ PICTURES: Mapping[str, str] = {
     "document": "/docs/how-to/gateway",
     "projects": "/projects/",
     "tour": "/tour",
+    "no-turns": "/?q=nothingatall",
+    "not-found": "/turns/01890000-0000-7000-8000-000000000000",
+    "bad-request": "/",
+    "forbidden": "/",
+    "too-large": "/",
     "server-error": "/",
     "database-away": "/",
 }
 
 #: Pages that a request cannot ask for: what they are rendered from, with which status.
-FAILURES: Mapping[str, tuple[str, int]] = {"server-error": ("500.html", 500), "database-away": ("503.html", 503)}
+FORM_TOO_LARGE = "This is too large: a form may have 10,000 fields. Nothing was done; send less at once."
+FAILURES: Mapping[str, tuple[str, int]] = {
+    "bad-request": ("400.html", 400),
+    "forbidden": ("403.html", 403),
+    "too-large": ("413.html", 413),
+    "server-error": ("500.html", 500),
+    "database-away": ("503.html", 503),
+}
 
 WIDE = {"width": 1920, "height": 1080}
 #: Pictures of the page to its end; the others end where the window does.
@@ -206,7 +218,8 @@ def failing(page: Page, name: str) -> None:
     """The page's document is answered as a server does that fails; everything else by the server that runs."""
     if name in FAILURES:
         template, status = FAILURES[name]
-        told = {"status": status, "content_type": "text/html", "body": render_to_string(template)}
+        body = render_to_string(template, {"told": FORM_TOO_LARGE})
+        told = {"status": status, "content_type": "text/html", "body": body}
         page.route(lambda address: urlsplit(address).path == "/", lambda route: route.fulfill(**told))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import PHONE, NewPage
 from tests.browser.journeys import played, scrolls_sideways
 from tests.browser.looks import LOOKS
 
@@ -20,6 +20,27 @@ def addresses(cut_turn: str) -> dict[str, str]:
         "choose": "/live/",
         "live": f"/agents/sim-essay/live?turn={cut_turn.rsplit('/', 1)[1]}",
     }
+
+
+#: What lies beyond the edge of its part of the page, which a reader has to scroll sideways to see.
+BEYOND = """() => [...document.querySelectorAll('main :is(.wide, .scroll, .prose table, .audit-entries):not(.tabs)')]
+  .filter(part => part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0 && !part.querySelector('.map'))
+  .map(part => part.textContent.trim().slice(0, 40))"""
+
+
+def test_on_a_phone_no_table_hides_columns(new_page: NewPage, cut_turn: str):
+    page = new_page(viewport=PHONE)
+    for address in (cut_turn, "/agents/sim-essay", "/lint", "/metrics-board", "/audit/", "/docs/how-to/gateway"):
+        page.goto(address)
+        expect(page.locator("main")).to_be_visible()
+        assert page.evaluate(BEYOND) == [], address
+
+
+def test_a_shared_page_shows_the_numbers_of_each_attempt(page: Page, cut_turn: str):
+    page.goto(f"{cut_turn}/share")
+    page.get_by_role("button", name="Create link").click()
+    page.goto(page.get_by_label("Address of the link").input_value())
+    expect(page.locator(".shared-attempts tbody tr").first).to_contain_text("max_tokens")
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), LOOKS)

@@ -23,7 +23,7 @@ assert set(StopReason.__args__) == ENDINGS.keys(), "a schema needs the words the
 
 
 class ScriptedCall(Body):
-    """A tool call. Arguments that are text go out as they are, whole JSON or not."""
+    """A tool call. Arguments given as text are sent unchanged, even if they are not valid JSON."""
 
     name: Text
     arguments: Text | dict[str, Any] = "{}"
@@ -39,31 +39,38 @@ class ScriptedError(Body):
 
 
 class ScriptedAnswer(Body):
-    """What one call is answered with: as a model of the simulator does, by an error, or in words of its own."""
+    """The answer to one call: that of a simulator model, an error, or a given text."""
 
     behaviour: Text | None = Field(default=None, description="A model of the simulator.", examples=["sim-pause"])
     error: ScriptedError | None = None
     text: Text = ""
     tool_calls: list[ScriptedCall] = []
-    refusal: Text | None = Field(default=None, description="Said as a refusal, in place of a text.")
-    stop_reason: StopReason | None = Field(default=None, description="Left out: as the parts have it.")
-    raw_stop_reason: Text | None = Field(default=None, description="The word on the wire, if not the dialect's own.")
-    truncated: bool | int = Field(default=False, description="Tokens after which it is cut; true: half way.")
+    refusal: Text | None = Field(default=None, description="A refusal, in place of a text.")
+    stop_reason: StopReason | None = Field(default=None, description="Default: as the parts of the answer imply.")
+    raw_stop_reason: Text | None = Field(
+        default=None, description="The stop reason on the wire, if it is not the dialect's usual one."
+    )
+    truncated: bool | int = Field(
+        default=False, description="The number of tokens after which the answer is truncated; true: half way."
+    )
     output_tokens: int | None = Field(default=None, description="What it says it used.")
     hangs_up: bool = Field(default=False, description="The connection is dropped half way.")
-    delay_ms: int = Field(default=0, description="Milliseconds before it begins.")
+    delay_ms: int = Field(default=0, description="Milliseconds before the answer begins.")
 
 
 class SimulatorScript(Body):
-    """The answers of a model, one for each call; the last one stays. Either `answers`, or the RFC's two sequences."""
+    """The answers of a model, one for each call; the last one is repeated. Either `answers`, or the RFC's two
+    sequences."""
 
     name: Text = Field(description="The model is `script-<name>`.", examples=["cut-once"])
     answers: list[ScriptedAnswer] | None = None
     mockTruncationSequence: list[int] | None = Field(  # noqa: N815 - the RFC's name
-        default=None, description="Of each call: the tokens after which it is cut; 0: not cut.", examples=[[20, 0]]
+        default=None,
+        description="For each call: the number of tokens after which the answer is truncated; 0: not truncated.",
+        examples=[[20, 0]],
     )
     mockSchemaViolationSequence: list[bool] | None = Field(  # noqa: N815 - the RFC's name
-        default=None, description="Of each call: whether its JSON is against the schema."
+        default=None, description="For each call: whether its JSON violates the schema."
     )
-    envelope: Any = Field(default=None, description="What is answered where nothing is wrong; left out: a report.")
-    violation: Any = Field(default=None, description="What is answered against the schema.")
+    envelope: Any = Field(default=None, description="The valid answer; default: a report.")
+    violation: Any = Field(default=None, description="The answer that violates the schema.")

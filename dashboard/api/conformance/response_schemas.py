@@ -11,17 +11,17 @@ class Capabilities(BaseModel):
     envelopes: Object = Field(
         description="`{reliability: {supported, events, maxRetryAttempts, completion}}` (RFC 0033 §E)."
     )
-    capabilities: Object = Field(description="The same once more: `{envelopes}`.")
+    capabilities: Object = Field(description="The same as `{envelopes}`.")
 
 
 class Script(BaseModel):
-    """A model of the simulator whose answers were sent."""
+    """A simulator model with scripted answers."""
 
     name: str
     model: str = Field(description="What an agent names.")
     answers: int
     calls: int = Field(description="How many it has had.")
-    base_urls: dict[str, str] = Field(description="What a connection names, by its provider.")
+    base_urls: dict[str, str] = Field(description="The base URLs for a connection, by provider.")
 
 
 class ReceivedMessage(BaseModel):
@@ -30,13 +30,13 @@ class ReceivedMessage(BaseModel):
 
 
 class ReceivedCall(BaseModel):
-    """What one call asked with; what is long is cut."""
+    """The request of one call; long values are cut."""
 
     call: int
     provider: str
     model: str
     stream: bool
-    max_tokens: int = Field(description="4096 where the request set no limit.")
+    max_tokens: int = Field(description="4,096 if the request set no limit.")
     system_prompt: str
     messages: list[ReceivedMessage]
     at: datetime

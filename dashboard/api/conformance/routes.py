@@ -41,7 +41,8 @@ seam = Router(tags=["conformance"], auth=SeamCaller())
 
 @router.get("/capabilities", response=response_schemas.Capabilities, summary="Get the capabilities of this host")
 def capabilities_get(request: HttpRequest) -> dict[str, Any]:
-    """Of envelopes: the events it tells, how many calls one may take, and that it knows a cut answer from a wrong one.
+    """Capabilities for envelopes: the reported events, the maximum number of calls, and that truncated answers are
+    distinguished from invalid ones.
 
     The same is at `/.well-known/openwop`.
     """

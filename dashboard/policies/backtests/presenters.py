@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.samples import is_simulated
 from dashboard.policies.backtests.debugger import beyond_in_words, debugger_of
 from dashboard.policies.backtests.models import Backtest
@@ -145,14 +146,17 @@ class BacktestView:
         """What was tried, as far as it is not a default, in words."""
         asked = {"max_tokens": self.backtest.max_tokens, **(self.backtest.policy.get("limits") or {})}
         said = {name: value for name, value in self.backtest.policy.items() if name != "limits" and value}
-        return [(name, _told(value)) for name, value in (asked | said).items() if value is not None]
+        given = {name: value for name, value in (asked | said).items() if value is not None}
+        return [(LIMIT_NAMES.get(name, name), _told(value)) for name, value in given.items()]
 
 
 def _told(value: Any) -> str:
     """A part of a draft, without the signs in which programs write it."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_told(item)}" for name, item in value.items() if item is not None)
-    return ", ".join(map(_told, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ", ".join(map(_told, value))
+    return f"{value:,}" if type(value) is int else str(value)
 
 
 def signed(amount: float, words: Any) -> str:

@@ -23,7 +23,7 @@ def in_words(backtest: Backtest) -> str:
     turns = f"{backtest.done:,}{of} turn{'' if max(backtest.done, backtest.total) == 1 else 's'}"
     if watched := sum(group.get("watched", 0) for group in backtest.groups):
         turns += f" ({watched:,} only observed)"
-    capped = "" if backtest.max_tokens is None else f", with a max_tokens of {backtest.max_tokens:,}"
+    capped = "" if backtest.max_tokens is None else f" with max_tokens {backtest.max_tokens:,}"
     if backtest.done:
         begun += ", so far" if backtest.status == Backtest.Status.RUNNING else ""
         return f"{begun} over {turns}{capped}: {tally_in_words(backtest)}"

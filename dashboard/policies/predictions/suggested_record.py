@@ -35,7 +35,7 @@ SOURCES: Mapping[str, str] = {
     Basis.AGENT: "from the agent’s answers",
     Basis.MODEL: "from the model’s answers",
     Basis.SETTING: "from the provider’s error",
-    Basis.NONE: "value to begin with",
+    Basis.NONE: "starting value",
 }
 
 
@@ -120,13 +120,13 @@ def tally_of_suggestion(said: Suggestion, *, project: Project, provider: str, mo
 
 def tally_words(tally: SuggestedTally) -> str:
     """`Likely limits from the agent’s answers were enough in 37 of 41 re-runs (90 %, expected 95 %).`"""
-    subject = f"{tally.word.capitalize()} limits {tally.source}"
+    subject = f"{tally.word} limits {tally.source}"
     if not tally.compared:
-        return f"{subject} have not been tried for this model yet."
+        return f"No re-run of this model has tested {subject} yet."
     expected = f"expected {tally.expected_share}" if tally.expected_share else ""
     shares = ", ".join(filter(None, (tally.share, expected)))
     runs = f"{tally.came_true:,} of {tally.compared:,} re-run{'' if tally.compared == 1 else 's'} of this model"
-    return f"{subject} were enough in {runs}{f' ({shares})' if shares else ''}."
+    return f"{subject[0].upper()}{subject[1:]} were enough in {runs}{f' ({shares})' if shares else ''}."
 
 
 def tally_told(tally: SuggestedTally) -> dict[str, Any]:

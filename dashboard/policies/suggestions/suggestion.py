@@ -13,7 +13,7 @@ Number = int | float
 
 
 class Basis(StrEnum):
-    """What a suggested value rests on, the surest first."""
+    """The basis of a suggested value, the most certain first."""
 
     RECORDING = "recording"  #: the turn's own recording, judged under the value
     RERUN = "rerun"  #: a live re-run of the turn that completed

@@ -70,9 +70,9 @@ def test_the_board_shows_each_metric_of_the_period(browser: Client):
     assert "25 %</span>" in chart(html, "failure_rate")
     assert "1.00</span>" in chart(html, "continuations_per_turn")
     assert "4.9 s</span>" in chart(html, "continued_p95_seconds")
-    assert "Nothing in this period." in chart(html, "failed_predictions")
+    assert "None in this period." in chart(html, "failed_predictions")
     assert "No list price is known for m;" in html
-    assert re.search(r'<th scope="row"><a [^>]*>m</a>.*<td class="num">no list price</td>', html)
+    assert re.search(r'<th scope="row"><a [^>]*>m</a>.*<td class="num" data-label="Price">no list price</td>', html)
     found = read(html)
     assert found.inline == []
     assert len(found.ids) == len(set(found.ids))
@@ -119,7 +119,7 @@ def test_minutes_that_are_still_to_be_summed_are_told(browser: Client):
 
     make_turn(timezone.now() - timedelta(hours=3), status="completed")
     rollups.fold_all()
-    assert "of turns still being counted" in page(browser, "/metrics-board")
+    assert "are still being counted" in page(browser, "/metrics-board")
 
 
 @pytest.mark.django_db

@@ -5,7 +5,9 @@ import json
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection, transaction
 
+from dashboard.turns.models import Record
 from tests.dashboard.driving import Play
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,6 +22,18 @@ def told(*words: str) -> str:
 def test_without_numbers_a_turn_is_verified(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     assert told(str(turn.id)).startswith("Replay verified: 5 records replayed, no differences.\n")
+
+
+def test_a_turn_that_lacks_a_record_is_told_which_one(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 60})
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE turns_record DISABLE TRIGGER ALL")
+        Record.objects.filter(turn_id=turn.id, seq=3).delete()
+        cursor.execute("ALTER TABLE turns_record ENABLE TRIGGER ALL")
+    out = io.StringIO()
+    with pytest.raises(SystemExit):
+        call_command("replay", str(turn.id), stdout=out)
+    assert out.getvalue() == "Replay differs: record 3 of 5 is missing. Records that match: 2.\n"
 
 
 def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):

@@ -20,7 +20,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """`--port`: where the server listens."""
-        parser.add_argument("--port", type=int, default=int(os.environ.get("WHYSTOP_PORT", "8321")))
+        parser.add_argument(
+            "--port",
+            type=int,
+            default=int(os.environ.get("WHYSTOP_PORT", "8321")),
+            help="the port of the server (default: WHYSTOP_PORT, else 8321)",
+        )
 
     def handle(self, *args: Any, port: int, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """One line on standard output."""

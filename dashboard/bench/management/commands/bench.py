@@ -23,10 +23,10 @@ from dashboard.runtime.database_setup import prepare
 GATEWAY = "gateway"
 SUITES: Mapping[str, tuple[Callable[..., Iterator[str]], str]] = {
     "core": (core.rows, "transitions, stream decoding, verify, what-if and import, beside plain Python"),
-    "turn": (turn.rows, "the opening of a long turn, beside the bare SQL of its rows"),
+    "turn": (turn.rows, "opening the page of a long turn, beside the SQL for its rows"),
     "what-if": (
         what_if.rows,
-        "the page that answers a moving slider, for a turn of ten attempts, beside the bare core",
+        "the page that updates while a slider moves, for a turn of ten attempts, beside the bare core",
     ),
     GATEWAY: (
         gateway.rows,
@@ -37,8 +37,8 @@ SUITES: Mapping[str, tuple[Callable[..., Iterator[str]], str]] = {
         "spans over OTLP/HTTP until their turns are in the API, beside bare COPY of the same rows",
     ),
     "live": (live.rows, "messages to 100 and 500 viewers of a page, beside a bare broadcast and Channels"),
-    "storage": (storage.lines, "bytes of database for a byte of content, and rows for a turn"),
-    "timeline": (timeline.lines, "pages, facets and histograms of the turns that are here, beside the bare SQL"),
+    "storage": (storage.lines, "database bytes per byte of content, and rows per turn"),
+    "timeline": (timeline.lines, "pages, facets and histograms of the stored turns, beside the bare SQL"),
 }
 LOAD = "load"
 BACKTEST = "backtest"
@@ -47,35 +47,46 @@ ABUSE = "abuse"
 SOAK = "soak"
 WITHOUT_DATABASE = ("core", "live", "gateway", "ingest", "storage")  #: or with one of their own
 WHAT = {name: what for name, (_, what) in SUITES.items()} | {
-    BACKTEST: "a draft over stored turns on every core, beside the what-if in memory, and the memory it takes",
-    LOAD: "fill this database with made turns, for trying out",
-    CHAOS: "kill workers, servers and a database of its own while turns run; nothing may be lost or done twice",
-    ABUSE: "attack an installation of its own while another key's calls go on; exit code 1 where an aim is missed",
-    SOAK: "mixed traffic for --minutes; exit code 1 where a call fails or a process's memory grows",
+    BACKTEST: "a backtest of generated turns on every core, beside the what-if in memory, and the memory that it needs",
+    LOAD: "fill this database with generated turns; never use it with real turns",
+    CHAOS: "kill its own workers, servers and database while turns run, and check that nothing is lost or done twice",
+    ABUSE: "attack its own installation while another key's calls continue; exit code 1 if a target is missed",
+    SOAK: "send mixed traffic for --minutes; exit code 1 if a call fails or the memory of a process grows",
 }
 
 
 class Command(BaseCommand):
-    help = "\n".join(("Measure.", *(f"  {name}: {what}" for name, what in WHAT.items())))
+    help = "\n".join(("Measure or test one part of Whystop:", *(f"  {name}: {what}" for name, what in WHAT.items())))
     requires_system_checks = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         return super().create_parser(prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("suite", choices=sorted(WHAT))
-        parser.add_argument("--turns", type=int, help="how many load makes (1,000,000) or backtest judges (100,000)")
-        parser.add_argument("--days", type=float, default=30, help="over how many days, up to now, they are spread")
-        parser.add_argument("--points", type=int, default=200, help="how many turns chaos catches at distinct records")
-        parser.add_argument("--processes", type=int, default=1, help="in which gateway is measured too, beside one")
-        parser.add_argument("--seconds", type=float, default=240, help="after which chaos strikes no more")
-        parser.add_argument("--minutes", type=float, default=30, help="of soak's traffic")
-        parser.add_argument("--seed", type=int, default=None, help="of chaos, to repeat a run")
+        parser.add_argument("suite", choices=sorted(WHAT), help="what to measure or test, as listed above")
+        parser.add_argument(
+            "--turns", type=int, help="load, backtest: number of turns (default: 1,000,000 and 100,000)"
+        )
+        parser.add_argument(
+            "--days", type=float, default=30, help="load: spread the turns over this many days, up to now (default: 30)"
+        )
+        parser.add_argument(
+            "--points",
+            type=int,
+            default=200,
+            help="chaos: number of turns to interrupt at distinct records (default: 200)",
+        )
+        parser.add_argument("--processes", type=int, default=1, help="gateway: also measure with this many processes")
+        parser.add_argument(
+            "--seconds", type=float, default=240, help="chaos: stop killing after this many seconds (default: 240)"
+        )
+        parser.add_argument("--minutes", type=float, default=30, help="soak: minutes of traffic (default: 30)")
+        parser.add_argument("--seed", type=int, default=None, help="chaos: seed of the random kills, to repeat a run")
         parser.add_argument(
             "--only",
             action="append",
             default=[],
-            help=f"attacks of abuse by a part of their name: {', '.join(ATTACKS)}",
+            help=f"abuse: only attacks whose name contains this text; repeatable. Attacks: {', '.join(ATTACKS)}",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:

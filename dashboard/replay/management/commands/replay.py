@@ -14,11 +14,13 @@ from django.core.serializers.json import DjangoJSONEncoder
 from agentcore.events import Interrupted
 from agentcore.replay import Divergence, Provenance
 from agentcore.serial import event_to_json
+from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.client.narration import lines_of
 from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
+from dashboard.replay.divergence_text import parting_words
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
 from dashboard.replay.sweep_result import Point, Sweep
 from dashboard.runtime.database_setup import prepare
@@ -43,7 +45,7 @@ class Command(BaseCommand):
         parser.add_argument("turn", help="the id of the turn")
         parser.add_argument("--max-tokens", type=int, help="tokens of one call")
         for name in NUMBERS:
-            parser.add_argument(f"--{name.replace('_', '-')}", type=int)
+            parser.add_argument(f"--{name.replace('_', '-')}", type=int, help=LIMIT_FIELDS[name].meaning)
         parser.add_argument(
             "--sweep", metavar="LIMIT=FROM:TO:STEP", help="a limit over a range, such as max_tokens=50:1000:50"
         )
@@ -75,13 +77,16 @@ class Command(BaseCommand):
             if suggestion := suggestion_for(turn):
                 self.stdout.write(f"{sentence(suggestion)} {because(suggestion)}")
         else:
-            self._divergence(verification.divergence)
+            self._divergence(verification.records, verification.divergence)
         if not verification.verified:
             sys.exit(1)
 
-    def _divergence(self, divergence: Divergence | None) -> None:
+    def _divergence(self, matching: int, divergence: Divergence | None) -> None:
         assert divergence is not None, "what is not verified diverges"
-        self.stdout.write(f"Diverges at record {divergence.seq}.")
+        if "error" in (divergence.replayed or {}):  # nothing was replayed that could be printed beside the recording
+            self.stdout.write(f"Replay differs: {parting_words(divergence)}. Records that match: {matching}.")
+            return
+        self.stdout.write(f"Replay differs at record {divergence.seq}: {parting_words(divergence)}.")
         self.stdout.write(f"recorded: {json.dumps(divergence.recorded, ensure_ascii=False)}")
         self.stdout.write(f"replayed: {json.dumps(divergence.replayed, ensure_ascii=False)}")
 

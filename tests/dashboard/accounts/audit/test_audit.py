@@ -186,12 +186,12 @@ def test_filters_let_through_what_they_name_and_lead_to_older_entries(browser: C
                 action=action, target=f"t{n}",
             )  # fmt: skip
     page = browser.get("/audit/").content.decode()
-    assert page.count("<td><time") == 50
+    assert page.count('<th scope="row"><time') == 50
     older = page.split('href="?')[1].split('"')[0].replace("&amp;", "&")
-    assert browser.get(f"/audit/?{older}").content.decode().count("<td><time") == 10
+    assert browser.get(f"/audit/?{older}").content.decode().count('<th scope="row"><time') == 10
 
     def shown(**asked: str) -> int:
-        return browser.get("/audit/", asked).content.decode().count("<td><time")
+        return browser.get("/audit/", asked).content.decode().count('<th scope="row"><time')
 
     assert shown(by="one") == 30
     assert shown(action="tw", target="t2") == 11

@@ -229,7 +229,7 @@ def test_a_cell_says_of_how_many_turns_its_price_is(browser: Client):
     assert all(cell.priced <= 6 - max(2, cell.counts["undecidable"]) for cell in cells)
     assert max(cell.priced for cell in cells) == 4
     html = page(browser, "/backtests/limits/map")
-    assert bare(html).count(" of 4") >= sum(cell.priced == 4 for cell in cells)
+    assert bare(html).count("for 4 turns") >= sum(cell.priced == 4 for cell in cells)
     assert 'for 4 turns"' in html
 
 

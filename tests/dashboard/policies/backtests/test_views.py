@@ -139,8 +139,9 @@ def read_table(html: str, place: str) -> list[dict[str, str]]:
     part = html.split(f'id="{place}"')[1].split("</table>", maxsplit=1)[0]
 
     def words(tag: str, of: str) -> list[str]:
-        cells = re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", of, re.DOTALL)
+        cells = re.findall(rf"<{tag}\b[^>]*>(.*?)</{tag}>", of, re.DOTALL)
         return [" ".join(text_of(unescape(cell).replace("<br>", " ")).split(" ")).strip() for cell in cells]
 
-    heads = words("th", part)
-    return [dict(zip(heads, words("td", row), strict=False)) for row in part.split("<tr>")[2:]]
+    head, *rows = part.split("<tr>")[1:]
+    heads = words("th", head)
+    return [dict(zip(heads, words("t[hd]", row), strict=False)) for row in rows]

@@ -227,7 +227,7 @@ def test_the_page_names_what_failed_with_both_turns_and_a_certain_one_first(brow
 def test_the_suggestion_of_a_turn_says_how_often_others_like_it_were_enough(browser: Client, short: Turn):
     said = said_of(short, LONG)
     address = f"/turns/{short.id}"
-    assert "Likely limits from the agent’s answers have not been tried for this model yet." in bare(
+    assert "No re-run of this model has tested likely limits from the agent’s answers yet." in bare(
         page(browser, address)
     )
     compared(limit_find(turn=short, suggestion=said))

@@ -39,7 +39,7 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     asked = {"only": "backtest"}
     beside = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
     assert Backtest.objects.get().max_tokens == enough
-    assert f"with a max_tokens of {enough}" in beside
+    assert f"with max_tokens {enough}" in beside
     assert f"Try {less} live" in beside
     told = browser.post(f"/turns/{cut.id}/limit/use", {"value": enough}, follow=True).content.decode()
     assert f"max_tokens of sim-essay changed from 60 to {enough}." in told

@@ -13,7 +13,7 @@ from dashboard.runtime.operations.backup import back_up
 
 
 class Command(BaseCommand):
-    help = "Write the database, its keys and a manifest to one file. Whystop may go on running."
+    help = "Write the database, its keys and a manifest to one file. Whystop can keep running."
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:

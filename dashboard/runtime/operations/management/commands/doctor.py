@@ -28,12 +28,12 @@ CHECKS: tuple[Check, ...] = (
 
 
 class Command(BaseCommand):
-    help = "Check the database, the queue, providers, keys and the machine; exit code 1 where there is an error."
+    help = "Check the database, the queue, providers, keys and the machine; exit code 1 if there is an error."
     requires_system_checks = ()
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--json", action="store_true", help="one JSON object: `state`, and `findings`")
+        parser.add_argument("--json", action="store_true", help="print one JSON object with `state` and `findings`")
 
     def handle(self, *_: Any, **options: Any) -> None:
         found = []

@@ -17,8 +17,8 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, help="what `manage.py backup` has written")
-        parser.add_argument("--replace", action="store_true", help="replace all that is stored here")
+        parser.add_argument("file", type=Path, help="a file that `manage.py backup` has written")
+        parser.add_argument("--replace", action="store_true", help="replace everything that is stored here")
         parser.add_argument("--check", action="store_true", help="verify the file's checksums, and restore nothing")
 
     def handle(self, *_: Any, **options: Any) -> None:

@@ -12,10 +12,14 @@ from dashboard.timeline.runs.run_links import link_stored
 class Command(BaseCommand):
     """Links stored calls that go on from one another, a batch at a time; what is linked stays so if it is ended."""
 
-    help = "Find the runs of turns that were stored before there were runs. May be ended, and begun again, at any time."
+    help = "Find the runs of turns that were stored before runs existed. It can be stopped and restarted at any time."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--after", default=str(UUID(int=0)), help="the turn after which to go on, as it was told")
+        parser.add_argument(
+            "--after",
+            default=str(UUID(int=0)),
+            help="continue after this turn, whose id the interrupted command printed",
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:

@@ -23,12 +23,12 @@ class Command(BaseCommand):
         actions.add_parser("new", help="print a new private key, for WHYSTOP_SIGNING_KEY")
         actions.add_parser("rotate", help="sign with a new key from now on; signatures of the old key stay valid")
         retire = actions.add_parser("retire", help="accept signatures of an earlier key of this installation")
-        retire.add_argument("key")
+        retire.add_argument("key", help="the public key, in base64")
         trust = actions.add_parser("trust", help="register the key of another installation under a name")
-        trust.add_argument("name")
-        trust.add_argument("key")
+        trust.add_argument("name", help="a name for the other installation")
+        trust.add_argument("key", help="its public key, in base64")
         forget = actions.add_parser("forget", help="remove a key")
-        forget.add_argument("key")
+        forget.add_argument("key", help="the public key to remove, in base64")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
