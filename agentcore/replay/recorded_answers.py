@@ -168,11 +168,20 @@ class Asked(TapeReading):
 
     def _shift_by(self, heard: Heard) -> None:
         """It ends in this cap too, however much of that is reasoning; what follows it may depend on how much that is,
-        and so may the time limit."""
-        reasoning = max(float(heard.reasoning), float(self.past.reasoning))
-        self.assuming.shifted = max(self.assuming.shifted, reasoning * max(1.0, self.cap / heard.cap))
-        if self.left is not None:
+        and so may the time limit, and whether the context window has room for it."""
+        times = max(1.0, self.cap / heard.cap)
+        reasoning = max(float(heard.reasoning), float(self.past.reasoning)) * times
+        self.assuming.shifted = max(self.assuming.shifted, reasoning)
+        if self.left is not None or self._fills_the_window(heard, heard.reasoning * (times - 1.0)):
             self.assuming.note_shifted()
+
+    def _fills_the_window(self, heard: Heard, more: float) -> bool:
+        """Whether `more` tokens of reasoning would fill a context window of known size."""
+        window = self.snapshot.asked.context_window or self.past.window
+        usage = heard.response.usage if heard.response is not None else None
+        if window is None or usage is None or not more:
+            return False
+        return usage.input_tokens + usage.output_tokens + more >= window
 
     def _needed(self, heard: Heard, same: Heard | None) -> float:
         """The tokens that it takes of a cap."""

@@ -353,6 +353,13 @@ def test_thinking_that_is_shown_and_not_counted_may_have_taken_fewer_tokens_than
     assert Assumed.REASONING in names(imagined)
 
 
+@pytest.mark.parametrize(("cap", "certainty"), [(900, Certainty.CERTAIN), (1000, Certainty.ESTIMATED)])
+def test_reasoning_that_is_a_share_of_a_larger_cap_may_fill_the_context_window(cap: int, certainty: Certainty):
+    """40 of 128 tokens are 312 of 1,000. The same answer was certain, and a real one found the window full."""
+    story = Playbook(max_tokens=128, context_window=320) >> started() >> thought("The answer is 42.", 45, 40)
+    assert asked(story, max_tokens=cap).certainty is certainty
+
+
 def test_where_one_call_is_enough_it_makes_no_difference_how_much_of_it_was_thinking():
     book = Playbook(max_tokens=100, extra={"prefill": True})
     story = book >> started() >> shown("dcbgfebh" * 50, 100, cut=True) >> shown("abcdefgh" * 20, 67)
