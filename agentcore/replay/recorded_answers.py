@@ -176,10 +176,10 @@ class Asked(TapeReading):
             self.assuming.note_shifted()
 
     def _fills_the_window(self, heard: Heard, more: float) -> bool:
-        """Whether `more` tokens of reasoning would fill a context window of known size."""
+        """Whether a context window of known size is full with `more` tokens of reasoning, of an answer that reasoned."""
         window = self.snapshot.asked.context_window or self.past.window
         usage = heard.response.usage if heard.response is not None else None
-        if window is None or usage is None or not more:
+        if window is None or usage is None or not heard.reasoning:
             return False
         return usage.input_tokens + usage.output_tokens + more >= window
 

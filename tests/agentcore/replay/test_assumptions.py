@@ -360,6 +360,14 @@ def test_reasoning_that_is_a_share_of_a_larger_cap_may_fill_the_context_window(c
     assert asked(story, max_tokens=cap).certainty is certainty
 
 
+def test_reasoning_that_is_a_share_of_a_smaller_cap_may_leave_room_in_a_full_context_window():
+    """It was certain to be full again; really it reasoned less, and its text fitted."""
+    used, full = TokenUsage(10, 90, 60), NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
+    answer = ChatResponse("a" * 100, usage=used, stop_reason=full, raw_stop_reason="length")
+    story = Playbook(max_tokens=120, context_window=100) >> started() >> responded(answer)
+    assert asked(story, max_tokens=95).certainty is Certainty.ESTIMATED
+
+
 def test_where_one_call_is_enough_it_makes_no_difference_how_much_of_it_was_thinking():
     book = Playbook(max_tokens=100, extra={"prefill": True})
     story = book >> started() >> shown("dcbgfebh" * 50, 100, cut=True) >> shown("abcdefgh" * 20, 67)
