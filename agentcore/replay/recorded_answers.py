@@ -176,7 +176,7 @@ class Asked(TapeReading):
             self.assuming.note_shifted()
 
     def _fills_the_window(self, heard: Heard, more: float) -> bool:
-        """Whether a context window of known size is full with `more` tokens of reasoning, of an answer that reasoned."""
+        """Whether an answer that reasoned fills a context window of known size with `more` tokens of reasoning."""
         window = self.snapshot.asked.context_window or self.past.window
         usage = heard.response.usage if heard.response is not None else None
         if window is None or usage is None or not heard.reasoning:
