@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from agentcore.argument_validation import required, strict
+from agentcore.argument_validation import LARGEST_NUMBER, WrongInput, required, shown, strict
 from agentcore.errors import ProviderError
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import quickly_made, settle
@@ -145,6 +145,8 @@ class TokenUsage:
         """Whether the output ended at a cap of so many tokens, counted with its reasoning or, where a provider holds
         only the rest to the cap, without. Far more than the cap was not held to it by this count."""
         required(cap, int, "cap")
+        if not 0 <= cap <= LARGEST_NUMBER:
+            raise WrongInput(f"cap must be a whole number of at least 0, not {shown(cap)}.")
         most = cap * BEYOND_CAP + 1
         used, rest = self.output_tokens, self.output_tokens - self.reasoning_tokens
         return cap > 0 and (cap <= used <= most or cap <= rest <= most)

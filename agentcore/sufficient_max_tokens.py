@@ -20,13 +20,15 @@ def _one_call_is_certain(snapshot: Snapshot) -> bool:
 
     After a hint a model may say other things than in one go; a failed call, a repair and another iteration spend tokens
     on other texts; an estimate bounds nothing; what cut a call below its cap is not known; an end that may hide a cut
-    is no end; hidden reasoning may take more tokens in one call than it took in all of these, also where a call shows
-    that its provider does not report all that it counts; a call that was never made takes a time that nobody knows.
+    is no end; reasoning may take more tokens in one call than it took in all of these, because it is hidden, because
+    its provider does not report all that it counts, or because it takes its share of a larger cap; a call that was
+    never made takes a time that nobody knows.
     """
     spent = snapshot.spent
     alone = spent.attempts == spent.continuations + 1 and not spent.total_failures and snapshot.iteration <= 1
     natural = snapshot.model_stop_reason in _NATURAL and not snapshot.flagged
-    known = not spent.estimated and not snapshot.veiled and snapshot.limits.max_seconds is None
+    told = not spent.estimated and not snapshot.veiled and not snapshot.reasoned
+    known = told and snapshot.limits.max_seconds is None
     ended = natural and _tells_its_end(snapshot)
     return alone and ended and known and continued_at_the_cap(snapshot) and _continued_exactly(snapshot)
 

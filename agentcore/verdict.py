@@ -121,12 +121,12 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
     below = below_caps(snapshot)
     last = f", {'the last time ' if used else ''}at {of_call(snapshot)}, below max_tokens" if below else ""
-    more = [Raise("max_continuations", limit + 1)]
+    more = [Raise("max_continuations", max(used, limit) + 1)]  # a limit may be lowered below what was used by then
     if completion_spent(snapshot):
         more.append(Raise("max_total_completion_tokens"))
     lead, by = broken_off(snapshot)
     stopped = f"then stopped at max_continuations, {number(used)} of {number(limit)}"
-    stopped = stopped if limit else "and not continued (max_continuations is 0)"
+    stopped = stopped if limit or used else "and not continued (max_continuations is 0)"
     happened = f"{by} {times(used + 1)}{last}, {stopped}, with {_used(snapshot)}."
     if below and not snapshot.going_on_helped:
         return Verdict(lead, happened, _FULL)

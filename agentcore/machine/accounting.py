@@ -11,7 +11,7 @@ from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import NormalizedStopReason
-from agentcore.usage import counts_unreported, may_hide_reasoning, was_generated
+from agentcore.usage import counts_unreported, may_hide_reasoning, reasoning_of, was_generated
 from agentcore.values import changed, copier, replace
 
 _REPAIR = State.REQUEST_TOOL_REPAIR  # Python 3.11 takes long to find a member in its enumeration
@@ -45,8 +45,15 @@ def counted(snapshot: Snapshot, response: ChatResponse | None, seconds: float) -
     reason, raw = response.stop_reason._value_, response.raw_stop_reason
     cap, window = snapshot.current_call.max_tokens, snapshot.asked.context_window
     hides = snapshot.veiled or may_hide_reasoning(response, cap) or counts_unreported(response, cap, window)
-    veiled = hides or None
-    return {"spent": spent, "veiled": veiled, "model_stop_reason": reason, "raw_stop_reason": raw}
+    cut = response.stop_reason is NormalizedStopReason.MAX_TOKENS
+    reasoned = snapshot.reasoned or (cut and reasoning_of(response, cap, cut=True) > 0)
+    return {
+        "spent": spent,
+        "veiled": hides or None,
+        "reasoned": reasoned or None,
+        "model_stop_reason": reason,
+        "raw_stop_reason": raw,
+    }
 
 
 def _estimated_output(response: ChatResponse, call: Call) -> int:

@@ -1,10 +1,10 @@
 """What an operator changes in a turn that runs."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from agentcore.error_policy import ErrorHandlingDecision, ErrorPolicy
-from agentcore.errors import IllegalEvent
+from agentcore.error_policy import ErrorPolicy
+from agentcore.errors import IllegalEvent, WrongInput
 from agentcore.events import OperatorActed, OperatorAction
 from agentcore.machine.breakpoints import still_low
 from agentcore.machine.pending_tool_calls import refusals, tools_to_approve, with_changed_call
@@ -16,8 +16,6 @@ from agentcore.values import replace
 
 #: What a held turn goes on by.
 RELEASING = frozenset({OperatorAction.RELEASE, OperatorAction.STEP, OperatorAction.REFUSE})
-
-_UNLIMITED = Limits()  # what is None here may be None
 
 
 def told(event: OperatorActed) -> str:
@@ -68,7 +66,7 @@ def _stand_in(snapshot: Snapshot, answer: ChatResponse, by: str) -> ChatResponse
 
 def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
     """Limits, policy, the next request, breakpoints, and results in place of tools."""
-    if event.max_tokens is not None and not (_is_limit(event.max_tokens) and event.max_tokens >= 1):
+    if event.max_tokens is not None and event.max_tokens < 1:
         raise IllegalEvent(f"max_tokens cannot be {event.max_tokens!r}; nothing has changed.")
     asked = snapshot.asked.asking(max_tokens=event.max_tokens, model=event.model, system_prompt=event.system_prompt)
     call = snapshot.call
@@ -80,8 +78,8 @@ def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
         flagged=_flagged(snapshot, event),
         setup=asked,
         call=call,
-        limits=_limits_with(snapshot.limits, event.limits),
-        error_policy=_error_policy_with(snapshot.error_policy, event.error_policy),
+        limits=_with(snapshot.limits, event.limits),
+        error_policy=_with(snapshot.error_policy, event.error_policy),
         messages=snapshot.messages if event.messages is None else _with_pending_calls(snapshot, event.messages),
         breakpoints=snapshot.breakpoints if event.breakpoints is None else event.breakpoints,
         supplied=snapshot.supplied if event.tool_result is None else (*snapshot.supplied, event.tool_result),
@@ -104,28 +102,14 @@ def _with_pending_calls(snapshot: Snapshot, messages: tuple[Message, ...]) -> tu
     return messages if messages[-1:] and messages[-1].tool_calls == pending.tool_calls else (*messages, pending)
 
 
-def _limits_with(limits: Limits, changes: Mapping[str, Any]) -> Limits:
+_Numbers = TypeVar("_Numbers", Limits, ErrorPolicy)
+
+
+def _with(numbers: _Numbers, changes: Mapping[str, Any]) -> _Numbers:
+    """The limits, or the error policy, with these changes alone judged: what was stored earlier stands. Decisions come
+    as words from a stored event, as members from a live one."""
     try:
-        changed = replace(limits, **changes)
-    except TypeError as error:
-        raise IllegalEvent(f"These are not limits: {error}; nothing has changed.") from error
-    for name, value in changes.items():
-        if not _is_limit(value) and not (value is None and getattr(_UNLIMITED, name) is None):
-            raise IllegalEvent(f"These are not limits: {name} is {value!r}; nothing has changed.")
-    return changed
-
-
-def _is_limit(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-
-
-def _error_policy_with(policy: ErrorPolicy, changes: Mapping[str, Any]) -> ErrorPolicy:
-    """Decisions come as words from a stored event, as members from a live one; both must judge the same."""
-    try:
-        words = {key: ErrorHandlingDecision(item) for key, item in changes.items() if key != "max_retries"}
-        max_retries: int = changes.get("max_retries", policy.max_retries)
-        if not isinstance(max_retries, int) or max_retries < 0:
-            raise ValueError(f"max_retries is {max_retries!r}")
-        return replace(policy, max_retries=max_retries, **words)
-    except (TypeError, ValueError) as error:
-        raise IllegalEvent(f"This is not an error policy: {error}; nothing has changed.") from error
+        judged = type(numbers)(**changes)
+    except WrongInput as error:
+        raise IllegalEvent(f"{str(error).rstrip('.')}; nothing has changed.") from error
+    return replace(numbers, **{name: getattr(judged, name) for name in changes})

@@ -164,6 +164,8 @@ class Snapshot(Judged):
     failed_spent: bool | None = None  #: True: failed attempts of this iteration have spent output tokens
     #: True: some answer may hide reasoning: it took more tokens than its text shows, or fewer than it was cut at
     veiled: bool | None = None
+    #: True: some truncated answer has reasoned, and might have reasoned longer under a larger cap
+    reasoned: bool | None = None
     cancelled_by: str | None = None  #: who or what cancelled the turn
     end: Finish | None = None  #: decided; then the command of the terminal state
 

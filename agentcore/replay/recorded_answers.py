@@ -4,7 +4,7 @@ import re
 
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded
-from agentcore.messages import ChatResponse
+from agentcore.messages import CallIssue, ChatResponse
 from agentcore.reasons import MALFORMED_CALL_WORDS
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.assumptions import LOW, NEARLY
@@ -12,6 +12,7 @@ from agentcore.replay.certainty import Assumed, Certainty, Why
 from agentcore.replay.pending_call import Answer, broke_off, failing, own_timeout, unknown, unsized
 from agentcore.replay.recorded_calls import Asks, Heard, alike, asks_of
 from agentcore.replay.tape_reader import TapeReading
+from agentcore.usage import shown_in
 from agentcore.values import replace
 
 _AT_ONCE = 1.0  #: seconds within which what fails has not begun to answer
@@ -167,11 +168,20 @@ class Asked(TapeReading):
 
     def _shift_by(self, heard: Heard) -> None:
         """It ends in this cap too, however much of that is reasoning; what follows it may depend on how much that is,
-        and so may the time limit."""
-        reasoning = max(float(heard.reasoning), float(self.past.reasoning))
-        self.assuming.shifted = max(self.assuming.shifted, reasoning * max(1.0, self.cap / heard.cap))
-        if self.left is not None:
+        and so may the time limit, and whether the context window has room for it."""
+        times = max(1.0, self.cap / heard.cap)
+        reasoning = max(float(heard.reasoning), float(self.past.reasoning)) * times
+        self.assuming.shifted = max(self.assuming.shifted, reasoning)
+        if self.left is not None or self._fills_the_window(heard, heard.reasoning * (times - 1.0)):
             self.assuming.note_shifted()
+
+    def _fills_the_window(self, heard: Heard, more: float) -> bool:
+        """Whether an answer that reasoned fills a context window of known size with `more` tokens of reasoning."""
+        window = self.snapshot.asked.context_window or self.past.window
+        usage = heard.response.usage if heard.response is not None else None
+        if window is None or usage is None or not heard.reasoning:
+            return False
+        return usage.input_tokens + usage.output_tokens + more >= window
 
     def _needed(self, heard: Heard, same: Heard | None) -> float:
         """The tokens that it takes of a cap."""
@@ -211,20 +221,34 @@ class Asked(TapeReading):
             return answer
         if took <= self.left + NEARLY:
             source = "it took as long as there was time"
-            if self.assuming.at(Assumed.SECONDS, took, took + _TICK, source) == took:
+            given_up = heard is not None and own_timeout(heard)
+            if given_up or self.assuming.at(Assumed.SECONDS, took, took + _TICK, source) == took:
                 return answer.at_most(Certainty.ESTIMATED)
         return self._timed_out(answer.event, self.left, took)
 
     def _timed_out(self, event: Event, left: float, took: float) -> Answer:
+        """The call ended at its time limit, with what had come by then: nothing of a call that reasons long."""
         said = event.response if isinstance(event, ModelResponded) else getattr(event, "partial", None)
-        text = said.text if said is not None else ""
-        share = left / max(NEARLY, took)
-        arrived, source = round(len(text) * share), "what had come by then"
-        self.assuming.note(Assumed.POSITION, 0.0, arrived, source)
-        reached = round(self.assuming.at(Assumed.POSITION, 0.0, arrived, source))
+        begun = None if said is None else _begun(said, left / max(NEARLY, took))
+        characters = 0 if begun is None else len(begun.reasoning_content) + shown_in(begun)
+        # The low end reasons least, so of its words the most have come.
+        came = self.assuming.at(Assumed.POSITION, characters, 0.0, "what had come by then")
+        self.assuming.note(Assumed.POSITION, 0.0, characters, "what had come by then")
         error = ProviderError(ErrorType.TIMEOUT, "timeout", f"The call was ended after {left:.1f} s: max_seconds.")
-        partial = ChatResponse(text=text[:reached], diagnostics=("derived",)) if reached else None
-        return Answer(ModelFailed(self.snapshot.at + left, error, partial), Certainty.ESTIMATED)
+        return Answer(ModelFailed(self.snapshot.at + left, error, begun if came else None), Certainty.ESTIMATED)
+
+
+def _begun(said: ChatResponse, share: float) -> ChatResponse:
+    """The beginning of an answer as it is streamed: so much of its reasoning, of its text and of its calls."""
+    text, reasoning = said.text, said.reasoning_content
+    calls = (*said.tool_calls, *said.broken_tool_calls)
+    begun = (replace(call, raw=call.raw[: round(len(call.raw) * share)], arguments={}) for call in calls)
+    return ChatResponse(
+        text=text[: round(len(text) * share)],
+        broken_tool_calls=tuple(replace(call, issue=CallIssue.TRUNCATED) for call in begun),
+        reasoning_content=reasoning[: round(len(reasoning) * share)],
+        diagnostics=("derived",),
+    )
 
 
 def _is_malformed(heard: Heard) -> bool:

@@ -43,6 +43,8 @@ class Saying(PendingCall):
         enough = reading.whole is not None and self.cap >= reading.whole + END_AT_MOST
         if reading.reasoning:
             self.assuming.shifted = max(self.assuming.shifted, reading.reasoning)
+            if not enough:
+                self.assuming.note_shifted()
         sure = enough and self.past.all_told(self.snapshot.iteration) and not self.assuming.step
         certainty = Certainty.CERTAIN if sure else self._estimated()
         return self._said(response, reading.idle + need, certainty, place)
@@ -96,9 +98,8 @@ class Saying(PendingCall):
         calls: the calls may have taken half of what their characters suggest, or twice that."""
         source = "where the text ends and the tool call begins"
         if need - tape.call_tokens - 2 < budget < need + tape.call_tokens / 2 + 2:
-            # Without text the call begins at once, unless there is thinking: of that the high end has the most.
-            low, high = (0.0, 1.0) if need else (1.0, 0.0)
-            return bool(self.assuming.at(Assumed.POSITION, low, high, source))
+            # The high end has the most reasoning and repeats, so it is the one that may not reach the calls.
+            return bool(self.assuming.at(Assumed.POSITION, 1.0, 0.0, source))
         if budget > need:
             self.assuming.note(Assumed.POSITION, 0.0, 1.0, source)
         return budget > need

@@ -1,5 +1,6 @@
 """What a call reads off the tape of its iteration: from where on, how far its cap reaches, and how that ends."""
 
+import math
 from collections.abc import Sequence
 
 from agentcore.continuation_merge import cut
@@ -79,7 +80,7 @@ class TapeReading(Saying):
         """The same request under another cap: the same words from the same beginning."""
         if known.cut_below_cap and self.cap != known.cap:
             return Why.CUT_BELOW_CAP
-        whole = self._all_spent() if self.past.exact else None
+        whole = self._enough_in_one_go() if self.past.exact else None
         split = self._is_split_by_share(tape, whole)
         end = LOW if split else self._usage_end(tape)
         if asks != known.asks:
@@ -135,6 +136,19 @@ class TapeReading(Saying):
             return None
         counts = [None if heard.failed or (place and heard.anew) else heard.tokens for place, heard in enumerate(calls)]
         return None if None in counts else float(sum(count or 0 for count in counts))
+
+    def _enough_in_one_go(self) -> float | None:
+        """The tokens that one call needs for all that this iteration's calls said: as many as these spent; and where
+        they reasoned, as many as leave enough for the words if reasoning takes the same share of a larger cap."""
+        spent, calls = self._all_spent(), self.past.calls.get(self.snapshot.iteration, ())
+        if spent is None:
+            return None
+        spoken = [(one, *spoken_tokens(one, self.past.rate)) for one in calls if one.reasoning and not one.uncounted]
+        if not spoken:
+            return spent
+        words = spent - sum([(one.tokens or 0) - most for one, _, most in spoken])
+        left = min([1 - ((one.tokens or 0) - least) / one.cap for one, least, _ in spoken])
+        return max(spent, words / left) if left > 0 else math.inf
 
     def _goes_on(self, tape: Tape) -> bool:
         """Whether this call continues the iteration's text in the recorded conversation."""

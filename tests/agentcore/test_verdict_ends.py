@@ -24,6 +24,7 @@ from tests.agentcore.playbook import (
     ended,
     error,
     malformed_call,
+    operator,
     paused,
     started,
     stopped,
@@ -325,7 +326,7 @@ def test_each_end_is_told_as_it_is_filed(book: Playbook, filed: str, sentence: s
 def test_a_sentence_that_is_told_in_other_words_is_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("10", "a07fddfd42"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("11", "a07fddfd42"), changed
 
 
 @pytest.mark.parametrize(
@@ -371,6 +372,14 @@ def test_the_number_that_is_offered_takes_one_call_by_the_recording_itself(token
     assert f"max_tokens ≥ {offered}, one call would have been enough" in verdict(book.snapshot)
     imagined = what_if(book.recording, Policy(max_tokens=offered))
     assert verdict(imagined.final) == "Completed in 1 call."
+
+
+def test_a_limit_that_was_lowered_below_what_was_used_offers_one_more_than_was_used():
+    """After two continuations it was lowered to none: one was offered, under which the turn stopped just the same."""
+    book = play(*cut(60, 60), operator(limits={"max_continuations": 0}), *cut(60), max_continuations=9)
+    said = verdict(book.snapshot)
+    assert "Cut off by max_tokens 3 times, then stopped at max_continuations, 2 of 0" in said
+    assert said.endswith(f"With 3 continuations {ON}")
 
 
 def test_the_continuations_that_are_offered_go_on_by_the_recording_itself():

@@ -151,3 +151,26 @@ def test_one_call_is_not_said_to_be_enough_for_what_an_operator_asked_otherwise(
     story = story >> truncated("one " * 60, tokens=60)
     assert enough_for_one_call((story >> released() >> ended("two", tokens=1)).snapshot) == 66
     assert enough_for_one_call((story >> released(**changes) >> ended("two", tokens=1)).snapshot) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"limits": {"steps": 3}}, "Limits has no argument steps"),
+        ({"limits": {"max_steps": 1.5}}, "max_steps must be a whole number"),
+        ({"limits": {"max_steps": None}}, "max_steps must be a whole number"),
+        ({"limits": {"max_seconds": "3"}}, "max_seconds must be a number"),
+        (
+            {"limits": {"truncation_budget_multiplier": 100}},
+            "truncation_budget_multiplier must be a number from 1 to 8",
+        ),
+        ({"error_policy": {"on_tool_error": "maybe"}}, "on_tool_error must be one of"),
+        ({"error_policy": {"max_retries": True}}, "max_retries must be a whole number"),
+        ({"error_policy": {"retries": 3}}, "ErrorPolicy has no argument retries"),
+    ],
+)
+def test_changed_numbers_are_judged_as_those_of_a_policy_are_and_named(changes, words):
+    story = Playbook() >> started()
+    with pytest.raises(IllegalEvent, match=words):
+        story >> operator(**changes)
+    assert (story >> operator(limits={"max_seconds": None, "max_steps": 3})).snapshot.limits.max_steps == 3

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentcore import NormalizedStopReason, TokenUsage
+from agentcore import NormalizedStopReason, TokenUsage, WrongInput
 from agentcore.lint import lint
 from agentcore.providers import get_provider
 from tests.together import together
@@ -46,3 +46,9 @@ def test_what_is_at_a_cap_of_sixteen(output, reasoning, at):
 
 def test_a_cap_of_nothing_is_reached_by_nothing():
     assert not TokenUsage(5, 0).is_at(0)
+
+
+@pytest.mark.parametrize("cap", [-1, 10**400])
+def test_a_cap_that_is_no_number_of_tokens_is_refused_by_name(cap):
+    with pytest.raises(WrongInput, match="cap must be a whole number"):
+        TokenUsage(5, 0).is_at(cap)

@@ -353,11 +353,39 @@ def test_thinking_that_is_shown_and_not_counted_may_have_taken_fewer_tokens_than
     assert Assumed.REASONING in names(imagined)
 
 
+@pytest.mark.parametrize(("cap", "certainty"), [(900, Certainty.CERTAIN), (1000, Certainty.ESTIMATED)])
+def test_reasoning_that_is_a_share_of_a_larger_cap_may_fill_the_context_window(cap: int, certainty: Certainty):
+    """40 of 128 tokens are 312 of 1,000. The same answer was certain, and a real one found the window full."""
+    story = Playbook(max_tokens=128, context_window=320) >> started() >> thought("The answer is 42.", 45, 40)
+    assert asked(story, max_tokens=cap).certainty is certainty
+
+
+def test_reasoning_that_is_a_share_of_a_smaller_cap_may_leave_room_in_a_full_context_window():
+    """It was certain to be full again; really it reasoned less, and its text fitted."""
+    used, full = TokenUsage(10, 90, 60), NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
+    answer = ChatResponse("a" * 100, usage=used, stop_reason=full, raw_stop_reason="length")
+    story = Playbook(max_tokens=120, context_window=100) >> started() >> responded(answer)
+    assert asked(story, max_tokens=95).certainty is Certainty.ESTIMATED
+
+
 def test_where_one_call_is_enough_it_makes_no_difference_how_much_of_it_was_thinking():
-    book = Playbook(max_tokens=70, extra={"prefill": True})
-    story = book >> started() >> shown("dcbgfebh" * 2, 70, cut=True) >> shown("abcdefgh" * 2, 67)
-    imagined = asked(story, max_tokens=142)
+    book = Playbook(max_tokens=100, extra={"prefill": True})
+    story = book >> started() >> shown("dcbgfebh" * 50, 100, cut=True) >> shown("abcdefgh" * 20, 67)
+    imagined = asked(story, max_tokens=1000)
     assert (imagined.certainty, imagined.final.spent.attempts) == (Certainty.CERTAIN, 1)
+
+
+@pytest.mark.parametrize(
+    ("cap", "certainty"), [(87, Certainty.ESTIMATED), (108, Certainty.ESTIMATED), (109, Certainty.CERTAIN)]
+)
+def test_a_model_that_reasons_for_a_share_of_its_cap_needs_more_than_it_spent_in_all(cap, certainty):
+    """“With max_tokens ≥ 82, one call would have been enough”: 60 % of 62 tokens were reasoning, and of 82 they were
+    49, so that it took two calls again. Here 30 of 60 tokens were reasoning; 52 tokens of text fit into 104."""
+    story = Playbook(max_tokens=60, extra={"prefill": True}) >> started()
+    story = story >> thought("a" * 120, 60, 30, cut=True) >> thought("b" * 90, 22, 0)
+    imagined = asked(story, max_tokens=cap)
+    assert (imagined.certainty, imagined.final.spent.attempts) == (certainty, 1)
+    assert "one call" not in verdict(story.snapshot)
 
 
 def test_what_follows_an_answer_that_reasoned_under_another_cap_is_an_estimate_and_the_answer_itself_is_certain():

@@ -14,6 +14,7 @@ from agentcore import (
     NormalizedStopReason,
     Policy,
     ProviderError,
+    StopReason,
     TokenUsage,
     TurnStatus,
     what_if,
@@ -339,11 +340,11 @@ def test_a_cut_answer_that_a_token_brought_does_not_come_again():
 
 
 def test_words_beside_thinking_that_seems_to_have_taken_all_tokens_are_said_in_one_call_too():
-    """One call was certain to say all of it, and its text was without the words of the first one."""
+    """One call was said to be enough for all of it, and its text was without the words of the first one."""
     story = Playbook(max_tokens=90, extra={"prefill": True}) >> started()
     story = story >> truncated(ESSAY[:36], tokens=90, reasoning_content="hm, " * 79) >> ended(ESSAY[36:268], tokens=79)
     imagined = asked(story, max_tokens=512)
-    assert (imagined.certainty, imagined.final.end.output_text) == (Certainty.CERTAIN, ESSAY[:268])
+    assert (imagined.certainty, imagined.final.end.output_text) == (Certainty.ESTIMATED, ESSAY[:268])
 
 
 def test_the_time_that_a_call_stood_in_line_brings_no_text():
@@ -352,6 +353,28 @@ def test_the_time_that_a_call_stood_in_line_brings_no_text():
     story = Playbook(max_tokens=400, max_seconds=10) >> started() >> answered
     imagined = asked(story, max_tokens=400, max_seconds=1.0)
     assert {one.name: one.high for one in imagined.assumes}[Assumed.POSITION] == 120
+
+
+def test_whether_a_call_that_its_time_limit_ends_had_begun_to_speak_is_not_known_of_one_that_may_reason():
+    """Both ends were said to have brought no text: one for it comes late, the other for the cap is used up before."""
+    story = Playbook(max_tokens=116, max_seconds=10) >> started() >> replace(ended(ESSAY[:112], tokens=44), at=5.0)
+    imagined = asked(story, max_tokens=49, max_seconds=3.0)
+    assert ends(imagined) == [("partial", "provider_error"), ("failed", "provider_error")]
+
+
+def test_the_reasoning_that_had_come_when_time_was_over_counts_towards_the_total():
+    """A turn was said to end by its time limit alone; its partial answer had used up max_total_tokens too."""
+    thought = truncated(ESSAY[:100], tokens=100, reasoning_content="hm, " * 150)
+    story = Playbook(max_tokens=100) >> started() >> replace(thought, at=5.0) >> replace(ended("Yes."), at=6.0)
+    imagined = asked(story, max_seconds=3.0, max_total_tokens=100)
+    assert [one.final.end.stop_reason for one in imagined.endings] == [StopReason.TOKEN_LIMIT, StopReason.TIME_LIMIT]
+
+
+def test_a_cap_in_a_tool_call_after_some_text_may_cut_the_call_where_reasoning_may_cut_the_text():
+    """Both ends were said to be cut in the text: one for the call begins late, the other for reasoning comes first."""
+    answer = called(call(expression="1 + " * 40), text="Let me see how that goes.", tokens=86)
+    story = Playbook(max_tokens=120, max_continuations=0) >> started() >> answer >> tools_returned() >> ended("Done.")
+    assert asked(story, max_tokens=33).undecidable
 
 
 def test_a_provider_that_does_not_count_reasoning_is_held_to_what_it_counts():
