@@ -103,7 +103,7 @@ class Gateway:
     async def _answer(self, scope: Scope, receive: Receive, outgoing: ResponseWriter, received: float) -> None:
         caller, path = await authentication.caller_of(scope["headers"]), scope["path"].rstrip("/")
         if isinstance(caller, Refusal):
-            in_address = caller is refusals.NO_KEY and b"key" in parse_qs(scope["query_string"])
+            in_address = caller is refusals.NO_KEY and "key" in parse_qs(scope["query_string"].decode("latin-1"))
             await outgoing.fault(refused_as(refusals.KEY_IN_ADDRESS if in_address else caller))
             return
         scope["query_string"] = _without_key(scope["query_string"])

@@ -145,7 +145,8 @@ def _pieces(entries: Sequence[StepRows], history: BuiltHistory) -> Iterator[Answ
 
 def _columns(event: Event) -> dict[str, Any]:
     if isinstance(event, ModelResponded):
-        return {"error": None, **answer_columns(event.response)}
+        error = event.response.error
+        return {"error": None if error is None else serial.to_json(error), **answer_columns(event.response)}
     assert isinstance(event, ModelFailed), "a call ends in an answer or an error"
     partial = {} if event.partial is None else answer_columns(event.partial)
     return {"status_code": event.error.status, "error": serial.to_json(event.error), **partial}

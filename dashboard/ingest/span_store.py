@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import structlog
 from django.db import connection
 from django.utils import timezone
 from pydantic_core import to_json
@@ -18,6 +19,8 @@ from dashboard.ingest.conventions.span_reader import is_about_a_model, seen
 from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
 from dashboard.ingest.wire.bodies import ParsedBody
 from dashboard.turns.compression import packed, unpacked
+
+log = structlog.get_logger(__name__)
 
 PLACES_KEPT = timedelta(days=1)
 SWEEP_SECONDS = 600.0
@@ -183,15 +186,24 @@ def _trace(trace_id: UUID, rows: Iterable[_Kept]) -> Trace:
     trace, spans, logs = Trace(trace_id), list[Span](), dict[str, list[LogEvent]]()
     for span, part, parent, text in rows:
         if part:
-            log = _log(json.loads(text or b""))
-            logs.setdefault(log.span, []).append(log)
+            event = _log(json.loads(text or b""))
+            logs.setdefault(event.span, []).append(event)
             continue
         trace.parents[unsigned(span)] = "" if parent is None else unsigned(parent)
         if text is not None:
             spans.append(_span(json.loads(text)))
-    told = (seen(span, logs.get(span.id, ())) for span in spans)
+    told = (_seen(span, logs.get(span.id, ())) for span in spans)
     trace.seen = [one for one in told if one is not None]
     return trace
+
+
+def _seen(span: Span, logs: Sequence[LogEvent]) -> Seen | None:
+    try:
+        return seen(span, logs)
+    except Exception:
+        # Whatever a stranger's span holds, it must not keep the others of its request from being stored.
+        log.exception("span_not_read", trace=span.trace, span=span.id)
+        return None
 
 
 def forget(turn_ids: Sequence[UUID]) -> None:

@@ -5,6 +5,7 @@ and its re-runs.
 """
 
 import hashlib
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -116,7 +117,14 @@ def _digest(row: Columns, made: TraceTurn) -> bytes:
     events = [serial.event_to_json(told.event) for told in made.history.told]
     about = [row[name] for name in DIGESTED]
     said = [events, serial.to_json(made.history.policy), about, str(made.root), str(made.follows)]
-    return hashlib.blake2b(to_json(said, inf_nan_mode="strings"), digest_size=16).digest()
+    return hashlib.blake2b(_json(said), digest_size=16).digest()
+
+
+def _json(said: Any) -> bytes:
+    try:
+        return to_json(said, inf_nan_mode="strings")
+    except ValueError:  # half a character, which an answer may end with; it has no UTF-8
+        return json.dumps(said).encode()
 
 
 def _written(digest: bytes) -> str:

@@ -7,7 +7,7 @@ what comes in Postgres meanwhile.
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -43,8 +43,9 @@ def prepared_call(
     """What the recorder is told of a call before it is made. `verbatim`: a body sent in place of the codec's."""
     request = command.request
     body = provider.encode_request(request) if verbatim is None else verbatim
-    history = provider.encode_request(replace(request, continuation=None)) if request.continuation else body
-    messages = next(history[key] for key in MESSAGE_KEYS if key in history)
+    messages = _listed(body)
+    if request.continuation:
+        messages = _shared(_listed(provider.encode_request(replace(request, continuation=None))), messages)
     return CallRow(
         index=command.attempt,
         kind=command.kind.value,
@@ -57,6 +58,16 @@ def prepared_call(
         history=messages,
         text=body_text(dict(body)),
     )
+
+
+def _listed(body: Mapping[str, Any]) -> Sequence[Any]:
+    return next(body[key] for key in MESSAGE_KEYS if key in body)
+
+
+def _shared(history: Sequence[Any], sent: Sequence[Any]) -> Sequence[Any]:
+    """What of the history the body begins with: Cohere's continuations say their hint in its first message."""
+    differing = (n for n, (one, other) in enumerate(zip(history, sent, strict=False)) if one != other)
+    return history[: next(differing, len(sent))]
 
 
 async def answer_of(

@@ -8,6 +8,7 @@ from dashboard.ingest.conventions.attributes import as_count, first
 from dashboard.ingest.conventions.content.parts import messages_of
 from dashboard.ingest.conventions.content.shapes import (
     asked_call,
+    kind_of,
     mapping,
     mappings,
     role_of,
@@ -53,7 +54,7 @@ def of_items(told: Any) -> Iterator[Message]:
     if isinstance(told, str):
         yield Message(Role.USER, told)
     for item in mappings(told):
-        kind = item.get("type") or "message"
+        kind = kind_of(item) or "message"
         if kind == "message":
             yield Message(role_of(item.get("role")), text_of(item.get("content")))
         elif kind in {"function_call", "custom_tool_call"}:

@@ -16,12 +16,6 @@ class UnreadableError(Exception):
     """A record cannot be taken; its words say why, for people."""
 
 
-def kind_of(told: Json) -> str:
-    """The record's type; empty where that is no text."""
-    kind = told.get("type")
-    return kind if isinstance(kind, str) else ""
-
-
 @dataclass(frozen=True, slots=True)
 class Fault:
     """A record that was not taken. `line`: its number in the file, from 1; of a list, that of the element."""

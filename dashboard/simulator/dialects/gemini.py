@@ -64,7 +64,7 @@ def _error(refused: RequestError) -> Reply:
 
 def _read(incoming: Incoming) -> CheckedRequest:
     payload = payload_of(incoming.body)
-    payload = payload.get("generateContentRequest") or payload  # where tokens are counted
+    payload = mapping(payload.get("generateContentRequest")) or payload  # where tokens are counted
     config = mapping(payload.get("generationConfig"))
     system = text_of(mapping(payload.get("systemInstruction")).get("parts"))
     contents = messages_of({"contents": _with_roles(payload.get("contents"))}, "contents", _SPEAKERS)

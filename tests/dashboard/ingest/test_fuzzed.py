@@ -13,7 +13,8 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from dashboard.ingest import services
+from dashboard.ingest import services, span_store
+from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.wire import bodies, json_body, protobuf
 from dashboard.ingest.wire.bodies import BodyError
 from dashboard.replay.services import turn_verify
@@ -39,6 +40,19 @@ def mangled(told: Any, chance: random.Random) -> Any:
     return told
 
 
+def mangled_within(told: Any, chance: random.Random) -> Any:
+    """The export with a value changed in each of a few of its texts that are JSON, such as messages."""
+    told = copy.deepcopy(told)
+    texts = [(holder, key) for holder, key in _places(told) if isinstance(read_json(holder[key]), dict | list)]
+    texts = [(holder, key) for holder, key in texts if isinstance(holder[key], str)]
+    for holder, key in chance.sample(texts, min(3, len(texts))):
+        inner = read_json(holder[key])
+        for within, name in chance.sample(places := list(_places(inner)), min(2, len(places))):
+            within[name] = chance.choice(ODD)
+        holder[key] = json.dumps(inner)
+    return told
+
+
 def _places(told: Any) -> Any:
     if isinstance(told, dict | list):
         for key in list(told) if isinstance(told, dict) else range(len(told)):
@@ -52,7 +66,8 @@ def refused_or_stored(read: Any, body: bytes, monkeypatch: pytest.MonkeyPatch) -
     except BodyError:
         return
     failed: list[str] = []
-    monkeypatch.setattr(services.log, "exception", lambda *_, **about: failed.append(repr(about)))
+    for module in (services, span_store):
+        monkeypatch.setattr(module.log, "exception", lambda *_, **about: failed.append(repr(about)))
     exports.send(*taken.spans, *taken.logs)
     assert not failed
 
@@ -64,6 +79,18 @@ def test_a_mangled_json_export_is_refused_or_stored_whole(seed: int, monkeypatch
         told = mangled(json.loads(otlp.json_body(name)), chance)
         body = json.dumps(told).encode(errors="surrogatepass")
         refused_or_stored(json_body.spans_of, body, monkeypatch)
+    for turn in Turn.objects.all():
+        assert turn_verify(turn=turn).verified, turn.verdict
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_export_whose_messages_are_mangled_is_refused_or_stored_whole(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(seed)
+    for name in chance.sample(exports.names(), 50):
+        told = mangled_within(json.loads(otlp.json_body(name)), chance)
+        refused_or_stored(json_body.spans_of, json.dumps(told).encode(), monkeypatch)
     for turn in Turn.objects.all():
         assert turn_verify(turn=turn).verified, turn.verdict
 

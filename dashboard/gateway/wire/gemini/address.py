@@ -29,7 +29,7 @@ def parse_address(path: str) -> ParsedAddress | None:
 
 def wants_array(path: str, query: bytes) -> bool:
     """Whether a stream is to come as one JSON array: it does where events are not asked for."""
-    return path.rstrip("/").endswith(f":{STREAM}") and parse_qs(query).get(b"alt") != [b"sse"]
+    return path.rstrip("/").endswith(f":{STREAM}") and parse_qs(query.decode("latin-1")).get("alt") != ["sse"]
 
 
 def camel(given: dict[str, Any]) -> dict[str, Any]:

@@ -58,6 +58,8 @@ class Conversation:
 
     def _told(self, parts: list[Part], at: str) -> Fault | None:
         """What a user says, and what the tools returned."""
+        if not parts:
+            return invalid(at, "contents.parts must not be empty")
         results = [n for n, part in enumerate(parts) if "functionResponse" in part]
         for n in results:
             fault = self._result(parts[n], f"{at}[{n}]")

@@ -31,7 +31,7 @@ def read(events: Iterable[SpanEvent], *, in_blocks: bool) -> Content:
         if event.name in _ROLES:
             entry = {"role": _ROLES[event.name].value, **told}
             sent += [message for message in parts.messages_of([entry]) if message not in sent]
-        elif event.name == CHOICE and told.get("index", 0) in {0, "0"}:
+        elif event.name == CHOICE and told.get("index", 0) in (0, "0"):
             answer = _choice(told)
         elif event.name == "gen_ai.content.prompt":
             sent += list(parts.messages_of(read_json(event.attributes.get("gen_ai.prompt"))))

@@ -8,6 +8,7 @@ from agentcore.messages import Message, Role
 from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content.shapes import (
     asked_call,
+    kind_of,
     mapping,
     mappings,
     role_of,
@@ -114,7 +115,7 @@ def _parts(entry: Mapping[str, Any]) -> _Parts:
 
 def _take(parts: _Parts, part: Mapping[str, Any]) -> None:
     part = _of_block(part)
-    kind = part.get("type")
+    kind = kind_of(part)
     said = part.get("content", part.get("text", part.get("thinking")))
     if kind in {"tool_call", "tool_use"}:
         arguments = part.get("arguments", part.get("input"))
@@ -126,7 +127,7 @@ def _take(parts: _Parts, part: Mapping[str, Any]) -> None:
         parts.refusals.append(words(part.get("refusal") or said))
     elif kind in _THOUGHTS:
         parts.thoughts.append(words(said))
-    elif kind in {"text", None}:
+    elif kind in {"text", ""}:
         parts.texts.append(words(said))
 
 

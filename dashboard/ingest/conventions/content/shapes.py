@@ -24,6 +24,12 @@ def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
     yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
 
 
+def kind_of(told: Mapping[str, Any]) -> str:
+    """Its `type`; empty where that is no text."""
+    kind = told.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
 def words(value: Any) -> str:
     """A text as it is, anything else as JSON; nothing is an empty text."""
     if isinstance(value, str):

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard.ingest.conventions.attributes import as_count, first, with_details
-from dashboard.ingest.conventions.content.shapes import mapping, words
+from dashboard.ingest.conventions.content.shapes import kind_of, mapping, words
 from dashboard.ingest.logs.dialects import dialect_of_answer
 from dashboard.ingest.logs.exchanges import LoggedCall
 from dashboard.ingest.logs.formats.pairs import body_of
 from dashboard.ingest.logs.timestamps import first_moment
-from dashboard.ingest.logs.values import Json, kind_of
+from dashboard.ingest.logs.values import Json
 
 SOURCE = "Langfuse export"
 _KINDS = frozenset({"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL"})

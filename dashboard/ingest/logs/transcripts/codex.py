@@ -9,12 +9,12 @@ from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.values import replace
 from dashboard.ingest.conventions.attributes import as_count
-from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
+from dashboard.ingest.conventions.content.shapes import kind_of, mapping, mappings, words
 from dashboard.ingest.conventions.observations import AskedCall
 from dashboard.ingest.logs.request_reader import text_of
 from dashboard.ingest.logs.timestamps import moment_of
 from dashboard.ingest.logs.transcripts.session_calls import ModelCallText, Note, SessionCalls
-from dashboard.ingest.logs.values import Episode, Json, Skipped, kind_of
+from dashboard.ingest.logs.values import Episode, Json, Skipped
 
 AGENT = "codex"
 DERIVED = (

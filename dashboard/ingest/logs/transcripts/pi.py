@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.messages import TokenUsage
 from dashboard.ingest.conventions.attributes import as_count
-from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
+from dashboard.ingest.conventions.content.shapes import kind_of, mapping, mappings, words
 from dashboard.ingest.conventions.observations import AskedCall, StopReasonSighting
 from dashboard.ingest.logs.request_reader import text_of
 from dashboard.ingest.logs.timestamps import moment_of
 from dashboard.ingest.logs.transcripts.session_calls import ModelCallText, SessionCalls
-from dashboard.ingest.logs.values import Episode, Json, Skipped, kind_of
+from dashboard.ingest.logs.values import Episode, Json, Skipped
 
 AGENT = "pi"
 _OTHERS = frozenset({"session", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom"})

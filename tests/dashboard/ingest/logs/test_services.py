@@ -7,6 +7,7 @@ from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.verification import raws_of
+from tests.dashboard.ingest.logs import test_pairs as pairs
 from tests.dashboard.ingest.logs.samples import FILES
 from tests.dashboard.ingest.logs.writing import AT, anthropic_answer, chat_answer, chat_request, imported, lines
 
@@ -25,6 +26,13 @@ def test_a_pair_becomes_a_turn_whose_stop_reason_its_codec_tells() -> None:
     assert turn_verify(turn=turn).verified, turn.verdict
     assert vouched_of(turn).words == "The recording is based on an imported log; it was not verified."
     assert turn.ingested.log == "log.jsonl"
+
+
+def test_an_answer_that_broke_off_has_its_error_and_verifies() -> None:
+    imported(lines({**PAIR, "response": pairs.SSE.partition("data: [DONE]")[0].rpartition("data:")[0]}))
+    assert Attempt.objects.get().error["kind"] == "incomplete_stream"
+    turn = Turn.objects.get()
+    assert turn_verify(turn=turn).verified, turn.verdict
 
 
 def test_the_answers_own_bytes_are_kept_and_compared() -> None:

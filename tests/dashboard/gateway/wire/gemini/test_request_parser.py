@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agentcore.providers import PROVIDERS
 from dashboard.gateway.serving.schemas import schema_fault
 from dashboard.gateway.wire.faults import Fault
-from dashboard.gateway.wire.gemini.address import ParsedAddress, parse_address
+from dashboard.gateway.wire.gemini.address import ParsedAddress, parse_address, wants_array
 from dashboard.gateway.wire.gemini.request_parser import read_request, thoughts_wanted
 from dashboard.gateway.wire.gemini.schemas import json_schema
 from dashboard.gateway.wire.parsed_request import ParsedRequest
@@ -40,6 +40,12 @@ def test_an_address_says_the_model_and_the_method():
     assert parse_address("/v1/models/m:countTokens") == ParsedAddress("m", "countTokens")
     for other in ("/v1/models/m", "/v1beta/models/m:embedContent", "/v2/models/m:generateContent", "/v1/models/:x"):
         assert parse_address(other) is None
+
+
+def test_a_query_of_any_bytes_is_read():
+    path = "/v1beta/models/m:streamGenerateContent"
+    assert not wants_array(path, b"alt=sse&\xff=%ff")
+    assert wants_array(path, b"alt=%ff")
 
 
 def test_names_may_be_written_in_both_ways():
@@ -84,6 +90,8 @@ def test_calls_without_ids_have_each_one_of_its_own():
         ({"contents": [{"parts": [{"text": 1}]}]}, "contents[0].parts[0].text"),
         ({"contents": [QUESTION, RESULT]}, "contents[1].parts[0].functionResponse"),
         ({"contents": [QUESTION, CALL]}, "contents[1].parts"),
+        ({"contents": [{"role": None, "parts": None}]}, "contents[0].parts"),
+        ({"contents": [{"role": "user", "parts": []}]}, "contents[0].parts"),
         ({"contents": [{"role": "model", "parts": [{"functionCall": {}}]}]}, "contents[0].parts[0].functionCall.name"),
         (
             {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "x", "args": []}}]}]},
