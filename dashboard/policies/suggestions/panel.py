@@ -72,10 +72,8 @@ class Panel:
     def costs(self) -> str:
         """Of the whole plan: the smaller value costs no more than the larger."""
         costs = self.suggestion.costs
-        if costs is not None and self.of_agent:
-            price = costs.price and replace(costs.price, dollars=2 * costs.price.dollars)
-            costs = replace(costs, output_tokens=2 * costs.output_tokens, price=price)
-        return costs_in_words(costs, model=self.turn.model)
+        planned = costs.twice if costs is not None and self.of_agent else costs
+        return costs_in_words(planned, model=self.turn.model)
 
     @property
     def less_costs(self) -> str:
