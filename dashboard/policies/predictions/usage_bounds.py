@@ -21,7 +21,8 @@ TAKEN_OVER = 1  #: calls that are given again where a worker dies
 
 @dataclass(frozen=True, slots=True)
 class UsageBound:
-    """An upper bound. `dollars`: at list prices; None where the price is not known, or tools return some of the input."""
+    """An upper bound. `dollars`: at list prices; None where the price is not known, or tools return part of the
+    input."""
 
     calls: int
     input_tokens: int
@@ -38,8 +39,8 @@ class UsageBound:
 
 
 def usage_bound(turn: Turn, overrides: Mapping[str, Any]) -> UsageBound:
-    """Of a re-run of this turn from its start. What tools would return is not known: of an agent that has some, only the
-    calls and the output tokens are bounds."""
+    """Of a re-run of this turn from its start. What tools would return is not known: of an agent that has
+    some, only the calls and the output tokens are bounds."""
     policy, setup = overridden(stored_policy(turn.policy), overrides), _setup_of(turn)
     envelope, tools = setup.get("envelope_schema") is not None, bool(setup.get("tools"))
     calls, cap = _calls(policy, envelope=envelope, tools=tools), _cap(turn, policy, envelope=envelope)

@@ -8,7 +8,6 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import fold
-from agentcore.values import replace
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.services import UNFINISHED as UNDONE

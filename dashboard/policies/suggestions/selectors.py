@@ -77,7 +77,7 @@ def _suggestions(turn: Turn, last: Snapshot, usage: UsageOf) -> Iterator[Suggest
     forget_in_vain(turn.id, case.limit, case.in_vain)
     for found in _found(case, reruns, usage):
         said = replace(found, together=case.together, costs=_costs(case, found))
-        remember(turn.id, said)
+        remember(turn, said)
         yield said
 
 
