@@ -145,6 +145,21 @@ def value_of(browser: Client, turn: Turn) -> str:
     return re.findall(r'name="value" value="(\d+)"', form)[0]
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [("failed", "failed"), ("cancelled", "was cancelled"), ("interrupted", "was interrupted")],
+)
+def test_a_re_run_that_ended_without_an_answer_is_told(browser: Client, cut: Turn, status: str, words: str):
+    browser.post(f"/turns/{cut.id}/limit/find", {"value": value_of(browser, cut)}, headers=HTMX)
+    cut.children.update(status=status, terminal_reason="provider_error" if status == "failed" else "cancelled")
+    value = cut.children.get().max_tokens
+    shown = text_of(browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode())
+    assert f"The last re-run, with max_tokens {value}, {words}, so it does not show whether this is enough." in shown
+    assert "Find the limit" in shown
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": value}))
+    assert "The last re-run" not in text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+
+
 def test_a_re_run_costs_no_more_than_was_said_before(browser: Client, play: Play):
     turn = play("sim-endless", max_tokens=20)
     costs = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]["costs"]
