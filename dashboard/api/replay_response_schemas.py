@@ -105,6 +105,9 @@ class Step(BaseModel):
 class Ending(Turn):
     """The turn as it would have been."""
 
+    duration_ms: int | None = Field(
+        description="Without the time for which operators held the recorded turn, as limits count."
+    )
     steps: list[Step]
     undecidable: bool = Field(description="The recording does not determine how the turn ends. The what-if stops here.")
     why: Why | None = Field(description="Why it is undecidable; null if it is decidable. " + WHY_WORDS)

@@ -76,7 +76,9 @@ class Turn(BaseModel):
     envelope_retries: int
     started_at: datetime | None
     finished_at: datetime | None
-    duration_ms: int | None
+    duration_ms: int | None = Field(
+        description="From start to end. It includes the time for which operators held the turn, which no limit counts."
+    )
     policy_version: int | None
     parent_id: UUID | None
     forked_at: int | None = Field(description="The record of the parent at which this turn began.")

@@ -36,10 +36,18 @@ class WhyNode(BaseModel):
 
 
 class SuggestionCosts(BaseModel):
-    """The maximum cost of a live re-run."""
+    """What a live re-run under the value costs: expected, and at most."""
 
-    output_tokens: int | None
-    price: float | None = Field(description="US dollars at list prices; null if not known.")
+    output_tokens: int | None = Field(
+        description="If one call is enough; for a limit of the whole turn, in proportion to what this turn used."
+    )
+    price: float | None = Field(description="Of this, in US dollars at list prices; null if not known.")
+    most_output_tokens: int | None = Field(
+        description="At most: if every call that the limits allow is made and reaches its cap."
+    )
+    most_price: float | None = Field(
+        description="At most, in US dollars at list prices; null if not known, also if tools return part of the input."
+    )
 
 
 class Suggestion(BaseModel):

@@ -17,6 +17,7 @@ from dashboard.replay.experience import experience_of
 from dashboard.turns.api_serializers import what_if_json
 from dashboard.turns.certainty_text import ending_in_words, if_high, if_low, why_in_words
 from dashboard.turns.evidence import Fault
+from dashboard.turns.held_time import held_seconds
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.projection import failed_by, project, undecided
@@ -53,8 +54,14 @@ class WhatIf:
 
     def shown(self, turn: Turn) -> dict[str, Any]:
         """As the API tells it; `turn`: the stored one."""
-        told, *endings = [what_if_json(turn, each.turn, each.recording) for each in (self, *self.endings)]
+        told, *endings = [what_if_json(turn, each._counted, each.recording) for each in (self, *self.endings)]
         return {**told, "endings": endings}
+
+    @property
+    def _counted(self) -> dict[str, Any]:
+        """Its columns, without the time for which operators held the recorded turn."""
+        held = round(1000 * held_seconds(self.recording.records))
+        return {**self.turn, "duration_ms": max(0, self.turn["duration_ms"] - held)}
 
 
 def turn_verify(*, turn: Turn) -> Verification:

@@ -11,7 +11,7 @@ from dashboard.turns.prices.rates import Price
 @dataclass(frozen=True, slots=True)
 class SuggestedValue:
     """`word`: proven, likely or not known, as the turn's page says it. What the turn takes is None where that is not
-    known; of a likely value it is at most so much."""
+    known; of a likely value it is for one call, or in proportion to what the turn used."""
 
     value: int
     word: str
@@ -22,6 +22,7 @@ class SuggestedValue:
     price: Price | None = None
     seconds: float | None = None
     rerun: UUID | None = None
+    costs: str = ""  #: of a live re-run under the value, in words; empty where one has shown it
 
     @property
     def known(self) -> bool:

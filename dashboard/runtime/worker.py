@@ -30,6 +30,7 @@ from dashboard.platform.statement_timeout import working_as
 from dashboard.policies import shadow_evaluation
 from dashboard.policies.backtests.tasks import backtests_requeue
 from dashboard.policies.predictions import outcome_comparison
+from dashboard.policies.suggestions import told_suggestions
 from dashboard.timeline import node_cleanup, retention, rollups
 from dashboard.timeline.runs import run_links
 from dashboard.turns import partitions
@@ -124,6 +125,7 @@ def _upkeep() -> tuple[tuple[Any, ...], ...]:
         (sealing.SWEEP_SECONDS, sealing.sweep),
         (webhooks.SWEEP_SECONDS, webhooks.sweep),
         (idempotency.SWEEP_SECONDS, idempotency.sweep),
+        (told_suggestions.SWEEP_SECONDS, told_suggestions.sweep),
         (run_links.SOON_SECONDS, run_links.sweep, run_links.SOON_REACH),
         (run_links.LATER_SECONDS, run_links.sweep, run_links.LATER_REACH),
     )

@@ -1,8 +1,10 @@
 """How long turns were held by or for an operator: part of their duration, counted by no limit."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from uuid import UUID
 
+from agentcore.replay import Record
 from dashboard.turns.models import Turn
 from dashboard.turns.record_reader import holds_of, records_of
 
@@ -18,6 +20,12 @@ def held_ms_of(turns: Iterable[Turn]) -> dict[UUID, int]:
         since = at[turn_id, seq]
         held[turn_id] = held.get(turn_id, 0.0) + max(0.0, at.get((turn_id, seq + 1), since) - since)
     return {turn_id: round(1000 * seconds) for turn_id, seconds in held.items()}
+
+
+def held_seconds(records: Sequence[Record]) -> float:
+    """Of one history, also an imagined one: from each hold to the record after it."""
+    pairs = ((one, after) for one, after in pairwise(records) if one.command.get("type") == "hold")
+    return sum(max(0.0, after.event.at - one.event.at) for one, after in pairs)
 
 
 def _moments(holds: Iterable[Place]) -> dict[Place, float]:

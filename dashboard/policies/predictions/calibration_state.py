@@ -28,6 +28,9 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.selectors import prices_of
 
+#: Why a turn is not compared of which a call may have been lost with its usage.
+LOST_CALL = (Prediction.NotCompared.INTERRUPTED, Prediction.NotCompared.CANCELLED)
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -39,7 +42,8 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What the turns of a calibration have used so far. One that has not ended counts with the most it may use.
+    """What the turns of a calibration have used so far. One that has not ended counts with the most it may use, and so
+    does one of which a call was lost: the provider counts its tokens, and nobody was told how many.
 
     `dollars`: of those whose price is known.
     """
@@ -87,7 +91,7 @@ def used_by(calibration: Calibration) -> Used:
     prices = prices_of(row.child for row in rows)
     tokens, dollars = 0, Decimal(0)
     for row in rows:
-        if row.child.status in UNFINISHED:
+        if row.child.status in UNFINISHED or row.not_compared in LOST_CALL:
             bound = usage_bound(row.parent, row.overrides)
             tokens, dollars = tokens + bound.tokens, dollars + (bound.dollars or 0)
         else:

@@ -21,7 +21,8 @@ TAKEN_OVER = 1  #: calls that are given again where a worker dies
 
 @dataclass(frozen=True, slots=True)
 class UsageBound:
-    """An upper bound. `dollars`: at list prices; None where the price is not known."""
+    """An upper bound. `dollars`: at list prices; None where the price is not known, or tools return part of the
+    input."""
 
     calls: int
     input_tokens: int
@@ -32,37 +33,49 @@ class UsageBound:
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
+    @property
+    def usage(self) -> TokenUsage:
+        return TokenUsage(self.input_tokens, self.output_tokens)
+
 
 def usage_bound(turn: Turn, overrides: Mapping[str, Any]) -> UsageBound:
-    """Of a re-run of this turn from its start. Its agent has no tools: what these would give back is not known."""
-    policy = overridden(stored_policy(turn.policy), overrides)
-    envelope = (turn.setup.get("setup") or {}).get("envelope_schema") is not None
-    calls, cap = _calls(policy, envelope=envelope), _cap(turn, policy, envelope=envelope)
-    said = _said(policy, calls, cap, envelope=envelope)
+    """Of a re-run of this turn from its start. What tools would return is not known: of an agent that has
+    some, only the calls and the output tokens are bounds."""
+    policy, setup = overridden(stored_policy(turn.policy), overrides), _setup_of(turn)
+    envelope, tools = setup.get("envelope_schema") is not None, bool(setup.get("tools"))
+    calls, cap = _calls(policy, envelope=envelope, tools=tools), _cap(turn, policy, envelope=envelope)
+    said = _said(policy, calls, cap, several=envelope or tools)
     asked = CORRECTIVE_TOKENS if envelope else HINT_TOKENS
     first = _first_input(turn)
     # Each call is sent all that was said before it.
     came = sum(first + min(said, call * cap) + call * asked for call in range(calls))
     rate = turn_rate(turn)
-    dollars = None if rate is None else rate.dollars(TokenUsage(came, said))
+    dollars = None if rate is None or tools else rate.dollars(TokenUsage(came, said))
     return UsageBound(calls, came, said, dollars)
 
 
-def _said(policy: Policy, calls: int, cap: int, *, envelope: bool) -> int:
-    """Output tokens. The total of a policy bounds them where no call is made again after an error."""
-    if envelope or _retries(policy) or policy.criterion_specs:
+def _setup_of(turn: Turn) -> dict[str, Any]:
+    """What the turn was asked with; a fork's is in the snapshot that it began from."""
+    setup: dict[str, Any] = turn.setup.get("setup") or (turn.base_snapshot or {}).get("setup") or {}
+    return setup
+
+
+def _said(policy: Policy, calls: int, cap: int, *, several: bool) -> int:
+    """Output tokens. The total of a policy bounds them where no call is made again after an error. `several`: it bounds
+    none, for a turn has more than one answer."""
+    if several or _retries(policy) or policy.criterion_specs:
         return calls * cap
     total = policy.limits.max_total_completion_tokens or 4 * cap
     return min(calls * cap, max(total, cap) + TAKEN_OVER * cap)
 
 
-def _calls(policy: Policy, *, envelope: bool) -> int:
+def _calls(policy: Policy, *, envelope: bool, tools: bool) -> int:
     limits = policy.limits
     # A model may call a tool that it was not given, and be asked for the call again.
     of_an_answer = 1 + limits.max_continuations + limits.max_tool_repair_attempts
     rounds = 1 + limits.schema_rounds if envelope else 1
-    # Only a criterion from outside asks for another iteration where no tool was called.
-    iterations = limits.max_steps if policy.criterion_specs else 1
+    # Only a tool that was called and a criterion from outside ask for another iteration.
+    iterations = limits.max_steps if policy.criterion_specs or tools else 1
     return iterations * rounds * of_an_answer * (1 + _retries(policy)) + TAKEN_OVER
 
 
@@ -79,7 +92,7 @@ def _cap(turn: Turn, policy: Policy, *, envelope: bool) -> int:
     if not envelope:
         return asked
     grown = asked * policy.limits.truncation_budget_multiplier**policy.limits.schema_rounds
-    ceiling = (turn.setup.get("setup") or {}).get("ceiling")
+    ceiling = _setup_of(turn).get("ceiling")
     return int(min(grown, ceiling)) + 1 if ceiling else int(grown) + 1
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
+from agentcore.reasons import TurnStatus
 from agentcore.replay import fold
-from agentcore.values import replace
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.services import UNFINISHED as UNDONE
@@ -30,6 +30,8 @@ from dashboard.replay.sweep_service import SWEPT
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 
+_STOPPED = {TurnStatus.CANCELLED: "was cancelled", TurnStatus.INTERRUPTED: "was interrupted"}
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -43,6 +45,7 @@ class Panel:
     backtest: Backtest | None
     less: Suggestion | None = None
     less_tried: bool = False  #: whether a re-run was given that value, however it ended
+    unanswered: LimitTrial | None = None  #: the newest re-run, where it ended and tells nothing of the limit
 
     @property
     def sentence(self) -> str:
@@ -72,10 +75,8 @@ class Panel:
     def costs(self) -> str:
         """Of the whole plan: the smaller value costs no more than the larger."""
         costs = self.suggestion.costs
-        if costs is not None and self.of_agent:
-            price = costs.price and replace(costs.price, dollars=2 * costs.price.dollars)
-            costs = replace(costs, output_tokens=2 * costs.output_tokens, price=price)
-        return costs_in_words(costs, model=self.turn.model)
+        planned = costs.twice if costs is not None and self.of_agent else costs
+        return costs_in_words(planned, model=self.turn.model)
 
     @property
     def less_costs(self) -> str:
@@ -162,6 +163,12 @@ class Panel:
         return self.running is not None or (self.backtest is not None and self.backtest.status in UNDONE)
 
     @property
+    def unanswered_words(self) -> str:
+        """How the re-run ended that tells nothing, behind `a re-run with max_tokens 640`."""
+        status = self.unanswered.turn.status if self.unanswered else ""
+        return _STOPPED.get(status, "failed")
+
+    @property
     def backtest_words(self) -> str:
         return in_words(self.backtest).removeprefix("a backtest ") if self.backtest else ""
 
@@ -183,8 +190,10 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     raised = [tried for tried in reruns if tried.value > (case.recorded or 0)]  # a lower limit tells nothing of more
     in_vain = next((tried for tried in reversed(raised) if tried.in_vain), None)
     less_tried = less is not None and any(tried.value == less.value for tried in reruns)
+    newest = raised[-1] if raised else None
+    unanswered = newest if newest is not None and newest.tells_nothing else None
     backtest = backtest_found(turn=turn, suggestion=suggestion)
-    return Panel(turn, suggestion, running, in_vain, backtest, less, less_tried)
+    return Panel(turn, suggestion, running, in_vain, backtest, less, less_tried, unanswered)
 
 
 def _retries(overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,6 +38,11 @@ class LimitTrial:
         late = self.limit == self.turn.resource == "max_seconds"
         return self.turn.status == TurnStatus.PARTIAL or refused or invalid or late
 
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether it ended without showing whether the value is enough: its provider failed, or somebody stopped it."""
+        return not (self.running or self.in_vain or self.turn.status == TurnStatus.COMPLETED)
+
 
 def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
     """The oldest first. One that was given anything else otherwise, also by an operator while it ran, tells nothing of

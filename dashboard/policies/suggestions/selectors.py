@@ -14,6 +14,7 @@ from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
 from dashboard.policies.backtests.answer_lengths import ENOUGH
 from dashboard.policies.backtests.survival import estimate
+from dashboard.policies.predictions.usage_bounds import usage_bound
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, exhausted_limit_of, used_of
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of, said_the_same
@@ -76,7 +77,7 @@ def _suggestions(turn: Turn, last: Snapshot, usage: UsageOf) -> Iterator[Suggest
     forget_in_vain(turn.id, case.limit, case.in_vain)
     for found in _found(case, reruns, usage):
         said = replace(found, together=case.together, costs=_costs(case, found))
-        remember(turn.id, said)
+        remember(turn, said)
         yield said
 
 
@@ -195,12 +196,14 @@ def _completes(case: ExhaustedLimit, trial: LimitTrial, value: int, sure: tuple[
 
 
 def _costs(case: ExhaustedLimit, found: Suggestion) -> Costs:
-    """At most what a live try of the value takes: one call of so many tokens, or as much again as was used."""
-    turn = case.turn
+    """What a live try of the value takes: one call of so many tokens, or as much again as was used; and at most."""
+    turn, rate = case.turn, turn_rate(case.turn)
     first_in = turn.input_tokens // max(1, turn.attempts)
     if found.limit == "max_tokens":
         usage = TokenUsage(first_in, int(found.value))
     else:
         grown = max(1, int(found.value)) / max(1, case.used)
         usage = TokenUsage(round(turn.input_tokens * grown), round(turn.output_tokens * grown))
-    return Costs(usage.output_tokens, priced(turn_rate(turn), [usage], estimated=True))
+    most = usage_bound(turn, found.overrides)
+    most_price = None if most.dollars is None else priced(rate, [most.usage], estimated=True)
+    return Costs(usage.output_tokens, priced(rate, [usage], estimated=True), most.output_tokens, most_price)

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from agentcore.replay import Certainty
+from agentcore.values import replace
 from dashboard.turns.prices.rates import Price
 
 Number = int | float
@@ -32,10 +33,22 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a live try of the value costs at most. `price`: None where no list price is known."""
+    """What a live try of the value costs. `price` and `most_price`: None where no list price is known."""
 
-    output_tokens: int
+    output_tokens: int  #: where one call is enough, or as much again is used as before
     price: Price | None
+    most_tokens: int  #: output tokens, if every call that the limits allow is made and reaches its cap
+    most_price: Price | None
+
+    @property
+    def twice(self) -> "Costs":
+        """Of two such tries."""
+        prices = (_doubled(self.price), _doubled(self.most_price))
+        return Costs(2 * self.output_tokens, prices[0], 2 * self.most_tokens, prices[1])
+
+
+def _doubled(price: Price | None) -> Price | None:
+    return None if price is None else replace(price, dollars=2 * price.dollars)
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,11 +173,14 @@ def _share(said: Suggestion) -> str:
 
 
 def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
-    """`At most 378 tokens out, ≈ $0.0002`; `model`: the one that would be asked."""
+    """`About 378 tokens out (≈ $0.0002), at most 1,890 (≈ $0.001)`; `model`: the one that would be asked."""
     if costs is None:
         return ""
-    price = money(costs.price, model)
-    return f"at most {count(costs.output_tokens, 'token')} out, {price}" if costs.output_tokens else price
+    about, most = f"about {count(costs.output_tokens, 'token')} out", f"at most {number(costs.most_tokens)}"
+    if costs.price is None:
+        return f"{about}, {most}, {money(None, model)}"
+    most_price = money(costs.most_price, model) if costs.most_price else "and what tools return"
+    return f"{about} ({money(costs.price, model)}), {most} ({most_price})"
 
 
 def figures(said: Suggestion) -> dict[str, Any]:
@@ -188,9 +191,14 @@ def figures(said: Suggestion) -> dict[str, Any]:
 
 def told(said: Suggestion) -> dict[str, Any]:
     """The suggestion as the API returns it."""
-    price = said.costs.price if said.costs else None
-    cost = {"output_tokens": said.costs.output_tokens if said.costs else None}
-    cost["price"] = None if price is None else float(price.dollars)  # type: ignore[assignment]
     more = {name: getattr(said, name) for name in ("calls", "used", "rerun", "overrides")}
     words = {"certainty_word": certainty_word(said), "words": f"{sentence(said)} {because(said)}"}
-    return {**figures(said), **more, **words, "costs": cost, "name": name_of(said.limit)}
+    return {**figures(said), **more, **words, "costs": _costs_told(said.costs), "name": name_of(said.limit)}
+
+
+def _costs_told(costs: Costs | None) -> dict[str, Any]:
+    if costs is None:
+        return dict.fromkeys(("output_tokens", "price", "most_output_tokens", "most_price"))
+    prices = {"price": costs.price, "most_price": costs.most_price}
+    dollars = {name: None if price is None else float(price.dollars) for name, price in prices.items()}
+    return {"output_tokens": costs.output_tokens, "most_output_tokens": costs.most_tokens, **dollars}

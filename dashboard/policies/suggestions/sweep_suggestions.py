@@ -7,7 +7,7 @@ from agentcore.errors import CoreError
 from agentcore.replay import Certainty
 from dashboard.policies.suggestions.selectors import suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
-from dashboard.policies.suggestions.suggestion_text import because, certainty_word, sentence
+from dashboard.policies.suggestions.suggestion_text import because, certainty_word, costs_in_words, sentence
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep
@@ -65,7 +65,8 @@ def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
         about["rerun"] = said.rerun
     elif said.costs is not None:
         about = {"tokens": said.costs.output_tokens, "price": said.costs.price}
-    return SuggestedValue(int(said.value), certainty_word(said), said.certainty, words, **about)
+    costs = "" if said.basis is Basis.RERUN else costs_in_words(said.costs, model=turn.model)
+    return SuggestedValue(int(said.value), certainty_word(said), said.certainty, words, costs=costs, **about)
 
 
 def in_words(said: Suggestion) -> dict[str, str]:

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from dashboard.accounts.models import User
@@ -52,13 +53,14 @@ def find(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """Ask the provider again under the suggested value; what comes of it is shown in the panel."""
     turn, only, fault = turn_or_404(turn_id), request.POST.get("only", ""), ""
     try:
-        _found(turn, only, cast("User", request.user))
+        _found(turn, only, request.POST.get("value", ""), cast("User", request.user))
     except ValidationError as error:
         fault = " ".join(error.messages)
     return _shown(request, turn, panel_of(turn), fault, asked=SECOND if only else FIRST)
 
 
-def _found(turn: Turn, only: str, by: User) -> None:
+def _found(turn: Turn, only: str, told: str, by: User) -> None:
+    """`told`: the value that the form named with its price; empty: it named none."""
     with one_at_a_time(turn):
         panel = panel_of(turn)
         if panel is None:
@@ -66,18 +68,22 @@ def _found(turn: Turn, only: str, by: User) -> None:
         if only == "backtest":
             backtest_of_value(turn=turn, suggestion=panel.suggestion, value=panel.suggestion.value, created_by=by)
         else:
-            limit_find(turn=turn, suggestion=_tried(panel, only), created_by=by)
+            limit_find(turn=turn, suggestion=_tried(panel, only, told), created_by=by)
 
 
-def _tried(panel: Panel, only: str) -> Suggestion:
-    """The smaller value where that was asked for, and never the larger one in its place."""
+def _tried(panel: Panel, only: str, told: str) -> Suggestion:
+    """The smaller value where that was asked for, and never the larger one in its place. Nobody pays for a value whose
+    price was not shown, or for what another re-run has shown since."""
     if panel.running is not None:
         raise ValidationError("A re-run is in progress already.")
-    if only != "less":
-        return panel.suggestion
-    if panel.less is None:
+    if only != "less" and panel.by_rerun:
+        raise ValidationError("Another re-run has found a limit in the meantime. No re-run was started.")
+    said = panel.less if only == "less" else panel.suggestion
+    if said is None:
         raise ValidationError("The smaller value is no longer suggested.")
-    return panel.less
+    if told not in ("", str(said.value)):
+        raise ValidationError(f"The value to try is {number(said.value)} now. No re-run was started; check the price.")
+    return said
 
 
 @require_POST

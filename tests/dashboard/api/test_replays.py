@@ -1,18 +1,21 @@
 """The three replays and backtests, over the API."""
 
+from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 import pytest
 
 from agentcore.replay import Why
 from dashboard.api import replay_response_schemas
+from dashboard.live import driver
+from dashboard.live.services import turn_control, turn_start
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.models import Backtest
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Record, Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.api.test_turns import RECORD, TURN
-from tests.dashboard.driving import Play, drive
+from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.policies.backtests.two_policies import play_layered
 from tests.together import together
 
@@ -45,6 +48,21 @@ def test_a_history_that_was_tampered_with_diverges_at_its_record(api: Program, t
     assert (status, verification["verified"]) == (200, False)
     assert set(verification["divergence"]) == {"seq", "recorded", "replayed"}
     assert verification["divergence"]["seq"] == last.seq + 1
+
+
+def test_a_what_if_counts_no_time_for_which_an_operator_held_the_turn(
+    api: Program, agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch
+):
+    agent = agent_of("sim-essay", max_tokens=2000)
+    held = drive(turn_start(agent=agent, input_text="hi", breakpoints=[{"state": "evaluate_stop"}]))
+    monkeypatch.setattr(driver, "_now", lambda: datetime.now(UTC) + timedelta(seconds=90))
+    turn_control(turn=held, by="ada", action="release")
+    ended = drive(held)
+    assert ended.duration_ms is not None
+    assert ended.duration_ms >= 90_000
+    for limits in ({}, {"max_continuations": 9}):
+        _, imagined = replay(api, ended, {"mode": "what_if", "overrides": {"limits": limits}})
+        assert imagined["duration_ms"] < 90_000
 
 
 def test_what_if_with_a_larger_budget_is_one_call_with_the_same_words(api: Program, turn: Turn):

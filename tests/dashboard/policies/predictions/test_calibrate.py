@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from dashboard.agents.models import Connection
@@ -109,6 +110,19 @@ def test_a_turn_is_not_begun_that_could_exceed_the_budget(cut: Turn):
     found = as_json("--max-continuations", "0,1")
     assert (found["finished"], found["begun"]) == (True, 2)
     assert Turn.objects.count() == 3
+
+
+@pytest.mark.parametrize("why", ["interrupted", "cancelled"])
+def test_a_turn_that_lost_a_call_counts_with_the_most_that_it_may_have_used(cut: Turn, why: str):
+    assert as_json("--max-continuations", "0")["finished"]
+    calibration, prediction = Calibration.objects.get(), Prediction.objects.get()
+    used = calibration_state.used_by(calibration).tokens
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE predictions_prediction DISABLE TRIGGER refuse_update")
+        Prediction.objects.update(not_compared=why, came_true=None)
+        cursor.execute("ALTER TABLE predictions_prediction ENABLE TRIGGER refuse_update")
+    bound = usage_bound(cut, prediction.overrides).tokens
+    assert calibration_state.used_by(calibration).tokens == bound > used
 
 
 def test_what_a_turn_really_uses_is_never_more_than_its_bound(play: Play):

@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils.timezone import now
 
+from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.inbox.models import Notice
 from dashboard.live.services import turn_cancel
@@ -19,9 +20,12 @@ from dashboard.policies.predictions.record_text import suggested_reason_words
 from dashboard.policies.predictions.suggested_record import suggested_of, suggested_tallies, tally_words
 from dashboard.policies.predictions.terminal_output import Progress, table_lines
 from dashboard.policies.predictions.trials import Values, plan_of
+from dashboard.policies.suggestions import told_suggestions
+from dashboard.policies.suggestions.models import ToldSuggestion
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.services import limit_find
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.told_suggestions import LATELY, told_lately
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.timeline.services import turns_erase
@@ -119,6 +123,37 @@ def test_a_re_run_tests_the_value_that_was_told_also_after_other_answers_raised_
     turn_rerun(turn=short, overrides=said.overrides)
     stored = Prediction.objects.get().suggested
     assert (stored["value"], stored["share"], stored["tried"]) == (LONG, said.share, LONG)
+
+
+def test_a_re_run_through_another_process_tests_the_value_that_was_told(short: Turn, monkeypatch: pytest.MonkeyPatch):
+    said = said_of(short, LONG)
+    lengths(short, [LONG + 200] * 10 * LEAST)
+    monkeypatch.setattr(told_suggestions, "_stored", {})  # it has told nothing itself
+    turn_rerun(turn=short, overrides=said.overrides)
+    stored = Prediction.objects.get().suggested
+    assert (stored["value"], stored["share"], stored["tried"]) == (LONG, said.share, LONG)
+
+
+def test_what_was_told_is_stored_once_and_erased_after_an_hour(short: Turn, monkeypatch: pytest.MonkeyPatch):
+    said = said_of(short, LONG)
+    monkeypatch.setattr(told_suggestions, "_stored", {})
+    suggestion_for(short)
+    assert [one.value for one in told_lately(short.id)] == [said.value]
+    told_suggestions.sweep()
+    row = ToldSuggestion.objects.get()
+    ToldSuggestion.objects.update(told_at=row.told_at - LATELY)
+    assert told_lately(short.id) == ()
+    told_suggestions.sweep()
+    assert not ToldSuggestion.objects.exists()
+
+
+def test_what_was_told_of_a_turn_is_erased_with_it(short: Turn):
+    said = said_of(short, LONG)
+    by = User.objects.get_or_create(username="ada")[0]
+    turns_erase(project=short.project, chosen=[short.id], by=by)
+    assert not ToldSuggestion.objects.exists()
+    told_suggestions.remember(short, replace(said, value=LONG + 1))
+    assert not ToldSuggestion.objects.exists(), "a page that was made meanwhile stores nothing of it"
 
 
 def test_a_value_that_was_too_small_is_not_tested_twice(short: Turn):

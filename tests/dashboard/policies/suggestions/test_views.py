@@ -82,7 +82,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(brow
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
     (told,) = re.findall(r"up to two live re-runs, with max_tokens ([\d,]+) and then", before)
     value = int(told.replace(",", ""))
-    assert f"at most {2 * value:,} tokens out" in before
+    assert f"about {2 * value:,} tokens out, at most {2 * 5 * value:,}, simulator, free" in before
     begun = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
     assert f'hx-get="/turns/{cut.id}/limit?found=first"' in begun
     drive(cut.children.get())
@@ -116,6 +116,64 @@ def test_a_second_re_run_is_not_begun_while_one_is_in_progress(browser: Client, 
     html = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
     assert "A re-run is in progress already." in text_of(html)
     assert cut.children.count() == 1
+
+
+def test_nobody_pays_for_a_limit_that_another_re_run_has_shown_since(browser: Client, cut: Turn):
+    told = value_of(browser, cut)
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    html = browser.post(f"/turns/{cut.id}/limit/find", {"value": told}, headers=HTMX).content.decode()
+    assert "Another re-run has found a limit in the meantime. No re-run was started." in text_of(html)
+    assert cut.children.count() == 1
+
+
+def test_nobody_pays_for_another_value_than_the_one_whose_price_was_shown(browser: Client, play: Play):
+    turn = play("sim-endless", max_tokens=20)
+    told = value_of(browser, turn)
+    assert drive(turn_rerun(turn=turn, overrides={"max_tokens": int(told)})).status == "partial"
+    html = browser.post(f"/turns/{turn.id}/limit/find", {"value": told}, headers=HTMX).content.decode()
+    now = value_of(browser, turn)
+    assert f"The value to try is {int(now):,} now. No re-run was started; check the price." in text_of(html)
+    assert turn.children.count() == 1
+    browser.post(f"/turns/{turn.id}/limit/find", {"value": now}, headers=HTMX)
+    assert turn.children.count() == 2
+
+
+def value_of(browser: Client, turn: Turn) -> str:
+    """The value that the form of the page names beside its price."""
+    html = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    (form,) = re.findall(r'<form[^>]*/limit/find"[^>]*>.*?</form>', html, re.DOTALL)
+    return re.findall(r'name="value" value="(\d+)"', form)[0]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [("failed", "failed"), ("cancelled", "was cancelled"), ("interrupted", "was interrupted")],
+)
+def test_a_re_run_that_ended_without_an_answer_is_told(browser: Client, cut: Turn, status: str, words: str):
+    browser.post(f"/turns/{cut.id}/limit/find", {"value": value_of(browser, cut)}, headers=HTMX)
+    cut.children.update(status=status, terminal_reason="provider_error" if status == "failed" else "cancelled")
+    value = cut.children.get().max_tokens
+    shown = text_of(browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode())
+    assert f"The last re-run, with max_tokens {value}, {words}, so it does not show whether this is enough." in shown
+    assert "Find the limit" in shown
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": value}))
+    assert "The last re-run" not in text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+
+
+def test_a_re_run_costs_no_more_than_was_said_before(browser: Client, play: Play):
+    turn = play("sim-endless", max_tokens=20)
+    costs = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]["costs"]
+    browser.post(f"/turns/{turn.id}/limit/find", headers=HTMX)
+    again = drive(turn.children.get())
+    assert again.attempts == 4, "each was cut again and continued"
+    assert costs["output_tokens"] < again.output_tokens <= costs["most_output_tokens"]
+
+
+def test_a_re_run_with_tools_may_take_every_step_at_its_cap(browser: Client, play: Play):
+    turn = play("sim-tools", tools=["calculator"], max_tokens=50, overrides={"limits": {"max_steps": 1}})
+    costs = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]["costs"]
+    assert costs["most_output_tokens"] == 50 * (6 * 5 + 1)
+    assert costs["most_price"] is None
 
 
 def test_where_the_smaller_value_is_gone_no_larger_one_is_tried(browser: Client, cut: Turn):
