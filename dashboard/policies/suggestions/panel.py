@@ -166,7 +166,7 @@ class Panel:
     def unanswered_words(self) -> str:
         """How the re-run ended that tells nothing, behind `a re-run with max_tokens 640`."""
         status = self.unanswered.turn.status if self.unanswered else ""
-        return _STOPPED.get(status, "failed")
+        return _STOPPED.get(TurnStatus(status), "failed") if status else "failed"
 
     @property
     def backtest_words(self) -> str:
