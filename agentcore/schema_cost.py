@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from agentcore.schema_size import MOST_LOOKED_AT, NESTED, Sizes, TooMuchWork, Walk, Words, parts_of, walked
+from agentcore.schema_size import MOST_LOOKED_AT, NESTED, Sizes, TooMuchWork, Walk, Words, parts_of, walked, within
 
 #: Steps, of which a validator takes a few million a second.
 MOST_STEPS = 2_000_000
@@ -171,14 +171,12 @@ class Names:
             raise TooMuchWork("An $id of the schema is an address of json-schema.org; leave it out.")
 
     def _read(self) -> None:
-        waiting: list[tuple[Any, tuple[Any, ...]]] = [(self.root, (self.root,))]
+        waiting: list[tuple[Any, tuple[Any, ...]]] = [(root, (root,)) for root in within([self.root])]
         while waiting:
             part, bases = waiting.pop()
             if isinstance(part, Mapping):
                 bases = self._named(part, bases)
-                waiting += ((inner, bases) for inner in part.values())
-            elif isinstance(part, list | tuple):
-                waiting += ((inner, bases) for inner in part)
+            waiting += ((inner, bases) for inner in within(part))
 
     def _named(self, part: Mapping[str, Any], bases: tuple[Any, ...]) -> tuple[Any, ...]:
         """Keep what this object is called; where references within it may begin."""
