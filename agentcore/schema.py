@@ -13,7 +13,8 @@ from agentcore.argument_validation import CoreError, WrongInput, door
 from agentcore.json_values import is_json
 from agentcore.policy import Validator, Violation
 from agentcore.schema_cost import steps
-from agentcore.schema_size import BACKTRACKS, Sizes, check
+from agentcore.schema_size import BACKTRACKS, Sizes
+from agentcore.schema_unfolding import check_before_compiling
 
 MOST_BREACHES = 20  #: that are listed of one value
 #: Steps up to which all breaches are listed: the validator makes its whole list at once, 50 µs for each breach.
@@ -40,7 +41,7 @@ def jsonschema_rs_validator() -> Validator:
 
     def compiled(schema: str) -> Any:
         read = json.loads(schema)
-        check(read)
+        check_before_compiling(read)
         return jsonschema_rs.validator_for(read, retriever=_refuse, pattern_options=options)
 
     short, long = lru_cache(maxsize=256)(compiled), lru_cache(maxsize=8)(compiled)

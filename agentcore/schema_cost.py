@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from agentcore.schema_size import MOST_LOOKED_AT, NESTED, Sizes, TooMuchWork, Walk, Words, parts_of, walked
+from agentcore.schema_size import MOST_LOOKED_AT, NESTED, Sizes, TooMuchWork, Walk, Words, parts_of, walked, within
 
 #: Steps, of which a validator takes a few million a second.
 MOST_STEPS = 2_000_000
@@ -21,7 +21,8 @@ UNEVALUATED = 25
 _ALL_OF = ("allOf", "anyOf", "oneOf")
 _ONE = ("not", "if", "then", "else")
 _REFERS = ("$ref", "$dynamicRef", "$recursiveRef")
-_AGAIN = ("unevaluatedProperties", "unevaluatedItems")
+#: What is judged after all that judges the same value, and needs to know what of it that has judged.
+AGAIN = ("unevaluatedProperties", "unevaluatedItems")
 _OF_ITEMS = ("items", "additionalItems", "contains", "unevaluatedItems")
 _OF_PROPERTIES = ("additionalProperties", "unevaluatedProperties")
 
@@ -54,7 +55,7 @@ class _Subschema(NamedTuple):
 
 class _Counting:
     def __init__(self, schema: Any) -> None:
-        names = _Names(schema)
+        names = Names(schema)
         self._root, self._names = names.root, names
         self._sizes = Sizes()
         self._looked_at = 0
@@ -109,8 +110,8 @@ class _Counting:
         items = prefix if isinstance(prefix, list) else schema.get("items")
         read = self._read[id(schema)] = _Subschema(
             Words.of(schema),
-            any(word in schema for word in _AGAIN),
-            tuple(self._beside(schema)),
+            any(word in schema for word in AGAIN),
+            tuple(beside(schema, self._names)),
             _mapping(schema, "properties"),
             (*patterns.values(), *(schema[word] for word in _OF_PROPERTIES if word in schema)),
             schema.get("propertyNames"),
@@ -119,18 +120,20 @@ class _Counting:
         )
         return read
 
-    def _beside(self, schema: Mapping[str, Any]) -> Iterator[Any]:
-        for word in _ALL_OF:
-            if isinstance(parts := schema.get(word), list | tuple):
-                yield from parts
-        yield from (schema[word] for word in _ONE if word in schema)
-        for word in ("dependentSchemas", "dependencies"):
-            yield from _mapping(schema, word).values()
-        for word in _REFERS:
-            if isinstance(uri := schema.get(word), str):
-                yield from self._names.referred(uri, schema)
-        if "$recursiveRef" in schema:
-            yield from self._names.recursive
+
+def beside(schema: Mapping[str, Any], names: "Names") -> Iterator[Any]:
+    """The subschemas that judge the same value."""
+    for word in _ALL_OF:
+        if isinstance(parts := schema.get(word), list | tuple):
+            yield from parts
+    yield from (schema[word] for word in _ONE if word in schema)
+    for word in ("dependentSchemas", "dependencies"):
+        yield from _mapping(schema, word).values()
+    for word in _REFERS:
+        if isinstance(uri := schema.get(word), str):
+            yield from names.referred(uri, schema)
+    if "$recursiveRef" in schema:
+        yield from names.recursive
 
 
 def _inside(read: _Subschema, value: Any) -> _Pairs:
@@ -152,7 +155,7 @@ def _mapping(schema: Mapping[str, Any], word: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-class _Names:
+class Names:
     """What the references of a schema may lead to. Drafts and validators differ in what an `$id` renames; of several
     readings all are counted."""
 
@@ -168,14 +171,12 @@ class _Names:
             raise TooMuchWork("An $id of the schema is an address of json-schema.org; leave it out.")
 
     def _read(self) -> None:
-        waiting: list[tuple[Any, tuple[Any, ...]]] = [(self.root, (self.root,))]
+        waiting: list[tuple[Any, tuple[Any, ...]]] = [(root, (root,)) for root in within([self.root])]
         while waiting:
             part, bases = waiting.pop()
             if isinstance(part, Mapping):
                 bases = self._named(part, bases)
-                waiting += ((inner, bases) for inner in part.values())
-            elif isinstance(part, list | tuple):
-                waiting += ((inner, bases) for inner in part)
+            waiting += ((inner, bases) for inner in within(part))
 
     def _named(self, part: Mapping[str, Any], bases: tuple[Any, ...]) -> tuple[Any, ...]:
         """Keep what this object is called; where references within it may begin."""
@@ -271,4 +272,4 @@ def _pointed(base: Any, pointer: str, uri: str) -> Any:
     return found
 
 
-__all__ = ["MOST_STEPS", "TooMuchWork", "steps"]
+__all__ = ["AGAIN", "MOST_STEPS", "Names", "TooMuchWork", "beside", "steps"]

@@ -43,6 +43,7 @@ _TOKEN = re.compile(
 _STATES = {"wide": 20, "set": 8, "any": 4}  #: of what is more than one character
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _COMPARED = 2  #: values that are compared with one another in the time of one step
 _HASHED = 5  #: values that are looked at for `uniqueItems`, the same
 _NAMED = 20  #: names that are looked up, the same
@@ -69,18 +70,18 @@ def check(schema: Any) -> None:
 
 def parts_of(schema: Any) -> Iterator[Any]:
     """All objects and arrays within it, itself included."""
-    return (part for part in _everything(schema) if isinstance(part, Mapping | list | tuple))
-
-
-def _everything(value: Any) -> Iterator[Any]:
-    waiting = [value]
+    waiting = within([schema])
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Mapping):
-            waiting += part.values()
-        elif isinstance(part, list | tuple):
-            waiting += part
         yield part
+        waiting += within(part)
+
+
+def within(part: Any) -> list[Any]:
+    """The objects and arrays that an object or an array holds. Of its other values there may be 200,000, and each is
+    asked for its class alone."""
+    held = part.values() if isinstance(part, Mapping) else part
+    return [one for one in held if type(one) not in _PLAIN and isinstance(one, Mapping | list | tuple)]
 
 
 def _patterns(part: Any) -> Iterator[str]:
@@ -174,6 +175,12 @@ def _long(number: Any) -> int:
     return 1 + bits // 64 if bits > _EXACT else 0
 
 
+def _longs(items: Any) -> int:
+    """The same of all integers that a list holds."""
+    held = (part.values() if isinstance(part, Mapping) else part for part in parts_of(items))
+    return sum(_long(one) for values in held for one in values if isinstance(one, int))
+
+
 class Sizes:
     """How many values each value holds, itself included; long texts count as more."""
 
@@ -203,7 +210,7 @@ class Sizes:
         """Steps of comparing the long integers that a list holds with one another: `uniqueItems` finds them alike."""
         known = self._alike.get(id(items))
         if known is None:
-            known = self._alike[id(items)] = 2 * sum(map(_long, _everything(items))) ** 2
+            known = self._alike[id(items)] = 2 * _longs(items) ** 2
         return known
 
 

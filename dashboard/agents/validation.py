@@ -14,7 +14,8 @@ import jsonschema_rs
 from django.core.exceptions import ValidationError
 
 from agentcore.schema_cost import steps
-from agentcore.schema_size import TooMuchWork, check
+from agentcore.schema_size import TooMuchWork
+from agentcore.schema_unfolding import check_before_compiling
 from dashboard.agents.policy_validation import listed
 from dashboard.platform.egress import keys
 
@@ -150,7 +151,7 @@ def json_schema_valid(value: Any) -> None:
     if not isinstance(value, dict):
         raise ValidationError("The schema must be an object, such as {“type”: “object”}.")
     try:
-        check(value)
+        check_before_compiling(value)
     except TooMuchWork as error:
         raise ValidationError(str(error)) from error
     refused: list[str] = []

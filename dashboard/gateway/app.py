@@ -67,12 +67,13 @@ class LoopResources:
     forms: Counter[str] = field(default_factory=Counter)  #: that are on the disk, by caller
 
     async def serve(self, answering: GatewayCall | Relay, receive: Receive) -> None:
-        """Answer a request; it is ended where this loop stops before."""
+        """Answer a request; it is ended where this loop stops before, or the caller's key ends."""
         task = asyncio.current_task()
         assert task is not None, "requests are tasks"
         self.calls.add(task)
         try:
-            await answering.serve(receive)
+            with authentication.open_call(answering.caller, lambda: answering.key_ended(task)):
+                await answering.serve(receive)
         finally:
             self.calls.discard(task)
 

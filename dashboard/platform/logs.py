@@ -16,7 +16,8 @@ _SECRET_TEXTS = (
     re.compile(r"(?i)((?:api[_-]?key|token|code|password)=)[^\s\"'&;]+"),
     re.compile(r"(?i)(\bkey=)[^\s\"'&;]+"),  # as clients of Google's put it into an address
     re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"),
-    re.compile(r"\b(sk-|whyk?_)[A-Za-z0-9_-]{8,}"),
+    re.compile(r"\b(sk-|whyk?_|whsec_)[A-Za-z0-9_+/=-]{8,}"),
+    re.compile(r"(/share/)[A-Za-z0-9_-]{8,}"),  # whoever has the address reads the turn
 )
 
 
@@ -128,6 +129,8 @@ def logging_settings(level: str, form: str = "logfmt") -> dict[str, Any]:
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "level": level, "propagate": True},
+            # It writes whatever a template was given, the secrets that a page shows once among them.
+            "django.template": {"level": "INFO" if level == "DEBUG" else level},
             # A 404 is the caller's news, not ours.
             "django.request": {"level": "ERROR"},
             "uvicorn": {"handlers": [], "level": level, "propagate": True},

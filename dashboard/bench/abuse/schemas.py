@@ -24,6 +24,10 @@ STATES: Schema = {"pattern": "(a{0,900}){0,20}b$|(?:x|y)z"}
 #: What takes long to compile.
 CHAIN: Schema = {"$defs": {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(20_000)} | {"a20000": {}}}
 PATTERNS: Schema = {"patternProperties": {f"(((a{{0,20}}){{0,20}}){{0,20}}){n}": {} for n in range(200)}}
+UNEVALUATED: Schema = {
+    "$defs": doubling(40, {})["$defs"],
+    "properties": {"never": {"$ref": "#/$defs/a0", "unevaluatedProperties": False}},
+}
 #: Two documents, of which the one that is asked for doubles, and the other might be taken for it.
 HIDDEN: Schema = {
     "$defs": {
@@ -52,6 +56,7 @@ HOSTILE: tuple[tuple[str, Schema], ...] = (
     ("long", doubling(17, {"const": "a" * 80_000})),
     ("one", CHAIN),
     ("one", PATTERNS),
+    ("one", UNEVALUATED),
     ("long", {"pattern": "(?=a*b)c"}),
     ("long", {"pattern": r"^(a+)+(?=b)c|^(a*)*\1b$"}),
     ("numbers", {"uniqueItems": True}),

@@ -17,7 +17,8 @@ A `Refusal` knows its status, `body()` and `headers()`. `caller.mode`, where it 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from weakref import WeakKeyDictionary
 
 from dashboard.accounts.credentials import bearer_of, digest_of
@@ -26,7 +27,7 @@ from dashboard.gateway.access.callers import Caller, Target
 from dashboard.gateway.access.key_cache import KeyCache
 from dashboard.gateway.access.refusals import Refusal
 
-__all__ = ["Caller", "Refusal", "Target", "caller_of", "close"]
+__all__ = ["Caller", "Refusal", "Target", "caller_of", "close", "open_call"]
 
 _BARE = (b"x-api-key", b"x-goog-api-key")  #: with nothing before the secret: Anthropic's, Google's
 _HEADERS = frozenset({b"authorization", *_BARE})
@@ -41,6 +42,12 @@ async def caller_of(headers: Iterable[tuple[bytes, bytes]]) -> Caller | Refusal:
     if not secret:
         return refusals.NO_KEY
     return await _keys_of_loop().caller_of(digest_of(secret))
+
+
+def open_call(caller: Caller, end: Callable[[], None]) -> AbstractContextManager[None]:
+    """While a call of this caller is under way: `end` is called within a second or two after its key or token was
+    revoked or has expired, or its user may call no more."""
+    return _keys_of_loop().open_call(caller.digest, end)
 
 
 async def close() -> None:

@@ -48,6 +48,7 @@ class Caller:
     default_connection: str | None = None  #: where what names no model goes
     scope: frozenset[str] = frozenset()  #: empty: everything
     limits: KeyLimits = NO_LIMITS
+    digest: str = field(default="", compare=False, repr=False)  #: of the secret it came with
     aliases: Mapping[str, Target] = field(default_factory=dict, compare=False, repr=False)  #: of its project, by name
     meter: KeyMeter | None = field(default=None, compare=False, repr=False)
 

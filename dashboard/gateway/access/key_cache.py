@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from uuid import UUID
 from weakref import WeakValueDictionary
@@ -53,6 +54,7 @@ class KeyCache:
     def __init__(self) -> None:
         self._held: dict[str, CachedKey] = {}
         self._wanted: dict[str, asyncio.Future[Caller | Refusal]] = {}
+        self._open: dict[str, set[Callable[[], None]]] = {}  #: what ends each call that is under way
         self._meters: WeakValueDictionary[UUID, KeyMeter] = WeakValueDictionary()
         self._unwritten: dict[UUID, KeyMeter] = {}
         self._asked = asyncio.Event()
@@ -69,6 +71,17 @@ class KeyCache:
             return await self._read(digest, held)
         held.used_at = now
         return held.answer()
+
+    @contextmanager
+    def open_call(self, digest: str, end: Callable[[], None]) -> Iterator[None]:
+        """While a call with this secret is under way: `end` is called once the secret opens the door no more."""
+        self._open.setdefault(digest, set()).add(end)
+        try:
+            yield
+        finally:
+            self._open[digest].discard(end)
+            if not self._open[digest]:
+                del self._open[digest]
 
     async def close(self) -> None:
         """Write what was counted, and end."""
@@ -137,8 +150,9 @@ class KeyCache:
         return [held.found for held in self._held.values() if held.used_at >= since]
 
     def _let_go(self, now: float) -> None:
-        for digest in [digest for digest, held in self._held.items() if now - held.used_at > IDLE_SECONDS]:
-            del self._held[digest]
+        for digest, held in list(self._held.items()):
+            if now - held.used_at > IDLE_SECONDS and digest not in self._open:
+                del self._held[digest]
 
     def _failed(self, wanted: dict[str, asyncio.Future[Caller | Refusal]], sent: dict[UUID, KeyMeter]) -> None:
         """Keys that were known stay good while the database is away: nobody can revoke one either."""
@@ -160,12 +174,21 @@ class KeyCache:
             found, before = reading.found.get(digest), self._held.pop(digest, None)
             if found is not None:
                 used_at = now if before is None or digest in wanted else before.used_at
-                self._held[digest] = CachedKey(self._caller(found, reading), found, read_at=now, used_at=used_at)
+                caller = self._caller(digest, found, reading)
+                self._held[digest] = CachedKey(caller, found, read_at=now, used_at=used_at)
+            self._end_calls(digest)
         for digest, future in wanted.items():
             held = self._held.get(digest)
             _answer(future, refusals.WRONG_KEY if held is None else held.answer())
 
-    def _caller(self, found: KeyRow, reading: SyncResult) -> Caller | Refusal:
+    def _end_calls(self, digest: str) -> None:
+        """Those under way with a secret that was just read, and opens the door no more."""
+        held = self._held.get(digest)
+        if held is None or isinstance(held.answer(), Refusal):
+            for end in list(self._open.get(digest, ())):
+                end()
+
+    def _caller(self, digest: str, found: KeyRow, reading: SyncResult) -> Caller | Refusal:
         if found.barred is not None:
             return found.barred
         meter = None
@@ -174,7 +197,7 @@ class KeyCache:
             if meter is None:
                 meter = KeyMeter(found.key_id, reading.known[found.key_id], self._unwritten)
                 self._meters[found.key_id] = meter
-        return found.caller(aliases=reading.aliases.get(found.project, {}), meter=meter)
+        return found.caller(digest=digest, aliases=reading.aliases.get(found.project, {}), meter=meter)
 
 
 def _answer(future: asyncio.Future[Caller | Refusal], answer: Caller | Refusal) -> None:

@@ -44,7 +44,7 @@ class KeyRow:
     limits: KeyLimits = NO_LIMITS
     expires_at: float | None = None
 
-    def caller(self, *, aliases: Mapping[str, Target], meter: KeyMeter | None) -> Caller:
+    def caller(self, *, digest: str, aliases: Mapping[str, Target], meter: KeyMeter | None) -> Caller:
         """Who calls with it."""
         return Caller(
             project=self.project,
@@ -55,6 +55,7 @@ class KeyRow:
             default_connection=self.default_connection,
             scope=self.scope,
             limits=self.limits,
+            digest=digest,
             aliases=aliases,
             meter=meter,
         )

@@ -20,6 +20,12 @@ BROKEN = Fault(500, "An internal error occurred. The gateway log has the details
 STOPPING = Fault(
     503, "The gateway is stopping; try again soon.", "server_error", "gateway_stops", headers=(("retry-after", "2"),)
 )
+KEY_ENDED = Fault(
+    401,
+    "The key of this call was revoked or has expired while the call was running, so the call was ended.",
+    "invalid_request_error",
+    "invalid_api_key",
+)
 
 
 async def send_failure(outgoing: ResponseWriter, fault: Fault) -> None:

@@ -12,7 +12,7 @@ from dashboard.gateway.recording.pending_turn import NotStoredError, UnstorableE
 from dashboard.gateway.recording.recorder_messages import CallerResult
 from dashboard.gateway.serving.call_driver import CallDriver, GatewayContext, NoSlotError, ResponseSink
 from dashboard.gateway.serving.call_report import call_seen, used_tokens
-from dashboard.gateway.serving.failure_response import STOPPING, UNSTORABLE, UNSTORED, send_failure
+from dashboard.gateway.serving.failure_response import KEY_ENDED, STOPPING, UNSTORABLE, UNSTORED, send_failure
 from dashboard.gateway.serving.keep_alive import KeepAlive
 from dashboard.gateway.serving.passthrough import (
     PassthroughSink,
@@ -52,6 +52,7 @@ class GatewayCall:
     _told_of: CallerResult | None = None  #: what the caller was told, once that is settled
     _unstored: Fault | None = None  #: why it may not be given out, as its caller is told
     _gone: bool = False  #: the client has hung up
+    _key_ended: bool = False
 
     def __post_init__(self) -> None:
         self.outgoing.named = (*self.outgoing.named, (b"x-whystop-turn", self.begun.started.setup.turn_id.encode()))
@@ -88,6 +89,7 @@ class GatewayCall:
             self._ended_early()
             if not self._gone:
                 await self._say_that_we_stop()
+            if not self._gone and not self._key_ended:
                 raise
             working.uncancel()
         except NoSlotError as error:
@@ -109,17 +111,30 @@ class GatewayCall:
             self._gone = True
             working.cancel()
 
+    def key_ended(self, working: "asyncio.Task[Any]") -> None:
+        """Ends the call, for its key opens the door no more."""
+        if not self.outgoing.ended:
+            self._key_ended = True
+            working.cancel()
+
     def _ended_early(self) -> None:
-        self.drive.cancelled("the client, which disconnected" if self._gone else "the gateway, which is stopping")
+        self.drive.cancelled(self._ended_by)
         if self._told_of is None:
-            self._told(None, self.outgoing.status or CLIENT_CLOSED, disconnected=self._gone)
+            status = KEY_ENDED.status if self._key_ended else CLIENT_CLOSED
+            self._told(None, self.outgoing.status or status, disconnected=self._gone)
         elif self._gone:
             self.context.recorder.told(self.begun.id, replace(self._told_of, disconnected=True))
+
+    @property
+    def _ended_by(self) -> str:
+        if self._gone:
+            return "the client, which disconnected"
+        return "the gateway, because the key was revoked" if self._key_ended else "the gateway, which is stopping"
 
     async def _say_that_we_stop(self) -> None:
         """A client who is left in the middle of an answer hears why."""
         with contextlib.suppress(Exception):
-            await send_failure(self.outgoing, STOPPING)
+            await send_failure(self.outgoing, KEY_ENDED if self._key_ended else STOPPING)
 
     async def _tell(self) -> None:
         """The end, once the turn is stored."""

@@ -13,7 +13,7 @@ import structlog
 from agentcore.errors import ErrorType, ProviderError
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.routing import Route
-from dashboard.gateway.serving.failure_response import STOPPING, send_failure
+from dashboard.gateway.serving.failure_response import KEY_ENDED, STOPPING, send_failure
 from dashboard.gateway.serving.file_requests import FileRequest
 from dashboard.gateway.serving.passthrough import BEYOND, OURS, passed_through
 from dashboard.gateway.serving.request_body import DisconnectWatch, Receive
@@ -54,6 +54,7 @@ class Relay:
     _spending: UsageReader = field(default_factory=UsageReader, init=False)
     _streams: bool = field(default=False, init=False)  #: whether the answer is events
     _gone: bool = field(default=False, init=False)
+    _key_ended: bool = field(default=False, init=False)
 
     async def serve(self, receive: Receive) -> None:
         """Ask, and hand on what comes, until it ends or the client hangs up."""
@@ -65,7 +66,8 @@ class Relay:
         except asyncio.CancelledError:
             if not self._gone:
                 with contextlib.suppress(Exception):
-                    await send_failure(self.outgoing, STOPPING)
+                    await send_failure(self.outgoing, KEY_ENDED if self._key_ended else STOPPING)
+            if not self._gone and not self._key_ended:
                 raise
             working.uncancel()
         finally:
@@ -75,9 +77,18 @@ class Relay:
     def _left(self, working: "asyncio.Task[object]") -> None:
         if not self.outgoing.ended:
             self._gone = True
-            # What was asked before the client left costs what it costs, though nobody has waited for its answer.
-            self._spending.answered = self._spending.answered or not self.outgoing.begun
-            working.cancel()
+            self._end(working)
+
+    def key_ended(self, working: "asyncio.Task[object]") -> None:
+        """Ends it, for the caller's key opens the door no more."""
+        if not self.outgoing.ended:
+            self._key_ended = True
+            self._end(working)
+
+    def _end(self, working: "asyncio.Task[object]") -> None:
+        # What was asked before costs what it costs, though nobody has waited for its answer.
+        self._spending.answered = self._spending.answered or not self.outgoing.begun
+        working.cancel()
 
     async def _ask(self) -> None:
         route = self.route

@@ -27,12 +27,20 @@ def test_what_has_a_telling_name_is_hidden(name: str):
         "connecting to postgresql://me:hunter2hunter2@host/why",
         "wrong key sk-hunter2hunter2",
         "wrong key whyk_hunter2hunter2",
+        "Internal Server Error: /share/hunter2hunter2",
+        "signed with whsec_hunter2/hunter2+hunter2=",
     ],
 )
 def test_a_secret_inside_a_text_is_masked(text: str):
     shown = without_secrets(None, "info", {"event": text})["event"]
     assert "hunter2" not in shown
     assert "[hidden]" in shown
+
+
+def test_what_a_template_was_given_is_in_no_log_even_at_debug():
+    """Django writes the whole context for each variable that is missing: forms, new keys, recovery codes."""
+    assert logging_settings("DEBUG")["loggers"]["django.template"]["level"] == "INFO"
+    assert logging_settings("ERROR")["loggers"]["django.template"]["level"] == "ERROR"
 
 
 def test_everything_else_stays():
