@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.accounts import project_services
 from dashboard.accounts.access import HOME, next_url
 from dashboard.accounts.models import Membership
+from dashboard.accounts.project_contents import contents_of
 from dashboard.accounts.project_forms import MemberForm, ProjectForm
 from dashboard.accounts.projects import (
     SESSION_KEY,
@@ -192,6 +193,7 @@ def _members(
         "project": project,
         "members": [(member, keys.get(member.user_id, 0)) for member in members_of(project)],
         "superusers": superusers(),
+        "contents": list(contents_of(project)),
         "roles": given,
         "may_change": may(user, CHANGE_MEMBERS),
         "may_remove": not is_only_project(),

@@ -98,9 +98,9 @@ def _started_at(turn: models.Turn) -> datetime | None:
     return first.at if first else None
 
 
-def rebuilt_columns(turn: models.Turn) -> dict[str, Any]:
-    """The turn's projection made again from its records alone."""
-    rows = list(records_of(turn.id))
+def rebuilt_columns(turn: models.Turn, rows: Sequence[models.Record] | None = None) -> dict[str, Any]:
+    """The turn's projection made again from its records alone. `rows`: these, where the caller has them already."""
+    rows = list(records_of(turn.id)) if rows is None else rows
     started = rows[0].at if rows else None
     standing = _fold(stored_policy(turn.policy), base_snapshot_of(turn), 0, rows, started)
     columns = project(standing.snapshot, seq=standing.seq, started_at=started, at=standing.last_at)

@@ -5,7 +5,7 @@ In the memory of the process: criteria of one's own are code, and code changes w
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -24,8 +24,8 @@ from dashboard.turns.derived_rows import derived_faults
 from dashboard.turns.evidence import Fault, StoredAnswer, faults_of, other_beginning, otherwise, unproven
 from dashboard.turns.history import messages_of, rebuilt_columns, recording_of, request_body_of
 from dashboard.turns.missing_records import MissingRecords, missing_records
-from dashboard.turns.models import Attempt, Piece, Turn
-from dashboard.turns.record_reader import record_at, stamps_of
+from dashboard.turns.models import Attempt, Piece, Record, Turn
+from dashboard.turns.record_reader import records_of, stamps_of
 from dashboard.turns.request_evidence import CLOCKS_DIFFER, RecordStamp, call_faults, calls_of, requests_unproven
 from dashboard.turns.shared_values import UNREADABLE
 
@@ -106,11 +106,12 @@ def _examined(turn: Turn, recording: Recording, lacking: MissingRecords | None) 
     if not found.verified:
         return found
     attempts, raws = list(Attempt.objects.filter(turn_id=turn.id).order_by("index")), raws_of(turn.id)
-    written, messages = _written(turn.id), messages_of(turn.id)
+    rows, messages = list(records_of(turn.id)), messages_of(turn.id)
+    written = [RecordStamp(row.at, row.core_version) for row in rows]
     calls, ours = calls_of(recording, written), [seq for seq, row in enumerate(written, 1) if row.is_ours]
     body_of = partial(request_body_of, messages=messages)
     faults = (
-        _row_faults(turn, recording),
+        _row_faults(turn, recording, rows),
         call_faults(calls, attempts, body_of),
         faults_of(recording.records, attempts, raws, ours),
         derived_faults(turn, recording),
@@ -130,10 +131,6 @@ def _judged_before(lacking: MissingRecords, recording: Recording) -> Verificatio
     found = verify(replace(recording, records=there))
     told = Divergence(lacking.first, None, {"error": lacking.words})
     return replace(found, verified=False, divergence=told) if found.verified else found
-
-
-def _written(turn_id: UUID) -> list[RecordStamp]:
-    return [RecordStamp(*stamp) for stamp in stamps_of(turn_id)]
 
 
 def diverging(found: Verification, fault: Fault) -> Verification:
@@ -160,13 +157,13 @@ def raws_of(turn_id: UUID) -> dict[int, StoredAnswer]:
     return {attempt: StoredAnswer(b"".join(parts), "".join(texts[attempt])) for attempt, parts in raws.items()}
 
 
-def _row_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
+def _row_faults(turn: Turn, recording: Recording, rows: Sequence[Record]) -> Iterator[Fault]:
     origin = getattr(turn, "origin", None)  # of an imported turn (`keeping.Origin`)
     if origin is not None and origin.speaks_against:
         yield Fault(1, origin.speaks_against)
     if not recording.records:
         return
-    rebuilt, last = rebuilt_columns(turn), len(recording.records)
+    rebuilt, last = rebuilt_columns(turn, rows), len(recording.records)
     skipped = frozenset() if rebuilt["state"] in ENDED_STATES else GIVEN_UP
     compared = (*ROW, *SAID) if turn.core_version == VERSION else ROW
     wrong = [name for name in compared if name in rebuilt.keys() - skipped and getattr(turn, name) != rebuilt[name]]
@@ -174,23 +171,17 @@ def _row_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
         yield Fault(last, f"The turn's row differs from its history: {', '.join(wrong)}")
     first = recording.records[0].event
     if isinstance(first, Started):
-        yield from _beginning_faults(turn, first)
+        yield from _beginning_faults(turn, first, rows[0].event)
     began = rebuilt["started_at"]
     if began is not None and turn.created_at > began + CLOCKS_DIFFER:
         yield Fault(1, "The turn's row says that it was created after its first record")
 
 
-def _beginning_faults(turn: Turn, first: Started) -> Iterator[Fault]:
-    began = _first_event(turn)
+def _beginning_faults(turn: Turn, first: Started, began: Mapping[str, Any]) -> Iterator[Fault]:
     if any(turn.setup.get(name) not in (None, began.get(name)) for name in ("setup", "messages")):
         yield Fault(1, "The turn's setup differs from its first record")
     if other := other_beginning(turn.provider, turn.input_text, first.setup, first.messages):
         yield Fault(1, f"The turn's {other} differs from its first record")
-
-
-def _first_event(turn: Turn) -> dict[str, Any]:
-    first = record_at(turn.id, 1)
-    return first.event if first else {}
 
 
 def cores(turn: Turn) -> str:

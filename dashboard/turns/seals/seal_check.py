@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError
 
 from agentcore.version import VERSION
-from dashboard.turns.history import recording_of, request_body_of, sha256_of
+from dashboard.turns.history import messages_of, recording_of, request_body_of, sha256_of
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.seals import keys
 from dashboard.turns.seals.chains import head_of, parts_of
@@ -171,7 +171,7 @@ def _ids(after: UUID | None) -> Iterator[UUID]:
 
 
 def _turns(ids: Sequence[UUID], checked: Checked, sealed: Sealed, bared: frozenset[UUID], replay: bool) -> None:
-    turns = list(Turn.objects.filter(id__in=ids).order_by("id"))
+    turns = list(Turn.objects.filter(id__in=ids).select_related("origin", "ingested").order_by("id"))
     chains, parts = Chain.objects.in_bulk(ids), _parts(turns)
     for turn in turns:
         checked.turns += 1
@@ -265,8 +265,9 @@ def _compared_faults(turn: Turn, bared: frozenset[UUID]) -> Iterator[str]:
     """What is not chained as it is stored, compared with what is."""
     if (turn.raw_removed_at is not None) != (turn.id in bared):
         yield "Its row and the signed notes differ on whether the provider's bytes were removed."
+    messages = messages_of(turn.id)
     for attempt in Attempt.objects.filter(turn_id=turn.id):
-        if sha256_of(request_body_of(attempt)) != attempt.request_sha256:
+        if sha256_of(request_body_of(attempt, messages)) != attempt.request_sha256:
             yield f"The request of attempt {attempt.index} is not the one that was sent."
 
 

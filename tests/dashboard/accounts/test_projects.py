@@ -1,6 +1,7 @@
 """Projects: who may enter which, with which role, and what changes when a second one is made."""
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import Client
@@ -10,6 +11,7 @@ from dashboard.accounts import project_services, services
 from dashboard.accounts.audit.models import Entry
 from dashboard.accounts.audit.selectors import Filters, entries, with_changes
 from dashboard.accounts.models import ApiToken, Membership, User
+from dashboard.accounts.project_contents import LISTED
 from dashboard.accounts.projects import projects_of
 from dashboard.accounts.roles import CHANGE_MEMBERS, ERASE, EXPORT, MAKE_PROJECT, START, Role
 from dashboard.agents.current_project import working_in
@@ -424,3 +426,25 @@ def test_an_end_is_told_to_the_webhooks_and_destinations_of_its_project(beside: 
     sent = set(Queued.objects.filter(turn_id=world.ids["turn_id"]).values_list("destination__project__name", flat=True))
     assert (told, sent) == ({"beside"}, {"beside"})
     assert other.project == project_default()
+
+
+def test_the_project_page_names_what_belongs_to_it_and_nothing_of_another(beside: Project):
+    made_world(beside, name="zebra")
+    made_world(name="quagga")
+    answer = browser_of(user_of("watcher", project=beside)).get("/projects/members/").content.decode()
+    shown = answer[answer.index("What belongs to this project") :]
+    kinds = ("Connections", "Agents", "Policies", "MCP servers", "Webhooks", "Destinations")
+    assert [kind for kind in kinds if kind not in shown] == []
+    assert "mcp-zebra" in shown
+    assert "quagga" not in shown
+
+
+def test_every_named_thing_of_a_project_is_on_its_page_or_is_left_out_on_purpose():
+    left_out = {"accounts.ApiToken", "gateway.GatewayKey", "timeline.SavedView"}
+    fields = ((model, {field.name: field for field in model._meta.fields}) for model in apps.get_models())
+    named = {
+        model._meta.label
+        for model, by_name in fields
+        if "name" in by_name and "project" in by_name and not model.__name__.endswith("Change")
+    }
+    assert named - left_out == set(LISTED)

@@ -12,7 +12,7 @@ TURN = "01a1fbed-aba8-7701-99d1-643edbe4f3e2"
 TYPED = {
     ("sign_in_link",): "http://127.0.0.1:",
     ("set_password",): "The password of “operator” is set.",
-    ("replay", TURN): f"CommandError: There is no turn {TURN}; ",
+    ("replay", TURN): f"CommandError: There is no turn {TURN}. ",
     ("backtest",): "A backtest over 0 turns: it found none.",
 }
 
