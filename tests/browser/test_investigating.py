@@ -58,28 +58,32 @@ def find_out_why_one_stopped(page: Page) -> str:
     return urlsplit(page.url).path
 
 
-def find_the_limit_that_would_have_let_it_finish(page: Page) -> None:
+def find_the_limit_that_would_have_let_it_finish(page: Page) -> str:
+    """The max_tokens whose re-run the sweep offers, and whose form is open."""
     page.get_by_role("link", name="What if…").click()
     page.get_by_role("link", name="Sweep").click()
     expect(page.locator("#sweep")).to_contain_text("tokens on, some values are undecidable. Re-run live to find out.")
-    page.get_by_role("link", name="Re-run live with max_tokens 480").click()
+    offered = page.get_by_role("link", name=re.compile(r"^Re-run live with max_tokens \d+$")).first
+    limit = offered.inner_text().rsplit(" ", 1)[-1]
+    offered.click()
+    return limit
 
 
-def run_it_again_from_the_second_attempt_with_that_limit(page: Page) -> None:
+def run_it_again_from_the_second_attempt_with_that_limit(page: Page, limit: str) -> None:
     page.get_by_role("link", name="before call 2 (continuation)").click()
     expect(page.locator("main")).to_contain_text("Begins after record 2")
     page.get_by_role("button", name="Re-run live").click()
     expect(page.locator("#rerun")).to_contain_text("Completed after 1 continuation", timeout=LONG)
-    expect(page.locator("#lineage")).to_contain_text("from record 2 of the turn above: max_tokens 60 → 480")
+    expect(page.locator("#lineage")).to_contain_text(f"from record 2 of the turn above: max_tokens 60 → {limit}")
 
 
-def compare(page: Page, turn: str) -> str:
+def compare(page: Page, turn: str, limit: str) -> str:
     """The address of the turn that completed."""
     page.goto(turn)
     page.get_by_role("link", name="Compare").click()
     page.locator(".candidates a").first.click()
     expect(page.locator(".path .parting")).to_contain_text("First divergence")
-    expect(page.locator(".asked .fields > div").filter(has_text="max_tokens").first).to_contain_text("480")
+    expect(page.locator(".asked .fields > div").filter(has_text="max_tokens").first).to_contain_text(limit)
     expect(page.locator(".answers ins").last).to_contain_text("has never fixed anything.")
     other = page.get_by_label("Turn B").get_by_role("link").first.get_attribute("href")
     assert other
@@ -117,9 +121,9 @@ def test_what_was_cut_off_yesterday_is_understood_mended_and_told(
 ):
     find_the_truncated_turns_of_one_model_yesterday(page)
     turn = find_out_why_one_stopped(page)
-    find_the_limit_that_would_have_let_it_finish(page)
-    run_it_again_from_the_second_attempt_with_that_limit(page)
-    completed = compare(page, turn)
+    limit = find_the_limit_that_would_have_let_it_finish(page)
+    run_it_again_from_the_second_attempt_with_that_limit(page, limit)
+    completed = compare(page, turn, limit)
     share(page, completed, chrome)
     take_it_elsewhere(page, completed, elsewhere, tmp_path, "replay verified")
     # Yesterday's turns were made without a provider, so that there are no bytes to compare their answers with.

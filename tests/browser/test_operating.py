@@ -112,7 +112,9 @@ def test_a_turn_runs_to_a_state_and_an_operator_answers_for_the_model(page: Page
     expect(page.locator("#answer")).to_contain_text("And that is the end.answered by operator")
     expect(page.locator("#attempt-2 summary")).to_contain_text("answered by operator")
     page.locator("#attempt-2 summary").click()
-    expect(page.locator("#attempt-2")).to_contain_text("operator answered in its place, and it cost nothing")
+    expect(page.locator("#attempt-2")).to_contain_text(
+        "operator injected this response in place of the model’s, at no cost"
+    )
 
 
 def test_calls_wait_for_approval_with_their_time_and_run_as_they_were_changed(page: Page):

@@ -33,7 +33,7 @@ LEADING = """() => {
   const shown = (each) => each.checkVisibility({ visibilityProperty: true });
   const path = (address) => new URL(address || "", location.href);
   const asked = (each, name) => each.getAttribute(name) ?? each.form?.getAttribute(name);
-  const links = [...document.querySelectorAll("a[href]")].filter(shown);
+  const links = [...document.querySelectorAll("a[href]:not([href^='#'])")].filter(shown);
   const found = links.map((link) => ["GET", path(link.getAttribute("href")), link]);
   for (const button of [...document.querySelectorAll("button, input[type=submit]")].filter(shown)) {
     const posts = asked(button, "hx-post") ?? button.getAttribute("formaction");
