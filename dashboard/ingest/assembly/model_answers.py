@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agentcore.messages import CallIssue, ChatResponse, ReasonSighting, ToolCall
 from agentcore.providers.wire.stop_reasons import normalize
 from agentcore.providers.wire.tool_arguments import read_arguments
-from agentcore.reasons import NormalizedStopReason
+from agentcore.reasons import MALFORMED_CALL_WORDS, NormalizedStopReason
 from dashboard.ingest.conventions.observations import AskedCall, ModelCall, StopReasonSighting
 from dashboard.ingest.conventions.tables import dialect_of
 
@@ -87,7 +87,9 @@ def lacks_its_end(call: ModelCall, reason: NormalizedStopReason) -> bool:
 def _calls(call: ModelCall, reason: AnswerReason) -> Iterator[ToolCall]:
     asked = call.content.calls
     if reason.normalized is _CALL and not asked:
-        yield ToolCall(f"call_{call.span.id}", UNNAMED)
+        is_bad = any(word.raw.casefold() in MALFORMED_CALL_WORDS for word in call.words)
+        issue = CallIssue.MALFORMED if is_bad else None
+        yield ToolCall(f"call_{call.span.id}", UNNAMED, issue=issue, shown_whole=not is_bad)
         return
     is_cut = reason.normalized in _CUT
     for place, one in enumerate(asked or ()):

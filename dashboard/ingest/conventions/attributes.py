@@ -100,7 +100,7 @@ def words_of(convention: Convention, attributes: Attributes) -> Iterator[StopRea
 
 def words_in(value: Any) -> list[str]:
     """The first answer's reason in each form it comes in."""
-    if isinstance(value, str) and value.startswith("["):
+    if isinstance(value, str) and value.startswith(("[", '"')):
         value = read_json(value)
     listed = value[:1] if isinstance(value, list) else [value]
     return [word for word in listed if isinstance(word, str) and word]

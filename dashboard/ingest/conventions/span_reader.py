@@ -27,6 +27,7 @@ from dashboard.ingest.conventions.tables import (
     OLDER_CALL,
     OLDER_MODEL,
     OPENINFERENCE,
+    PREPARING,
     REBUILDING,
     VERCEL,
     Convention,
@@ -36,7 +37,7 @@ from dashboard.ingest.conventions.tables import (
 #: A span that Logfire sends while another is under way; the other follows with its own id.
 _PENDING = "pending_span"
 _TOLD_BY = tuple((name, convention) for convention in CONVENTIONS for name in convention.told_by)
-_CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict")
+_CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
 
 
 def is_about_a_model(span: Span) -> bool:
@@ -62,7 +63,7 @@ def seen(span: Span, logs: Sequence[LogEvent] = ()) -> Seen | None:
 def kind_of(span: Span) -> tuple[Convention, Kind] | None:
     """Which convention tells what the span is."""
     attributes = span.attributes
-    if attributes.get("logfire.span_type") == _PENDING:
+    if attributes.get("logfire.span_type") == _PENDING or span.name.endswith(PREPARING):
         return None
     for name, convention in _TOLD_BY:
         if name in attributes:

@@ -163,7 +163,7 @@ LANGFUSE = Convention(
     {
         "model": ("langfuse.observation.model.name",),
         "parameters": ("langfuse.observation.model.parameters",),
-        "words": (),
+        "words": ("langfuse.observation.metadata.finish_reason",),
         "usage": ("langfuse.observation.usage_details",),
         "result": ("langfuse.observation.output",),
     },
@@ -204,6 +204,9 @@ OLDER_MODEL: Names = ("gen_ai.request.model", "llm.request.model")
 NOT_TURNS = frozenset({
     "agent_step", "create_agent", "decide", "embedding", "embeddings", "execute_task", "rerank", "retrieval", "task",
 })  # fmt: skip
+
+#: How the names of spans end that only make a request ready. LlamaIndex marks every method of its models as a call.
+PREPARING: Names = ("prepare_chat_with_tools",)
 
 #: What the trace calls a provider, by words in its name, and the dialect it speaks. The first that fits counts.
 DIALECTS: tuple[tuple[str, str], ...] = (

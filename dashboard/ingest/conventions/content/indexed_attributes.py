@@ -10,6 +10,7 @@ from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.content.shapes import (
     asked_call,
     mapping,
+    reads_whole,
     role_of,
     system_apart,
     tools_of,
@@ -41,7 +42,10 @@ def openinference(attributes: Attributes, *, are_objects: bool = False) -> Conte
         input=messages,
         tools=tools,
         text=_said(answer),
-        calls=tuple(replace(call, is_object=call.is_object or are_objects) for call in _openinference_calls(answer)),
+        calls=tuple(
+            replace(call, is_object=call.is_object or (are_objects and reads_whole(call.raw)))
+            for call in _openinference_calls(answer)
+        ),
         reasoning=_said(answer, _THOUGHT),
     )
 

@@ -20,6 +20,7 @@ NAMES = (
     "langfuse.observation.output",
     "gcp.vertex.agent.llm_response",
 )
+_PLAIN = "langfuse.observation.output"
 _CAMEL = {"function_call": "functionCall", "thought_signature": "thoughtSignature"}
 #: By the value of `object` or `type`, which each of these answers has.
 _DIALECTS = {"response": "openai_responses", "chat.completion": "openai", "message": "anthropic"}
@@ -30,7 +31,10 @@ def read(attributes: Attributes) -> Content:
     for name in NAMES:
         if name not in attributes:  # as most are not
             continue
-        told = mapping(read_json(attributes[name]))
+        read_value = read_json(attributes[name])
+        if name == _PLAIN and isinstance(attributes[name], str) and not isinstance(read_value, dict | list):
+            return Content(text=attributes[name])  # Langfuse writes the text of a stream as it is
+        told = mapping(read_value)
         dialect = _DIALECTS.get(str(told.get("object") or told.get("type")))
         content = _decoded(dialect, told, name) if dialect else _otherwise(told, name)
         if content.answered or content.words:

@@ -51,6 +51,11 @@ def asked_call(call_id: Any, name: Any, arguments: Any) -> AskedCall:
     return AskedCall(words(call_id), words(name), words(arguments), is_object=isinstance(arguments, dict))
 
 
+def reads_whole(arguments: str) -> bool:
+    """Whether the text is a closed object. One that is not closed is as the model wrote it, whoever hands it on."""
+    return read_arguments(arguments, cut=False)[1] is None
+
+
 def whole_calls(calls: Iterable[AskedCall]) -> tuple[ToolCall, ...]:
     """Calls of an earlier message; there a broken one has been answered as it was."""
     return tuple(_whole(call) for call in calls)

@@ -175,3 +175,28 @@ def test_arguments_that_anthropics_client_closed_are_no_whole_call_where_its_ans
     answer = turn.history.turn.steps[0].answer
     assert [one.shown_whole for one in (*answer.tool_calls, *answer.broken_tool_calls)] == [False]
     assert "cut_arguments_lost" in {note.code for note in turn.notes}
+
+
+def test_arguments_that_llama_index_hands_on_as_they_were_cut_are_not_lost() -> None:
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call"
+    attributes = {
+        "openinference.span.kind": "LLM", "llm.provider": "openai", "llm.model_name": "m",
+        "llm.finish_reason": "length",
+        f"{call}.id": "call_1", f"{call}.function.name": "search", f"{call}.function.arguments": '{"q": "wh',
+    }  # fmt: skip
+    scope = "openinference.instrumentation.llama_index"
+    (turn,) = made(Span("1" * 32, "b" * 16, "", "chat", START, START + SECOND, scope=scope, attributes=attributes))
+    assert [call.raw for call in turn.history.turn.steps[0].answer.broken_tool_calls] == ['{"q": "wh']
+    assert "cut_arguments_lost" not in {note.code for note in turn.notes}
+
+
+def test_a_call_that_the_provider_dropped_as_malformed_is_no_whole_call() -> None:
+    attributes = {
+        "openinference.span.kind": "LLM", "llm.provider": "google", "llm.model_name": "m",
+        "llm.finish_reason": "MALFORMED_FUNCTION_CALL", "llm.output_messages.0.message.role": "model",
+    }  # fmt: skip
+    (turn,) = made(Span("1" * 32, "b" * 16, "", "chat", START, START + SECOND, attributes=attributes))
+    answer = turn.history.turn.steps[0].answer
+    assert ([call.issue for call in answer.broken_tool_calls], answer.tool_calls) == (["malformed"], ())
+    assert turn.history.snapshot.end is not None
+    assert turn.history.snapshot.end.status.value == "partial"

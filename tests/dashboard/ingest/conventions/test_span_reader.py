@@ -280,3 +280,25 @@ def test_an_answer_that_googles_agent_kit_writes_whole() -> None:
     )  # fmt: skip
     assert (told.content.text, told.content.reasoning) == ("Beca", "Hm.")
     assert [asked.name for asked in told.content.calls or ()] == ["search"]
+
+
+def test_the_text_and_the_reason_of_a_stream_that_langfuse_writes() -> None:
+    told = call(
+        **{
+            "langfuse.observation.type": "generation", "langfuse.observation.model.name": "gpt-4o",
+            "langfuse.observation.output": "Agents stop for", "langfuse.observation.metadata.finish_reason": '"length"',
+        }
+    )  # fmt: skip
+    assert (told.content.text, told.content.calls) == ("Agents stop for", None)
+    assert [word.raw for word in told.words] == ["length"]
+
+
+def test_bedrocks_name_for_the_limit_among_openinferences_parameters() -> None:
+    told = call(**{"openinference.span.kind": "LLM", "llm.invocation_parameters": '{"maxTokens": 60}'})
+    assert told.max_tokens == 60
+
+
+def test_a_method_of_llama_index_that_only_prepares_the_request_is_no_call() -> None:
+    told = span(openinference__span__kind="LLM", llm__model_name="m")
+    assert seen(replace(told, name="OpenAILike._prepare_chat_with_tools")) is None
+    assert isinstance(seen(replace(told, name="OpenAILike.chat")), ModelCall)
