@@ -39,6 +39,7 @@ def test_every_module_somebody_imports_from_is_in_the_reference():
         "truncation_text",
         "error_text",
         "schema_size",
+        "schema_unfolding",
         "json_mode",
         "json_values",
         "values",
