@@ -16,19 +16,31 @@ MARK = "\ue000"
 #: In JSON of ASCII: an escaped backslash, a pair of surrogates (both stay), and what must be marked.
 ESCAPES = re.compile(r"\\\\|\\ud[89ab]..\\ud[c-f]..|\\u(0000|d[89a-f]..|e000)")
 MARKED = re.compile(MARK + r"([0-9a-f]{4})")
+#: A text to pass over, or a number that jsonb gives back as another: 1e22 as a whole one, -0.0 without its sign.
+FLOATS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?e\+\d+|-0\.0(?!\d)')
+#: jsonb has no sign of zero. No text is stored so, for four hex digits follow each mark in a text.
+MINUS_ZERO = f'"{MARK}-0.0"'
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def storable_json(value: Any) -> str:
     """JSON text Postgres takes as jsonb; `exact_json` reads it back. For writers that go past the ORM (COPY)."""
-    return ESCAPES.sub(
-        lambda found: MARK + found[1] if found[1] else found[0], json.dumps(value, separators=(",", ":"))
-    )
+    text = json.dumps(value, separators=(",", ":"))
+    marked = ESCAPES.sub(lambda found: MARK + found[1] if found[1] else found[0], text)
+    return FLOATS.sub(_float, marked) if "e+" in marked or "-0.0" in marked else marked
+
+
+def _float(found: re.Match[str]) -> str:
+    """The number with all its digits and a fraction, by which jsonb keeps it a float."""
+    text = found[0]
+    if text.startswith('"'):
+        return text
+    return MINUS_ZERO if text == "-0.0" else f"{float(text):.1f}"
 
 
 def exact_json(text: str) -> Any:
     """The value `storable_json` was given, from the text Postgres gives for it."""
-    return json.loads(MARKED.sub(r"\\u\1", text))
+    return json.loads(MARKED.sub(r"\\u\1", text.replace(MINUS_ZERO, "-0.0")))
 
 
 def storable_text(text: str) -> str:
@@ -49,7 +61,7 @@ class ExactDecoder(json.JSONDecoder):
 
 
 class ExactJSONField(models.JSONField):
-    """jsonb that gives back exactly the strings it was given."""
+    """jsonb that gives back exactly the strings and numbers it was given."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{**kwargs, "encoder": ExactEncoder, "decoder": ExactDecoder})

@@ -9,7 +9,8 @@ from dashboard.turns.models import Checkpoint
 #: Any character at all, and those more often that the storing must take care of.
 ODD = st.text(st.one_of(st.characters(exclude_categories=()), st.sampled_from('\x00\ud800\udfff\ue000\\u0de"')))
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | ODD, lambda inner: st.lists(inner) | st.dictionaries(ODD, inner)
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ODD,
+    lambda inner: st.lists(inner) | st.dictionaries(ODD, inner),
 )
 
 
@@ -40,6 +41,18 @@ def test_what_postgres_takes_in_no_text_comes_back_from_it_unharmed(text):
     turn_id = new_id()
     Checkpoint.objects.create(turn_id=turn_id, seq=1, snapshot={text: [text]}, core_version="1")
     assert Checkpoint.objects.get(turn_id=turn_id).snapshot == {text: [text]}
+
+
+NUMBERS = [1e308, -1.5e300, 1e22, 1e23, 1e16, 123456789012345680000.0, 1.0, 0.1, -0.05, 1e-7, 5e-324, 0.0, -0.0, 2**70]
+
+
+@pytest.mark.django_db
+def test_numbers_come_back_from_postgres_as_the_same_and_of_the_same_kind():
+    words = ["1e+22", '"1e+22', "\\", "-0.0", "\ue000-0.0", '"\ue000-0.0"']
+    told = {"-0.0": -0.0, "words": words, "numbers": NUMBERS}  # in the order of jsonb
+    turn_id = new_id()
+    Checkpoint.objects.create(turn_id=turn_id, seq=1, snapshot=told, core_version="1")
+    assert repr(Checkpoint.objects.get(turn_id=turn_id).snapshot) == repr(told)
 
 
 def test_text_to_be_shown_marks_what_cannot_be_stored():

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,3 +47,14 @@ def test_a_backslash_before_u0000_is_no_such_character():
     _, row = written(usage={"said": "\\u0000"}, text="\\u0000")
     assert as_read(row["usage"]) == {"said": "\\u0000"}
     assert row["text"] == "\\u0000"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("number", [1e308, 1e22, -1.5e16, -0.0, 1.0, 1e-7, 2**70])
+def test_numbers_come_back_from_postgres_as_they_were(number: float):
+    text = row_text(Attempt, {"usage": {"at": [number]}, "text": "1e+22 and -0.0"}).decode()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT (%s::json ->> 'usage')::jsonb::text, %s::json ->> 'text'", [text, text])
+        usage, shown = cursor.fetchone()
+    assert repr(exact_json(usage)) == repr({"at": [number]})
+    assert shown == "1e+22 and -0.0"

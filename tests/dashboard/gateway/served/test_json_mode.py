@@ -5,6 +5,7 @@ import json
 import pytest
 
 from agentcore import verify
+from dashboard.replay.services import turn_verify
 from dashboard.turns.history import recording_of
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.upstream import Reply, said, whole
@@ -139,3 +140,15 @@ def test_a_dialect_without_a_word_for_it_is_sent_no_schema_of_ours(gate, upstrea
     assert all(
         "output_config" not in sent and sent["messages"] == upstream.asked[0]["messages"] for sent in upstream.asked
     )
+
+
+NUMBERS = [1e308, 1e22, -1.5e16, -0.0, 1.0]
+
+
+def test_numbers_in_a_tools_schema_are_stored_as_they_were_sent(gate, upstream, continued, stream):
+    upstream.says(form("Done.", stream=stream))
+    schema = {"type": "object", "properties": {"n": {"type": "number", "enum": NUMBERS}}}
+    tool = {"type": "function", "function": {"name": "take", "parameters": schema}}
+    turn = turn_of(gate.ask(model="continued", tools=[tool], stream=stream))
+    assert repr(NUMBERS) in repr(turn.setup)
+    assert turn_verify(turn=turn).verified
