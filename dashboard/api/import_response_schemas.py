@@ -20,7 +20,9 @@ class LogImported(BaseModel):
     here: int = Field(description="Turns that already existed. They were not stored again.")
     skipped: int = Field(description="Records that are not model calls.")
     refused: int = Field(description="Records that could not be read or stored.")
-    faults: list[LogFault] = Field(description="Location and reason of the first hundred refused records.")
+    faults: list[LogFault] = Field(
+        description="Location and reason of the first hundred refused records. `manage.py import` lists all of them."
+    )
     last: UUID | None = Field(description="The turn that was stored last.")
 
 

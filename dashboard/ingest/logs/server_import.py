@@ -13,7 +13,7 @@ from dashboard.ingest.logs.services import ImportProgress, log_import
 from dashboard.ingest.logs.values import Fault, Found
 
 MOST_SNIFFED = 10_000  #: records, one of which must be a log's
-MOST_FAULTS = 100  #: that are told one by one
+MOST_FAULTS = 100  #: that are told one by one; `manage.py import` tells all
 
 
 def log_found(content: bytes, *, is_sure: bool) -> Iterator[Found] | None:
@@ -35,13 +35,17 @@ def log_told(found: Iterable[Found], name: str, *, by: User | None, dry: bool) -
     stored = log_import(
         found, name=name, project_id=project_current().id, by=by.pk if by else None, taken=taken, dry=dry
     )
-    faults = [(fault.line, fault.words) for fault in stored]
+    faults, refused = list[tuple[int, str]](), 0
+    for fault in stored:
+        refused += 1
+        if refused <= MOST_FAULTS:
+            faults.append((fault.line, fault.words))
     return {
         "turns": taken.turns,
         "here": taken.here,
         "skipped": taken.skipped,
-        "refused": len(faults),
-        "faults": faults[:MOST_FAULTS],
+        "refused": refused,
+        "faults": faults,
         "last": None if dry or taken.last is None else str(taken.last),
     }
 

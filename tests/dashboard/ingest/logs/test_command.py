@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.models import Turn
 from tests.dashboard.ingest.logs.samples import FILES
 from tests.dashboard.ingest.logs.writing import chat_answer, chat_request, lines
+
+command = import_module("dashboard.ingest.logs.management.commands.import")
 
 Run = Callable[..., tuple[str, str]]
 PAIR = {"request": chat_request(), "response": chat_answer()}
@@ -82,6 +85,25 @@ def test_a_turn_file_goes_through_the_same_door(run: Run, tmp_path: Path) -> Non
 def test_a_file_that_is_not_there_is_told_of(run: Run, tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         run(tmp_path / "none.jsonl")
+
+
+def test_every_line_that_is_refused_is_told_of(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(lines(PAIR) + b"nonsense\n" * 150)
+    out, err = run(path)
+    assert [line.split(": ")[0] for line in err.splitlines()] == [f"{path}:{number}" for number in range(2, 152)]
+    assert out.splitlines()[-1] == "1 file: 1 turn imported, 0 here already, 150 refused."
+
+
+def test_progress_says_how_many_turns_were_here_already(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(lines(PAIR, *({**PAIR, "id": str(n), "said": "x" * 2**15} for n in range(130))))
+    run(path)
+    monkeypatch.setattr(command, "EVERY_SECONDS", 0)
+    out, _ = run(path)
+    assert f"{path}: 100 %, 0 turns imported, 128 here already" in out.splitlines()
 
 
 def big(path: Path, megabytes: int) -> int:

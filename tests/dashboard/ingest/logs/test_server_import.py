@@ -29,6 +29,15 @@ def test_a_transcript_that_is_sent_becomes_turns_whose_origin_is_told(browser: C
     assert "<b>2</b> turns were here already" in sent(browser, "s1.jsonl", FILES["claude"]).content.decode()
 
 
+def test_of_many_refused_records_the_first_are_told_and_where_to_find_the_rest(browser: Client, api: Program) -> None:  # noqa: F811
+    content = FILES["claude"] + b"nonsense\n" * 150
+    html = sent(browser, "s1.jsonl", content).content.decode()
+    assert "(the first 100)" in html
+    assert "<code>manage.py import</code> lists every refused record." in html
+    told = api.post("/logs/import?name=s1.jsonl", content).json()
+    assert (told["refused"], len(told["faults"])) == (150, 100)
+
+
 def test_a_log_of_which_nothing_can_be_read_is_refused_in_words(browser: Client) -> None:
     response = sent(browser, "notes.txt", b"Dear diary,\n")
     assert response.status_code == 422

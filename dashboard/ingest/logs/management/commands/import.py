@@ -18,7 +18,6 @@ from dashboard.ingest.logs.services import ImportProgress
 from dashboard.runtime.database_setup import prepare
 
 EVERY_SECONDS = 2.0  #: between two lines of progress
-MOST_FAULTS = 20  #: of a file that are told one by one
 NOTHING = (
     "Give a file or a folder: no transcripts were found in your home folder ("
     + ", ".join(f"~/{name}" for name in TRANSCRIPTS)
@@ -63,19 +62,15 @@ class Command(ProjectCommand):
 
     def _file(self, path: Path, asked: Options) -> tuple[ImportProgress, int]:
         taken, refused = ImportProgress(), 0
-        for fault in file_import(path, asked, taken, self._progress(path, taken)):
-            refused += 1
-            if refused <= MOST_FAULTS:
-                place = f"{path}:{fault.line}" if fault.line else str(path)
-                self.stderr.write(f"{place}: {fault.words}")
-        if refused > MOST_FAULTS:
-            self.stderr.write(f"{path}: and {refused - MOST_FAULTS:,} more")
         verb = "would be imported" if asked.dry else "imported"
+        for fault in file_import(path, asked, taken, self._progress(path, taken, verb)):
+            refused += 1
+            self.stderr.write(f"{path}:{fault.line}: {fault.words}" if fault.line else f"{path}: {fault.words}")
         turns = _count(taken.turns, "turn")
         self.stdout.write(f"{path}: {turns} {verb}, {taken.here:,} here already, {refused:,} refused")
         return taken, refused
 
-    def _progress(self, path: Path, taken: ImportProgress) -> Callable[[int], None]:
+    def _progress(self, path: Path, taken: ImportProgress, verb: str) -> Callable[[int], None]:
         """Tells how far a file is read, now and then."""
         size, last = max(1, path.stat().st_size if path.exists() else 1), time.monotonic()
 
@@ -83,7 +78,8 @@ class Command(ProjectCommand):
             nonlocal last
             if time.monotonic() - last >= EVERY_SECONDS:
                 last = time.monotonic()
-                self.stdout.write(f"{path}: {100 * read // size} %, {taken.turns:,} turns")
+                turns = _count(taken.turns, "turn")
+                self.stdout.write(f"{path}: {100 * read // size} %, {turns} {verb}, {taken.here:,} here already")
                 self.stdout.flush()
 
         return told
