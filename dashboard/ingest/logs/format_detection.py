@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Protocol
 
 import structlog
+from pydantic_core import from_json
 
 from dashboard.ingest.logs.cassettes import BEGINS, Read, interactions_of
 from dashboard.ingest.logs.exchanges import LoggedCall, episode_of
@@ -29,7 +30,9 @@ _ZIP = b"PK"
 _HEAD = 2**20  #: bytes, of which is told how a file is to be split
 #: How a document begins that has one list of records.
 _DOCUMENT = re.compile(rb'\{\s*"(?:log|interactions|http_interactions|info)"\s*:\s*[\[{]')
-#: Likewise one that is a session; lines of sessions begin so too, with a first line that ends soon.
+#: How the reader's error begins where a document goes on after what was read of it.
+_NOT_WHOLE = "EOF while parsing"
+#: How one that is a session begins; lines of sessions begin so too, with a first line that ends soon.
 _SESSION = re.compile(rb'\{\s*"sessionId"\s*:\s*"[^"]*"\s*,\s*"projectHash"')
 
 
@@ -131,15 +134,28 @@ def _cassette(records: Records, found: Iterable[Read | Fault]) -> Iterator[Found
 def _splitter(head: bytes) -> Callable[[Unpacked], Iterator[Line | Fault]]:
     """Whether the file is one document with a list of records, or has one record a line."""
     begin = head.lstrip(b"\xef\xbb\xbf \r\n\t")
+    first, newline, rest = begin.partition(b"\n")
+    alone = _object(first)
+    if alone is None and not _DOCUMENT.match(begin) and _are_lines_after_all(begin, rest):
+        return lines_of
     if begin.startswith(b"["):
         return elements_of
-    first, newline, _ = begin.partition(b"\n")
-    alone = _object(first)
     if _DOCUMENT.match(begin) or (alone is not None and gemini.is_session(alone)):
         return elements_of
     if alone is not None or not begin.startswith(b"{"):
         return lines_of
     return elements_of if newline or _SESSION.match(begin) else lines_of
+
+
+def _are_lines_after_all(begin: bytes, rest: bytes) -> bool:
+    """Whether only the first line is broken: no document begins so, and a later line is an object alone."""
+    try:
+        from_json(begin[: begin.rfind(b"\n") + 1])
+    except ValueError as error:
+        return not str(error).startswith(_NOT_WHOLE) and any(
+            line.startswith(b"{") and _object(line) for line in rest.split(b"\n")
+        )
+    return False
 
 
 def _object(raw: bytes) -> Json | None:

@@ -2,6 +2,7 @@
 
 import copy
 import gzip
+import json
 import random
 import zipfile
 from io import BytesIO
@@ -95,9 +96,30 @@ PAIR = {"request": chat_request(), "response": chat_answer()}
 
 def test_endless_nesting_is_told_of() -> None:
     content = b"[" * 200_000 + b"\n" + b'{"a":' * 200_000 + b"\n" + written(PAIR)
-    assert not any(isinstance(one, Episode) for one in found_in(content))
+    assert [line for line, _ in faults_in(content)] == [1, 2]
+    assert sum(isinstance(one, Episode) for one in found_in(content)) == 1
     ((line, words),) = faults_in(b'{"a": 1}\n' + b'{"a":' * 200_000 + b"\n" + written(PAIR))[1:]
     assert (line, words.partition(":")[0]) == (2, "It is not JSON")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        written(PAIR)[:40], b'{"a": 1,', b'{"a": "', b'{"a": 1}}', b"{nonsense", b"[info] started",
+        b"[2026-03-01] started", b"[1, 2", b"[" * 5000,
+    ],
+)  # fmt: skip
+def test_lines_after_a_first_one_that_is_broken_are_read(broken: bytes) -> None:
+    content = broken.rstrip() + b"\n" + written(PAIR, PAIR)
+    assert [line for line, _ in faults_in(content)] == [1]
+    assert sum(isinstance(one, Episode) for one in found_in(content)) == 2
+
+
+@pytest.mark.parametrize("records", [{"entries": [PAIR]}, {"a": {}, "data": [PAIR, PAIR]}, [PAIR, {}]])
+def test_a_document_of_many_lines_is_read_as_one(records: Any) -> None:
+    content = json.dumps(records, indent=1).encode()
+    assert any(isinstance(one, Episode) for one in found_in(content))
+    assert "It is not JSON" not in {words.partition(":")[0] for _, words in faults_in(content)}
 
 
 def test_a_line_that_is_too_long_is_left_out_and_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
