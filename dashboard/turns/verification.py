@@ -171,7 +171,7 @@ def _row_faults(turn: Turn, recording: Recording, rows: Sequence[Record]) -> Ite
         yield Fault(last, f"The turn's row differs from its history: {', '.join(wrong)}")
     first = recording.records[0].event
     if isinstance(first, Started):
-        yield from _beginning_faults(turn, first, rows[0].event)
+        yield from _beginning_faults(turn, first, rows[0].event if rows else {})
     began = rebuilt["started_at"]
     if began is not None and turn.created_at > began + CLOCKS_DIFFER:
         yield Fault(1, "The turn's row says that it was created after its first record")

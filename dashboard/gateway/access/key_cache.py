@@ -76,6 +76,7 @@ class KeyCache:
     def open_call(self, digest: str, end: Callable[[], None]) -> Iterator[None]:
         """While a call with this secret is under way: `end` is called once the secret opens the door no more."""
         self._open.setdefault(digest, set()).add(end)
+        self._keep_on()
         try:
             yield
         finally:
@@ -95,8 +96,7 @@ class KeyCache:
     async def _read(self, digest: str, held: CachedKey | None) -> Caller | Refusal:
         future = self._wanted.setdefault(digest, asyncio.get_running_loop().create_future())
         self._asked.set()
-        if self._keeper is None or self._keeper.done():
-            self._keeper = asyncio.create_task(self._keep(), name="gateway keys")
+        self._keep_on()
         try:
             async with asyncio.timeout(PATIENCE_SECONDS if held is None else STALE_PATIENCE_SECONDS):
                 return await asyncio.shield(future)
@@ -104,8 +104,12 @@ class KeyCache:
             self._away_until = time.monotonic() + AWAY_SECONDS
             return refusals.UNREADABLE if held is None else held.answer()
 
+    def _keep_on(self) -> None:
+        if not self._closing and (self._keeper is None or self._keeper.done()):
+            self._keeper = asyncio.create_task(self._keep(), name="gateway keys")
+
     async def _keep(self) -> None:
-        while not self._closing and (self._held or self._wanted or self._unwritten or self._meters):
+        while not self._closing and (self._held or self._open or self._wanted or self._unwritten or self._meters):
             self._asked.clear()
             await self._round()
             with suppress(TimeoutError):
@@ -119,7 +123,7 @@ class KeyCache:
             self._due = now + EVERY_SECONDS
             self._let_go(now)
         sent = self._take() if whole else {}
-        digests = {*wanted, *(self._held if whole else ())}
+        digests = {*wanted, *((*self._held, *self._open) if whole else ())}
         used = self._used_since_last(now) if whole else []
         reading = await self._reconciled(digests, sent, used) if digests or sent else SyncResult()
         if reading is None:
@@ -162,6 +166,8 @@ class KeyCache:
         for digest, future in wanted.items():
             held = self._held.get(digest)
             _answer(future, refusals.UNREADABLE if held is None else held.answer())
+        for digest in self._open.keys() & self._held.keys():
+            self._end_calls(digest)  # one may have expired
 
     def _settle(
         self, digests: set[str], wanted: dict[str, asyncio.Future[Caller | Refusal]], reading: SyncResult

@@ -22,7 +22,7 @@ STOPPING = Fault(
 )
 KEY_ENDED = Fault(
     401,
-    "The key of this call was revoked or has expired while the call was running, so the call was ended.",
+    "The key or token of this call stopped being valid while the call was running, so the call was ended.",
     "invalid_request_error",
     "invalid_api_key",
 )

@@ -112,8 +112,8 @@ class GatewayCall:
             working.cancel()
 
     def key_ended(self, working: "asyncio.Task[Any]") -> None:
-        """Ends the call, for its key opens the door no more."""
-        if not self.outgoing.ended:
+        """Ends the call, for its key opens the door no more; an answer that is there already is told."""
+        if not self.outgoing.ended and self._told_of is None and not self._key_ended:
             self._key_ended = True
             working.cancel()
 
@@ -129,7 +129,9 @@ class GatewayCall:
     def _ended_by(self) -> str:
         if self._gone:
             return "the client, which disconnected"
-        return "the gateway, because the key was revoked" if self._key_ended else "the gateway, which is stopping"
+        if self._key_ended:
+            return "the gateway, because its key or token is no longer valid"
+        return "the gateway, which is stopping"
 
     async def _say_that_we_stop(self) -> None:
         """A client who is left in the middle of an answer hears why."""

@@ -64,7 +64,8 @@ class Relay:
         try:
             await self._ask()
         except asyncio.CancelledError:
-            if not self._gone:
+            # What is no stream of events and has begun is left without an end, so that the client knows it for cut.
+            if not self._gone and (self._streams or not self.outgoing.begun):
                 with contextlib.suppress(Exception):
                     await send_failure(self.outgoing, KEY_ENDED if self._key_ended else STOPPING)
             if not self._gone and not self._key_ended:
@@ -81,7 +82,7 @@ class Relay:
 
     def key_ended(self, working: "asyncio.Task[object]") -> None:
         """Ends it, for the caller's key opens the door no more."""
-        if not self.outgoing.ended:
+        if not self.outgoing.ended and not self._key_ended:
             self._key_ended = True
             self._end(working)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from agentcore.argument_validation import LARGEST_NUMBER
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.messages import TokenUsage
 from agentcore.policy import Policy
@@ -47,11 +48,18 @@ def usage_bound(turn: Turn, overrides: Mapping[str, Any]) -> UsageBound:
     said = _said(policy, calls, cap, several=envelope or tools)
     asked = CORRECTIVE_TOKENS if envelope else HINT_TOKENS
     first = _first_input(turn)
-    # Each call is sent all that was said before it.
-    came = sum(first + min(said, call * cap) + call * asked for call in range(calls))
+    came = _sent(calls, first=first, cap=cap, said=said, asked=asked)
     rate = turn_rate(turn)
-    dollars = None if rate is None or tools else rate.dollars(TokenUsage(came, said))
-    return UsageBound(calls, came, said, dollars)
+    if rate is None or tools or max(came, said) > LARGEST_NUMBER:
+        return UsageBound(calls, min(came, LARGEST_NUMBER), min(said, LARGEST_NUMBER), None)
+    return UsageBound(calls, came, said, rate.dollars(TokenUsage(came, said)))
+
+
+def _sent(calls: int, *, first: int, cap: int, said: int, asked: int) -> int:
+    """Input tokens of all calls: each is sent all that was said before it. `calls` may be millions."""
+    growing = min(calls, said // max(1, cap) + 1)  # before all was said that may be
+    before = cap * growing * (growing - 1) // 2 + (calls - growing) * said
+    return calls * first + asked * calls * (calls - 1) // 2 + before
 
 
 def _setup_of(turn: Turn) -> dict[str, Any]:

@@ -176,6 +176,9 @@ def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
     """`About 378 tokens out (≈ $0.0002), at most 1,890 (≈ $0.001)`; `model`: the one that would be asked."""
     if costs is None:
         return ""
+    if not costs.output_tokens:  # the turn that it is told of said nothing
+        priced = f" ({money(costs.most_price, model)})" if costs.most_price else ""
+        return f"at most {count(costs.most_tokens, 'token')} out{priced}"
     about, most = f"about {count(costs.output_tokens, 'token')} out", f"at most {number(costs.most_tokens)}"
     if costs.price is None:
         return f"{about}, {most}, {money(None, model)}"

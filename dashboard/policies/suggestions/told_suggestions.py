@@ -66,7 +66,8 @@ def forget_in_vain(turn_id: UUID, limit: str, tried: Number) -> None:
 def told_lately(turn_id: UUID) -> tuple[Suggestion, ...]:
     """The newest first."""
     rows = ToldSuggestion.objects.filter(turn_id=turn_id, told_at__gte=timezone.now() - LATELY).order_by("-told_at")
-    return tuple(_read(said) for said in rows.values_list("said", flat=True)[:OF_A_TURN])
+    read = map(_read, rows.values_list("said", flat=True)[:OF_A_TURN])
+    return tuple(said for said in read if said is not None)
 
 
 def sweep() -> None:
@@ -78,6 +79,10 @@ def _as_json(said: Suggestion) -> dict[str, Any]:
     return {name: getattr(said, name) for name in KEPT}
 
 
-def _read(told: dict[str, Any]) -> Suggestion:
-    words = {"certainty": Certainty(told["certainty"]), "basis": Basis(told["basis"]), "goal": Goal(told["goal"])}
-    return Suggestion(**{**told, **words})
+def _read(told: dict[str, Any]) -> Suggestion | None:
+    """None where another release has stored it, in a form that is not known here."""
+    try:
+        words = {"certainty": Certainty(told["certainty"]), "basis": Basis(told["basis"]), "goal": Goal(told["goal"])}
+        return Suggestion(**{**{name: told[name] for name in KEPT}, **words})
+    except (KeyError, ValueError):
+        return None

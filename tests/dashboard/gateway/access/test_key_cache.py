@@ -5,12 +5,13 @@ import time
 
 import pytest
 from django.db import OperationalError
+from django.utils import timezone
 
 from agentcore.messages import TokenUsage
 from dashboard.gateway.access import authentication, key_cache
 from dashboard.gateway.access.authentication import Caller
 from dashboard.gateway.access.refusals import UNREADABLE
-from dashboard.gateway.models import KeySpending
+from dashboard.gateway.models import GatewayKey, KeySpending
 from dashboard.platform.db_threads import in_database
 from tests.dashboard.gateway.calling import GPT, becomes, caller, who
 from tests.dashboard.gateway.conftest import KeyOf
@@ -52,6 +53,25 @@ async def test_a_long_call_is_charged_though_its_key_was_let_go(key_of: KeyOf, m
     async with asyncio.timeout(60):
         while not await in_database(KeySpending.objects.filter(key=key, tokens=77, calls=1).exists):
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("let_go", [False, True])
+async def test_a_key_that_is_revoked_before_its_call_is_registered_ends_the_call(key_of: KeyOf, *, let_go: bool):
+    """Its body may take longer than the key is kept."""
+    key, secret = await in_database(key_of)
+    process, digest, ended = key_cache.KeyCache(), authentication.digest_of(secret), asyncio.Event()
+    try:
+        await process.caller_of(digest)
+        await in_database(GatewayKey.objects.filter(pk=key.pk).update, revoked_at=timezone.now())
+        if let_go:
+            process._held.clear()
+        async with asyncio.timeout(60):
+            while digest in process._held:
+                await asyncio.sleep(0.01)
+            with process.open_call(digest, ended.set):
+                await ended.wait()
+    finally:
+        await process.close()
 
 
 async def test_many_calls_ask_the_database_once(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):

@@ -42,7 +42,7 @@ def test_a_stream_ends_with_what_opened_it(gate, upstream, continued, model, end
     until(lambda: Turn.objects.filter(status="cancelled").exists())
     turn = Turn.objects.get()
     assert turn.output_text == "Half of it"
-    assert "the key was revoked" in turn.notice
+    assert "its key or token is no longer valid" in turn.notice
     until(lambda: GatewayCall.objects.filter(turn_id=turn.id, disconnected=False).exists())
 
 

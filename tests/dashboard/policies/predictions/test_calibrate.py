@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from hypothesis import given
+from hypothesis import strategies as st
 
+from agentcore.argument_validation import LARGEST_NUMBER
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from dashboard.agents.models import Connection
 from dashboard.agents.services import connection_update
@@ -20,7 +23,7 @@ from dashboard.policies.predictions.calibration_state import Budget, Used
 from dashboard.policies.predictions.management.commands import calibrate as command
 from dashboard.policies.predictions.models import Calibration, Prediction
 from dashboard.policies.predictions.trials import Values, left_out_for, plan_of
-from dashboard.policies.predictions.usage_bounds import usage_bound
+from dashboard.policies.predictions.usage_bounds import _sent, usage_bound
 from dashboard.turns.history import snapshot_at
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
@@ -134,6 +137,23 @@ def test_what_a_turn_really_uses_is_never_more_than_its_bound(play: Play):
         assert turn.attempts <= bound.calls
         assert turn.input_tokens <= bound.input_tokens
         assert turn.output_tokens <= bound.output_tokens
+
+
+@given(st.integers(1, 60), st.integers(1, 50), st.integers(0, 900))
+def test_a_bound_of_input_is_the_sum_over_all_calls(calls: int, cap: int, said: int):
+    each = (7 + min(said, call * cap) + call * 3 for call in range(calls))
+    assert _sent(calls, first=7, cap=cap, said=said, asked=3) == sum(each)
+
+
+def test_a_bound_of_millions_of_calls_is_told_at_once_and_has_no_price(cut: Turn):
+    cut.setup["setup"]["tools"] = [{"name": "search", "description": "", "schema": {}}]
+    many = {
+        "limits": {"max_steps": 10**9, "max_continuations": 10**9},
+        "error_policy": {"preset": "ignore_tool_errors"},
+    }
+    bound = usage_bound(cut, many)
+    assert (bound.calls > 10**9, bound.dollars) == (True, None)
+    assert bound.usage.output_tokens == LARGEST_NUMBER
 
 
 def test_a_budget_of_money_is_kept_to_and_refused_where_no_price_is_known(cut: Turn):
