@@ -72,8 +72,8 @@ def _found(turn: Turn, only: str, told: str, by: User) -> None:
 
 
 def _tried(panel: Panel, only: str, told: str) -> Suggestion:
-    """The smaller value where that was asked for, and never the larger one in its place. Nobody pays for a value whose
-    price was not shown, or for what another re-run has shown since."""
+    """The smaller value where that was asked for, and never the larger one in its place. Whoever names the value whose
+    price was shown pays for no other, and nobody pays for what another re-run has shown since."""
     if panel.running is not None:
         raise ValidationError("A re-run is in progress already.")
     if only != "less" and panel.by_rerun:
