@@ -12,6 +12,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.live import turn_events
 from tests.dashboard.website import TOKEN, website
 
 pytestmark = [pytest.mark.nightly, pytest.mark.django_db(transaction=True)]
@@ -55,8 +56,10 @@ def without_keys(schema: dict) -> dict:
     return schema
 
 
-def test_schemathesis_finds_nothing(tmp_path: Path, transactional_db: None):
+def test_schemathesis_finds_nothing(tmp_path: Path, transactional_db: None, monkeypatch: pytest.MonkeyPatch):
     found = program()
+    # No worker drives the turns that it starts: streams of their events would stay open.
+    monkeypatch.setattr(turn_events, "LIFETIME", 0.5)
     bootstrap_token_ensure(TOKEN)
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
     header = f"Authorization: Bearer {TOKEN}"
