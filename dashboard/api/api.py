@@ -75,7 +75,7 @@ api = Api(
     docs=Swagger({"tryItOutEnabled": True, "defaultModelsExpandDepth": 0}),
 )
 answer_with_problems(api)
-api.add_decorator(if_matched, mode="view")
+api.add_decorator(if_matched, mode="operation")  # which is called with what was read of the request
 for module in (
     connections, policies, limits, agents, conversations, exports, turn_files, turns, runs, why, streaming, lint,
     replays, predictions, keys, tokens, projects, audit, webhooks, metrics, alerts,

@@ -48,7 +48,7 @@ def _text_of(value: Any) -> str:
 
 
 Text = Annotated[str, AfterValidator(_storable)]
-Whole = Annotated[int, BeforeValidator(whole)]
+Whole = Annotated[int, BeforeValidator(whole)]  #: bounds stand before the validator, or no schema has them
 Id = Annotated[UUID, Field(strict=False)]  #: JSON has no UUIDs but their text
 Moment = Annotated[datetime, BeforeValidator(_written), Strict(False)]
 Object = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema({"type": "object"})]

@@ -1,8 +1,8 @@
 """Request schemas. Types are strict, and an unknown field is refused with the names of the known ones."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from agentcore.policy import OnTruncation
 from agentcore.reasons import NormalizedStopReason
@@ -20,6 +20,7 @@ from dashboard.api.request_base import (
     Retention,
     Text,
     Whole,
+    whole,
 )
 
 
@@ -105,7 +106,7 @@ class NewPolicy(PolicyDraft):
 class Activate(Body):
     """The version to activate; an earlier one to roll back."""
 
-    version: Whole = Field(ge=1, le=2_000_000_000, examples=[2])
+    version: Annotated[int, Field(ge=1, le=2_000_000_000), BeforeValidator(whole)] = Field(examples=[2])
     why: Text | None = Field(default=None, max_length=500)
     starts_at: Moment | None = Field(
         default=None, description="The start time, with its time zone. Default: now.", examples=["2030-01-31T12:00:00Z"]

@@ -84,12 +84,11 @@ def test_what_is_not_there_is_told_by_the_write_itself(api: Program):
 
 def test_what_is_wrong_with_a_request_is_told_before_what_has_changed(api: Program):
     paths = api.get("/openapi.json").json()["paths"]
-    unread = {path.removeprefix("/api/v1") for path in UNREAD}
-    writes = [(path, method) for path, of in paths.items() for method in of.keys() - {"get"} if path not in unread]
+    writes = [(path, method) for path, of in paths.items() for method in of.keys() - {"get"} if path not in UNREAD]
     assert len(writes) > 20
     for path, method in writes:
         send = getattr(api.client, method)
-        answer = send(f"/api/v1{path}", "[", content_type="application/json", headers={"If-Match": '"another"'})
+        answer = send(path, "[", content_type="application/json", headers={"If-Match": '"another"'})
         has_body = "requestBody" in paths[path][method]
         assert answer.status_code in ({400, 404} if has_body or "_id}" in path else {404, 412}), (path, answer.content)
 

@@ -153,3 +153,15 @@ def test_every_error_ninja_knows_is_answered_in_our_form():
 
 def test_an_answer_is_json_whatever_a_model_said(api: Program):
     assert json.loads(api.get("/turns").content) == {"items": [], "next": None, "previous": None}
+
+
+def test_bounds_of_whole_numbers_stand_in_the_schema():
+    bounds = {
+        (kind.__name__, name): (said.get("minimum"), said.get("maximum"))
+        for kind in _bodies(Body)
+        for name, field in kind.model_json_schema()["properties"].items()
+        for said in (field, *field.get("anyOf", ()))
+        if said.get("type") == "integer"
+    }
+    assert bounds["AlertRule", "least_turns"] == bounds["AlertChange", "least_turns"] == (0, 1_000_000)
+    assert bounds["Activate", "version"] == (1, 2_000_000_000)
