@@ -96,7 +96,11 @@ def timed(name: str, data: Path, *words: str, kill_after: float | None = None, o
         os.kill(process.pid, signal.SIGKILL)  # Popen.kill() would take the exit code of a process that has ended
     _, status, used = os.wait4(process.pid, 0)
     code = process.returncode = os.waitstatus_to_exitcode(status)
-    took = {"seconds": round(time.monotonic() - began, 1), "MB of memory at most": used.ru_maxrss // 1024}
+    took = {
+        "seconds": round(time.monotonic() - began, 1),
+        "seconds of processor": round(used.ru_utime + used.ru_stime, 1),
+        "MB of memory at most": used.ru_maxrss // 1024,
+    }
     report(f"{name}, exit code {code}", data, took)
     return code
 

@@ -1,12 +1,12 @@
-"""What the upgrade's script makes of what `verify --all` prints: `python -m pytest .ci/upgrade`."""
+"""The upgrade's script, with a few turns of the first release: `python -m pytest .ci/upgrade`."""
 
 import importlib.util
-import runpy
-import signal
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from unittest.mock import MagicMock
 
 import pytest
 
@@ -24,6 +24,35 @@ def _script() -> ModuleType:
 
 
 RUN = _script()
+TURNS = 16
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """The user that runs PostgreSQL can reach it."""
+    with tempfile.TemporaryDirectory(prefix="why-upgrade-test-") as made:
+        Path(made).chmod(0o711)
+        yield Path(made)
+
+
+@pytest.fixture(scope="module")
+def first(folder: Path) -> Path:
+    tree: Path = RUN.first_release(folder)
+    return tree
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path, first: Path) -> Path:
+    """An installation of the first release, with turns of each of its agents."""
+    RUN.filled(first, folder / "data", TURNS)
+    return folder / "data"
+
+
+def _upgraded(data: Path, kill_after: float) -> tuple[int, str]:
+    """The script's exit code, and what it printed."""
+    command = [sys.executable, RUN.HERE / "run.py", "--data", data, "--kill-after", str(kill_after)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    return done.returncode, done.stdout
 
 
 @pytest.mark.parametrize(
@@ -51,49 +80,35 @@ def test_an_output_of_verify_is_accepted_only_if_every_named_turn_is_explained(
     assert objection is None or objection in found[0]
 
 
-def test_a_command_that_ended_before_it_was_killed_has_its_exit_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    (tmp_path / "manage.py").write_text("import sys, time; time.sleep(float(sys.argv[1]))")
-    monkeypatch.setattr(RUN, "CHECKOUT", tmp_path)
-    assert RUN.timed("ended", tmp_path, "0", kill_after=1.0) == 0
-    assert RUN.timed("killed", tmp_path, "60", kill_after=0.5) == -signal.SIGKILL
+def test_an_installation_of_the_first_release_is_upgraded_and_its_turns_verify(data: Path):
+    code, told = _upgraded(data, kill_after=4)
+    assert code == 0, told
+    assert f"before: {TURNS} turns" in told
+    assert "migration, killed, exit code -9" in told
+    assert "migration, again, exit code 0" in told
+    # There is nothing left to migrate, so nothing is killed.
+    code, told = _upgraded(data, kill_after=120)
+    assert code == 1
+    assert "Nothing was tested: the migration ended within 120.0 s, with exit code 0." in told
 
 
-@pytest.mark.parametrize(("codes", "expected"), [((0, 0), False), ((-9, 0), True), ((-9, 1), False), ((1, 0), False)])
-def test_a_migration_that_was_not_killed_tests_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, codes: tuple[int, int], expected: bool
-):
-    left = iter(codes)
-    monkeypatch.setattr(RUN, "timed", lambda *_words, **_options: next(left))
-    assert RUN.migrated(tmp_path, 1.0) is expected
-
-
-def test_a_first_release_that_prints_much_is_not_stopped(tmp_path: Path):
-    (tmp_path / "manage.py").write_text(
-        "import pathlib, time\nprint('x' * 1_000_000, flush=True)\npathlib.Path('done').touch()\ntime.sleep(60)\n"
-    )
-    with RUN.up(tmp_path, tmp_path):
-        for _ in range(100):
-            if (tmp_path / "done").exists():
-                break
-            RUN.time.sleep(0.1)
-    assert (tmp_path / "done").exists()
-
-
-def test_a_first_release_that_does_not_start_is_told(tmp_path: Path):
-    (tmp_path / "manage.py").write_text("")
-    with pytest.raises(SystemExit, match="does not start"), RUN.up(tmp_path, tmp_path):
+def test_filling_ends_and_names_the_turns_that_nobody_drives(folder: Path, first: Path):
+    data = folder / "without a worker"
+    with RUN.up(first, data):
         pass
+    given = {**RUN.environment(data), "TURNS": "1", "PATIENCE_SECONDS": "1"}
+    with (RUN.HERE / "fill.py").open() as script:
+        command = [sys.executable, "manage.py", "shell", "-v0"]
+        done = subprocess.run(
+            command, cwd=first, env=given, stdin=script, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert "1 turns are left, and none has ended for 1 s: " in done.stderr
+    assert "(queued)" in done.stderr
 
 
-def test_filling_ends_and_names_the_turns_that_are_left(monkeypatch: pytest.MonkeyPatch):
-    left = MagicMock()
-    left.objects.filter.return_value.count.return_value = 1
-    left.objects.filter.return_value.order_by.return_value.values_list.return_value = [(TURN, "running")]
-    agents = MagicMock(**{"Agent.objects.order_by.return_value": ["an agent"]})
-    stubs = {"agents.models": agents, "live.services": MagicMock(), "turns.models": MagicMock(Turn=left)}
-    for name, stub in stubs.items():
-        monkeypatch.setitem(sys.modules, f"dashboard.{name}", stub)
-    monkeypatch.setenv("TURNS", "1")
-    monkeypatch.setenv("PATIENCE_SECONDS", "0")
-    with pytest.raises(SystemExit, match=f"1 turns are left.*{TURN} \\(running\\)"):
-        runpy.run_path(str(Path(__file__).with_name("fill.py")))
+def test_a_first_release_that_does_not_start_is_told(folder: Path, first: Path):
+    blocked = folder / "blocked"
+    blocked.touch()  # where the data folder would be
+    with pytest.raises(SystemExit, match="does not start"), RUN.up(first, blocked):
+        pass

@@ -16,7 +16,8 @@ from dashboard.agents.approvals import approvals_clean
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.continuation_settings import WAYS
 from dashboard.agents.json_fields import JsonText
-from dashboard.agents.models import Agent, Connection, Named
+from dashboard.agents.models import Agent, Connection
+from dashboard.agents.named_models import Named
 from dashboard.platform.egress import keys
 
 #: What becomes of calls that nobody approves in time.

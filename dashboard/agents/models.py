@@ -24,8 +24,10 @@ from dashboard.agents.breakpoints import breakpoints_clean
 from dashboard.agents.change_tracking import keep_changes
 from dashboard.agents.continuation_settings import NOT_A_CHOICE, Continuing
 from dashboard.agents.criteria import criteria_valid
+from dashboard.agents.named_models import Named
 from dashboard.platform.egress.keys import key_for
 from dashboard.platform.ids import new_id
+from dashboard.tools.selectors import tools_offered
 
 __all__ = ["Agent", "Connection", "Policy", "PolicyActivation", "PolicyAttachment", "PolicyVersion", "Project"]
 
@@ -41,30 +43,6 @@ class Project(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-
-class Named(models.Model):
-    """What a project owns by a name that is its own."""
-
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, editable=False)
-    name = models.CharField(max_length=64, validators=[validation.name_valid])
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        abstract = True
-        ordering = ["name"]
-        constraints = [models.UniqueConstraint(fields=["project", "name"], name="%(app_label)s_%(class)s_name")]
-
-    def __str__(self) -> str:
-        return self.name
-
-    def clean(self) -> None:
-        """The name is free in its project; said on the field, where the constraint would say it of the whole."""
-        others = type(self)._default_manager.filter(project=self.project_id, name=self.name).exclude(pk=self.pk)
-        if others.exists():
-            word = self._meta.verbose_name
-            raise ValidationError({"name": f"The name “{self.name}” is taken by another {word}; choose another."})
 
 
 class Connection(Named, Continuing):
@@ -289,8 +267,6 @@ def _names(tools: Any) -> tuple[str, ...]:
 
 def known_tools(project_id: UUID | None) -> tuple[str, ...]:
     """The names of the tools an agent of the project may be given."""
-    from dashboard.tools.selectors import tools_offered
-
     return tuple(tool.name for tool in tools_offered(project_id=project_id))
 
 

@@ -17,7 +17,8 @@ from dashboard.accounts.roles import CHANGE_AGENT, CHANGE_CONNECTION, CHANGE_POL
 from dashboard.agents import agent_summaries, selectors
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.forms import TEST, AgentForm, ConnectionForm
-from dashboard.agents.models import Agent, Connection, Named
+from dashboard.agents.models import Agent, Connection
+from dashboard.agents.named_models import Named
 from dashboard.agents.probes import Finding
 from dashboard.agents.services import valid_save
 from dashboard.live.probe_service import connection_probe

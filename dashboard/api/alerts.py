@@ -6,11 +6,11 @@ from uuid import UUID
 
 from django.http import HttpRequest
 from ninja import Router, Status
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from dashboard.agents.selectors import project_current
 from dashboard.api.callers import caller
-from dashboard.api.request_base import Body, Text
+from dashboard.api.request_base import Body, Text, whole
 from dashboard.board.alerts import selectors, services
 from dashboard.board.alerts.models import LARGEST, Alert
 from dashboard.board.alerts.presenters import FiringRow, firing_rows, preview_rows
@@ -30,7 +30,7 @@ MetricName = Literal[
     "failed_predictions",
 ]
 Condition = Literal["above", "below", "rises", "falls"]
-Window = Literal[5, 15, 60, 360, 1440, 10080]
+Window = Annotated[Literal[5, 15, 60, 360, 1440, 10080], BeforeValidator(whole)]
 Number = Annotated[
     float,
     Field(
@@ -38,7 +38,9 @@ Number = Annotated[
     ),
 ]
 Turns = Annotated[
-    int, Field(ge=0, le=1_000_000, description="With fewer ended turns in the window, the rule is not evaluated.")
+    int,
+    Field(ge=0, le=1_000_000, description="With fewer ended turns in the window, the rule is not evaluated."),
+    BeforeValidator(whole),
 ]
 Name = Annotated[Text, Field(max_length=80)]
 Filter = Annotated[Text, Field(max_length=200)]

@@ -33,6 +33,7 @@ from dashboard.api import (
 from dashboard.api.body_parser import StrictParser
 from dashboard.api.callers import Caller
 from dashboard.api.conformance import routes as conformance
+from dashboard.api.entity_tags import if_matched
 from dashboard.api.openapi import ABOUT, with_events, with_problems, without_seam
 from dashboard.api.openapi_examples import with_examples
 from dashboard.api.openapi_headers import with_headers
@@ -74,6 +75,7 @@ api = Api(
     docs=Swagger({"tryItOutEnabled": True, "defaultModelsExpandDepth": 0}),
 )
 answer_with_problems(api)
+api.add_decorator(if_matched, mode="operation")  # which is called with what was read of the request
 for module in (
     connections, policies, limits, agents, conversations, exports, turn_files, turns, runs, why, streaming, lint,
     replays, predictions, keys, tokens, projects, audit, webhooks, metrics, alerts,

@@ -6,6 +6,9 @@ ends in `-gzip`; both are known.
 
 import copy
 import hashlib
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
@@ -13,6 +16,8 @@ from django.urls import resolve
 from django.utils.cache import get_conditional_response
 from django.utils.http import parse_etags
 
+from dashboard.accounts.roles import SAFE_METHODS
+from dashboard.api.idempotency.services import resource_lock
 from dashboard.api.problems import problem
 
 PACKED = "-gzip"
@@ -36,6 +41,23 @@ def tagged(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase
             request.META[name] = _unpacked(request.META[name])
     answer = get_conditional_response(request, etag=response["ETag"], response=response)
     return problem(412, CHANGED) if answer is not None and answer.status_code == 412 else answer or response
+
+
+def if_matched(act: Callable[..., Any]) -> Callable[..., Any]:
+    """A view of the API that acts only if the caller's `If-Match` still holds; 412 otherwise.
+
+    Called with parameters that have been read: what is wrong with a request is told before what has changed meanwhile.
+    Nobody else who sends `If-Match` changes the same meanwhile.
+    """
+
+    @wraps(act)
+    def acting(request: HttpRequest, *args: Any, **given: Any) -> Any:
+        if request.method in SAFE_METHODS or "If-Match" not in request.headers:
+            return act(request, *args, **given)
+        with resource_lock("/".join(request.path_info.split("/")[:5])):
+            return act(request, *args, **given) if still_matches(request) else problem(412, CHANGED)
+
+    return acting
 
 
 def still_matches(request: HttpRequest) -> bool:

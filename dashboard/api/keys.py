@@ -15,7 +15,7 @@ from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, rows_array
 from dashboard.api.name_lookup import asked_for
 from dashboard.api.problems import aware
-from dashboard.api.request_base import Body, Moment, Text
+from dashboard.api.request_base import Body, Moment, Text, Whole
 from dashboard.gateway import services
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.presenters import key_views
@@ -23,14 +23,14 @@ from dashboard.gateway.selectors import keys_seen_by
 
 router = Router(tags=["keys"])
 
-Tokens = Annotated[int | None, Field(description="Input and output tokens; null: no limit.")]
+Tokens = Annotated[Whole | None, Field(description="Input and output tokens; null: no limit.")]
 Dollars = Annotated[float | None, Field(description="US dollars at list prices; null: no limit.")]
 
 
 class KeyLimits(Body):
     """Rate limits and budgets. The minute is a sliding window; days and months are calendar days and months in UTC."""
 
-    requests_per_minute: Annotated[int | None, Field(description="Calls; null: no limit.")] = None
+    requests_per_minute: Annotated[Whole | None, Field(description="Calls; null: no limit.")] = None
     tokens_per_minute: Tokens = None
     tokens_per_day: Tokens = None
     tokens_per_month: Tokens = None

@@ -1,4 +1,4 @@
-"""What holds for every call of the API: rate limits, entity tags, writes that are conditional or done once.
+"""What holds for every call of the API: rate limits, entity tags, writes that are done once.
 
 Stands behind `accounts.middleware.AccessMiddleware` and the audit log, which know who asks; last of those that look at
 a view, for it calls the view itself where a header asks for more.
@@ -16,7 +16,6 @@ from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.accounts.roles import SAFE_METHODS
 from dashboard.api import entity_tags, idempotent_writes
-from dashboard.api.idempotency.services import resource_lock
 from dashboard.api.problems import problem
 from dashboard.api.rate_limits import QUOTA, Quota, RateLimiter
 
@@ -39,15 +38,13 @@ class ApiMiddleware(MiddlewareMixin):
         return problem(429, OFTEN.format(limit=quota.limit, seconds=quota.retry_after))
 
     def process_view(self, request: HttpRequest, view: View, args: Any, given: Any) -> HttpResponseBase | None:
-        """The answer to a write with a key or a condition; None: as usual."""
+        """The answer to a write with a key; None: as usual."""
         if request.method in SAFE_METHODS or not request.path_info.startswith(API):
             return None
-        key, asked = request.headers.get(idempotent_writes.HEADER), partial(view, request, *args, **given)
-        conditional = "If-Match" in request.headers
-        do = partial(_if_matched, request, asked) if conditional else asked
-        if key is not None:
-            return idempotent_writes.done_once(request, key, do)
-        return do() if conditional else None
+        key = request.headers.get(idempotent_writes.HEADER)
+        return (
+            None if key is None else idempotent_writes.done_once(request, key, partial(view, request, *args, **given))
+        )
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if not request.path_info.startswith(API):
@@ -75,9 +72,3 @@ def limiter_of(limit: int) -> RateLimiter | None:
 def _caller(request: HttpRequest) -> tuple[str, Any]:
     token = getattr(request, "auth_token", None)
     return ("token", token.pk) if token is not None else ("user", request.user.pk)
-
-
-def _if_matched(request: HttpRequest, do: Callable[[], HttpResponseBase]) -> HttpResponseBase:
-    """The write, while nobody else who sends `If-Match` changes the same."""
-    with resource_lock("/".join(request.path_info.split("/")[:5])):
-        return do() if entity_tags.still_matches(request) else problem(412, entity_tags.CHANGED)

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from dashboard.agents.models import Named
+from dashboard.agents.named_models import Named
 
 Row = TypeVar("Row", bound=Named)
 

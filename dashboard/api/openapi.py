@@ -119,7 +119,7 @@ EVENTS_PARAMETERS: list[dict[str, Any]] = [
         "name": "Last-Event-ID",
         "in": "header",
         "required": False,
-        "schema": {"type": "string", "pattern": "^[0-9]{1,9}$"},
+        "schema": {"type": "string", "pattern": "^[0-9]{0,9}$"},
         "description": "The same, as sent by clients of server-sent events when they reconnect. This header takes "
         "precedence.",
     },

@@ -30,7 +30,10 @@ _IDEMPOTENCY_KEY = {
     },
     "description": "The request is performed once. If it is sent again within 24 hours, the response is the same.",
 }
-UNREAD = {"/api/v1/logs/import"}  #: where nothing can be read that a write could be conditional on
+UNREAD = {
+    "/api/v1/logs/import",
+    "/api/v1/turns/import",
+}  #: where nothing can be read that a write could be conditional on
 _NOT_MODIFIED = {"description": "Nothing has changed since the `ETag` in `If-None-Match`."}
 _RATE: dict[str, Any] = {
     "RateLimit-Policy": {

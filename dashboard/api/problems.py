@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 Fault = dict[str, str | None]
 
 REPLAY_MODES = ("verify", "what_if", "rerun", "sweep")
+#: What pydantic finds in a value of the right shape.
+VALUE_FAULTS = {"nul"}
 #: What a field of the wrong shape is told, by pydantic's word for it.
 SHAPE_WORDS: Mapping[str, str] = {
     "missing": "This field is required.",
@@ -101,11 +103,12 @@ def of_words(_: HttpRequest, error: WordsError) -> HttpResponse:
 
 
 def of_shape(_: HttpRequest, error: ShapeError) -> HttpResponse:
-    """422, or 404 where what is wrong is the address."""
+    """422; 404 where what is wrong is the address, 400 where the shape is right and a value is not allowed."""
     if any(fault["loc"][0] == "path" for fault in error.errors):
         return problem(404, "There is nothing at this address. An id has 32 hexadecimal digits with dashes.")
     faults = [_shape_fault(fault) for fault in error.errors]
-    return problem(422, " ".join(": ".join(part for part in fault.values() if part) for fault in faults), faults)
+    status = 400 if all(fault["type"] in VALUE_FAULTS for fault in error.errors) else 422
+    return problem(status, " ".join(": ".join(part for part in fault.values() if part) for fault in faults), faults)
 
 
 def _shape_fault(fault: Mapping[str, Any]) -> Fault:

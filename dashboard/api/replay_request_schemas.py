@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dashboard.api.request_base import Body, Object, Text
+from dashboard.api.request_base import Body, Object, Text, Whole
 from dashboard.api.request_schemas import Breakpoint, Overrides, PolicyDraft, SuppliedResult
 from dashboard.replay.sweep_service import SWEPT
 
@@ -25,7 +25,7 @@ class AskWhatIf(Body):
 class OtherMessage(Body):
     """A replacement for a message of the conversation."""
 
-    place: int = Field(description="The number of the message, from 1.")
+    place: Whole = Field(description="The number of the message, from 1.")
     text: Text
 
 
@@ -34,7 +34,7 @@ class AskRerun(Body):
 
     mode: Literal["rerun"]
     overrides: Overrides = Overrides()
-    from_record: int | None = Field(default=None, description="Fork at this record. Default: re-run from the start.")
+    from_record: Whole | None = Field(default=None, description="Fork at this record. Default: re-run from the start.")
     connection: Text | None = Field(default=None, description="The name of another connection to call.")
     messages: list[OtherMessage] | None = Field(
         default=None, description="Replacements for messages of the conversation at that record."
@@ -50,9 +50,9 @@ class AskSweep(Body):
 
     mode: Literal["sweep"]
     limit: Text = Field(examples=["max_tokens"], description="One of: " + ", ".join(SWEPT) + ".")
-    begin: int = Field(description="The first value.", examples=[50])
-    end: int = Field(description="The last value.", examples=[1000])
-    step: int = Field(default=1, description="The step between two values.", examples=[50])
+    begin: Whole = Field(description="The first value.", examples=[50])
+    end: Whole = Field(description="The last value.", examples=[1000])
+    step: Whole = Field(default=1, description="The step between two values.", examples=[50])
     overrides: Overrides = Overrides()
 
 
@@ -68,7 +68,7 @@ class NewBacktest(Body):
         description="The name of a policy that the draft replaces in each turn; overrides and other policies stay as "
         "they were. If it is left out, the draft replaces all settings.",
     )
-    max_tokens: int | None = Field(
+    max_tokens: Whole | None = Field(
         default=None, description="The max_tokens of each turn's first call, instead of the recorded value."
     )
     filter: Object | None = Field(

@@ -35,6 +35,11 @@ def _written(value: Any) -> Any:
     return value
 
 
+def whole(value: Any) -> Any:
+    """JSON has one kind of numbers: 3.0 is the integer 3."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _text_of(value: Any) -> str:
     """All the text in a value, keys included."""
     if isinstance(value, Mapping):
@@ -43,6 +48,7 @@ def _text_of(value: Any) -> str:
 
 
 Text = Annotated[str, AfterValidator(_storable)]
+Whole = Annotated[int, BeforeValidator(whole)]  #: bounds stand before the validator, or no schema has them
 Id = Annotated[UUID, Field(strict=False)]  #: JSON has no UUIDs but their text
 Moment = Annotated[datetime, BeforeValidator(_written), Strict(False)]
 Object = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema({"type": "object"})]

@@ -1,8 +1,8 @@
 """Request schemas. Types are strict, and an unknown field is refused with the names of the known ones."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from agentcore.policy import OnTruncation
 from agentcore.reasons import NormalizedStopReason
@@ -19,6 +19,8 @@ from dashboard.api.request_base import (
     Object,
     Retention,
     Text,
+    Whole,
+    whole,
 )
 
 
@@ -33,12 +35,14 @@ class NewConnection(Body):
     api_key_env: Text | None = Field(
         default=None, description="The environment variable that holds the API key.", examples=["OPENAI_API_KEY"]
     )
-    max_output_tokens: int | None = Field(default=None, description="The most output tokens that one call may request.")
-    context_window: int | None = Field(default=None, description="Input and output tokens of one call together.")
-    max_concurrent_calls: int | None = Field(
+    max_output_tokens: Whole | None = Field(
+        default=None, description="The most output tokens that one call may request."
+    )
+    context_window: Whole | None = Field(default=None, description="Input and output tokens of one call together.")
+    max_concurrent_calls: Whole | None = Field(
         default=None, description="Calls in progress at the same time, across all workers. Further calls wait."
     )
-    requests_per_minute: int | None = Field(
+    requests_per_minute: Whole | None = Field(
         default=None, description="Calls started within any 60 seconds, across all workers. Further calls wait."
     )
     hint_role: Literal["system", "user"] | None = Field(
@@ -102,7 +106,7 @@ class NewPolicy(PolicyDraft):
 class Activate(Body):
     """The version to activate; an earlier one to roll back."""
 
-    version: int = Field(ge=1, le=2_000_000_000, examples=[2])
+    version: Annotated[int, Field(ge=1, le=2_000_000_000), BeforeValidator(whole)] = Field(examples=[2])
     why: Text | None = Field(default=None, max_length=500)
     starts_at: Moment | None = Field(
         default=None, description="The start time, with its time zone. Default: now.", examples=["2030-01-31T12:00:00Z"]
@@ -140,7 +144,7 @@ class NewAgent(Body):
     connection: Text = Field(description="A connection's name.", examples=["near"])
     model: Text = Field(examples=["sim-essay"])
     system_prompt: Text | None = None
-    max_tokens: int = Field(description="The most output tokens of one call, reasoning included.", examples=[150])
+    max_tokens: Whole = Field(description="The most output tokens of one call, reasoning included.", examples=[150])
     tools: list[Text] | None = Field(
         default=None,
         description="Names of tools. The name of an MCP server's tool is server.tool.",
@@ -156,7 +160,7 @@ class NewAgent(Body):
 class Overrides(Body):
     """Settings that replace those of the agent and its policy."""
 
-    max_tokens: int | None = Field(default=None, description="The most output tokens of one call.", examples=[400])
+    max_tokens: Whole | None = Field(default=None, description="The most output tokens of one call.", examples=[400])
     limits: Limits | None = None
     error_policy: ErrorPolicy | None = None
     tool_calls_on_truncation: Text | None = None
@@ -191,7 +195,7 @@ class NewConversation(Body):
     """Turns with one agent, one after another."""
 
     agent: Text = Field(examples=["writer"])
-    token_budget: int | None = Field(
+    token_budget: Whole | None = Field(
         default=None, description="Input and output tokens of all turns together. Default: no budget."
     )
 
@@ -199,7 +203,7 @@ class NewConversation(Body):
 class Budget(Body):
     """The token budget of a conversation."""
 
-    token_budget: int | None = Field(description="null: no budget.", examples=[20_000])
+    token_budget: Whole | None = Field(description="null: no budget.", examples=[20_000])
 
 
 class Message(Body):
@@ -255,7 +259,7 @@ class Control(Body):
         description="refuse: release, with an error in place of each call that waits for approval."
     )
     limits: Limits | None = None
-    max_tokens: int | None = None
+    max_tokens: Whole | None = None
     error_policy: ErrorPolicy | None = None
     request: ChangedRequest | None = None
     tool_result: SuppliedResult | None = None
@@ -265,7 +269,7 @@ class Control(Body):
         default=None, description="With release: hold once more on entering this state: " + listed(KNOWN["state"]) + "."
     )
     breakpoints: list[Breakpoint] | None = Field(default=None, description="These replace the current breakpoints.")
-    expected_seq: int | None = Field(
+    expected_seq: Whole | None = Field(
         default=None,
         description="The last record that you have seen. If there are newer ones, the response "
         "is 409 with the newer action and its user.",
@@ -276,4 +280,4 @@ class NewComment(Body):
     """A comment on a transition of a turn, or on the turn."""
 
     text: Text = Field(description="At most 4,000 characters.")
-    transition: int = Field(default=0, description="The number of the transition, from 1. 0: the whole turn.")
+    transition: Whole = Field(default=0, description="The number of the transition, from 1. 0: the whole turn.")

@@ -34,7 +34,9 @@ LOG = {
     "requestBody": {
         "required": True,
         "content": {
-            "application/octet-stream": {"schema": {"type": "string", "description": "docs/how-to/imports.md"}}
+            "application/octet-stream": {
+                "schema": {"type": "string", "minLength": 1, "description": "docs/how-to/imports.md"}
+            }
         },
     }
 }
@@ -70,9 +72,15 @@ def log_import(request: HttpRequest, name: str = "log", dry_run: bool = False) -
     """A log of at most 64 MB: requests and answers in JSONL, an HTTP archive, a cassette, batch results, LiteLLM's or
     Langfuse's export, or a coding agent's transcript (docs/how-to/imports.md). `name`: the name of the file, which its
     turns show. Importing the same log twice changes nothing. With `dry_run=true` nothing is stored."""
-    made = log_import_apart(read=lambda: _content(request), by=caller(request), name=name[:200], dry=dry_run)
+    made = log_import_apart(read=lambda: _log(request), by=caller(request), name=name[:200], dry=dry_run)
     faults = [{"line": line, "words": words} for line, words in made.faults]
     return {**asdict(made), "faults": faults}
+
+
+def _log(request: HttpRequest) -> bytes:
+    if not (content := _content(request)):
+        raise HttpError(400, "The body is empty; send the log.")
+    return content
 
 
 def _content(request: HttpRequest) -> bytes:

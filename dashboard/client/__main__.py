@@ -7,7 +7,7 @@ import os
 import signal
 from typing import Any, NoReturn
 
-STOPPED = 130  #: the exit code after Ctrl-C
+from .exit_codes import STOPPED
 
 
 def main() -> NoReturn:

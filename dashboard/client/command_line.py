@@ -14,22 +14,13 @@ from itertools import islice
 from math import isfinite
 from typing import Any, NoReturn
 
-from .__main__ import STOPPED
+from .exit_codes import OUTCOMES, STOPPED, WRONG
 from .output import AsJson, AsLines, Output, say_that_it_goes_on
 from .turn import Message, Turn
 from .values import LIMITS, Record
 from .whystop import Whystop
 from .wire import WhystopError, found_again
 
-OUTCOMES = {
-    "completed": 0,
-    "partial": 3,
-    "failed": 4,
-    "aborted": 5,
-    "cancelled": 6,
-    "interrupted": 7,
-    "held": 8,
-}
 ACTIONS = {
     "hold": "hold a turn",
     "step": "run one decision of a held turn",
@@ -37,7 +28,6 @@ ACTIONS = {
     "refuse": "release a held turn and refuse the tool calls that wait for approval",
 }
 BREAKPOINTS = "state=continue_pending, trigger=…, stop_reason=…, tool=… or budget_below=0.1"
-WRONG = 1
 URL = "http://127.0.0.1:8321"
 NO_TOKEN = "Set WHYSTOP_TOKEN to an API token. Create one on the account page."  # noqa: S105 - a sentence
 

@@ -1,4 +1,4 @@
-"""Turns' jobs changing hands. A job that is given to another worker gets a new id.
+"""Turns' jobs: queued by the name of their task, and changing hands. One that goes to another worker gets a new id.
 
 The id is the fence of the queue, as (turn, seq) is that of the history: a worker that was only asleep speaks of a job
 that is not there any more, so it can neither finish nor put off what another is doing by now.
@@ -7,9 +7,14 @@ that is not there any more, so it can neither finish nor put off what another is
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, transaction
+from procrastinate import exceptions
+from procrastinate.contrib.django import app
 
+QUEUE = "turns"
+DRIVE = "drive_turn"  #: the name of the task, which is in `tasks`
 #: One statement: what is taken goes, and waits again as a new job. A turn that waits already is not queued twice.
 RENEW = """
     WITH taken AS (
@@ -39,6 +44,18 @@ STALLED = """(
 THIS = "job.id = %(job)s"
 
 Taken = list[tuple[int, str | None]]  #: id and lock of each job, as they were
+
+
+def defer_drive(turn_id: UUID, queue: str = QUEUE) -> None:
+    """Queue the turn's job, in the caller's transaction. One waiting job per turn is enough; one runs at a time."""
+    key = str(turn_id)
+    try:
+        # A savepoint: what Postgres refuses would else end the caller's transaction too.
+        with transaction.atomic():
+            app.configure_task(DRIVE, lock=key, queueing_lock=key, queue=queue).defer(turn_id=key)
+    except exceptions.AlreadyEnqueued:
+        # It may wait for another try, while a person waits for it.
+        job_hasten(key)
 
 
 def jobs_take_back(

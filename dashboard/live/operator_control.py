@@ -21,6 +21,7 @@ from agentcore.reasons import TurnStatus
 from agentcore.values import replace
 from dashboard.inbox.services import decision_put
 from dashboard.live.conversations import conversation_queue
+from dashboard.live.jobs import defer_drive
 from dashboard.live.models import OwnedTurn, Signal
 from dashboard.live.operator_changes import EMPTY, Changes, Part, operator_changes, parts_clean
 from dashboard.platform.fields import storable_text
@@ -188,7 +189,5 @@ def _rewritten(snapshot: Snapshot, texts: Mapping[int, str]) -> list[dict[str, A
 
 
 def _signal(turn: Turn, action: str, by: str, payload: Mapping[str, Any]) -> None:
-    from dashboard.live.tasks import defer_drive
-
     Signal.objects.create(turn_id=turn.id, action=action, by=by, payload=dict(payload))
     defer_drive(turn.id)

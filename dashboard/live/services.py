@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from agentcore.reasons import StopReason, TurnStatus
 from dashboard.live.approval_expiry import approvals_expire
+from dashboard.live.jobs import defer_drive
 from dashboard.live.operator_control import TurnConflict, turn_cancel, turn_control
 from dashboard.live.signal_inbox import signals_settle
 from dashboard.live.turn_overrides import OVERRIDES, overrides_clean
@@ -52,8 +53,6 @@ def turn_give_up(*, turn_id: UUID, why: str) -> None:
 
 def orphans_requeue() -> int:
     """Queue turns that should be running and have no job at all. Returns how many."""
-    from dashboard.live.tasks import defer_drive
-
     with connection.cursor() as cursor:
         cursor.execute(ORPHANS, [f"{ORPHAN_SECONDS} seconds"])
         orphans = [row[0] for row in cursor.fetchall()]

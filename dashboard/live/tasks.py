@@ -1,18 +1,17 @@
 """The durable job behind every turn. A worker that dies, or stops, leaves its job to another."""
 
 import asyncio
-from typing import Any
 from uuid import UUID
 
 import structlog
 from django.db import transaction
-from procrastinate import JobContext, exceptions
+from procrastinate import JobContext
 from procrastinate.contrib.django import app
 from structlog.contextvars import bound_contextvars
 
 from dashboard.live.driver import Driver
 from dashboard.live.engine import engine
-from dashboard.live.jobs import job_hasten, job_is_ours, job_renew
+from dashboard.live.jobs import DRIVE, QUEUE, job_is_ours, job_renew
 from dashboard.live.services import turn_give_up
 from dashboard.platform.db_threads import in_database, retrying
 from dashboard.turns.models import Turn
@@ -20,12 +19,11 @@ from dashboard.turns.recorder import LostTurnError
 
 log = structlog.get_logger(__name__)
 
-QUEUE = "turns"
 QUEUES = (QUEUE, "backtests")
 MAX_FAILURES = 8  #: of one turn's job, running; to be taken over by another worker is none
 
 
-@app.task(queue=QUEUE, pass_context=True, name="drive_turn")
+@app.task(queue=QUEUE, pass_context=True, name=DRIVE)
 async def drive_turn(context: JobContext, turn_id: str, failures: int = 0) -> None:
     """Drive a turn until it has ended or is held. `failures`: how often its driver has failed already."""
     job = context.job.id
@@ -53,16 +51,3 @@ def _failed(job: int, turn_id: UUID, failures: int, why: str) -> None:
         turn_give_up(turn_id=turn_id, why=why)
         return
     job_renew(job, queues=QUEUES, queue=QUEUE, delay=2.0**failures, args={"failures": failures})
-
-
-def defer_drive(turn_id: UUID, queue: str = QUEUE) -> None:
-    """Queue the turn's job, in the caller's transaction. One waiting job per turn is enough; one runs at a time."""
-    key = str(turn_id)
-    deferrer: Any = drive_turn.configure(lock=key, queueing_lock=key, queue=queue)
-    try:
-        # A savepoint: what Postgres refuses would else end the caller's transaction too.
-        with transaction.atomic():
-            deferrer.defer(turn_id=key)
-    except exceptions.AlreadyEnqueued:
-        # It may wait for another try, while a person waits for it.
-        job_hasten(key)

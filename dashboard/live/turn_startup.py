@@ -16,6 +16,7 @@ from dashboard.agents.models import Agent, Connection
 from dashboard.agents.policy_layers import effective_policy_for
 from dashboard.live.conversations import conversation_queue
 from dashboard.live.conversations.models import Conversation
+from dashboard.live.jobs import defer_drive
 from dashboard.live.turn_overrides import overrides_clean
 from dashboard.platform.fields import storable_text
 from dashboard.platform.notifications import announce_created
@@ -81,8 +82,6 @@ def _turn_asked(agent: Agent, overrides: Mapping[str, Any], text: str) -> Turn:
 
 def turn_queue(turn: Turn, queue: str = "turns") -> Turn:
     """Save a new turn and queue its job in one transaction; who waits in line is queued by who goes before."""
-    from dashboard.live.tasks import defer_drive
-
     with transaction.atomic():
         turn.save(force_insert=True)
         documents_inherit(turn=turn)

@@ -12,7 +12,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from dashboard.agents.continuation_settings import NOT_A_CHOICE
-from dashboard.agents.models import Named
+from dashboard.agents.named_models import Named
 from dashboard.agents.validation import api_key_env_valid, key_may_go
 from dashboard.platform.fields import ExactJSONField, ShownTextField
 from dashboard.tools import validation

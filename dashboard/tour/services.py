@@ -13,10 +13,13 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
+from procrastinate import exceptions
+from procrastinate.contrib.django import app
 
 from agentcore.reasons import TurnStatus
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection, Project
+from dashboard.live.jobs import QUEUE
 from dashboard.live.services import TurnConflict, turn_cancel, turn_start
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.timeline.services import turns_erase
@@ -35,6 +38,8 @@ SILENT = (
 )
 BUSY = "The tour is already being loaded or removed. Try again in a few seconds."
 ANSWER_SECONDS = 2.0
+GO_ON = "go_on_with_tour"  #: the name of the task, which is in `tasks`
+LOOK_SECONDS = 1  #: between two looks at turns that have not ended
 LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 5201840617))"  #: by project; the number is only ours
 FIRST = tuple(lesson for lesson in LESSONS if not lesson.after)
 AGAIN = tuple(lesson for lesson in LESSONS if lesson.after)
@@ -52,8 +57,6 @@ def tour_load(*, project: Project, by: User | None = None) -> int:
 
     Raises `ValidationError` in words where the simulator is not there, `TourBusyError` while another one writes.
     """
-    from dashboard.tour.tasks import defer_go_on
-
     with _held(project):
         _require_simulator(simulator_of(project))
         known, agents = turns_of_tour(project), agents_on_simulator(project)
@@ -62,6 +65,14 @@ def tour_load(*, project: Project, by: User | None = None) -> int:
             _keep(lesson, _begun(agents[lesson.agent], lesson, by))
         defer_go_on(project)
     return len(wanted)
+
+
+def defer_go_on(project: Project) -> None:
+    """Queue the job that goes on, in the caller's transaction; one that waits already is enough."""
+    lock, when = f"tour {project.pk}", {"seconds": LOOK_SECONDS}
+    with suppress(exceptions.AlreadyEnqueued), transaction.atomic():
+        job = app.configure_task(GO_ON, queue=QUEUE, queueing_lock=lock, schedule_in=when)
+        job.defer(project_id=str(project.pk))
 
 
 def tour_go_on(*, project: Project) -> bool:

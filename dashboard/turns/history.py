@@ -55,7 +55,12 @@ def base_snapshot_of(turn: models.Turn) -> Snapshot:
 
 def recording_of(turn: models.Turn) -> Recording:
     """The whole history of a turn."""
-    return Recording(stored_policy(turn.policy), base_snapshot_of(turn), tuple(map(_record, records_of(turn.id))))
+    return recording_from(turn, records_of(turn.id))
+
+
+def recording_from(turn: models.Turn, rows: Iterable[models.Record]) -> Recording:
+    """The same from all the records of the turn, where the caller has them already."""
+    return Recording(stored_policy(turn.policy), base_snapshot_of(turn), tuple(map(_record, rows)))
 
 
 def _record(row: models.Record) -> Record:

@@ -6,7 +6,7 @@ turns there are. A cursor keeps the newest turn of its first page, and turns tha
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
@@ -33,6 +33,9 @@ WORDS = frozenset({"ended", "limit", "raw", "failed", "model"})
 NANO = 10**9
 #: Of a turn, what its price is made of.
 PRICED_BY = ("id", "input_tokens", "output_tokens", "tokens_estimated", "base_snapshot")
+
+Orders = Callable[[Iterable[Turn]], Mapping[UUID, str | None]]
+_limit_orders: list[Orders] = []  #: one, which `sort_limits_by` is given as the process begins
 
 Entry = tuple[bool, Any, int]  #: in the order of the list, but for its direction; the id is the last
 
@@ -62,6 +65,11 @@ class SortedPlace:
         return urlsafe_b64encode(json.dumps([self.sort, self.top.int, self.entry, self.newer]).encode()).decode()
 
 
+def sort_limits_by(orders: Orders) -> None:
+    """What a turn's limit is sorted by. Suggestions are made of turns, so that they hand in how they are ordered."""
+    _limit_orders[:] = [orders]
+
+
 def window_of(sort: str, most: int) -> int:
     """How many of the newest turns are sorted."""
     return min(most, WINDOWS.get(sort.removeprefix("-"), most))
@@ -89,9 +97,7 @@ def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
         return dict(Turn.objects.filter(id__in=ids).values_list("id", COLUMNS[name]))
     turns = Turn.objects.filter(id__in=ids)
     if name == "limit":
-        from dashboard.policies.suggestions.limit_order import limit_orders
-
-        return limit_orders(turns.select_related("agent__connection", "project"))
+        return _limit_orders[0](turns.select_related("agent__connection", "project"))
     from dashboard.turns.prices.selectors import prices_of
 
     prices = prices_of(turns.only(*PRICED_BY))

@@ -7,7 +7,6 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import Any
 from uuid import UUID
@@ -22,12 +21,13 @@ from agentcore.replay import Divergence, Recording, Verification, verify
 from dashboard.agents.criteria import criteria_faults
 from dashboard.turns.derived_rows import derived_faults
 from dashboard.turns.evidence import Fault, StoredAnswer, faults_of, other_beginning, otherwise, unproven
-from dashboard.turns.history import messages_of, rebuilt_columns, recording_of, request_body_of
+from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.missing_records import MissingRecords, missing_records
-from dashboard.turns.models import Attempt, Piece, Record, Turn
-from dashboard.turns.record_reader import records_of, stamps_of
+from dashboard.turns.models import Piece, Record, Turn
+from dashboard.turns.record_reader import stamps_of
 from dashboard.turns.request_evidence import CLOCKS_DIFFER, RecordStamp, call_faults, calls_of, requests_unproven
 from dashboard.turns.shared_values import UNREADABLE
+from dashboard.turns.stored_turn import StoredTurn
 
 log = structlog.get_logger(__name__)
 
@@ -70,7 +70,7 @@ def proof_of(turn: Turn, recording: Recording) -> TurnProof:
 
 def _proof(turn: Turn, recording: Recording) -> TurnProof:
     lacking = missing_records(recording.records, turn.last_seq)
-    found = _examined(turn, recording, lacking)
+    found = _examined(turn, recording, lacking, StoredTurn(turn))
     unproven = " ".join(found.missing) if found.verified else ""
     return TurnProof(found.verified, unproven, lacking.words if lacking else "")
 
@@ -96,22 +96,23 @@ def _incomparable(words: str) -> Verification:
     return Verification(False, 0, Divergence(1, None, {"error": words}))
 
 
-def examined(turn: Turn, recording: Recording) -> Verification:
-    """Judge the events again; compare the answers with the provider's bytes, and the row with its history."""
-    return _examined(turn, recording, missing_records(recording.records, turn.last_seq))
+def examined(turn: Turn, recording: Recording, stored: StoredTurn | None = None) -> Verification:
+    """Judge the events again; compare the answers with the provider's bytes, and the row with its history.
+
+    `stored`: what the caller has read of the turn already.
+    """
+    return _examined(turn, recording, missing_records(recording.records, turn.last_seq), stored or StoredTurn(turn))
 
 
-def _examined(turn: Turn, recording: Recording, lacking: MissingRecords | None) -> Verification:
+def _examined(turn: Turn, recording: Recording, lacking: MissingRecords | None, stored: StoredTurn) -> Verification:
     found = _judged_before(lacking, recording) if lacking else verify(recording)
     if not found.verified:
         return found
-    attempts, raws = list(Attempt.objects.filter(turn_id=turn.id).order_by("index")), raws_of(turn.id)
-    rows, messages = list(records_of(turn.id)), messages_of(turn.id)
-    written = [RecordStamp(row.at, row.core_version) for row in rows]
+    attempts, raws, body_of = stored.attempts, raws_of(turn.id), stored.body_of
+    written = [RecordStamp(row.at, row.core_version) for row in stored.records]
     calls, ours = calls_of(recording, written), [seq for seq, row in enumerate(written, 1) if row.is_ours]
-    body_of = partial(request_body_of, messages=messages)
     faults = (
-        _row_faults(turn, recording, rows),
+        _row_faults(turn, recording, stored.records),
         call_faults(calls, attempts, body_of),
         faults_of(recording.records, attempts, raws, ours),
         derived_faults(turn, recording),

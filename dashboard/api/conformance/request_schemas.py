@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from dashboard.api.request_base import Body, Text
+from dashboard.api.request_base import Body, Text, Whole
 from dashboard.simulator.scripts import ENDINGS
 
 StopReason = Literal[
@@ -32,10 +32,10 @@ class ScriptedCall(Body):
 class ScriptedError(Body):
     """An answer that is an error."""
 
-    status: int = Field(description="400 to 599.")
+    status: Whole = Field(description="400 to 599.")
     message: Text = "This error was written in a script."
     code: Text | None = None
-    retry_after: int | None = Field(default=None, description="Seconds.")
+    retry_after: Whole | None = Field(default=None, description="Seconds.")
 
 
 class ScriptedAnswer(Body):
@@ -50,12 +50,12 @@ class ScriptedAnswer(Body):
     raw_stop_reason: Text | None = Field(
         default=None, description="The stop reason on the wire, if it is not the dialect's usual one."
     )
-    truncated: bool | int = Field(
+    truncated: bool | Whole = Field(
         default=False, description="The number of tokens after which the answer is truncated; true: half way."
     )
-    output_tokens: int | None = Field(default=None, description="What it says it used.")
+    output_tokens: Whole | None = Field(default=None, description="What it says it used.")
     hangs_up: bool = Field(default=False, description="The connection is dropped half way.")
-    delay_ms: int = Field(default=0, description="Milliseconds before the answer begins.")
+    delay_ms: Whole = Field(default=0, description="Milliseconds before the answer begins.")
 
 
 class SimulatorScript(Body):
@@ -64,7 +64,7 @@ class SimulatorScript(Body):
 
     name: Text = Field(description="The model is `script-<name>`.", examples=["cut-once"])
     answers: list[ScriptedAnswer] | None = None
-    mockTruncationSequence: list[int] | None = Field(  # noqa: N815 - the RFC's name
+    mockTruncationSequence: list[Whole] | None = Field(  # noqa: N815 - the RFC's name
         default=None,
         description="For each call: the number of tokens after which the answer is truncated; 0: not truncated.",
         examples=[[20, 0]],

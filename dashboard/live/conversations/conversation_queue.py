@@ -20,6 +20,7 @@ from agentcore.values import replace
 from dashboard.agents.policies import stored_policy
 from dashboard.live.conversations.history import messages_of
 from dashboard.live.conversations.models import Conversation
+from dashboard.live.jobs import defer_drive
 from dashboard.live.signal_inbox import signals_settle
 from dashboard.platform.fields import storable_text
 from dashboard.platform.notifications import announce_created
@@ -170,8 +171,6 @@ def _held(conversation: UUID) -> Conversation | None:
 
 def hand_on(turn_id: UUID) -> None:
     """A turn has ended: queue the job of the next in its line, in the same transaction."""
-    from dashboard.live.tasks import defer_drive
-
     conversation = Turn.objects.filter(pk=turn_id).values_list("conversation", flat=True).first()
     if conversation is None:
         return

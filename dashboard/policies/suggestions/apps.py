@@ -6,4 +6,9 @@ class SuggestionsConfig(AppConfig):
 
     name = "dashboard.policies.suggestions"
     label = "suggesting"  # of its tables, as first created
-    label = "suggesting"
+
+    def ready(self) -> None:
+        from dashboard.policies.suggestions.limit_order import limit_orders
+        from dashboard.turns.sort_order import sort_limits_by
+
+        sort_limits_by(limit_orders)

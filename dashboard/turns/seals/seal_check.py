@@ -9,8 +9,8 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError
 
 from agentcore.version import VERSION
-from dashboard.turns.history import messages_of, recording_of, request_body_of, sha256_of
-from dashboard.turns.models import UNFINISHED, Attempt, Turn
+from dashboard.turns.history import sha256_of
+from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.seals import keys
 from dashboard.turns.seals.chains import head_of, parts_of
 from dashboard.turns.seals.models import Chain, Seal
@@ -18,6 +18,7 @@ from dashboard.turns.seals.parts import BYTES, CAME_BACK, LINK, SINCE, Part, unp
 from dashboard.turns.seals.row_parts import is_cut_by_removal
 from dashboard.turns.seals.services import CLOCKS_APART, is_ours, members_of
 from dashboard.turns.seals.tombstones import Erased, removed_on_purpose
+from dashboard.turns.stored_turn import StoredTurn
 from dashboard.turns.verification import examined
 
 BATCH = 100
@@ -161,7 +162,7 @@ def turn_faults(turn: Turn) -> list[str]:
         again += [words for place, words in _read(seal, sealed, erased) if place == str(turn.id)]
     _let_go_of_erased(sealed, erased)
     now = parts_of([turn])[turn.id]
-    return [*again, *_chain_faults(turn, chain, now, sealed, bared), *_compared_faults(turn, bared)]
+    return [*again, *_chain_faults(turn, chain, now, sealed, bared), *_compared_faults(turn, bared, StoredTurn(turn))]
 
 
 def _ids(after: UUID | None) -> Iterator[UUID]:
@@ -183,8 +184,9 @@ def _turns(ids: Sequence[UUID], checked: Checked, sealed: Sealed, bared: frozens
             now = parts[turn.id] if turn.id in parts else parts_of([turn])[turn.id]
             faults = [*_chain_faults(turn, chain, now, sealed, bared)]
             if not faults and turn.status not in UNFINISHED:
-                faults += _other_faults(turn, sealed, bared)
-                changed += _replay_faults(turn) if replay else ()
+                stored = StoredTurn(turn)
+                faults += _other_faults(turn, sealed, bared, stored)
+                changed += _replay_faults(turn, stored) if replay else ()
         except (OperationalError, InterfaceError):
             raise
         except Exception as error:  # whoever changes rows may leave what cannot be read any more
@@ -242,7 +244,7 @@ def _may_go(part: Part, *, bytes_removed: bool) -> bool:
     return (bytes_removed and part.kind in BYTES) or (part.kind == LINK and is_cut_by_removal(part))
 
 
-def _other_faults(turn: Turn, sealed: Sealed, bared: frozenset[UUID]) -> Iterator[str]:
+def _other_faults(turn: Turn, sealed: Sealed, bared: frozenset[UUID], stored: StoredTurn) -> Iterator[str]:
     number = sealed.numbers.get(turn.id, max(sealed.complete, default=0) + 1)
     earlier = [at for n, at in sealed.complete.items() if n < number]
     origin, ingested = getattr(turn, "origin", None), getattr(turn, "ingested", None)
@@ -250,24 +252,23 @@ def _other_faults(turn: Turn, sealed: Sealed, bared: frozenset[UUID]) -> Iterato
     came = ingested.ingested_at if ingested is not None else came
     if earlier and came is not None and came + LATE < max(earlier):
         yield f"It was added out of order: it ended before seal {number - 1} was made, which does not hold it."
-    yield from _compared_faults(turn, bared)
+    yield from _compared_faults(turn, bared, stored)
 
 
-def _replay_faults(turn: Turn) -> Iterator[str]:
+def _replay_faults(turn: Turn, stored: StoredTurn) -> Iterator[str]:
     origin = getattr(turn, "origin", None)
-    found = examined(turn, recording_of(turn))
+    found = examined(turn, stored.recording, stored)
     if not found.verified and not (origin is not None and origin.speaks_against):
         error = (found.divergence.replayed or {}).get("error", "") if found.divergence else ""
         yield f"It does not replay: {error or 'its events give another history'}."
 
 
-def _compared_faults(turn: Turn, bared: frozenset[UUID]) -> Iterator[str]:
+def _compared_faults(turn: Turn, bared: frozenset[UUID], stored: StoredTurn) -> Iterator[str]:
     """What is not chained as it is stored, compared with what is."""
     if (turn.raw_removed_at is not None) != (turn.id in bared):
         yield "Its row and the signed notes differ on whether the provider's bytes were removed."
-    messages = messages_of(turn.id)
-    for attempt in Attempt.objects.filter(turn_id=turn.id):
-        if sha256_of(request_body_of(attempt, messages)) != attempt.request_sha256:
+    for attempt in stored.attempts:
+        if sha256_of(stored.body_of(attempt)) != attempt.request_sha256:
             yield f"The request of attempt {attempt.index} is not the one that was sent."
 
 

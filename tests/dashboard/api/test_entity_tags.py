@@ -5,6 +5,7 @@ import gzip
 import pytest
 
 from dashboard.agents.models import Agent
+from dashboard.api.openapi_headers import UNREAD
 from tests.dashboard.api.conftest import Program
 
 
@@ -79,6 +80,17 @@ def test_an_action_is_conditional_on_what_it_acts_on(api: Program):
 def test_what_is_not_there_is_told_by_the_write_itself(api: Program):
     missing = "/api/v1/turns/01990000-0000-7000-8000-000000000000/cancel"
     assert api.client.post(missing, headers={"If-Match": "*"}).status_code == 404
+
+
+def test_what_is_wrong_with_a_request_is_told_before_what_has_changed(api: Program):
+    paths = api.get("/openapi.json").json()["paths"]
+    writes = [(path, method) for path, of in paths.items() for method in of.keys() - {"get"} if path not in UNREAD]
+    assert len(writes) > 20
+    for path, method in writes:
+        send = getattr(api.client, method)
+        answer = send(path, "[", content_type="application/json", headers={"If-Match": '"another"'})
+        has_body = "requestBody" in paths[path][method]
+        assert answer.status_code in ({400, 404} if has_body or "_id}" in path else {404, 412}), (path, answer.content)
 
 
 def test_what_cannot_be_read_matches_nothing(api: Program):

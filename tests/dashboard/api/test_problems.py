@@ -2,11 +2,14 @@
 
 import json
 import logging
+from collections.abc import Iterator
 from unittest.mock import Mock
 
 import pytest
+from pydantic import ValidationError as ShapeError
 
 from dashboard.api.problems import HANDLERS
+from dashboard.api.request_base import Body
 from dashboard.turns import selectors
 from tests.dashboard.api.conftest import Program, said
 
@@ -52,6 +55,48 @@ def test_a_body_that_is_too_large_is_413(api: Program, size: int):
 def test_a_large_body_under_the_bound_is_taken(api: Program):
     check = {"path": "ResponseContentCheck", "kwargs": {"message": "x" * 1_900_000, "min_chars": 1}}
     assert api.post("/policies", {"name": "p", "criteria": [check]}).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"emails": ["a\0@example.org"]}, "emails.0"),
+        ({"name": "a\0"}, "name"),
+        ({"name": "a\0", "emails": ["\0"]}, "name"),
+    ],
+)
+def test_a_text_that_cannot_be_stored_is_a_value_that_is_not_allowed(api: Program, body: dict, field: str):
+    rule = {"name": "a", "metric": "turns", "number": 1}
+    assert "U+0000" in api.problem("/alerts", {**rule, **body}, 400)[field]
+    assert api.post("/alerts", {**rule, **body, "number": "many"}).status_code == 422
+
+
+def _bodies(base: type[Body]) -> Iterator[type[Body]]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _bodies(kind)
+
+
+def _integers(kind: type[Body]) -> Iterator[str]:
+    """The fields of a body that are one integer."""
+    for name, field in kind.model_json_schema()["properties"].items():
+        if "integer" in {each.get("type") for each in (field, *field.get("anyOf", ()))}:
+            yield name
+
+
+def _faults(kind: type[Body], name: str, value: float) -> set[str]:
+    try:
+        kind.model_validate({name: value})
+    except ShapeError as error:
+        return {fault["type"] for fault in error.errors() if fault["loc"][0] == name}
+    return set()
+
+
+def test_a_whole_number_may_be_written_with_a_point():
+    fields = [(kind, name) for kind in _bodies(Body) for name in _integers(kind)]
+    assert len(fields) > 20
+    assert [(kind.__name__, name) for kind, name in fields if _faults(kind, name, 15.0)] == []
+    assert [(kind.__name__, name) for kind, name in fields if not _faults(kind, name, 15.5)] == []
 
 
 def test_an_unknown_field_is_refused_with_the_names_of_the_known_ones(api: Program):
@@ -108,3 +153,15 @@ def test_every_error_ninja_knows_is_answered_in_our_form():
 
 def test_an_answer_is_json_whatever_a_model_said(api: Program):
     assert json.loads(api.get("/turns").content) == {"items": [], "next": None, "previous": None}
+
+
+def test_bounds_of_whole_numbers_stand_in_the_schema():
+    bounds = {
+        (kind.__name__, name): (said.get("minimum"), said.get("maximum"))
+        for kind in _bodies(Body)
+        for name, field in kind.model_json_schema()["properties"].items()
+        for said in (field, *field.get("anyOf", ()))
+        if said.get("type") == "integer"
+    }
+    assert bounds["AlertRule", "least_turns"] == bounds["AlertChange", "least_turns"] == (0, 1_000_000)
+    assert bounds["Activate", "version"] == (1, 2_000_000_000)

@@ -14,7 +14,7 @@ import pytest
 from agentcore.machine.states import Trigger
 from agentcore.policy import Limits
 from agentcore.reasons import TurnStatus
-from dashboard.client import Draft, Record, __main__, command_line, narration
+from dashboard.client import Draft, Record, __main__, command_line, exit_codes, narration
 from dashboard.client.narration import TurnNarration
 from dashboard.client.output import AsLines
 from dashboard.client.turn import ENDED
@@ -78,10 +78,10 @@ def test_the_package_names_the_command_and_says_that_it_is_typed():
 def test_every_way_a_turn_can_end_has_an_exit_code_of_its_own():
     watched = {*ENDED, "held"}
     assert watched == {*TurnStatus} - {"queued", "running"}
-    assert command_line.OUTCOMES.keys() == watched
-    codes = list(command_line.OUTCOMES.values())
+    assert exit_codes.OUTCOMES.keys() == watched
+    codes = list(exit_codes.OUTCOMES.values())
     assert len({*codes}) == len(codes)
-    assert not {*codes} & {command_line.WRONG, 2, command_line.STOPPED}
+    assert not {*codes} & {exit_codes.WRONG, 2, exit_codes.STOPPED}
 
 
 def test_what_streamed_is_not_told_again_by_its_record_and_what_did_not_is():

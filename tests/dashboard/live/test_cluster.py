@@ -100,10 +100,15 @@ def viewers_of(session: aiohttp.ClientSession, webs: list[str], address: str) ->
 
 
 async def begun(session: aiohttp.ClientSession, web: str, asking: asyncio.Semaphore) -> UUID:
+    """A turn; a web process that is full says when to ask again, and has stored nothing."""
     body = {"agent": "essay", "input": "All at once, please."}
-    async with asking, session.post(f"{web}/api/v1/turns", json=body, headers=BEARER) as answer:
-        assert answer.status == 201, await answer.text()
-        return UUID((await answer.json())["id"])
+    async with asyncio.timeout(PATIENCE), asking:
+        while True:
+            async with session.post(f"{web}/api/v1/turns", json=body, headers=BEARER) as answer:
+                if answer.status != 503:
+                    assert answer.status == 201, await answer.text()
+                    return UUID((await answer.json())["id"])
+            await asyncio.sleep(float(answer.headers["Retry-After"]))
 
 
 async def all_ended() -> None:

@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from dashboard.live.jobs import job_is_ours, job_renew, jobs_done_by, jobs_take_back
-from dashboard.live.tasks import QUEUE, QUEUES, defer_drive
+from dashboard.live.jobs import QUEUE, defer_drive, job_is_ours, job_renew, jobs_done_by, jobs_take_back
+from dashboard.live.tasks import QUEUES
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("empty_queue")]
 

@@ -6,10 +6,10 @@ import json
 import pytest
 
 from dashboard.live.driver import Driver
-from dashboard.live.jobs import job_renew
+from dashboard.live.jobs import QUEUE, job_renew
 from dashboard.live.services import turn_start
 from dashboard.live.signal_inbox import SignalInbox
-from dashboard.live.tasks import MAX_FAILURES, QUEUE, QUEUES, _failed
+from dashboard.live.tasks import MAX_FAILURES, QUEUES, _failed
 from dashboard.live.transport import Transport
 from dashboard.platform.db_threads import in_database
 from dashboard.tools import selectors

@@ -16,7 +16,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.tour import services
 from dashboard.tour.models import Stop
 from dashboard.tour.selectors import tour_of, turns_of_tour
-from dashboard.tour.tasks import defer_go_on
+from dashboard.tour.services import defer_go_on
 from dashboard.turns.models import Attempt, Record, Turn
 from tests.dashboard.driving import drive
 

@@ -57,3 +57,7 @@ def test_the_api_takes_a_log_and_tells_what_became_of_it(api: Program) -> None: 
     assert (ingested["log"], ingested["instrumentations"]) == ("a.har", ["HTTP archive"])
     nothing = api.post("/logs/import", b"Dear diary").json()
     assert [fault["line"] for fault in nothing["faults"]] == [1]
+
+
+def test_a_request_without_a_log_is_refused(api: Program):  # noqa: F811
+    assert api.problem("/logs/import?name=empty.jsonl", b"") == {}
