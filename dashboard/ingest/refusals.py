@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -37,7 +38,13 @@ def refusals_note(project_id: UUID, sender: UUID, refused: Mapping[str, int], *,
     """Add what a request was refused of. In the caller's transaction."""
     if not refused:
         return
-    given = {"project": project_id, "sender": sender, "at": at, "whys": [*refused], "numbers": [*refused.values()]}
+    given: dict[str, Any] = {
+        "project": project_id,
+        "sender": sender,
+        "at": at,
+        "whys": [*refused],
+        "numbers": [*refused.values()],
+    }
     with connection.cursor() as cursor:
         cursor.execute(NOTE, given)
 

@@ -57,7 +57,8 @@ def ingest(
     `most`: pieces that may be worked on; beyond it `LargeError` is raised. `taken.refused` is added to where a trace
     has too many spans. Whatever is raised, nothing is stored.
     """
-    traces = {UUID(span.trace) for span in taken.spans} | {UUID(record.trace) for record in taken.logs}
+    names = {span.trace for span in taken.spans} | {record.trace for record in taken.logs}
+    traces = set(map(UUID, names))
     if not traces:
         refusals_note(project_id, sender, taken.refused, at=timezone.now())
         return Outcome(refused=taken.refused)

@@ -153,9 +153,10 @@ def counts(project_id: UUID, sender: UUID, traces: Sequence[UUID]) -> dict[UUID,
 
 
 def _rows(taken: ParsedBody) -> Iterator[_Row]:
+    traces = {name: UUID(name) for name in {span.trace for span in taken.spans}}
     for span in taken.spans:
         text = _json(_told_of(span)) if is_kept(span) else None
-        yield _Row(UUID(span.trace), signed(span.id), 0, signed(span.parent) if span.parent else None, text)
+        yield _Row(traces[span.trace], signed(span.id), 0, signed(span.parent) if span.parent else None, text)
     for log in taken.logs:
         text = _json({name: getattr(log, name) for name in LogEvent.__slots__})
         digest = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % (_SIGNED - 1) + 1
@@ -202,8 +203,8 @@ def _trace(trace_id: UUID, rows: Iterable[_Kept]) -> Trace:
         trace.parents[unsigned(span)] = "" if parent is None else unsigned(parent)
         if text is not None:
             spans.append(_span(json.loads(text)))
-    for span in spans:
-        _read(trace, span, logs.get(span.id, ()))
+    for one in spans:
+        _read(trace, one, logs.get(one.id, ()))
     return trace
 
 
