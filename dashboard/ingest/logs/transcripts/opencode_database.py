@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
+from dashboard.ingest.logs.format_detection import Records
 from dashboard.ingest.logs.line_reader import MOST_LINE, TOO_LONG
-from dashboard.ingest.logs.transcripts.opencode import Session
 from dashboard.ingest.logs.values import Fault, Found
 from dashboard.platform.strict_json import read_strictly
 
@@ -46,6 +46,8 @@ def read(path: Path) -> Iterator[Found]:
                 yield Fault(0, NO_TABLES)
                 return
             yield from _turns(database)
+    except UnicodeDecodeError:  # so the library tells of a name in a damaged file
+        yield Fault(0, NOT_READ.format(why="it is damaged"))
     except sqlite3.Error as error:
         yield Fault(0, NOT_READ.format(why=str(error)[:200]))
 
@@ -53,21 +55,29 @@ def read(path: Path) -> Iterator[Found]:
 def _turns(database: sqlite3.Connection) -> Iterator[Found]:
     named = enumerate(database.execute(MESSAGES), 1)
     for session_id, messages in groupby(named, key=lambda one: one[1][1]):
-        session = Session()
-        for number, (message_id, _) in messages:
-            yield from _taken(database, session, number, message_id, session_id)
-        yield from session.end()
+        records = Records(file_time=0)  # each message has its own time
+        try:
+            for number, (message_id, _) in messages:
+                yield from _taken(database, records, number, message_id, session_id)
+        except (sqlite3.Error, UnicodeDecodeError):
+            yield from records.end()  # what was read before the damage
+            raise
+        yield from records.end()
 
 
 def _taken(
-    database: sqlite3.Connection, session: Session, number: int, message_id: Any, session_id: Any
+    database: sqlite3.Connection, records: Records, number: int, message_id: Any, session_id: Any
 ) -> Iterator[Found]:
     try:
         if database.execute(SIZE, [message_id]).fetchone()[0] > MOST_LINE:
             yield Fault(number, TOO_LONG.replace("line", "message"))
             return
         info = read_strictly(database.execute(MESSAGE, [message_id]).fetchone()[0])
-        parts = [read_strictly(data) for (data,) in database.execute(PARTS, [message_id])]
-        yield from session.take({"info": {**info, "id": message_id, "sessionID": session_id}, "parts": parts}, number)
+        told = {
+            "info": {**info, "id": message_id, "sessionID": session_id},
+            "parts": [read_strictly(data) for (data,) in database.execute(PARTS, [message_id])],
+        }
     except (TypeError, ValueError):
         yield Fault(number, NO_MESSAGE)
+        return
+    yield from records.take(told, number)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +18,7 @@ import pytest
 import zstandard
 from django.core.management import CommandError, call_command
 
-from dashboard.ingest.logs.transcripts.opencode_database import NO_MESSAGE
+from dashboard.ingest.logs.transcripts.opencode_database import NO_MESSAGE, read
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.models import Turn
@@ -141,6 +143,20 @@ def test_another_database_and_a_damaged_one_are_told_of(run: Run, tmp_path: Path
         run(other)
     with pytest.raises(SystemExit):
         run(damaged)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_database_that_is_damaged_anywhere_is_told_of_and_raises_nothing(seed: int, tmp_path: Path) -> None:
+    """Its own library raises no error of its own for a damaged name, but one of decoding."""
+    path, chance = tmp_path / "opencode.db", random.Random(seed)
+    opencode_database(path)
+    whole = path.read_bytes()
+    names = [found.start() for found in re.finditer(rb"message|part", whole)]
+    for place in (*names, *(chance.randrange(16, len(whole)) for _ in range(200))):
+        damaged = bytearray(whole)
+        damaged[place] = chance.choice((0xFF, 0, chance.randrange(256)))
+        path.write_bytes(damaged)
+        list(read(path))
 
 
 def test_a_rollout_that_was_packed_after_a_week_is_imported(run: Run, tmp_path: Path) -> None:
