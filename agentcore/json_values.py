@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Any
 
 _PLAIN = frozenset({str, bool, type(None)})
+_NUMBERS = frozenset({int, float})
 _MOST_BITS = 14_000  #: of a whole number: Python makes no text of one with more than 4,300 digits
 MOST_LEVELS = 1_000  #: lists and objects in one another, beyond which no reader of JSON follows
 
@@ -21,8 +22,19 @@ def _is_number(part: Any) -> bool:
     return isinstance(part, int) and part.bit_length() <= _MOST_BITS
 
 
+def _is_flat(value: Mapping[Any, Any]) -> bool:
+    """Whether it holds nothing but texts and plain numbers, as most values do that are looked at: all is JSON then."""
+    for key, part in value.items():
+        kind = part.__class__
+        if key.__class__ is not str or not (kind in _PLAIN or (kind in _NUMBERS and _is_number(part))):
+            return False
+    return True
+
+
 def foreign(value: Any) -> list[Any]:
     """The first part of a value that is no JSON, in a list; an empty one where all of it is."""
+    if value.__class__ is dict and _is_flat(value):
+        return []
     level: Iterable[Any] = (value,)
     for _ in range(MOST_LEVELS):
         inner: dict[int, Any] = {}  #: by identity, so that what stands in many places is looked at once

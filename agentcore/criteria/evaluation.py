@@ -76,11 +76,12 @@ class ContinuationEvaluation:
 
     def check(self) -> None:
         """Raise `WrongInput` where a part could not be stored with the turn."""
-        required(self.criterion, str, "criterion")
-        required(self.reason, str, "reason")
+        if not (self.criterion.__class__ is self.reason.__class__ is str and self.stop_reason is self.message is None):
+            required(self.criterion, str, "criterion")
+            required(self.reason, str, "reason")
+            optional(self.stop_reason, str, "stop_reason")
+            optional(self.message, str, "message")
         required(self.context, Mapping, "context")
-        optional(self.stop_reason, str, "stop_reason")
-        optional(self.message, str, "message")
         if parts := foreign(self.context):
             raise WrongInput(f"context must be JSON, not one with {shown(parts[0])}.")
 

@@ -140,6 +140,7 @@ def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: objec
     shown_keys = key_views(keys_seen_by(user, project=project))
     whole = {
         "keys": shown_keys,
+        "refusal_senders": [shown.key.pk for shown in shown_keys],
         "aliases": aliases_of(project),
         "agents": agent_list(project=project),
         "connections": connection_list(project=project),

@@ -158,7 +158,7 @@ async def _answer(
     if outcome.written:
         announce_group({}, last=outcome.written[-1])
     refused = sum(taken.refused.values())
-    count_spans(kept=taken.count - outcome.let_go, let_go=outcome.let_go, refused=refused)
+    count_spans(kept=taken.count - outcome.let_go - outcome.unread, let_go=outcome.let_go, refused=refused)
     return ExportResponse(200, export_responses.success(signal, form, refused=refused, message=taken.message))
 
 

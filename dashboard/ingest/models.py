@@ -62,3 +62,18 @@ class Ingested(models.Model):
 
     def __str__(self) -> str:
         return f"{self.turn_id} of trace {self.trace.hex}"
+
+
+class Refusal(models.Model):
+    """Spans and log records that one sender's exporter was told were refused, counted by why."""
+
+    pk = models.CompositePrimaryKey("project_id", "sender", "why")
+    project_id = models.UUIDField()
+    sender = models.UUIDField()  #: as `Piece.sender`
+    why = models.TextField()  #: in a sentence
+    number = models.PositiveBigIntegerField()  #: how many, since the first
+    first_at = models.DateTimeField()  #: when the first was refused
+    last_at = models.DateTimeField()  #: when the latest was refused
+
+    def __str__(self) -> str:
+        return f"{self.number} of {self.sender}: {self.why}"

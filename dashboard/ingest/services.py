@@ -1,7 +1,7 @@
 """What a request brought, kept and made turns of: in one transaction, so that nothing is ever half stored."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from uuid import UUID
@@ -16,9 +16,9 @@ from dashboard.agents.schemas import violations
 from dashboard.agents.selectors import project_default
 from dashboard.ingest import span_store
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
-from dashboard.ingest.conventions.span_reader import is_about_a_model
 from dashboard.ingest.conventions.spans import LogEvent, Span
 from dashboard.ingest.models import NO_SENDER
+from dashboard.ingest.refusals import refusals_note
 from dashboard.ingest.span_store import Trace
 from dashboard.ingest.turn_store import turns_put
 from dashboard.ingest.wire.bodies import ParsedBody
@@ -28,15 +28,18 @@ log = structlog.get_logger(__name__)
 #: Pieces of traces that are worked on in some two seconds: those that came, and those that were there of these traces.
 SMALL = 2_000
 
+UNREAD = "A span or log record about a model could not be read. It is kept, and its turn lacks it."
 FULL = f"A trace may have {span_store.MOST_OF_TRACE:,} spans. Further spans are not accepted."
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`written`: ids of the turns that were stored, or stored anew; `let_go`: spans that are not about a model."""
+    """`written`: ids of the turns that were stored, or stored anew; `let_go`: spans that are not about a model;
+    `unread`: spans and log records that are kept and could not be read, which `refused` counts too."""
 
     written: Sequence[UUID] = ()
     let_go: int = 0
+    unread: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -54,8 +57,10 @@ def ingest(
     `most`: pieces that may be worked on; beyond it `LargeError` is raised. `taken.refused` is added to where a trace
     has too many spans. Whatever is raised, nothing is stored.
     """
-    traces = {UUID(span.trace) for span in taken.spans} | {UUID(record.trace) for record in taken.logs}
+    names = {span.trace for span in taken.spans} | {record.trace for record in taken.logs}
+    traces = set(map(UUID, names))
     if not traces:
+        refusals_note(project_id, sender, taken.refused, at=timezone.now())
         return Outcome(refused=taken.refused)
     span_store.lock(project_id, sender, traces)
     held = span_store.counts(project_id, sender, sorted(traces))
@@ -64,14 +69,26 @@ def ingest(
     _bound(taken, sorted(traces), held)
     now = timezone.now()
     changed = span_store.put(project_id, sender, taken, now, traces - held.keys())
-    made, name = {}, _name(project_id, sender)
+    made, name, unread = {}, _name(project_id, sender), set[tuple[str, str]]()
     for trace in span_store.get(project_id, sender, changed):
         turns = _turns(trace, name)
         if turns is not None:
             made[trace.id] = turns
+        unread.update((trace.id.hex, span) for span in trace.unread)
     written = turns_put(project_id, sender, made, by=by, at=now) if made else []
-    let_go = sum(not is_about_a_model(span) for span in taken.spans)
-    return Outcome(written, let_go, taken.refused)
+    let_go = sum(not span_store.is_kept(span) for span in taken.spans)
+    lacking = _unread(taken, unread)
+    taken.refuse(UNREAD, lacking)
+    refusals_note(project_id, sender, taken.refused, at=now)
+    return Outcome(written, let_go, lacking, taken.refused)
+
+
+def _unread(taken: ParsedBody, unread: Set[tuple[str, str]]) -> int:
+    """How many of a request's spans and log records are of spans that could not be read."""
+    if not unread:
+        return 0
+    told = [(span.trace, span.id) for span in taken.spans] + [(record.trace, record.span) for record in taken.logs]
+    return sum((UUID(trace).hex, span.lower()) in unread for trace, span in told)
 
 
 def _bound(taken: ParsedBody, traces: Sequence[UUID], held: Mapping[UUID, int]) -> None:
@@ -104,10 +121,12 @@ def _turns(trace: Trace, name: str) -> list[TraceTurn] | None:
     if not trace.seen:
         return []
     try:
-        return turns_of(f"{name}/{trace.id.hex}", trace.seen, trace.parents, base_policy(), violations)
+        unread = len(trace.unread)
+        return turns_of(f"{name}/{trace.id.hex}", trace.seen, trace.parents, base_policy(), violations, unread)
     except Exception:
         # Whatever a stranger's trace holds, it must not keep the others of its request from being stored.
         log.exception("trace_without_turns", trace=trace.id.hex)
+        trace.unread.update(one.span.id for one in trace.seen)
         return None
 
 

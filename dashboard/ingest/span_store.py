@@ -72,11 +72,13 @@ DELETE FROM ingest_piece piece USING ingest_ingested gone
 
 @dataclass(slots=True)
 class Trace:
-    """A trace as far as it has come. `parents`: of each span, by their ids in hexadecimal."""
+    """A trace as far as it has come. `parents`: of each span, by their ids in hexadecimal; `unread`: spans that could
+    not be read."""
 
     id: UUID
     seen: list[Seen] = field(default_factory=list)
     parents: dict[str, str] = field(default_factory=dict)
+    unread: set[str] = field(default_factory=set)
 
 
 #: Of a piece: its span, its part, its span's parent, and what it holds, as JSON.
@@ -151,13 +153,22 @@ def counts(project_id: UUID, sender: UUID, traces: Sequence[UUID]) -> dict[UUID,
 
 
 def _rows(taken: ParsedBody) -> Iterator[_Row]:
+    traces = {name: UUID(name) for name in {span.trace for span in taken.spans}}
     for span in taken.spans:
-        text = _json(_told_of(span)) if is_about_a_model(span) else None
-        yield _Row(UUID(span.trace), signed(span.id), 0, signed(span.parent) if span.parent else None, text)
+        text = _json(_told_of(span)) if is_kept(span) else None
+        yield _Row(traces[span.trace], signed(span.id), 0, signed(span.parent) if span.parent else None, text)
     for log in taken.logs:
         text = _json({name: getattr(log, name) for name in LogEvent.__slots__})
         digest = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % (_SIGNED - 1) + 1
         yield _Row(UUID(log.trace), signed(log.span), digest, None, text)
+
+
+def is_kept(span: Span) -> bool:
+    """Whether it is about a model, as far as it can be read."""
+    try:
+        return is_about_a_model(span)
+    except Exception:  # it is told as one that could not be read, once it is read again
+        return True
 
 
 def get(project_id: UUID, sender: UUID, changed: Changed) -> Iterator[Trace]:
@@ -192,18 +203,21 @@ def _trace(trace_id: UUID, rows: Iterable[_Kept]) -> Trace:
         trace.parents[unsigned(span)] = "" if parent is None else unsigned(parent)
         if text is not None:
             spans.append(_span(json.loads(text)))
-    told = (_seen(span, logs.get(span.id, ())) for span in spans)
-    trace.seen = [one for one in told if one is not None]
+    for one in spans:
+        _read(trace, one, logs.get(one.id, ()))
     return trace
 
 
-def _seen(span: Span, logs: Sequence[LogEvent]) -> Seen | None:
+def _read(trace: Trace, span: Span, logs: Sequence[LogEvent]) -> None:
     try:
-        return seen(span, logs)
+        one = seen(span, logs)
     except Exception:
         # Whatever a stranger's span holds, it must not keep the others of its request from being stored.
         log.exception("span_not_read", trace=span.trace, span=span.id)
-        return None
+        trace.unread.add(span.id)
+        return
+    if one is not None:
+        trace.seen.append(one)
 
 
 def forget(turn_ids: Sequence[UUID]) -> None:

@@ -50,6 +50,11 @@ def storable_text(text: str) -> str:
     return UNSTORABLE.sub("\ufffd", text)
 
 
+def as_stored(value: Any) -> Any:
+    """The value as a column of text gives it back; any other as it is."""
+    return storable_text(value) if isinstance(value, str) else value
+
+
 class ExactEncoder(json.JSONEncoder):
     def encode(self, o: Any) -> str:
         return storable_json(o)

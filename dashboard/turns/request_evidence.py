@@ -17,6 +17,7 @@ from agentcore.machine.advance import advance
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.replay import Recording, as_judged
 from agentcore.values import replace
+from dashboard.platform.fields import as_stored
 from dashboard.turns.evidence import Fault
 from dashboard.turns.history import body_text, sha256_of
 from dashboard.turns.models import Attempt
@@ -116,7 +117,7 @@ def call_faults(calls: CommandedCalls, attempts: Iterable[Attempt], body_of: Bod
             yield Fault(max(1, len(calls.asked)), f"Attempt {row.index} is stored, and no record asks for it.")
             continue
         for name in COMMANDED:
-            if getattr(row, name) != asked.column(name):
+            if getattr(row, name) != as_stored(asked.column(name)):
                 words = f"The {name} of attempt {row.index} is not what its record asks for."
                 yield Fault(asked.seq, words)
         if asked.is_ours and not asked.of_client and (keys := _unlike(asked, row, body_of)):

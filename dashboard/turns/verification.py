@@ -19,6 +19,7 @@ from agentcore.errors import CoreError
 from agentcore.events import Started
 from agentcore.replay import Divergence, Recording, Verification, verify
 from dashboard.agents.criteria import criteria_faults
+from dashboard.platform.fields import as_stored
 from dashboard.turns.derived_rows import derived_faults
 from dashboard.turns.evidence import Fault, StoredAnswer, faults_of, other_beginning, otherwise, unproven
 from dashboard.turns.history import rebuilt_columns, recording_of
@@ -167,7 +168,8 @@ def _row_faults(turn: Turn, recording: Recording, rows: Sequence[Record]) -> Ite
     rebuilt, last = rebuilt_columns(turn, rows), len(recording.records)
     skipped = frozenset() if rebuilt["state"] in ENDED_STATES else GIVEN_UP
     compared = (*ROW, *SAID) if turn.core_version == VERSION else ROW
-    wrong = [name for name in compared if name in rebuilt.keys() - skipped and getattr(turn, name) != rebuilt[name]]
+    told = rebuilt.keys() - skipped
+    wrong = [name for name in compared if name in told and getattr(turn, name) != as_stored(rebuilt[name])]
     if wrong:
         yield Fault(last, f"The turn's row differs from its history: {', '.join(wrong)}")
     first = recording.records[0].event

@@ -48,7 +48,7 @@ def _brings_results(answer: ChatResponse, after: ModelCall) -> bool:
     if sent is None:
         return True
     asked = {call.id for call in answer.tool_calls}
-    named = {call.id for message in sent for call in message.tool_calls}
+    named = {call.id for message in sent for call in message.tool_calls if call.id}
     results = {message.tool_call_id for message in sent if message.role is Role.TOOL}
     return bool(asked & (named | results)) or (bool(results) and not named)
 

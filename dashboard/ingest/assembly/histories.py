@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from agentcore.commands import CallModel, Finish, RunTools, Wait
@@ -23,13 +24,16 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Message, Role, ToolCall, ToolSpec
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
+from agentcore.reasons import NormalizedStopReason
+from agentcore.usage import likely_output, reported
 from agentcore.values import replace
 from dashboard.ingest.assembly.call_links import CallLink
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
 from dashboard.ingest.conventions.observations import ModelCall, ToolRun
 from dashboard.ingest.conventions.tables import dialect_of
 
-CAP_UNKNOWN = 16_384  #: tokens the machine reckons with where the trace names no cap, as the gateway does
+#: Tokens the machine reckons with where the trace names no cap and no answer was cut, as the gateway does.
+CAP_UNKNOWN = 16_384
 NOT_TOLD = "[The tool's result was not recorded.]"
 ENDS = "The recording ends here."
 _SECOND = 10**9
@@ -119,22 +123,31 @@ def _gone_on(history: BuiltHistory, step: TurnCall, runs: Mapping[str, ToolRun])
     at = step.call.span.start
     match history.command:
         case RunTools(calls=calls):
-            results = tuple(_result(call, step, runs) for call in calls)
+            results = tuple(_results(calls, step, runs))
             history.tell(ToolsReturned(history.seconds(at), results), at)
         case Wait():
             history.tell(WokeUp(history.seconds(at)), at)
     return isinstance(history.command, CallModel)
 
 
-def _result(call: ToolCall, step: TurnCall, runs: Mapping[str, ToolRun]) -> ToolResult:
-    """What a call came to: as the next call was told it, else as the tool's own span tells it."""
-    run = runs.get(call.id)
-    sent = (message for message in step.call.content.input or () if message.role is Role.TOOL)
-    told = next((message.text for message in sent if message.tool_call_id == call.id), None)
-    if told is None and run is not None:
-        told = run.result
-    failed = run is not None and run.failed
-    return ToolResult(call.id, call.name, NOT_TOLD if told is None else told, ErrorType.TOOL if failed else None)
+def _results(calls: Sequence[ToolCall], step: TurnCall, runs: Mapping[str, ToolRun]) -> Iterator[ToolResult]:
+    """What calls came to: as the next call was told it, else as the tools' own spans tell it."""
+    told = _results_told(calls, step.call.content.input or ())
+    for call in calls:
+        run = runs.get(call.id)
+        words = told.get(call.id, None if run is None else run.result)
+        failed = ErrorType.TOOL if run is not None and run.failed else None
+        yield ToolResult(call.id, call.name, NOT_TOLD if words is None else words, failed)
+
+
+def _results_told(calls: Sequence[ToolCall], sent: Sequence[Message]) -> dict[str, str]:
+    """Results by the id of their call. Dialects without ids tell them in the order of the calls."""
+    by_id = {message.tool_call_id: message.text for message in sent if message.role is Role.TOOL}
+    told = {call.id: by_id[call.id] for call in calls if call.id in by_id}
+    latest = list(takewhile(lambda message: message.role is Role.TOOL, reversed(sent)))[::-1]
+    if not told and len(latest) == len(calls) and not any(message.tool_call_id for message in latest):
+        return {call.id: message.text for call, message in zip(calls, latest, strict=True)}
+    return told
 
 
 def _started(turn: TurnCalls, turn_id: str, breaches: Breaches) -> Started:
@@ -145,7 +158,7 @@ def _started(turn: TurnCalls, turn_id: str, breaches: Breaches) -> Started:
         turn_id=turn_id,
         provider=dialect_of(first.provider),
         model=first.model,
-        max_tokens=cap or CAP_UNKNOWN,
+        max_tokens=cap or reckoned_cap(turn),
         system_prompt=first.content.system or "",
         tools=tuple(_tools(turn, breaches)),
         output_floor=get_provider(dialect_of(first.provider)).output_floor,
@@ -154,6 +167,15 @@ def _started(turn: TurnCalls, turn_id: str, breaches: Breaches) -> Started:
     )
     messages = first.content.input or ()
     return Started(0.0, setup, messages or (Message(Role.USER, ""),))
+
+
+def reckoned_cap(turn: TurnCalls) -> int:
+    """The cap of a turn whose trace names none. What its cut answer used was the limit in force: with any other, the
+    answer would be judged as cut below its cap, by a full context window or a limit of the server."""
+    answers = [step.answer for step in turn.steps]
+    if not any(answer.stop_reason is NormalizedStopReason.MAX_TOKENS for answer in answers):
+        return CAP_UNKNOWN
+    return max(1, *(reported(answer) or likely_output(answer) for answer in answers))
 
 
 def _wrote_itself(calls: Sequence[ModelCall]) -> bool:

@@ -1,7 +1,7 @@
 """Converts a traced call into the answer event given to the machine. What the trace lacks is marked, never made up."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agentcore.messages import CallIssue, ChatResponse, ReasonSighting, ToolCall
 from agentcore.providers.wire.stop_reasons import normalize
@@ -93,7 +93,8 @@ def _calls(call: ModelCall, reason: AnswerReason) -> Iterator[ToolCall]:
         return
     is_cut = reason.normalized in _CUT
     for place, one in enumerate(asked or ()):
-        yield _call(one, is_cut=is_cut, is_last=place == len(asked or ()) - 1)
+        named = one if one.id else replace(one, id=f"call_{call.span.id}_{place}")  # some dialects give calls no ids
+        yield _call(named, is_cut=is_cut, is_last=place == len(asked or ()) - 1)
 
 
 def _call(asked: AskedCall, *, is_cut: bool, is_last: bool) -> ToolCall:

@@ -11,6 +11,8 @@ from dashboard.ingest.conventions.tables import dialect_of
 
 #: Words that only a provider of this dialect, or none of it, says.
 _RENAMED = {"anthropic": frozenset({"length", "tool_call", "tool_calls", "stop", "content_filter"})}
+_CAP_UNKNOWN = "The trace does not contain the limit of output tokens that was requested."
+_CUT_AT = " What the truncated answer used is taken for the limit."
 _HYPHEN = "-"  #: stands in the AI SDK's own words only
 
 
@@ -23,9 +25,14 @@ class Note:
     attempt: int = 0
 
 
-def notes_of(turn: TurnCalls) -> list[Note]:
-    """Every note of the turn."""
+def notes_of(turn: TurnCalls, unread: int = 0) -> list[Note]:
+    """Every note of the turn. `unread`: how many spans of its trace could not be read."""
     found = [Note(code, words, place) for place, step in enumerate(turn.steps, 1) for code, words in _of(step)]
+    if unread:
+        spans = "1 span" if unread == 1 else f"{unread:,} spans"
+        found.append(
+            Note("spans_unread", f"{spans} of this trace could not be read, so a call or a tool may be missing.")
+        )
     reason = turn.loop.word if turn.loop is not None else None
     if reason:
         found.append(Note("loop_reason", f"The loop around the calls gave “{reason}” as its own reason."))
@@ -34,6 +41,7 @@ def notes_of(turn: TurnCalls) -> list[Note]:
 
 def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
     call, content = step.call, step.call.content
+    answer_is_cut = step.answer.stop_reason is NormalizedStopReason.MAX_TOKENS
     if len(call.spans) > 1:
         yield "told_twice", f"{len(call.spans)} spans describe this call. They are one attempt."
     if content.input is None:
@@ -45,7 +53,7 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
     if call.usage is None and call.error is None:
         yield "usage_unknown", "The trace has no token counts, so they are estimated."
     if call.max_tokens is None:
-        yield "cap_unknown", "The trace does not contain the limit of output tokens that was requested."
+        yield "cap_unknown", _CAP_UNKNOWN + (_CUT_AT if answer_is_cut else "")
     if call.exchange is not None:
         yield from call.exchange.notes
     yield from _of_reason(call)
@@ -81,6 +89,11 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
         yield (
             "cut_arguments_lost",
             "The trace has the arguments of the truncated tool call as a complete object, not as the truncated text.",
+        )
+    if call.calls_from_next:
+        yield (
+            "calls_from_next",
+            "The span of this call does not contain its tool calls. They are taken from the next request.",
         )
     if answer.stop_reason is NormalizedStopReason.TOOL_CALL and not content.calls:
         yield "calls_unknown", "The model called a tool. Its name and arguments are not in the trace."

@@ -29,11 +29,12 @@ class TraceTurn:
 
 
 def turns_of(
-    trace: str, seen: Iterable[Seen], parents: Mapping[str, str], base: Policy, breaches: Breaches
+    trace: str, seen: Iterable[Seen], parents: Mapping[str, str], base: Policy, breaches: Breaches, unread: int = 0
 ) -> list[TraceTurn]:
     """The turns of what was seen of a trace.
 
-    `trace`: the name that tells it from all others; `parents`: the parent of each of its spans that has arrived."""
+    `trace`: the name that tells it from all others; `parents`: the parent of each of its spans that has arrived;
+    `unread`: how many of its spans could not be read."""
     told = list(seen)
     places = span_tree_of(parents, (one for one in told if isinstance(one, Loop)))
     calls = as_one((one for one in told if isinstance(one, ModelCall)), places)
@@ -41,7 +42,7 @@ def turns_of(
     made: list[TraceTurn] = []
     for history, turn_id in _histories(trace, joined(calls, places), runs, base, breaches):
         root, before = (made[0].id, made[-1].id) if made else (turn_id, None)
-        made.append(TraceTurn(turn_id, history, tuple(notes_of(history.turn)), root, before))
+        made.append(TraceTurn(turn_id, history, tuple(notes_of(history.turn, unread)), root, before))
     return made
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from agentcore.messages import ChatResponse
 from dashboard.ingest.assembly.call_links import CallLink, call_link_of
+from dashboard.ingest.assembly.lost_calls import with_calls_from
 from dashboard.ingest.assembly.model_answers import answer_of
 from dashboard.ingest.assembly.span_tree import SpanTree
 from dashboard.ingest.conventions.observations import Loop, ModelCall
@@ -29,13 +31,18 @@ class TurnCalls:
 
 def joined(calls: Iterable[ModelCall], places: SpanTree) -> Iterator[TurnCalls]:
     """The turns, by when they began."""
-    by_place: dict[str, tuple[Loop | None, list[TurnCall]]] = {}
+    by_place: dict[str, tuple[Loop | None, list[ModelCall]]] = {}
     for call in calls:
         loop = places.loop_of(call.span.id)
         place = loop.span.id if loop else call.span.parent or call.span.id
-        by_place.setdefault(place, (loop, []))[1].append(TurnCall(call, answer_of(call), None))
-    found = [turn for loop, steps in by_place.values() for turn in _turns_in(steps, loop)]
+        by_place.setdefault(place, (loop, []))[1].append(call)
+    found = [turn for loop, calls in by_place.values() for turn in _turns_in(_steps(calls), loop)]
     yield from sorted(found, key=lambda turn: (turn.steps[0].call.span.start, turn.steps[0].call.span.id))
+
+
+def _steps(calls: Sequence[ModelCall]) -> list[TurnCall]:
+    whole = [with_calls_from(call, after) for call, after in pairwise(calls)]
+    return [TurnCall(call, answer_of(call), None) for call in (*whole, *calls[-1:])]
 
 
 def _turns_in(steps: Sequence[TurnCall], loop: Loop | None) -> Iterator[TurnCalls]:

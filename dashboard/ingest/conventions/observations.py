@@ -95,6 +95,7 @@ class ModelCall:
     spans: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     exchange: RequestAndResponse | None = None  #: where a log holds it; None: spans tell of it
+    calls_from_next: bool = False  #: its tool calls stand in the next request only
 
 
 @dataclass(frozen=True, slots=True)

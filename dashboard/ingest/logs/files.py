@@ -10,14 +10,21 @@ from django.core.exceptions import ValidationError
 from dashboard.accounts.models import User
 from dashboard.ingest.logs.format_detection import is_turn_file, read
 from dashboard.ingest.logs.services import ImportProgress, log_import
+from dashboard.ingest.logs.transcripts import opencode_database
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
 from dashboard.ingest.turn_files.import_runner import ImportBusyError, file_import_apart
 from dashboard.ingest.turn_files.zip_import import FileOutcome, faults_of
 
-ENDINGS = (".jsonl", ".ndjson", ".json", ".har", ".yaml", ".yml", ".jsonl.gz", ".json.gz", ".har.gz", ".zip")
-#: Where coding agents keep their transcripts, below the home folder.
-TRANSCRIPTS = (".claude/projects", ".codex/sessions", ".pi/agent/sessions", ".gemini/tmp")
+ENDINGS = (
+    ".jsonl", ".ndjson", ".json", ".har", ".yaml", ".yml", ".jsonl.gz", ".json.gz", ".har.gz", ".jsonl.zst", ".zip",
+)  # fmt: skip
+DATABASES = "opencode*.db"  #: names of the databases that hold transcripts
+#: Where coding agents keep their transcripts, below the home folder: folders and databases.
+TRANSCRIPTS = (
+    ".claude/projects", ".codex/sessions", ".codex/archived_sessions", ".pi/agent/sessions", ".gemini/tmp",
+    f".local/share/opencode/{DATABASES}",
+)  # fmt: skip
 NO_FILE = "There is no such file or folder."
 
 
@@ -30,18 +37,29 @@ class Options:
 
 
 def transcripts_of(home: Path) -> list[Path]:
-    """The folders of transcripts that are there."""
-    return [folder for name in TRANSCRIPTS if (folder := home / name).is_dir()]
+    """Those of the folders and databases that are there."""
+    return [path for name in TRANSCRIPTS for path in sorted(home.glob(name))]
 
 
 def files_in(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files themselves, and those in the folders that may hold a log, in the order of their names."""
+    """The files themselves, and those in the folders that may hold a log. What changed last comes first: whoever asks
+    why an agent stopped asks of its latest session."""
     for path in paths:
         if path.is_dir():
-            inside = (one for one in path.rglob("*") if one.name.endswith(ENDINGS) and one.is_file())
-            yield from sorted(inside)
+            yield from sorted(filter(_may_hold_a_log, path.rglob("*")), key=lambda one: (-_changed(one), one))
         else:
             yield path
+
+
+def _may_hold_a_log(path: Path) -> bool:
+    return (path.name.endswith(ENDINGS) or path.match(DATABASES)) and path.is_file()
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:  # it is told of as one that cannot be read
+        return 0
 
 
 def file_import(path: Path, options: Options, taken: ImportProgress, told: Callable[[int], None]) -> Iterator[Fault]:
@@ -52,7 +70,11 @@ def file_import(path: Path, options: Options, taken: ImportProgress, told: Calla
             if is_turn_file(file):
                 yield from _turn_file(path, options, taken)
                 return
-            found = read(file, size=about.st_size, file_time=about.st_mtime_ns, told=told)
+            found = (
+                opencode_database.read(path)
+                if opencode_database.fits(file)
+                else read(file, size=about.st_size, file_time=about.st_mtime_ns, told=told)
+            )
             by = options.by.pk if options.by else None
             yield from log_import(
                 found, name=path.name, project_id=options.project_id, by=by, taken=taken, dry=options.dry

@@ -1,4 +1,4 @@
-"""A file's lines in bounded memory, also of one that is packed with gzip."""
+"""A file's lines in bounded memory, also of one that is packed with gzip or zstd."""
 
 import gzip
 import zlib
@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+import zstandard
+
 from dashboard.ingest.logs.values import Fault, UnreadableError
+from dashboard.ingest.logs.zstd_file import ZstdFile
 
 MOST_LINE = 16 * 2**20  #: bytes
-MOST_UNPACKED = 64 * 2**20  #: bytes that any gzip file may unpack to, or, where that is more,
+MOST_UNPACKED = 64 * 2**20  #: bytes that any packed file may unpack to, or, where that is more,
 MOST_RATIO = 200  #: as many times its size
 MOST_LINES = 1_000_000  #: of a file, or elements of its list
 MOST_BLANK = 100_000  #: lines without anything
@@ -17,8 +20,8 @@ TOO_LONG = f"The line is longer than {MOST_LINE // 2**20} MiB."
 TOO_MANY = f"The file has more than {MOST_LINES:,} lines or records; split it. The records before this point were read."
 TOO_BLANK = f"The file has more than {MOST_BLANK:,} blank lines; remove them. The records before this point were read."
 BOMB = f"The file unpacks to more than {MOST_RATIO} times its size; unpack it first."
-DAMAGED = "The file is packed with gzip and damaged: it cannot be unpacked to its end."
-_GZIP = b"\x1f\x8b"
+DAMAGED = "The file is packed with gzip or zstd and damaged: it cannot be unpacked to its end."
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _CHUNK = 2**20
 
 
@@ -39,9 +42,12 @@ class Unpacked:
     _read: int = 0
 
     def __post_init__(self) -> None:
-        begin = self.file.read(2)
+        begin = self.file.read(4)
         self.file.seek(0)
-        self._inner = gzip.GzipFile(fileobj=self.file) if begin == _GZIP else None  # type: ignore[assignment]
+        if begin.startswith(_GZIP):
+            self._inner = gzip.GzipFile(fileobj=self.file)  # type: ignore[assignment]
+        elif begin == _ZSTD:
+            self._inner = ZstdFile(self.file)  # type: ignore[assignment]
 
     def read(self, size: int = _CHUNK) -> bytes:
         """Raises `UnreadableError` where it cannot be unpacked, or unpacks to too much."""
@@ -54,7 +60,7 @@ class Unpacked:
         assert self._inner is not None, "the file is packed"
         try:
             part = self._inner.read(size)
-        except (EOFError, OSError, zlib.error) as error:
+        except (EOFError, OSError, zlib.error, zstandard.ZstdError) as error:
             raise UnreadableError(DAMAGED) from error
         if self._read + len(part) > max(MOST_UNPACKED, MOST_RATIO * self.size):
             raise UnreadableError(BOMB)

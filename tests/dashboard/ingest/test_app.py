@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import html
 import http.client
 import json
 import threading
@@ -11,12 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from dashboard.accounts.models import User
+from dashboard.accounts.services import OPERATOR, api_token_create, one_time_code_create
 from dashboard.gateway.wire import decompression
-from dashboard.ingest import app
+from dashboard.ingest import app, services, span_store
+from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.models import Piece
-from dashboard.ingest.services import Outcome
+from dashboard.ingest.services import UNREAD, Outcome
 from dashboard.ingest.wire import bodies
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.gate import Gate
@@ -52,9 +58,6 @@ def test_a_span_and_its_log_event_become_a_turn_in_each_form(keyed: Keyed, form:
 
 
 def gate_of_a_user(gate: Gate) -> Gate:
-    from dashboard.accounts.models import User
-    from dashboard.accounts.services import OPERATOR, api_token_create, one_time_code_create
-
     one_time_code_create()
     return Gate(gate.address, api_token_create("reader", user=User.objects.get(username=OPERATOR))[1])
 
@@ -103,6 +106,48 @@ def test_spans_that_cannot_be_taken_are_refused_each_by_itself(keyed: Keyed) -> 
     assert bodies.NO_ID in partial["errorMessage"]
     assert bodies.NO_TIME in partial["errorMessage"]
     assert Turn.objects.count() == 1
+
+
+def test_a_span_that_cannot_be_read_is_counted_told_and_noted(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exporter is told, the trace's turns are noted, and the keys' page has it for who never sees the answer."""
+    gate, read = keyed(), span_store.seen
+
+    def unreadable(span: Span, logs: Any) -> Any:
+        if span.attributes.get("ai.operationId") == "ai.toolCall":
+            raise ValueError("as no reader expects it")
+        return read(span, logs)
+
+    monkeypatch.setattr(span_store, "seen", unreadable)
+    answer = gate.send("POST", "/v1/traces", otlp.json_body("vercel-ai-sdk-agent"), otlp.JSON)
+    told = answer.json["partialSuccess"]
+    refused = int(told["rejectedSpans"])
+    assert refused > 0
+    assert told["errorMessage"] == f"{UNREAD} ({refused})"
+    (turn,) = Turn.objects.all()
+    assert "spans_unread" in {note["code"] for note in turn.ingested.notes}
+    shown = _client_of_the_operator().get(reverse("gateway:keys")).content.decode()
+    assert "Refused spans and log records" in shown
+    assert UNREAD in html.unescape(shown)
+
+
+def _client_of_the_operator() -> Client:
+    one_time_code_create()
+    client = Client()
+    client.force_login(User.objects.get(username=OPERATOR))
+    return client
+
+
+def test_a_trace_of_which_no_turn_can_be_made_is_told_to_its_exporter(
+    keyed: Keyed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unmakable(*_: Any) -> Any:
+        raise ValueError("as nobody expects it")
+
+    monkeypatch.setattr(services, "turns_of", unmakable)
+    answer = keyed().send("POST", "/v1/traces", otlp.json_body("vercel-ai-sdk-agent"), otlp.JSON)
+    assert int(answer.json["partialSuccess"]["rejectedSpans"]) > 0
+    assert not Turn.objects.exists()
+    assert Piece.objects.exists()
 
 
 def test_a_partial_success_is_told_in_protobuf_too(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from dashboard.replay.services import turn_verify
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.comments.services import comment_add
 from dashboard.turns.models import Turn
+from dashboard.turns.verification import verification_of
 from tests.dashboard.ingest import exports
 from tests.nightly import nightly
 
@@ -69,6 +70,14 @@ def test_a_parent_that_comes_an_hour_later_puts_its_calls_into_one_turn() -> Non
     exports.send(*calls[1:-1], loop)
     turn = Turn.objects.get()
     assert (turn.attempts, turn.ingested.loop_reason, turn.agent_name) == (2, "stop", "demo")
+
+
+def test_a_turn_whose_models_name_the_database_cannot_hold_verifies() -> None:
+    parts = exports.pieces_of(["openinference-openai-ok"])
+    exports.send(*(replace(one, attributes={**one.attributes, "llm.model_name": "a\0b\ud800"}) for one in parts))
+    turn = Turn.objects.get()
+    found = verification_of(turn)
+    assert (turn.model, found.verified, found.divergence) == ("a\ufffdb\ufffd", True, None)
 
 
 def test_the_same_request_twice_writes_nothing_the_second_time() -> None:

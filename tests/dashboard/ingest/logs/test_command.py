@@ -1,21 +1,29 @@
 """`manage.py import`: files and folders by name, with a line for each, and for each record that was refused."""
 
+import json
 import os
+import random
+import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from django.core.management import CommandError, call_command
 
+from dashboard.ingest.logs.transcripts.opencode_database import NO_MESSAGE, read
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.models import Turn
 from tests.dashboard.ingest.logs.samples import FILES
+from tests.dashboard.ingest.logs.test_transcripts import OPENCODE
 from tests.dashboard.ingest.logs.writing import chat_answer, chat_request, lines
 
 command = import_module("dashboard.ingest.logs.management.commands.import")
@@ -39,6 +47,8 @@ def test_a_folder_is_imported_file_by_file_and_what_is_refused_is_told_by_its_li
     (tmp_path / "a.har").write_bytes(FILES["archive"])
     (tmp_path / "c.jsonl").write_bytes(b"nonsense\n" + lines(PAIR))
     (tmp_path / "notes.txt").write_text("not a log")
+    for age, name in enumerate(("a.har", "b.jsonl", "c.jsonl")):
+        os.utime(tmp_path / name, (2_000_000_000 - age,) * 2)
     out, err = run(tmp_path)
     assert err == f"{tmp_path}/c.jsonl:1: It is not JSON: expected ident at line 1 column 2.\n"
     assert out.splitlines() == [
@@ -70,6 +80,92 @@ def test_without_a_path_the_transcripts_in_the_home_folder_are_imported(
     (folder / "s1.jsonl").write_bytes(FILES["claude"])
     out, _ = run()
     assert out.splitlines()[-1] == "1 file: 2 turns imported, 0 here already, 0 refused."
+
+
+def test_the_file_that_changed_last_is_imported_first(run: Run, tmp_path: Path) -> None:
+    for age, name in enumerate(("b.jsonl", "c.jsonl", "a.jsonl")):
+        (tmp_path / name).write_bytes(FILES["claude"])
+        os.utime(tmp_path / name, (2_000_000_000 - age,) * 2)
+    out, _ = run(tmp_path)
+    assert [line.partition(":")[0][-7:] for line in out.splitlines()[:-1]] == ["b.jsonl", "c.jsonl", "a.jsonl"]
+
+
+def opencode_database(path: Path, *, data: str | None = None) -> None:
+    """What `opencode export` writes, as OpenCode's own database holds it. `data`: of one more message."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE message (id text PRIMARY KEY, session_id text, time_created int, data text)")
+        database.execute("CREATE TABLE part (id text PRIMARY KEY, message_id text, data text)")
+        for place, told in enumerate(OPENCODE["messages"]):
+            message_id = told["info"]["id"]
+            kept = {name: value for name, value in told["info"].items() if name not in {"id", "sessionID"}}
+            database.execute("INSERT INTO message VALUES (?, 's', ?, ?)", [message_id, place, json.dumps(kept)])
+            for number, part in enumerate(told["parts"]):
+                part_id = f"{message_id}-{number:03d}"
+                database.execute("INSERT INTO part VALUES (?, ?, ?)", [part_id, message_id, json.dumps(part)])
+        if data is not None:
+            database.execute("INSERT INTO message VALUES ('more', 't', 1, ?)", [data])
+        database.commit()
+
+
+def test_opencodes_database_in_the_home_folder_is_imported(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    folder = tmp_path / ".local/share/opencode"
+    folder.mkdir(parents=True)
+    (folder / "auth.json").write_text('{"a": "secret"}')
+    opencode_database(folder / "opencode.db")
+    out, err = run()
+    assert (out.splitlines()[-1], err) == ("1 file: 1 turn imported, 0 here already, 0 refused.", "")
+    turn = Turn.objects.get()
+    assert (turn.input_text, turn.model_stop_reason, turn.attempts) == ("How many files?", "max_tokens", 2)
+    assert run()[0].splitlines()[-1] == "1 file: 0 turns imported, 1 here already, 0 refused."
+
+
+@pytest.mark.parametrize("data", ["no JSON", "[]", '{"role": NaN}', "1"])
+def test_a_broken_message_of_a_database_is_refused_and_the_others_are_imported(
+    run: Run, tmp_path: Path, data: str
+) -> None:
+    opencode_database(tmp_path / "opencode.db", data=data)
+    out, err = run(tmp_path)
+    assert out.splitlines()[-1] == "1 file: 1 turn imported, 0 here already, 1 refused."
+    assert err == f"{tmp_path}/opencode.db:3: {NO_MESSAGE}\n"
+
+
+def test_another_database_and_a_damaged_one_are_told_of(run: Run, tmp_path: Path) -> None:
+    other, damaged = tmp_path / "other.db", tmp_path / "damaged.db"
+    with closing(sqlite3.connect(other)) as database:
+        database.execute("CREATE VIEW message AS SELECT 1")
+        database.commit()
+    opencode_database(damaged)
+    damaged.write_bytes(damaged.read_bytes()[:4096] + b"x" * 9000)
+    with pytest.raises(SystemExit):
+        run(other)
+    with pytest.raises(SystemExit):
+        run(damaged)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_database_that_is_damaged_anywhere_is_told_of_and_raises_nothing(seed: int, tmp_path: Path) -> None:
+    """Its own library raises no error of its own for a damaged name, but one of decoding."""
+    path, chance = tmp_path / "opencode.db", random.Random(seed)
+    opencode_database(path)
+    whole = path.read_bytes()
+    names = [found.start() for found in re.finditer(rb"message|part", whole)]
+    for place in (*names, *(chance.randrange(16, len(whole)) for _ in range(200))):
+        damaged = bytearray(whole)
+        damaged[place] = chance.choice((0xFF, 0, chance.randrange(256)))
+        path.write_bytes(damaged)
+        list(read(path))
+
+
+def test_a_rollout_that_was_packed_after_a_week_is_imported(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "rollout-1.jsonl.zst").write_bytes(zstandard.compress(FILES["codex"]))
+    (tmp_path / "rollout-2.jsonl").write_bytes(FILES["codex"])
+    out, _ = run(tmp_path)
+    turns = Turn.objects.count()
+    assert turns > 0
+    assert out.splitlines()[-1] == f"2 files: {turns} turns imported, {turns} here already, 0 refused."
 
 
 def test_a_turn_file_goes_through_the_same_door(run: Run, tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ import gzip
 import json
 import random
 import zipfile
+from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -141,12 +143,18 @@ def test_a_file_of_too_many_lines_is_read_up_to_there(monkeypatch: pytest.Monkey
     assert faults_in(b"\n" * 2**21 + written(PAIR)) == [(0, line_reader.TOO_BLANK)]
 
 
-def test_a_packed_file_is_unpacked_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = gzip.compress(written(PAIR))
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_packed_file_is_unpacked_within_bounds(
+    pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = pack(written(PAIR))
     assert faults_in(content) == []
+    assert faults_in(content + content) == []
+    assert sum(isinstance(one, Episode) for one in found_in(content + content)) == 2
     assert faults_in(content[:-20]) == [(0, DAMAGED)]
+    assert faults_in(content + b"no frame")[-1:] == [(0, DAMAGED)]
     monkeypatch.setattr(line_reader, "MOST_UNPACKED", 2**20)
-    bomb = gzip.compress(written(PAIR) + b" " * 2**24)
+    bomb = pack(written(PAIR) + b" " * 2**24)
     assert faults_in(bomb) == [(0, BOMB)]
 
 

@@ -1,0 +1,34 @@
+"""Tool calls that an answer's own span lacks, and the next request holds: some instrumentations lose them."""
+
+from dataclasses import replace
+
+from agentcore.messages import Message, Role
+from agentcore.reasons import NormalizedStopReason
+from dashboard.ingest.assembly.model_answers import meaning_of
+from dashboard.ingest.conventions.observations import AskedCall, ModelCall
+
+_CUT = frozenset({NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED})
+
+
+def with_calls_from(call: ModelCall, after: ModelCall) -> ModelCall:
+    """`call` with the tool calls that `after` sends back as its answer, where the trace has none of them itself."""
+    is_told = call.error is not None or call.exchange is not None or call.content.calls
+    message = None if is_told else _answer_in(call, after)
+    if message is None or any(meaning_of(word.raw) in _CUT for word in call.words):
+        return call
+    told = call.content
+    text = message.text if told.text is None else told.text
+    asked = tuple(AskedCall(one.id, one.name, one.raw, is_object=True) for one in message.tool_calls)
+    return replace(call, content=replace(told, text=text, calls=asked), calls_from_next=True)
+
+
+def _answer_in(call: ModelCall, after: ModelCall) -> Message | None:
+    """The message after the whole of this call's conversation, if it has the same text, tool calls, and results."""
+    asked, sent = call.content.input, after.content.input
+    if call.model != after.model or not asked or not sent or len(sent) < len(asked) + 2 or sent[: len(asked)] != asked:
+        return None
+    message, result = sent[len(asked)], sent[len(asked) + 1]
+    if not message.tool_calls or message.role is not Role.ASSISTANT or result.role is not Role.TOOL:
+        return None
+    is_same = call.content.text is None or call.content.text.strip() == message.text.strip()
+    return message if is_same else None

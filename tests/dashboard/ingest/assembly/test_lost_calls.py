@@ -1,0 +1,74 @@
+"""What a span lacks and the rest of its trace holds: tool calls that were lost, and the limit that cut an answer."""
+
+from typing import Any
+
+import pytest
+
+from agentcore.events import ModelResponded, Started, ToolsReturned
+from dashboard.ingest.assembly.histories import CAP_UNKNOWN
+from dashboard.ingest.assembly.trace import TraceTurn
+from dashboard.ingest.conventions.spans import Span
+from tests.dashboard.ingest.assembly.test_turn_grouping import SECOND, START, kinds, made
+
+MODEL = {"llm.request.type": "chat", "gen_ai.system": "Ollama", "gen_ai.request.model": "m"}
+ASKED = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Why?"}
+SENT_BACK = {
+    "gen_ai.prompt.1.role": "assistant", "gen_ai.prompt.1.content": "I look.",
+    "gen_ai.prompt.1.tool_calls.0.name": "search", "gen_ai.prompt.1.tool_calls.0.arguments": '{"q": "a"}',
+    "gen_ai.prompt.1.tool_calls.1.name": "search", "gen_ai.prompt.1.tool_calls.1.arguments": '{"q": "b"}',
+    "gen_ai.prompt.2.role": "tool", "gen_ai.prompt.2.content": "A",
+    "gen_ai.prompt.3.role": "tool", "gen_ai.prompt.3.content": "B",
+}  # fmt: skip
+
+
+def ollama(place: int, said: str, sent: dict[str, Any] = ASKED, **more: Any) -> Span:
+    about = {**MODEL, **sent, "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": said, **more}
+    start = START + 2 * place * SECOND
+    return Span("1" * 32, f"{place + 1:016x}", "a" * 16, "ollama.chat", start, start + SECOND, attributes=about)
+
+
+def cap_of(turn: TraceTurn) -> int:
+    started = turn.history.told[0].event
+    assert isinstance(started, Started)
+    return started.setup.max_tokens
+
+
+def test_tool_calls_that_only_the_next_request_holds_are_those_of_the_answer() -> None:
+    (turn,) = made(ollama(0, "I look."), ollama(1, "Found.", {**ASKED, **SENT_BACK}))
+    assert kinds(turn) == [ModelResponded, ToolsReturned, ModelResponded]
+    calls = turn.history.turn.steps[0].answer.tool_calls
+    assert [dict(call.arguments) for call in calls] == [{"q": "a"}, {"q": "b"}]
+    assert len({call.id for call in calls}) == 2
+    (returned,) = (told.event for told in turn.history.told if isinstance(told.event, ToolsReturned))
+    assert [result.content for result in returned.results] == ["A", "B"]
+    assert [note.attempt for note in turn.notes if note.code == "calls_from_next"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        ("I look.", {**ASKED, "gen_ai.prompt.0.content": "Why not?", **SENT_BACK}),
+        ("I look again.", {**ASKED, **SENT_BACK}),
+        ("I look.", {**ASKED, **{name: value for name, value in SENT_BACK.items() if name < "gen_ai.prompt.2"}}),
+    ],
+    ids=["another conversation", "another text", "no results"],
+)
+def test_calls_of_another_conversation_are_not_taken_for_those_of_the_answer(said: str, sent: dict[str, Any]) -> None:
+    turns = made(ollama(0, said), ollama(1, "Found.", sent))
+    assert [len(turn.history.turn.steps) for turn in turns] == [1, 1]
+    assert not any(note.code == "calls_from_next" for turn in turns for note in turn.notes)
+
+
+@pytest.mark.parametrize(("used", "cap"), [({"gen_ai.usage.output_tokens": 60}, 60), ({}, 25)])
+def test_an_answer_that_was_cut_by_an_unknown_limit_was_cut_at_what_it_used(used: dict[str, Any], cap: int) -> None:
+    (turn,) = made(ollama(0, "word " * 20, **used, **{"gen_ai.response.finish_reasons": ["length"]}))
+    end = turn.history.snapshot.end
+    assert end is not None
+    assert (cap_of(turn), turn.history.snapshot.spent.output_tokens) == (cap, cap)
+    assert "context window" not in end.notice
+    assert any("What the truncated answer used" in note.words for note in turn.notes if note.code == "cap_unknown")
+
+
+def test_where_nothing_was_cut_an_unknown_limit_stays_unknown() -> None:
+    (turn,) = made(ollama(0, "Because.", **{"gen_ai.response.finish_reasons": ["stop"]}))
+    assert cap_of(turn) == CAP_UNKNOWN
