@@ -1,4 +1,4 @@
-"""Who is asked, where, and within which limits.
+"""Agents, connections and policies: which model is called, at which address, under which limits.
 
 models             connections, policies and their versions, agents; `selectors` read them, `services` writes
                    connections and agents
