@@ -226,7 +226,7 @@ class Alias(models.Model):
     def clean(self) -> None:
         """One thing each, by a name that is free."""
         if (self.agent is None) == (self.connection is None):
-            raise ValidationError("The target of an alias is either an agent or a connection: choose one.")
+            raise ValidationError("The target of an alias is an agent or a connection. Choose one of them.")
         if self.agent is not None and self.model:
             raise ValidationError({"model": "An agent sets its own model. Leave this field empty."})
         if not self.name.isprintable():

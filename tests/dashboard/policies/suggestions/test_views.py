@@ -132,7 +132,7 @@ def test_nobody_pays_for_another_value_than_the_one_whose_price_was_shown(browse
     assert drive(turn_rerun(turn=turn, overrides={"max_tokens": int(told)})).status == "partial"
     html = browser.post(f"/turns/{turn.id}/limit/find", {"value": told}, headers=HTMX).content.decode()
     now = value_of(browser, turn)
-    assert f"The value to try is {int(now):,} now. No re-run was started; check the price." in text_of(html)
+    assert f"The value to try is now {int(now):,}. No re-run was started. Check the price." in text_of(html)
     assert turn.children.count() == 1
     browser.post(f"/turns/{turn.id}/limit/find", {"value": now}, headers=HTMX)
     assert turn.children.count() == 2
