@@ -17,8 +17,8 @@ Json = Mapping[str, Any]  #: as it is stored
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One transition out of a deciding state. `snapshot` is the turn's state after the record; None where this core cannot
-    judge it, and then only what was recorded is known."""
+    """One transition out of a deciding state. `snapshot` is the turn's state after the record; None where this
+    core cannot evaluate it, and then only what was recorded is known."""
 
     seq: int  #: of its record
     number: int  #: of the transition, from 1
