@@ -1,4 +1,4 @@
-"""The public door: constructors and functions that refuse wrong input in words, by the name of the argument.
+"""Validation of public constructors and functions: wrong input raises an error that names the argument.
 
 `strict` decorates a frozen slotted dataclass. Its constructor then judges every field by its annotation and its range,
 in one written-out expression; only what does not pass is looked at again, to say what is wrong.
@@ -18,11 +18,11 @@ from agentcore.json_values import foreign, is_json
 
 
 class CoreError(Exception):
-    """The root of what this package raises."""
+    """The base class of all exceptions of this package."""
 
 
 class WrongInput(CoreError, ValueError, TypeError):
-    """An argument of a public name is not what it must be; the text names it and says what is expected."""
+    """An argument of a public function or class is invalid. The message names it and says what is expected."""
 
 
 _Made = TypeVar("_Made")
@@ -42,7 +42,7 @@ _Given = TypeVar("_Given")
 
 
 def door(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
-    """Decorates a public function so that arguments it does not have raise `WrongInput`, as does a missing one."""
+    """Decorates a public function: an unknown or missing argument raises `WrongInput`."""
 
     @wraps(function)
     def called(*args: _Told.args, **named: _Told.kwargs) -> _Given:

@@ -1,4 +1,4 @@
-"""What the machine asks of the outside, imperative: its only output."""
+"""Commands: what the machine requests from its driver, its only output."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Joins a continuation to what it continues, removing what the model said twice and nothing else.
+"""Joins a continuation to the text that it continues, and removes only what the model repeated.
 
 Linear time: candidates are found by the string search of the interpreter, by their end, for lines that begin alike are
 many; text that repeats itself too much for that falls back to the prefix function (Knuth, Morris and Pratt). A seam

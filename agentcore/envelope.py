@@ -17,7 +17,7 @@ from agentcore.policy import EnvelopeRules, Policy, RecoveryPath, Repairer, Viol
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What was read: the value, how it was found and at which byte of the text what was read begins."""
+    """The JSON value that was read, how it was found, and the byte of the text at which it begins."""
 
     value: Any  #: JSON types
     path: RecoveryPath  #: how it was found
@@ -90,7 +90,7 @@ def _braces(text: str) -> list[tuple[int, int]]:
 
 
 class EnvelopeFault(StrEnum):
-    """Why a structured answer is not complete; the words of `envelope.retry.attempted`."""
+    """Why a structured answer is not complete. `envelope.retry.attempted` uses these words."""
 
     TRUNCATION = "truncation"  #: it was cut; wins over the other faults
     SCHEMA_VIOLATION = "schema-violation"  #: JSON that the schema does not allow
@@ -101,7 +101,7 @@ class EnvelopeFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeReading:
-    """What a structured answer came to. `fault` None: complete, and `value` is the envelope."""
+    """The result of reading a structured answer. `fault` None: complete, and `value` is the envelope."""
 
     fault: EnvelopeFault | None  #: why it is not complete
     value: Any = None  #: the accepted value, where there is no fault

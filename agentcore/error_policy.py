@@ -1,4 +1,4 @@
-"""What is done about each type of error (spec: continuation-and-error-policy, "Error Policy API")."""
+"""How each type of error is handled (spec: continuation-and-error-policy, "Error Policy API")."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

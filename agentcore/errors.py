@@ -1,4 +1,4 @@
-"""What can go wrong, as values; and whose fault an exception is.
+"""Failures of calls, as values; and the exceptions of this package, by cause.
 
 CoreError                 nothing else is raised by this package
 ├── WrongInput            an argument that is not what it must be (the caller's fault)
@@ -17,11 +17,11 @@ from agentcore.values import settle
 
 
 class DecodeError(CoreError):
-    """The body is not one of this dialect: an HTML page, an empty body, another vendor's JSON."""
+    """The body is not of this dialect, such as an HTML page, an empty body or another vendor's JSON."""
 
 
 class IllegalEvent(CoreError):
-    """The machine has no transition for this event in its state; nothing has changed."""
+    """The state has no transition for this event. Nothing was changed."""
 
 
 class RecordingError(CoreError):
@@ -29,7 +29,7 @@ class RecordingError(CoreError):
 
 
 class ErrorType(StrEnum):
-    """What the error policy distinguishes (spec: continuation-and-error-policy, `ErrorType`)."""
+    """The types of errors that an error policy distinguishes (spec: continuation-and-error-policy, `ErrorType`)."""
 
     TOOL = "tool"  #: a tool failed: arguments, exception, timeout
     MODEL = "model"  #: the provider failed or refused the request
@@ -42,7 +42,7 @@ class ErrorType(StrEnum):
 @strict()
 @dataclass(frozen=True, slots=True)
 class ProviderError:
-    """A call of the model that failed, in words of ours and of the provider.
+    """A failed model call, with the normalized kind of error and the provider's message.
 
     `kind` is finer than `type` (rate_limit, quota, auth, not_found, context_length, content_policy, overloaded, server,
     connection, timeout, invalid_request, incomplete_stream, not_dialect, no_answer …). `retry_after` is in seconds.

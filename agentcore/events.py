@@ -1,4 +1,4 @@
-"""Facts from outside, past tense: the machine's only input. `at` is in seconds since the turn started."""
+"""Events: facts from outside, the machine's only input. `at` is in seconds since the turn started."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Whether a text ends before what it began does: JSON, a code fence, a bracket, a sentence.
+"""Whether a text ends in the middle of something: JSON, a code fence, a bracket, a sentence.
 
 Each reader gives the place where what is still open begins, or None. They would rather miss a cut than see one where an
 author ended in an odd way: poems, lists, headings, scripts without full stops, fences inside fences.

@@ -1,4 +1,4 @@
-"""Signs that a stop reason does not tell the whole truth. Evidence beside the provider's word, never instead of it.
+"""Signs that a stop reason hides truncation. They are shown beside the provider's stop reason and never replace it.
 
 An answer says that it ended by itself, and its numbers or its text say that it was cut. What is found is a sign with
 its evidence in words; the reason stays as the provider gave it.
@@ -44,7 +44,7 @@ _MAY_STOP = frozenset(_STOPS + _STOPS_IN)
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One sign of one answer. `text`: the characters that show it, a few; `at`: where they begin in the merged answer,
+    """One sign of one answer. `text`: a few characters that show it; `at`: where they begin in the merged answer,
     None where a number is the evidence."""
 
     code: str  #: one of CODES
@@ -106,7 +106,7 @@ def asks_for_stops(extra: Mapping[str, Any]) -> bool:
 
 
 def ended_at_cap(response: ChatResponse, cap: int) -> bool:
-    """Whether this answer is said to have ended, with every output token used: it may have been cut there."""
+    """Whether an answer that is reported as ended used every output token. It may have been cut there."""
     return claims_an_end(response) and _at_cap(response, cap)
 
 
@@ -124,7 +124,7 @@ def _signs(response: ChatResponse, cap: int, before: str, stops: bool, rule: Rul
 
 
 def claims_an_end(response: ChatResponse) -> bool:
-    """Whether the provider says that nothing was cut: by a natural end, or by a word that says nothing of a cut."""
+    """Whether the provider reports no truncation: a natural end, or a stop reason that does not indicate one."""
     if response.error is not None or response.incomplete_stream:
         return False
     if response.stop_reason is _UNKNOWN:

@@ -1,4 +1,4 @@
-"""What is said to a model and what it says back, in no vendor's dialect. All values; all frozen.
+"""Requests to a model and its answers, independent of any vendor's dialect. All are frozen values.
 
 Sources: design §4.1; `ChatResponse` extends the struct of spec/stop-reason-state-machine.md.
 """
@@ -24,7 +24,7 @@ class Role(StrEnum):
 
 
 class CallIssue(StrEnum):
-    """Why a tool call must not run. Malformed is not truncated: only corroborated cuts are called truncated."""
+    """Why a tool call must not run. Malformed counts as truncated only with other evidence."""
 
     TRUNCATED = "truncated"  #: its arguments were cut; the evidence is the reason, or usage at the cap
     MALFORMED = "malformed"  #: its arguments are not one strict JSON object, or do not fit the tool
@@ -85,7 +85,7 @@ class ToolSpec:
 @strict()
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """How to ask for more of a cut answer. `text`: the merged answer so far, possibly empty. `hint`: our words.
+    """How a truncated answer is continued. `text`: the merged answer so far, possibly empty. `hint`: our words.
 
     `repairs`: a broken tool call is asked for again, so the hint is said even where text alone could be gone on with.
     """
@@ -155,7 +155,7 @@ class TokenUsage:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ReasonSighting:
-    """One sighting of a stop reason: where it stood, the raw word, what it means, how much it weighs (higher wins)."""
+    """One occurrence of a stop reason: its place, the raw word, its meaning and its priority (the highest wins)."""
 
     source: str  #: such as chunk, final_object, usage
     raw: str | None
@@ -186,7 +186,7 @@ class Delta:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ChatResponse:
-    """One answer of a model, whole or as far as it came.
+    """One answer of a model, complete or partial.
 
     `diagnostics` holds words such as `empty_output`, `relabelled`; `error` is an error object inside a 200;
     `incomplete_stream`: neither a stop reason nor the closing event came.

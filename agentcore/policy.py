@@ -1,4 +1,4 @@
-"""The numbers of a turn and what is done about its errors: together a policy. All values; versioned by their owner."""
+"""A policy: the limits of a turn and the handling of its errors. All are values; their owner versions them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

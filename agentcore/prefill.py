@@ -1,4 +1,4 @@
-"""Whether a connection's model really writes on from a last assistant message: then nothing is repeated at a seam.
+"""Whether a connection's model continues a final assistant message in place, so that nothing is repeated at a seam.
 
 Most servers only answer such a message as one more turn of a chat. What a connection can do is its own setting, found
 out when it is tested; here stands which dialects and models can use it.

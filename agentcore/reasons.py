@@ -1,10 +1,10 @@
-"""Why the *model* stopped and why the *agent* stopped: two questions, two enumerations, never mixed."""
+"""Stop reasons: why the *model* stopped and why the *agent* stopped, as two separate enumerations."""
 
 from enum import StrEnum
 
 
 class NormalizedStopReason(StrEnum):
-    """Why the model stopped (spec: stop-reason-state-machine); the provider's own word stands beside it."""
+    """Why the model stopped (spec: stop-reason-state-machine); the provider's stop reason is stored beside it."""
 
     END_TURN = "end_turn"  #: it finished by itself, or met a stop sequence
     TOOL_CALL = "tool_call"  #: it wants client-side tools to run
@@ -32,7 +32,7 @@ class StopReason(StrEnum):
 
 
 class TurnStatus(StrEnum):
-    """Where a turn stands; the last six are final."""
+    """The status of a turn. The last six values are final."""
 
     QUEUED = "queued"  #: no driver has taken it yet
     RUNNING = "running"  #: a driver performs its commands
@@ -46,7 +46,7 @@ class TurnStatus(StrEnum):
 
 
 class AttemptKind(StrEnum):
-    """Why the model is called."""
+    """The purpose of a model call."""
 
     INITIAL = "initial"  #: the first call
     AFTER_TOOLS = "after_tools"  #: with the results of tools

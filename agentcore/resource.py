@@ -1,4 +1,4 @@
-"""Which resource ran out: the limit that ended a turn, apart from why the agent and why the model stopped.
+"""The resource that ran out: the limit that ended a turn, separate from the stop reasons of agent and model.
 
 Told by the last judgement: by the criterion that settled it, and the numbers it was judged by.
 """
@@ -74,7 +74,7 @@ def out_of_time(snapshot: Snapshot) -> bool:
 
 
 def no_retry_helps(snapshot: Snapshot) -> bool:
-    """Whether the error that ended the turn would not have been retried under any max_retries: it cannot heal, or the
+    """Whether the error that ended the turn would not have been retried under any max_retries: it is permanent, or the
     provider asks to wait for longer than the policy waits. Rules before revision 5 say that in a message alone."""
     error = snapshot.failure.provider if snapshot.failure else None
     if error is None or not error.retryable:

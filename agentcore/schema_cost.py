@@ -1,4 +1,4 @@
-"""How many steps judging a value by a JSON Schema takes, counted before anything is judged.
+"""How many steps it takes to validate a value by a JSON Schema, counted before the validation.
 
 A schema of two kilobytes can ask for more steps than there will ever be time for: subschemas that refer to the next one
 twice, twenty times over, are a million. A validator that has begun cannot be stopped, so it is not let begin. The count

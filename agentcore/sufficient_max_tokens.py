@@ -1,4 +1,4 @@
-"""Whether one larger call is certain to have been enough: when a verdict may name a number for max_tokens."""
+"""Whether one larger call would certainly have been enough: when a verdict may name a value for max_tokens."""
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly

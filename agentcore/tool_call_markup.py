@@ -1,4 +1,4 @@
-"""Tool calls that open models write into their text: where one begins, and whether it was left half written.
+"""Tool calls that open models write as text: where one begins, and whether it is incomplete.
 
 A server that does not know a model's form hands such a call on as text. Cut short, it is no answer: it is a tool call
 that was cut.

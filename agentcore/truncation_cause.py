@@ -1,4 +1,4 @@
-"""What cut an answer that its provider calls cut: the cap of its call, the reasoning before it, or something else.
+"""The cause of a reported truncation: the cap of the call, reasoning that used it up, or something else.
 
 Most providers have one word for all three. The tokens they report tell them apart, where they report them.
 """

@@ -1,4 +1,4 @@
-"""Whether a value of the core is what its annotations say. `serial` trusts who wrote a history, for it reads many; a
+"""Whether a value of this package matches its annotations. `serial` trusts who wrote a history, for it reads many; a
 file's writer is a stranger.
 
 The tests of a type are found out once: whole histories are asked about, and nearly every value fits.

@@ -1,4 +1,4 @@
-"""The verdict: why a turn ended, in a sentence, and what of its own judgement would have let it go on.
+"""The verdict: one sentence that says why a turn ended, and which limit would have let it continue.
 
 It never claims more than the recording shows.
 """
@@ -47,13 +47,13 @@ class Verdict:
 
 @door
 def verdict(snapshot: Snapshot) -> str:
-    """The sentence for a turn that has ended; empty while it runs."""
+    """The verdict of an ended turn as one sentence; empty while it runs."""
     told = verdict_of(snapshot)
     return "" if told is None else str(told)
 
 
 def verdict_of(snapshot: Snapshot) -> Verdict | None:
-    """The same in its parts; None while the turn runs."""
+    """The verdict in its parts; None while the turn runs."""
     required(snapshot, Snapshot, "snapshot")
     end = snapshot.end
     return None if end is None else _SENTENCES.get(end.terminal_reason, _other)(snapshot, end)

@@ -1,4 +1,4 @@
-"""Named questions about continuing, and what their answers add up to.
+"""Criteria: named rules about continuing, and how their decisions are resolved.
 
     continue = no Forbid and (a Request, or an Allow without AllowStop)
 

@@ -1,4 +1,4 @@
-"""The criteria every turn is judged by (spec: continuation-and-error-policy; decisions: design §3.5).
+"""The built-in criteria, which apply to every turn (spec: continuation-and-error-policy; decisions: design §3.5).
 
 Each reads a `Snapshot` and nothing else, so an operator's changed limits count from the next judgement on; and says the
 same whenever it is asked. So `decide` is asked at once, and `explain`, which puts it into words, when somebody reads.

@@ -1,4 +1,4 @@
-"""Questions about continuing, and what the answers add up to (spec: continuation-and-error-policy)."""
+"""How the decisions of all criteria are resolved (spec: continuation-and-error-policy)."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""All a turn knows of itself between two events. Frozen: a fork is a kept value, a crash loses nothing."""
+"""The state of a turn between two events. It is frozen, so forks can keep it and a crash loses nothing."""
 
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING

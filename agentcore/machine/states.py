@@ -1,4 +1,4 @@
-"""The transition table: the only truth about what may follow what. Illegal is absent.
+"""The transition table, the single source of legal transitions. A transition that is not listed is illegal.
 
 The picture on the turn page and the table in docs/reference/state-machine.md are made from it.
 """

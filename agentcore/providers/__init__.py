@@ -1,4 +1,4 @@
-"""The API dialects this package speaks, by name. Codecs are pure: bytes and values in, values out.
+"""The supported API dialects, by name. Codecs are pure: bytes and values in, values out.
 
 get_provider("openai").encode_request(request)   our request as that vendor's body
 get_provider("openai").stream_decoder()          wire bytes in any chunking back into a ChatResponse

@@ -1,4 +1,4 @@
-"""What a provider codec is: a pure translation between our values and one vendor's wire, both ways."""
+"""The interface of a provider codec: a pure translation between values and one vendor's wire format."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ from agentcore.reasons import NormalizedStopReason
 
 
 class StreamDecoder(Protocol):
-    """Reads wire bytes in any chunking. It never raises on what a provider sends, but `DecodeError`."""
+    """Decodes bytes in any chunking. For invalid input it raises `DecodeError` and nothing else."""
 
     @property
     def ended(self) -> bool:
@@ -23,7 +23,7 @@ class StreamDecoder(Protocol):
 
 
 class Provider(Protocol):
-    """One API dialect. Codecs do no I/O, and do not know each other."""
+    """The codec of one API dialect. Codecs do no I/O and do not import each other."""
 
     name: str  #: as in `PROVIDERS` and on connections
     output_floor: int  #: the smallest output limit the API takes, in tokens

@@ -1,4 +1,4 @@
-"""Whether an answer that its provider calls cut was cut by its own cap, or by a context window that is full.
+"""Whether a truncated answer was cut by the cap of its call or by a full context window.
 
 Most providers say the same word for both (providers.md, rule 13), and vLLM and the Responses API by definition; but to
 ask for more helps against the one only.

@@ -1,4 +1,4 @@
-"""What can be done with a recording: prove it, ask it, start from the middle of it.
+"""Operations on a recording: verify it, run a what-if on it, fork it at a record.
 
 recording           a history as a value; `recording_json` is its JSON, `external_judges` what no JSON holds
 verify              the same events must give the same transitions, evaluations and commands; where two runs part

@@ -1,4 +1,4 @@
-"""How sure a what-if is: the four certainties of design §3.9, and the assumptions an estimate takes, as data."""
+"""How certain a what-if is: the four certainties of design §3.9, and the assumptions an estimate takes, as data."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A new turn from the middle of another: the snapshot after one of its records, with other numbers in force."""
+"""A fork: a new turn that starts from the snapshot after a record of another turn, under other limits."""
 
 from agentcore.argument_validation import required
 from agentcore.errors import RecordingError

@@ -1,4 +1,4 @@
-"""A turn's history as a value: what happened, what the machine made of it, and how much of it is recorded fact."""
+"""A recording: a turn's history as a value, with its events and the machine's reactions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Replay that proves: the same events must give the same transitions, evaluations and commands (design §3.9).
+"""Verification: the same events must give the same transitions, evaluations and commands (design §3.9).
 
 Observations are shown and not compared: they are told to operators, nothing follows from them, and newer versions tell
 more.

@@ -1,4 +1,4 @@
-"""Replay that asks: the recording answers the commands of a machine under another policy; no provider is called.
+"""What-if: the recording answers the machine's commands under another policy. No provider is called.
 
 While every command is the one that was recorded, the recorded events are fed as they are. From the first other command
 on each call is answered by the recorded call of the same occurrence, as far as it tells (`recorded_answers`). Where a

@@ -1,4 +1,4 @@
-"""Why a turn stopped, as data: what led to its end, and at each step what else could have happened.
+"""Why a turn stopped, as data: the chain of causes, and the other possible transitions of each step.
 
 transition_case          one move as it is looked at: what was judged, by which numbers
 limit_usage              the numbers of a judgement: what of each limit was used, and what more would have let it go on

@@ -1,4 +1,4 @@
-"""Roads not taken: at each step every other move the table allows, with its guard and the nearest miss."""
+"""The other possible transitions of each step, each with its guard and how near it was."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from agentcore.why.transition_case import Case, cases_of
 
 @dataclass(frozen=True, slots=True)
 class Road:
-    """A move that was possible by the table and not made. `open`: its guard held too, and another was asked first;
+    """A transition that the table allows but was not made. `open`: its guard was true, and another was checked first;
     None: the record does not show it. `near`: a limit says how near it was, or it was open."""
 
     source: State  #: where the turn stood
@@ -38,7 +38,7 @@ def _road(case: Case, trigger: Trigger) -> Road:
 
 
 def roads_taken_past(spans: Iterable[Span]) -> Iterator[tuple[Case, tuple[Road, ...]]]:
-    """Every step of a history out of a deciding state, with the roads it did not take."""
+    """Every step of a history out of a deciding state, with its other possible transitions."""
     for span in spans:
         for case in cases_of(span):
             if case is not None:

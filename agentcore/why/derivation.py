@@ -1,4 +1,4 @@
-"""Why a turn ended, as a tree: terminal state ← transition ← evaluation ← clause, inputs ← the provider's own word.
+"""Why a turn ended, as a tree: terminal state ← transition ← evaluation ← clause, inputs ← provider's stop reason.
 
 The transition is the one that decided, not merely the last: `abort_partial → complete` only carries out what was
 decided on the way there. Three reasons are kept apart: why the agent stopped, which resource ran

@@ -1,4 +1,4 @@
-"""One move as it is looked at: where it left, what was judged there, and what is known of the answer."""
+"""One transition with its context: the state it left, the evaluations there, and what is known of the answer."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ Json = Mapping[str, Any]  #: as it is stored
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One move out of a deciding state. `snapshot` is what the turn knew after the record; None where this core cannot
-    judge it, and then only what was recorded is known."""
+    """One transition out of a deciding state. `snapshot` is the turn's state after the record; None where this
+    core cannot evaluate it, and then only what was recorded is known."""
 
     seq: int  #: of its record
     number: int  #: of the transition, from 1

@@ -1,4 +1,4 @@
-"""The tree a derivation is, and the same as lines of text."""
+"""The tree of a derivation, and its lines of text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from agentcore.number_format import number
 
 
 class Kind(StrEnum):
-    """What a node of the tree is, from the end back to the provider."""
+    """The kind of a node, from the end of the turn back to the provider."""
 
     TERMINAL = "terminal"  #: how the turn was filed
     TRANSITION = "transition"  #: the move that decided it
@@ -41,7 +41,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One step of the derivation, and what it follows from."""
+    """One step of the derivation, and the nodes that it follows from."""
 
     kind: Kind  #: where in the chain it stands
     name: str  #: a word of the core or the provider: `retry_limit`, `limits.max_continuations`

@@ -89,7 +89,7 @@ class User(AbstractUser):
 
 
 class Membership(models.Model):
-    """Who may enter a project, and the role there. Superusers may enter all.
+    """A user's role in a project. Superusers may enter all projects.
 
     In `default` the role is that of the user's groups: the database writes it here when they change (migration 0013).
     """
@@ -114,7 +114,7 @@ class Membership(models.Model):
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
-    """Tokens, by whether they still open the door."""
+    """Tokens, filtered by whether they are still valid."""
 
     def active(self, *, now: datetime) -> ApiTokenQuerySet:
         """Not revoked, not expired, and of a user who may sign in."""
@@ -138,7 +138,7 @@ def all_scopes() -> list[str]:
 
 
 class ApiToken(models.Model):
-    """A secret a program sends as `Authorization: Bearer …`; it may do what its user may, within its scopes."""
+    """A secret that a program sends as `Authorization: Bearer …`. It has its user's permissions, within its scopes."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     #: where it works; null: in `default`, as those of releases without projects do
@@ -172,7 +172,7 @@ class ApiToken(models.Model):
 
 
 class OneTimeCode(models.Model):
-    """A sign-in link that `up` printed: works once, for 15 minutes, from this machine only."""
+    """A sign-in link that `up` prints. It works once, for 15 minutes, from the same machine only."""
 
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField()
@@ -184,7 +184,7 @@ class OneTimeCode(models.Model):
 
 
 class SecondFactor(models.Model):
-    """The authenticator app that a user must have at hand to sign in with a password."""
+    """A user's authenticator app, whose code is required beside the password."""
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="second_factor")
     sealed = models.BinaryField(editable=False)  #: the secret it shares with the app, encrypted (`two_factor`)
@@ -199,7 +199,7 @@ class SecondFactor(models.Model):
 
 
 class RecoveryCode(models.Model):
-    """Works once in place of the app's code."""
+    """A code that works once instead of a code of the authenticator app."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="recovery_codes")
     digest = models.CharField(max_length=64, unique=True, editable=False)
@@ -212,7 +212,7 @@ class RecoveryCode(models.Model):
 
 
 class ExternalIdentity(models.Model):
-    """Who a user is to the OpenID Connect provider. The names there may change; issuer and subject do not."""
+    """A user's identity at the OpenID Connect provider. Names there may change; issuer and subject do not."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
     issuer = models.TextField()
@@ -228,7 +228,7 @@ class ExternalIdentity(models.Model):
 
 
 class GuessCount(models.Model):
-    """How many guesses were made at secrets in a window of time, by `guess_limiter.Key`. Not kept for long."""
+    """Guesses at secrets within a window of time, by `guess_limiter.Key`. Old rows are deleted."""
 
     key = models.CharField(max_length=64, primary_key=True, editable=False)
     guesses = models.PositiveIntegerField()

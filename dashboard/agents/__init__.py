@@ -1,4 +1,4 @@
-"""Who is asked, where, and within which limits.
+"""Agents, connections and policies: which model is called, at which address, under which limits.
 
 models             connections, policies and their versions, agents; `selectors` read them, `services` writes
                    connections and agents
@@ -12,5 +12,5 @@ current_project    the project of the request, socket or command under way; `pro
 samples            the simulator and the sample agents of a new project
 change_tracking    who changed what, kept by the database
 limit_fields       unit, range and meaning of each limit
-forms, admin       what a person fills in
+forms, admin       what a person fills in; `stale_forms` notices changes made after the page was opened
 """

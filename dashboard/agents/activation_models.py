@@ -11,7 +11,7 @@ from dashboard.platform.ids import new_id
 
 
 class PolicyActivation(models.Model):
-    """From `starts_at` on, this version is what its policy says, until a later activation starts.
+    """Makes a version active from `starts_at` until a later activation starts.
 
     Rolling back is activating an earlier version; a schedule is an activation that starts later. Nothing but a
     withdrawal, once and before it starts, is ever written to a row again (the database refuses it).
@@ -39,7 +39,7 @@ class PolicyActivation(models.Model):
 
 
 class PolicyAttachment(models.Model):
-    """A policy counts for a connection's model, for a provider, or (where neither is named) for the whole site."""
+    """Where a policy applies: a model of a connection, a provider or, if neither is set, the whole site."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)

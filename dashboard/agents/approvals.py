@@ -20,7 +20,7 @@ def approvals_clean(given: Any, *, tools: Collection[str]) -> dict[str, Any] | N
     if given is None:
         return None
     if not isinstance(given, dict) or not set(given) <= set(KEYS):
-        raise ValidationError(f"Approvals are an object with {listed(KEYS)}, and nothing else.")
+        raise ValidationError(f"Approvals must be an object with {listed(KEYS)} only.")
     errors = [fault for fault in (_tools_fault(given, tools), _seconds_fault(given), _otherwise_fault(given)) if fault]
     if errors:
         raise ValidationError(errors)

@@ -135,7 +135,7 @@ def _checked(found: Any, module: str, name: str) -> Callable[..., Criterion]:
     if not isinstance(found, type) or found.__module__ != module:
         raise ValidationError(f"The module “{module}” defines no class “{name}”.")
     if name in RESERVED:
-        raise ValidationError(f"“{name}” is the name of a criterion of the machine's own; rename the class.")
+        raise ValidationError(f"“{name}” is the name of a built-in criterion. Rename the class.")
     if not any(callable(getattr(found, method, None)) for method in ("explain", "decide")):
         raise ValidationError(f"The class “{module}.{name}” is not a criterion: it has neither decide nor explain.")
     return found

@@ -18,6 +18,7 @@ from dashboard.agents.continuation_settings import WAYS
 from dashboard.agents.json_fields import JsonText
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.named_models import Named
+from dashboard.agents.stale_forms import StaleForm
 from dashboard.platform.egress import keys
 
 #: What becomes of calls that nobody approves in time.
@@ -64,7 +65,7 @@ class KeyNameInput(forms.TextInput):
         return format_html('{}<datalist id="key-names">{}</datalist>', field, options)
 
 
-class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
+class ConnectionForm(StaleForm):
     provider = forms.ChoiceField()
     prefill_way = forms.ChoiceField(
         label="Continuation method",
@@ -125,7 +126,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
         return said
 
 
-class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
+class AgentForm(StaleForm):
     tools = forms.MultipleChoiceField(
         label="Tools the agent may call",
         required=False,

@@ -100,7 +100,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
 #: What is no limit of the turn's: it changes nothing of how a turn is judged.
 RETENTION_FIELDS: Mapping[str, LimitField] = {
     "keep_raw_days": LimitField(
-        "Raw answers kept",
+        "Raw responses kept",
         "days",
         0,
         36_500,

@@ -35,7 +35,7 @@ MOST_CALLS = (1_000_000, "It must be at most 1,000,000 calls; leave it empty for
 
 
 class Project(models.Model):
-    """Whose everything is. `default` is always there; who may enter which is in `accounts.models.Membership`."""
+    """A project, which owns all other data. `default` always exists. `accounts.models.Membership` holds the members."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     name = models.CharField(max_length=64, unique=True, validators=[validation.name_valid])
@@ -46,7 +46,7 @@ class Project(models.Model):
 
 
 class Connection(Named, Continuing):
-    """One endpoint: its dialect, address and ceilings. The key is read from the environment, by name, at each call."""
+    """One endpoint: dialect, address and output limits. The API key is read from the environment at each call."""
 
     provider = models.CharField(max_length=64, validators=[validation.provider_valid])
     base_url = models.CharField(
@@ -139,14 +139,15 @@ class Connection(Named, Continuing):
 
 
 class Policy(Named):
-    """The name under which versions of limits and error policy are kept."""
+    """A named policy. Its versions hold the limits and the error policy."""
 
     class Meta(Named.Meta):
         verbose_name_plural = "policies"
 
 
 class PolicyVersion(models.Model):
-    """What a policy says, once and forever. What it leaves out it does not speak of (see `policy_resolution`)."""
+    """One version of a policy, which never changes. A field that it does not set is inherited (see
+    `policy_resolution`)."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="versions")
@@ -177,7 +178,7 @@ class PolicyVersion(models.Model):
 
 
 class Agent(Named):
-    """A model behind a connection, what it is told and given, and the policy its turns run under."""
+    """A model behind a connection, with its prompt, tools and policy."""
 
     connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="agents")
     model = models.CharField(max_length=200, help_text="The model name that is sent to the provider.")

@@ -68,7 +68,9 @@ def limits_clean(value: Any) -> dict[str, int | float | None]:
         try:
             name = _limit_name(key)
             if name in clean:
-                raise ValidationError(f"{name} is given twice, by its own name and by the spec's; give it once.")
+                raise ValidationError(
+                    f"{name} is set twice: by its own name and by its name in the specification. Set it once."
+                )
             clean[name] = limit_clean(name, given)
         except ValidationError as error:
             errors += error.messages

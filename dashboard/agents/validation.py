@@ -64,7 +64,7 @@ def base_url_valid(value: str) -> None:
         raise ValidationError("The address must begin with http:// or https:// and name a host.")
     if parts.username is not None or parts.password is not None:
         raise ValidationError(
-            "The address must not carry a user name or password; name an environment variable that holds the key."
+            "The address must not contain a user name or password. Enter the variable that holds the key instead."
         )
     if "?" in value or "#" in value:
         raise ValidationError("The address must end before any “?” or “#”.")
@@ -76,7 +76,7 @@ def url_valid(value: str) -> None:
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValidationError("The address must begin with http:// or https:// and name a host.")
     if parts.username is not None or parts.password is not None or "#" in value:
-        raise ValidationError("The address must not carry a user name, a password or a “#”.")
+        raise ValidationError("The address must not contain a user name, a password or a “#”.")
 
 
 def _split(value: str) -> SplitResult | None:
@@ -95,13 +95,13 @@ def api_key_env_valid(value: str) -> None:
     if not value:
         return
     if value.startswith(KEY_BEGINNINGS) or LONG_WORD.fullmatch(value):
-        raise ValidationError("That looks like a key itself; give the name of the environment variable that holds it.")
+        raise ValidationError("This looks like the key itself. Enter the name of the variable that holds it.")
     if not ENVIRONMENT_NAME.fullmatch(value):
         raise ValidationError(
             "The name of an environment variable has letters, digits and underscores, such as OPENAI_API_KEY."
         )
     if keys.is_own(value):
-        raise ValidationError(f"{value} is a secret of Whystop's own; name the variable that holds the provider's key.")
+        raise ValidationError(f"{value} is a secret of Whystop. Enter the variable that holds the provider's key.")
 
 
 def key_may_go(field: str, name: str, url: str) -> None:
@@ -141,7 +141,7 @@ def tools_valid(value: Any, known: Collection[str]) -> None:
     if unknown:
         raise ValidationError(f"There is no tool “{unknown[0]}”; the tools are {listed(sorted(known))}.")
     if len(set(value)) < len(value):
-        raise ValidationError("A tool is named twice; name each once.")
+        raise ValidationError("A tool is listed twice. List each tool once.")
 
 
 def json_schema_valid(value: Any) -> None:

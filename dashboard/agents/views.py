@@ -6,6 +6,7 @@ from typing import Any, TypeVar, cast
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -129,8 +130,13 @@ def _given(request: HttpRequest) -> QueryDict | None:
     return request.POST if request.method == "POST" else None
 
 
+@transaction.atomic
 def _saved(request: HttpRequest, form: Form) -> bool:
     """Whether what the form says is saved, on behalf of who sent it; what is wrong is then said by the form."""
+    if (
+        not form.instance._state.adding
+    ):  # two windows save one after the other, so that the second one sees the change of the first
+        type(form.instance)._default_manager.select_for_update().get(pk=form.instance.pk)
     if not form.is_valid():
         return False
     try:

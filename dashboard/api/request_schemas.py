@@ -114,7 +114,7 @@ class Activate(Body):
 
 
 class Breakpoint(Body):
-    """A condition that pauses a turn. All fields that are set must match."""
+    """A condition that holds a turn. All fields that are set must match."""
 
     state: str | None = Field(default=None, description="Entering a deciding state: " + ", ".join(KNOWN["state"]) + ".")
     trigger: str | None = Field(default=None, description="Entering one by: " + ", ".join(ENTERING) + ".")
@@ -153,7 +153,7 @@ class NewAgent(Body):
     envelope_schema: Object | None = Field(default=None, description="The JSON Schema that the answer must satisfy.")
     policy: Text | None = Field(default=None, description="The name of a policy. Its active version is used.")
     gateway_mode: Literal["observe", "continue"] | None = None
-    breakpoints: list[Breakpoint] | None = Field(default=None, description="Where every turn of the agent pauses.")
+    breakpoints: list[Breakpoint] | None = Field(default=None, description="Where every turn of the agent is held.")
     approvals: Approvals | None = None
 
 

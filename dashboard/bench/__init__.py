@@ -1,1 +1,1 @@
-"""What `manage.py bench` measures: rates beside a bound of the same run, so that a noisy machine does not matter."""
+"""The benchmarks of `manage.py bench`. Each rate is compared with a bound of the same run, to cancel noise."""

@@ -1,4 +1,4 @@
-"""Numbers of turns over time: the metrics board, and what alerts are judged by.
+"""Metrics of turns over time: the metrics board, and the values that alerts check.
 
 models     `Sum`: what the turns of one agent, provider and model come to in a minute, an hour, six hours or a day
 summing    sums brought up to date by the worker, minute by minute as turns change

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class Sum(models.Model):
-    """Turns of one agent, provider and model that were made in `seconds` from `start` (UTC)."""
+    """Turns of one agent, provider and model that started within `seconds` from `start` (UTC)."""
 
     pk = models.CompositePrimaryKey("project_id", "seconds", "start", "agent_name", "provider", "model")
     project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, db_index=False)

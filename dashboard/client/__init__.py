@@ -1,4 +1,4 @@
-"""A client for programs: start a turn, watch it, hold it, step it, change it, wait for it.
+"""A client for programs: start, watch, hold, step, change and await a turn.
 
     from whystop_client import Whystop  # in a clone, or beside the server: from dashboard.client import Whystop
 

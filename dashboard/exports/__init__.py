@@ -1,4 +1,4 @@
-"""Turns of any filter as one file, written while it is sent.
+"""Exports: all turns of a filter as one file, which is streamed.
 
 columns             what a turn and an attempt have in a file, with Parquet's types
 turn_rows           the turns of a filter with their attempts, a few at a time

@@ -1,4 +1,4 @@
-"""The gateway: clients are pointed here, each call is recorded as a turn, and cut answers come back whole.
+"""The gateway: clients call it like a provider, each call becomes a turn, and truncated answers are continued.
 
 Theory of operation. `app` is an ASGI application beside Django: a Django view would cost more than all else here. Who
 asks is looked up in `access`, what they ask is read by the door at its address (`wire.doors`: one for each dialect that

@@ -57,7 +57,7 @@ def _dollars(verbose_name: str, help_text: str) -> models.DecimalField[Any, Any]
 
 
 class GatewayKeyQuerySet(models.QuerySet["GatewayKey"]):
-    """Keys, by whether they still open the door."""
+    """Keys, filtered by whether they are still valid."""
 
     def active(self, *, now: datetime) -> GatewayKeyQuerySet:
         """Neither revoked nor expired; nor is the token revoked that it was made with."""
@@ -74,7 +74,7 @@ class GatewayKeyQuerySet(models.QuerySet["GatewayKey"]):
 
 
 class GatewayKey(models.Model):
-    """A secret of 256 random bits, kept as its SHA-256. Null limits do not limit."""
+    """A secret of 256 random bits, stored as SHA-256. A limit that is null does not apply."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)
@@ -148,7 +148,8 @@ class GatewayKey(models.Model):
 
 
 class KeySpending(models.Model):
-    """What a key has spent on one day. Tokens are in and out; dollars are list prices, where a price is known."""
+    """What a key spent on one day. Tokens are input and output; dollars are list prices of the calls with a known
+    price."""
 
     key = models.ForeignKey(GatewayKey, on_delete=models.CASCADE, related_name="spending", db_index=False)
     day = models.DateField()
@@ -164,7 +165,7 @@ class KeySpending(models.Model):
 
 
 class KeyPace(models.Model):
-    """What a key has asked for within one minute, of all processes together."""
+    """The requests and tokens of a key within one minute, over all processes."""
 
     key = models.ForeignKey(GatewayKey, on_delete=models.CASCADE, related_name="pace", db_index=False)
     minute = models.DateTimeField()
@@ -180,7 +181,7 @@ class KeyPace(models.Model):
 
 
 class Alias(models.Model):
-    """A name callers write as `model`, exactly, and the agent or the connection it stands for.
+    """An exact name that callers send as `model`, and the agent or the connection that it maps to.
 
     With a connection and no model, the name itself is the model: `gpt-4o` → the connection `openai`, model `gpt-4o`.
     """
@@ -225,7 +226,7 @@ class Alias(models.Model):
     def clean(self) -> None:
         """One thing each, by a name that is free."""
         if (self.agent is None) == (self.connection is None):
-            raise ValidationError("The target of an alias is either an agent or a connection: choose one.")
+            raise ValidationError("The target of an alias is an agent or a connection. Choose one of them.")
         if self.agent is not None and self.model:
             raise ValidationError({"model": "An agent sets its own model. Leave this field empty."})
         if not self.name.isprintable():
@@ -280,7 +281,7 @@ class GatewayCall(Call):
 
 
 class StrayCall(Call):
-    """A call in a row of its own, as an earlier release stored it."""
+    """A gateway call in a row of its own, as an earlier release stored it."""
 
     class Meta(Call.Meta):
         db_table = "gateway_gatewaycall"

@@ -1,4 +1,4 @@
-"""What needs a person: held turns, approvals, and notices of what happened while nobody looked.
+"""The inbox: approvals, held turns, and notices of events that a person should see.
 
 models      `Notice`: an approval that expired, a prediction that failed, an alert; open until somebody has seen it
 services    a notice is put, or seen

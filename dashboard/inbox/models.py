@@ -9,7 +9,7 @@ from dashboard.platform.ids import new_id
 
 
 class Notice(models.Model):
-    """Of a turn, with which it goes; or of what has a page of its own."""
+    """A notice about a turn, which is deleted with the turn, or about an item with a page of its own."""
 
     class Kind(models.TextChoices):
         DECIDED = "decided"  #: an operator approved or refused tool calls; seen from the beginning

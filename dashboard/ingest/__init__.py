@@ -1,4 +1,4 @@
-"""Turns that ran elsewhere, from the traces that their instrumentations export (OTLP/HTTP).
+"""Records turns that ran elsewhere, from the traces of their instrumentation (OTLP/HTTP).
 
 wire            bodies to spans and log events, and answers to exporters; pure
 conventions     what a span tells of a model's call, by each instrumentation's names; pure

@@ -37,7 +37,7 @@ class Piece(models.Model):
 
 
 class Ingested(models.Model):
-    """Where a turn came from that was ingested; it goes when its turn goes (the database sees to that)."""
+    """The source of an ingested turn. The database deletes it with the turn."""
 
     turn = models.OneToOneField(
         Turn, on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="ingested"

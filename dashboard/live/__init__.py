@@ -1,4 +1,4 @@
-"""Driving turns: the only place that talks to providers and runs an agent's tools.
+"""Drives turns: the only place that calls providers and runs an agent's tools.
 
 services          writes around a turn: start, cancel, control; the history is its driver's alone
 operator_changes  what an operator wants changed, judged in words

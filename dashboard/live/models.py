@@ -13,7 +13,8 @@ from dashboard.platform.fields import ExactJSONField
 
 
 class Signal(models.Model):
-    """A cancel or an operator's action, waiting for whoever drives the turn. `handled_at` is set with the record.
+    """A cancel or another action of an operator, until the driver of the turn handles it. `handled_at` is set with the
+    record.
 
     One that makes no sense any more when it is handled leaves no record; `refused` then says why.
     """
@@ -38,7 +39,7 @@ class Signal(models.Model):
 
 
 class CallSlot(models.Model):
-    """A call that waits, is under way, or was within the last minute. The line is the order of ids.
+    """A model call that waits, runs, or ran within the last minute. Waiting calls are ordered by id.
 
     `seen_at` is a lease, by the database's clock: its worker is heard of each second, or the slot is free again.
     """
@@ -63,7 +64,7 @@ class CallSlot(models.Model):
 
 
 class Process(models.Model):
-    """Deleted when it ends in order, and when it was not heard of for too long: then its turns are ended as lost."""
+    """A running process. It is deleted when the process exits or sends no heartbeat; its turns then end as lost."""
 
     id = models.UUIDField(primary_key=True)
     seen_at = models.DateTimeField(db_default=Now())  #: a lease, by the database's clock
@@ -73,7 +74,8 @@ class Process(models.Model):
 
 
 class OwnedTurn(models.Model):
-    """Deleted with the record that ends the turn. No foreign keys: a turn is lost whose process is not there."""
+    """The process that drives a turn. It is deleted with the record that ends the turn. It has no foreign keys: the
+    turn is lost if the process is gone."""
 
     turn_id = models.UUIDField(primary_key=True)
     process_id = models.UUIDField(db_index=True)

@@ -261,5 +261,5 @@ def _arguments(text: str | None, call: ToolCall) -> dict[str, Any]:
 def _calls(text: str | None) -> list[dict[str, Any]]:
     value = _json(text, [])
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-        raise ValidationError("The calls are a list of objects with a name and arguments.")
+        raise ValidationError("The calls must be a list of objects with a name and arguments.")
     return value

@@ -1,1 +1,1 @@
-"""What is counted of turns, for Prometheus (spec: stop-reason-state-machine, "Metrics")."""
+"""Prometheus metrics of turns (spec: stop-reason-state-machine, "Metrics")."""

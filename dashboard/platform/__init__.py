@@ -1,4 +1,4 @@
-"""What every other package stands on: the environment, the database, where calls may go, ids and custom fields.
+"""What all other packages need: environment, database, outgoing requests, ids and custom fields.
 
 environment        the variables of the environment, read once; `errors` is why it does not start
                    `sign_in_provider`, `email_server`, `proxies` and `cross_origin` are read from it

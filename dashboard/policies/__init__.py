@@ -1,4 +1,4 @@
-"""Where every number of a turn comes from, who set it, what it cost, and trying another beside the real one.
+"""The source, author and cost of each limit of a turn, and ways to try another value.
 
 field_sources                 each field of a policy with its value and whose word that is, for a turn that ran and one
                               to come

@@ -11,7 +11,7 @@ from dashboard.policies.backtests.result_text import difference_in_words
 
 
 class Shadow(models.Model):
-    """A draft version judged beside what really counts, over the turns that run under its policy from now on.
+    """A draft version that is evaluated on each new turn of its policy, after the turn has ended.
 
     Nothing of it reaches a turn: when one has ended, its recording is asked what-if (no provider is asked).
     """
@@ -43,7 +43,7 @@ class Shadow(models.Model):
 
 
 class ShadowVerdict(models.Model):
-    """What one turn would have been. `before` and `after`: how it ended and would have, in terminal reasons.
+    """How one turn would have ended. `before` and `after` are the recorded and the predicted terminal reason.
 
     With the word `NOT_ENDED` it only keeps the place of a turn that others went past, held or long; that is no verdict.
     """

@@ -90,7 +90,7 @@ def _read(body: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise ValidationError(f"This is not a JSON file: {error}.") from error
     if b"\\u0000" in body:
-        raise ValidationError("The file holds the character U+0000; remove it.")
+        raise ValidationError("The file contains the character U+0000. Remove it.")
     if not isinstance(file, Mapping) or file.get("whystop_policies") != 1:
         raise ValidationError("This is not a policy file: it must have “whystop_policies”: 1.")
     refuse_unknown(file, FIELDS, what="the file")

@@ -1,4 +1,4 @@
-"""How the product runs: its processes, the server, the database, health and request limits.
+"""Running the product: its processes, the server, the database, health checks and request limits.
 
 startup        ports, then the database (`database_setup`, `seed`), then what is to run
 server         web server, worker, simulator and the database's keeper in one loop; `application_parts` loads them

@@ -1,4 +1,4 @@
-"""The simulator: an HTTP provider that speaks every vendor's dialect, whose models behave by their names.
+"""The simulator: an HTTP provider for every supported dialect. The name of a model says how it behaves.
 
 Theory of operation. Nothing is kept between requests: a module of `dialects` reads a request into what is
 `request_values`, and what the conversation already holds tells how far the model has come. A model is a row of the

@@ -1,4 +1,4 @@
-"""The timeline beside its rows: counts by facet and over time, saved views, and what is done to many turns at once.
+"""The timeline without its rows: counts by facet and over time, saved views, and bulk actions.
 
 facets, histogram  counts by value and over time; `rollups` hold them by minute
 selection          the turns that were chosen; `services` act on them

@@ -15,7 +15,7 @@ from dashboard.platform.ids import new_id
 
 
 class Rollup(models.Model):
-    """Turns of one cohort that were made in `seconds` from `start` (UTC); with `seconds` 0, ever, from the epoch."""
+    """Turns of one cohort that started within `seconds` from `start` (UTC). With `seconds` 0: all of them."""
 
     pk = models.CompositePrimaryKey("project_id", "seconds", "start", "cohort")
     project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, db_index=False)
@@ -26,8 +26,8 @@ class Rollup(models.Model):
 
 
 class Change(models.Model):
-    """Turns of a minute that joined a cohort, or left it (negative). Only ever inserted, so that no writer waits for
-    another; whoever folds deletes them."""
+    """How many turns of a minute joined a cohort, or left it (negative). Rows are only inserted, so that writers do not
+    wait for each other; the job that sums them deletes them."""
 
     project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, db_index=False, db_constraint=False)
     minute = models.DateTimeField()
@@ -36,7 +36,7 @@ class Change(models.Model):
 
 
 class ChangedMinute(models.Model):
-    """Turns that were made in this minute have changed since `dashboard.board.summing` last summed them."""
+    """A minute whose turns have changed since `dashboard.board.summing` last summed them."""
 
     pk = models.CompositePrimaryKey("project_id", "minute")
     project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, db_index=False, db_constraint=False)
@@ -44,7 +44,7 @@ class ChangedMinute(models.Model):
 
 
 class SavedView(models.Model):
-    """Filters under a name. `query` is as an address has them; a shared one is seen by all, changed by its owner."""
+    """A named set of filters. `query` is a query string. Everybody sees a shared view; only its owner changes it."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, db_index=False)
@@ -63,8 +63,8 @@ class SavedView(models.Model):
 
 
 class BulkAction(models.Model):
-    """One batch of turns that somebody tagged or erased, or whose raw answers their policies had removed. Of an erased
-    turn nothing is left but its id here."""
+    """One bulk action: turns that were tagged or erased, or whose raw responses were removed. Of an erased turn only
+    the id remains."""
 
     class Kind(models.TextChoices):
         TAG = "tag"

@@ -1,4 +1,4 @@
-"""The tools an agent may be given, and how one is run.
+"""The tools that an agent may call, and how a call is run.
 
 tool       what a tool is: a specification for the model, and something to await
 functions  a typed Python callable as a tool: its schema and the check of arguments come from its annotations

@@ -21,7 +21,7 @@ MAX_SECONDS = 600.0
 
 
 class McpServer(Named):
-    """One MCP server: where it is or how it is started. Its key is read from the environment, by name, at each call."""
+    """One MCP server: its address, or the command that starts it. Its key is read from the environment at each call."""
 
     name = models.CharField(
         max_length=24,
@@ -92,7 +92,7 @@ class McpServer(Named):
 
 
 class TurnDocument(models.Model):
-    """A text a turn was started with, for its tools to search."""
+    """A text that was sent with a turn, for its tools to search."""
 
     pk = models.CompositePrimaryKey("turn", "n")
     turn = models.ForeignKey("turns.Turn", on_delete=models.CASCADE, db_constraint=False, related_name="documents")

@@ -32,7 +32,7 @@ def args_valid(value: Any) -> None:
 
 def header_valid(value: str) -> None:
     if not HEADER_NAME.fullmatch(value) or value.lower().startswith(TAKEN_HEADERS):
-        raise ValidationError("That is no header a key can be sent in; the usual one is Authorization.")
+        raise ValidationError("A key cannot be sent in this header. The usual header is Authorization.")
 
 
 def transport_faults(*, transport: str, url: str, command: str, stdio_allowed: bool) -> dict[str, str]:

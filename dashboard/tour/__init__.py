@@ -1,4 +1,4 @@
-"""The first steps: a tour of turns on the simulator, each one a lesson, and the ways to send turns of one's own.
+"""The first steps: a tour of turns on the simulator, each one a lesson, and three ways to record one's own turns.
 
 lesson     what a lesson is
 lessons    all of them: which agent is asked what, under which limits, and the sentence that says what to look at

@@ -70,7 +70,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         ),
         Lesson(
             "mislabelled-call",
-            "A cut that is called success",
+            "A cut reported as success",
             "The provider reported a finished tool call, but its arguments are incomplete. Whystop checks them too.",
             "sim-cut-tool",
             "Add up the third invoice.",
@@ -89,7 +89,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "endless",
             "An endless answer",
-            "This model never stops by itself. Max continuations ended the turn; no limit would have let it finish.",
+            "This model never stops by itself, so no limit is large enough. Max continuations ended the turn.",
             "sim-endless",
             "List everything.",
             {"max_tokens": 40},
@@ -113,7 +113,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "limit-time",
             "Time limit",
-            "The turn had used its seconds in the model and in tools. An operator’s pauses do not count.",
+            "The turn used up its time in the model and in tools. Time held does not count.",
             "sim-endless",
             "List everything, within a second.",
             {
@@ -130,7 +130,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
             {"limits": {"max_steps": 1}},
         ),
     ),
-    "Refused": (
+    "Blocked or refused": (
         Lesson(
             "filtered",
             "Withheld by a content filter",
@@ -239,7 +239,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "json-in-prose",
             "JSON within prose",
-            "The model wrapped the object in sentences. It was found and checked without another call.",
+            "The model wrote text around the object. Whystop found and validated it without another call.",
             "sim-json",
             "Report it in your own words.",
             {"model": "sim-prose-json"},
@@ -247,7 +247,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "json-violated",
             "JSON that breaks its schema",
-            "The first answer had wrong types. The model was told what is wrong, and its second answer matches.",
+            "The first answer had wrong types. Whystop told the model what is wrong; the second answer matches.",
             "sim-json",
             "Report it once more.",
             {"model": "sim-schema"},

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Stop(models.Model):
-    """A lesson that was started. Each lesson has one turn at most, however often the tour is loaded."""
+    """A lesson that was started. Each lesson has at most one turn, however often the tour is loaded."""
 
     turn = models.OneToOneField(
         "turns.Turn", on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="stop"

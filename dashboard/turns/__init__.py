@@ -1,4 +1,4 @@
-"""Turns: their storage, their reading, and the pages of one turn.
+"""Turns: how they are stored and read, and the pages of one turn.
 
 models     what is stored of a turn; `recorder` commits it, `history` reads it, `projection` makes the row of a turn
 turn_view  the values of a turn's page; `views` answers for it, `api_serializers` for programs

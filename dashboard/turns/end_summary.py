@@ -51,7 +51,7 @@ def _partial(turn: Turn) -> EndSummary:
 
 def _aborted(turn: Turn) -> EndSummary:
     if turn.terminal_reason == NormalizedStopReason.SAFETY_BLOCKED:
-        return EndSummary("aborted", "Refused by the provider")
+        return EndSummary("aborted", "Blocked or refused")
     return EndSummary("aborted", "Aborted", reason_label(turn.terminal_reason).capitalize())
 
 

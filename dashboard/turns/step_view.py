@@ -12,6 +12,7 @@ from typing import Any
 from agentcore.error_text import error_in_words
 from agentcore.machine.states import State
 from agentcore.why import Road
+from dashboard.turns.glossary import CRITERIA
 from dashboard.turns.meters import Meter
 from dashboard.turns.moments import Evaluation, Moment
 from dashboard.turns.templatetags.formatting import number, seconds, words
@@ -30,9 +31,10 @@ HANDLINGS: Mapping[str, str] = {"retry": "play", "stop": "octagon", "ignore": "r
 
 @dataclass(frozen=True, slots=True)
 class CriterionText:
-    """One criterion's answer. `by` is `by` where the outcome was its doing."""
+    """One criterion's answer. `key` is its name in code; `by` is `by` where the outcome was its doing."""
 
     criterion: str
+    key: str
     reason: str
     decision: str
     shape: str
@@ -157,7 +159,8 @@ def _place(moment: Moment) -> Iterator[str]:
 def _said(evaluation: Evaluation) -> CriterionText:
     shape = SHAPES.get(evaluation.decision, "question")
     by = "by" if evaluation.decided else ""
-    return CriterionText(evaluation.criterion, evaluation.reason, evaluation.decision, shape, by)
+    key = evaluation.criterion
+    return CriterionText(CRITERIA.get(key, key), key, evaluation.reason, evaluation.decision, shape, by)
 
 
 def _facts(error: Mapping[str, Any]) -> Iterator[Fact]:

@@ -15,7 +15,7 @@ from dashboard.turns.step_view import StepView
 WAY = ("trigger", "target", "guard", "miss", "stood", "shape")
 #: The values of each table's rows.
 ROWS: Mapping[str, tuple[str, ...]] = {
-    "said": ("criterion", "reason", "decision", "shape", "by"),
+    "said": ("criterion", "key", "reason", "decision", "shape", "by"),
     "facts": ("name", "value"),
     "gauges": ("name", "used", "limit", "left", "heat", "value", "most"),
     "roads": WAY,

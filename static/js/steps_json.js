@@ -2,7 +2,7 @@
    place. `texts` adds what follows from the rest, as dashboard/turns/step_view.py does. */
 const WAY = ["trigger", "target", "guard", "miss", "stood", "shape"];
 const ROWS = {
-  said: ["criterion", "reason", "decision", "shape", "by"],
+  said: ["criterion", "key", "reason", "decision", "shape", "by"],
   facts: ["name", "value"],
   gauges: ["name", "used", "limit", "left", "heat", "value", "most"],
   roads: WAY,

@@ -19,9 +19,9 @@ TURN: Way = {
     "agentcore.verdict:verdict_of": "Says why the turn stopped, and what would have let it go on.",
     "dashboard.platform.notifications:announce_change": "Notifies open pages of the new record.",
     "dashboard.turns.views:detail": "Answers the request for the turn's page.",
-    "dashboard.turns.turn_view:turn_view": "Makes the values of the page, by judging the recording again.",
+    "dashboard.turns.turn_view:turn_view": "Computes the values of the page by evaluating the recording again.",
     "dashboard.turns.history:recording_of": "Decodes the stored records into events.",
-    "dashboard.turns.step_view:step_view": "Puts one step in words: reason, criteria, limits, alternatives.",
+    "dashboard.turns.step_view:step_view": "Describes one step: reason, criteria, limits, other possible transitions.",
 }
 
 LIMIT: Way = {
@@ -31,10 +31,10 @@ LIMIT: Way = {
     "dashboard.live.turn_startup:turn_start": "Starts a turn.",
     "dashboard.agents.policy_layers:effective_policy_for": "Collects what applies to it, the most specific first.",
     "dashboard.agents.policy_resolution:resolve": "Takes each field from the first that sets it, with its source.",
-    "dashboard.agents.policies:stored_policy": "Makes a value of the library of the policy that the turn keeps.",
-    "agentcore.machine.advance:advance": "Judges each event under that policy.",
-    "agentcore.machine.judges.continue_pending:judge": "Counts the limits before a truncated answer is continued.",
-    "agentcore.machine.judgement:evaluate_now": "Asks every criterion; one that forbids settles it.",
+    "dashboard.agents.policies:stored_policy": "Converts the turn's policy to a value of the library.",
+    "agentcore.machine.advance:advance": "Evaluates each event under that policy.",
+    "agentcore.machine.judges.continue_pending:judge": "Checks the limits before a truncated answer is continued.",
+    "agentcore.machine.judgement:evaluate_now": "Asks every criterion; a single “forbid” decides.",
     "agentcore.machine.finish:partial": "Ends the turn with the answer so far.",
     "agentcore.resource:resource_of": "Names the limit that ended the turn, by its key.",
     "agentcore.verdict:verdict_of": "Says what happened, and which value would have sufficed.",
@@ -42,15 +42,15 @@ LIMIT: Way = {
 }
 
 NUMBERS: Way = {
-    "dashboard.turns.projection:project": "Took: makes `turns_turn.duration_ms`, the time until the last event.",
-    "dashboard.turns.history:recording_of": "Sufficient limit: decodes the events in `turns_record`; it is no column.",
-    "agentcore.replay.record_spans:fold": "Judges them again; the last snapshot says what was used of each limit.",
+    "dashboard.turns.projection:project": "Took: computes `turns_turn.duration_ms`, the time until the last event.",
+    "dashboard.turns.history:recording_of": "Sufficient limit: decodes the events in `turns_record`; no column has it.",
+    "agentcore.replay.record_spans:fold": "Evaluates them again; the last snapshot shows what was used of each limit.",
     "dashboard.policies.suggestions.templatetags.suggesting:limit_of_turn": "Called by `turns/_head.html`.",
     "dashboard.policies.suggestions.panel:panel_of": "Collects what the panel shows, `suggesting/_limit.html`.",
     "dashboard.policies.suggestions.exhausted_limits:exhausted_limit_of": "Says which limit the turn ran out of.",
-    "dashboard.policies.suggestions.selectors:suggestion_and_less": "Finds a value, and where it is known from.",
+    "dashboard.policies.suggestions.selectors:suggestion_and_less": "Finds a value and its evidence.",
     "dashboard.replay.sweep_service:run_of": "Tries values of that limit on the recording.",
-    "dashboard.policies.suggestions.suggestion_text:sentence": "Puts the limit and its value in words.",
+    "dashboard.policies.suggestions.suggestion_text:sentence": "Writes the sentence with the limit and its value.",
     "dashboard.turns.prices.templatetags.prices:turn_price": "Cost: called by the template, in `prices/_price.html`.",
     "dashboard.turns.prices.selectors:prices_of": "Reads `usage`, `model` and `request_url` of `turns_attempt`.",
     "dashboard.turns.prices.rates:rate_of": "Finds the list price of that model at that address.",

@@ -13,21 +13,22 @@ from tests.architecture.code_paths import LIMIT, NUMBERS, TURN, Way
 ROOT = Path(__file__).parents[2]
 _HEAD = """# Architecture
 
-Drawn from the code by `python -m tests.architecture > docs/architecture.md`; a test fails while this page is not
-current, and another one traces the three ways below through a running turn.
+This page shows how the code is divided, and follows a turn, a limit and three numbers through it. It is generated:
+`python -m tests.architecture > docs/architecture.md`. One test fails if the page is out of date; another one traces the
+three paths through a running turn.
 
 ```
 provider bytes → codec → event → advance(snapshot, event, policy) → transitions and one command
                                         ↓
-        the same page for load, swap and push ← one Postgres transaction
+  one template for page load, swap and push ← one Postgres transaction
 ```
 
-- **The core (`agentcore`) is a library without I/O.** Events in, commands out; it knows no clock and no chance, so that
-  a stored turn replays exactly.
-- **The dashboard (`dashboard`) is a Django project.** It performs the commands, stores every event before the next
-  command, and shows turns by judging their events again.
-- **The last stored command is the outbox.** A worker that finds a turn without an end takes it over from there.
-- **Tests mirror the source**: what protects `dashboard/turns/recorder.py` is below `tests/dashboard/turns/`.
+- **The core (`agentcore`) is a library without I/O.** It takes events and returns commands. It uses no clock and no
+  randomness, so a stored turn replays exactly.
+- **The dashboard (`dashboard`) is a Django project.** It executes the commands, stores each event before the next
+  command, and evaluates the stored events again to show a turn.
+- **The last stored command is the outbox.** A worker that finds an unfinished turn continues it from that command.
+- **Tests mirror the source.** The tests of `dashboard/turns/recorder.py` are in `tests/dashboard/turns/`.
 """
 
 
@@ -39,13 +40,17 @@ def page() -> str:
 
 _DJANGOS = {"commands", "management", "migrations", "templatetags"}
 _WAYS = (
-    ("One turn, from bytes to page", "A turn of an agent, and then its page. Each function at its first call.", TURN),
-    ("One limit, from form to verdict", "A limit is saved in the admin, and ends a turn.", LIMIT),
+    (
+        "One turn, from bytes to page",
+        "An agent's turn runs, and then its page is opened. Each function is listed at its first call.",
+        TURN,
+    ),
+    ("One limit, from form to verdict", "A limit is saved in the admin and later ends a turn.", LIMIT),
     (
         "Three numbers, from column to page",
-        "The sufficient limit, the cost and the duration in the head of a turn's page. A row of the timeline gets "
-        "them from `with_row_context` in `dashboard/timeline/row_context.py`, and the limit from `cell` in "
-        "`dashboard/policies/suggestions/views.py` when it comes into sight.",
+        "The head of a turn's page shows the sufficient limit, the cost and the duration. A row of the timeline gets "
+        "cost and duration from `with_row_context` in `dashboard/timeline/row_context.py`. It gets the limit from "
+        "`cell` in `dashboard/policies/suggestions/views.py` when the row becomes visible.",
         NUMBERS,
     ),
 )
@@ -57,7 +62,7 @@ def _packages() -> Iterator[str]:
         yield from ("", f"| `{package}/` | |", "|---|---|")
         for folder in sorted(_rooms(ROOT / package)):
             yield f"| `{folder.relative_to(ROOT / package)}` | {_cell(_about(folder))} |"
-    yield from ("", "`templates/` and `static/` hold pages, parts, styles and scripts; there is no build step.", "")
+    yield from ("", "`templates/` and `static/` contain pages, parts, styles and scripts. There is no build step.", "")
 
 
 def _rooms(package: Path) -> Iterator[Path]:
@@ -73,20 +78,20 @@ def _about(folder: Path) -> str:
 
 def _layers() -> Iterator[str]:
     """The contracts of import-linter that order modules."""
-    yield from ("## Layers", "", "A module imports from the layers below its own, never from one above.")
+    yield from ("## Layers", "", "A module imports only from layers below its own.")
     for contract in _of_type("layers"):
         yield from ("", f"{contract['name']}:", "", "```")
         yield from (line.replace("(", "").replace(")", "") for line in _lines(contract["layers"]))
         yield "```"
         if excepted := _lines(contract.get("ignore_imports", "")):
-            yield from ("", f"Exceptions: {len(excepted)}. `.importlinter` names each of them, with the reason.")
+            yield from ("", f"Exceptions: {len(excepted)}. `.importlinter` lists them with their reasons.")
     yield ""
 
 
 def _contracts() -> Iterator[str]:
-    yield from ("## What else imports may not do", "")
+    yield from ("## Other import rules", "")
     yield from (f"- {contract['name']}." for kind in ("forbidden", "independence") for contract in _of_type(kind))
-    yield from ("", "`lint-imports` checks all of them; they are written in `.importlinter`.", "")
+    yield from ("", "`lint-imports` checks all rules; `.importlinter` defines them.", "")
 
 
 def _of_type(kind: str) -> Iterator[dict[str, str]]:
@@ -111,7 +116,7 @@ def _tables() -> Iterator[str]:
     yield from (
         "## Tables",
         "",
-        "By app, from the docstrings of the models; each column has a comment in the database.",
+        "The tables by app, described by the docstrings of their models. In the database, each column has a comment.",
     )
     comments = table_comments()
     for app in sorted({model._meta.app_label for model in apps.get_models() if model._meta.db_table in comments}):

@@ -116,7 +116,7 @@ def test_a_cap_within_the_recorded_reasoning_is_not_said_to_complete(page: Page)
     page.goto(f"{turn}/replay?max_tokens=100")
     column = page.locator("#what-if")
     expect(column).to_contain_text("Undecidable: two endings are possible, depending on the assumptions.")
-    expect(column.locator(".endings")).to_contain_text("nothing new after 2 calls")
+    expect(column.locator(".endings")).to_contain_text("repetition after 2 calls")
     expect(column.locator(".assumes")).to_contain_text("Reasoning takes 0–300 tokens of a call’s max_tokens")
     assert really(page, turn, max_tokens=100) == "partial"
     page.goto(f"{turn}/replay?max_tokens=385")

@@ -35,7 +35,7 @@ def test_the_limit_is_used_by_keyboard_alone_and_fits_a_phone(new_page: NewPage)
     assert not scrolls_sideways(page)
     limit.get_by_role("button", name="Prove it live").press("Enter")
     expect(limit).to_contain_text(re.compile(r"A live re-run( with max_retries \d)? completed"), timeout=LONG)
-    limit.get_by_role("button", name=re.compile("Draft Max retries")).press("Enter")
+    limit.get_by_role("button", name=re.compile("Create draft: Max retries")).press("Enter")
     expect(page.locator("#messages")).to_contain_text("Draft v")
 
 

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, as Anthropic, Bedrock's InvokeModel and the servers that imitate it speak it."""
+"""Anthropic's Messages API, for Anthropic, Bedrock's InvokeModel and compatible servers."""
 
 from collections.abc import Mapping
 from typing import Any

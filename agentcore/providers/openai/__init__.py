@@ -1,4 +1,4 @@
-"""OpenAI chat completions, as OpenAI and some thirty compatible servers speak it (providers.md §1.1, §1.3–1.5)."""
+"""OpenAI's Chat Completions API, for OpenAI and compatible servers (providers.md §1.1, §1.3–1.5)."""
 
 from typing import Any
 

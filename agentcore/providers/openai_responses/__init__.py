@@ -1,4 +1,4 @@
-"""OpenAI's Responses API, as OpenAI, Azure and a few compatible servers speak it (providers.md §1.2)."""
+"""OpenAI's Responses API, for OpenAI, Azure and compatible servers (providers.md §1.2)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What dialects have in common, in the order in which an answer meets it.
+"""Code that dialects share, in the order in which it processes an answer.
 
 codec                          what every codec does, unless its dialect does otherwise
 framing, event_stream          bytes to events, objects or AWS messages, in any chunking

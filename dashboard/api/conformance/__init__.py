@@ -1,4 +1,4 @@
-"""For programs that check what this host promises of envelopes (spec: rfc-0033-envelope-completion).
+"""Support for external conformance tests of envelopes (spec: rfc-0033-envelope-completion).
 
 `capabilities` is what it promises, served at `/.well-known/openwop` and `/api/v1/capabilities`. The rest is the seam
 through which such a program makes the simulator answer as a check needs it, and reads what each call was asked with:

@@ -7,7 +7,7 @@ from django.db import models
 
 
 class KeptAnswer(models.Model):
-    """One key of one user. Without a status the request is still under way."""
+    """The stored answer for one idempotency key of one user. Without a status, the request is still running."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     key_digest = models.CharField(max_length=64)  #: SHA-256 of the header, in hex

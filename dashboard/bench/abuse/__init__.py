@@ -1,4 +1,4 @@
-"""`manage.py bench abuse`: attacks on a running installation, while the calls of another key go on.
+"""`manage.py bench abuse`: attacks a running installation while calls with another key continue.
 
 installation             a whole server of the run's own, its processes and their memory
 provider                 the model's server, which can be hostile too

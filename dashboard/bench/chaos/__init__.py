@@ -1,4 +1,4 @@
-"""`manage.py bench chaos`: turns under way while their workers, servers and database are killed, over and over.
+"""`manage.py bench chaos`: kills workers, servers and the database again and again while turns run.
 
 scratch           a cluster of the run's own
 fleet             real processes, started again after their end

@@ -1,4 +1,4 @@
-"""`manage.py bench gateway`: what the gateway takes of a call, beside a direct call and beside a bare proxy.
+"""`manage.py bench gateway`: the gateway's overhead, compared with a direct call and with a bare proxy.
 
 run              the suite: who is measured, in turns, and how it is printed
 upstream         a provider that answers at once, whole or as a stream of 200 chunks; a process

@@ -1,4 +1,4 @@
-"""`manage.py bench soak`: mixed traffic for a long time, and whether memory stays flat.
+"""`manage.py bench soak`: mixed traffic for a long time, to see whether memory grows.
 
 traffic   the kinds of requests, and the callers that repeat them
 samples   memory of each process, open files, database connections and rows, at intervals

@@ -1,4 +1,4 @@
-"""`manage.py bench storage`: bytes of database for a byte of content, and rows for a call.
+"""`manage.py bench storage`: database bytes for each byte of content, and rows for each call.
 
 run        the suite: each kind of traffic in turn, and what the tables grew by
 kinds      the traffic, and what it contains

@@ -1,4 +1,4 @@
-"""Alerts: rules on the metrics of the board, judged by the worker.
+"""Alerts: rules on the metrics of the board, checked by the worker.
 
 models       `Alert`, its `Firing`s, and `Mail` on its way
 rules        one reading of a rule, and its words

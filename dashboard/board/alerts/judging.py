@@ -78,7 +78,7 @@ def _tell(alert: Alert, firing: Firing, kind: Notice.Kind, event: str) -> None:
 
 def sentence(alert: Alert, firing: Firing) -> str:
     """What happened, for a person."""
-    told = f"{alert.words} (about {alert.about}): {firing.words} at {firing.started_at:%H:%M} UTC."
+    told = f"{alert.words} ({alert.about}): {firing.words} at {firing.started_at:%H:%M} UTC."
     if firing.ended_at is None:
         return told
     minutes = round((firing.ended_at - firing.started_at).total_seconds() / 60)

@@ -25,7 +25,7 @@ LARGEST = 1e15
 
 
 class Alert(models.Model):
-    """A rule on a metric. Empty filters: it is about all turns."""
+    """A rule on a metric. An empty filter matches all turns."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, editable=False)
@@ -81,7 +81,7 @@ class Alert(models.Model):
 
 
 class Firing(models.Model):
-    """`ended_at`: when it was resolved; null: it is firing."""
+    """One firing of an alert. It was resolved at `ended_at`; null: it is still firing."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="firings", db_index=False)
@@ -107,7 +107,7 @@ class Firing(models.Model):
 
 
 class Mail(models.Model):
-    """One message to one address. It goes with its alert."""
+    """One e-mail to one address. It is deleted with its alert."""
 
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="mails")
     to = models.TextField()  #: address

@@ -1,1 +1,1 @@
-"""Links that show one turn to people without an account."""
+"""Share links: show one turn to people without an account."""

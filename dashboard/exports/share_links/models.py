@@ -17,7 +17,7 @@ class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
 
 
 class ShareLink(models.Model):
-    """A secret of 256 random bits in an address, kept as its SHA-256. It goes when its turn goes."""
+    """The secret of a share link: 256 random bits, stored as SHA-256. It is deleted with its turn."""
 
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, db_constraint=False, related_name="share_links")
     digest = models.CharField(max_length=64, unique=True, editable=False)

@@ -31,7 +31,7 @@ def link_create(*, turn: Turn, lifetime: str, redacted: bool, by: User) -> tuple
         raise ValidationError({"lifetime": "A link works for 1h, 1d, 7d or 30d."})
     now = timezone.now()
     if ShareLink.objects.open(now=now).filter(turn=turn).count() >= MAX_OPEN:
-        raise ValidationError(f"This turn has {MAX_OPEN} links that work; revoke some first.")
+        raise ValidationError(f"This turn has {MAX_OPEN} valid links. Revoke some first.")
     token = secrets.token_urlsafe(TOKEN_BYTES)
     link = ShareLink.objects.create(
         turn=turn,

@@ -1,4 +1,4 @@
-"""Turns as OTLP spans and metrics for other tools, by OpenTelemetry's GenAI conventions.
+"""Telemetry: turns sent to other tools as OTLP spans and metrics (OpenTelemetry GenAI conventions).
 
 The database queues each turn that ends for every destination that is on (migration 0001); a worker sends them.
 Turns that were ingested came from telemetry, and are not sent: what two installations send each other goes no further.

@@ -11,7 +11,7 @@ from dashboard.platform.ids import new_id
 
 
 class Destination(models.Model):
-    """One OTLP/HTTP endpoint. Its counts are of turns."""
+    """One OTLP/HTTP endpoint. Its counters count turns."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)
@@ -65,7 +65,7 @@ class Destination(models.Model):
 
 
 class Queued(models.Model):
-    """A turn that ended and was not sent yet. Written by the database alone."""
+    """A turn that ended and has not been sent yet. Written by the database only."""
 
     destination = models.ForeignKey(Destination, on_delete=models.CASCADE, db_index=False)
     turn_id = models.UUIDField()

@@ -1,4 +1,4 @@
-"""Other programs told of what happens to turns, by signed HTTP requests (Standard Webhooks).
+"""Webhooks: other programs are notified of events by signed HTTP requests (Standard Webhooks).
 
 The database notes an event in the transaction that makes it (migration 0001), where any webhook is on. The worker makes
 deliveries of events, and sends them until they arrive or their tries are over.

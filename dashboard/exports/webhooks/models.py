@@ -25,7 +25,7 @@ MOST_EVENTS = 100_000
 
 
 class Webhook(models.Model):
-    """Empty lists of words let every turn through."""
+    """An address that receives events. An empty list matches every turn."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)
@@ -62,7 +62,7 @@ class Webhook(models.Model):
 
 
 class Happened(models.Model):
-    """Written by triggers alone."""
+    """An event of a turn that is not yet queued for the webhooks. Written by triggers only."""
 
     kind = models.TextField()  #: turn.ended, turn.held, prediction.failed
     turn_id = models.UUIDField()
@@ -74,7 +74,7 @@ class Happened(models.Model):
 
 
 class DroppedEvents(models.Model):
-    """One row, once there are any: events that were dropped because MOST_EVENTS newer ones waited for a worker.
+    """Counts events that were dropped because MOST_EVENTS newer ones waited for a worker. At most one row.
 
     The database counts them (migration 0003).
     """
@@ -88,7 +88,7 @@ class DroppedEvents(models.Model):
 
 
 class Delivery(models.Model):
-    """It goes with its webhook, and with its turn: the database sees to the latter (migration 0001)."""
+    """One event for one webhook. It is deleted with its webhook or with its turn (the latter by migration 0001)."""
 
     class State(models.TextChoices):
         WAITING = "waiting"  #: for its first try, or the next
@@ -125,7 +125,7 @@ class Delivery(models.Model):
 
 
 class Try(models.Model):
-    """One request. Without a status there was no answer; `fault` then says why."""
+    """One request of a delivery. Without a status there was no answer; `fault` says why."""
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="tries")
     at = models.DateTimeField()

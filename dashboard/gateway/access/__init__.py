@@ -1,1 +1,1 @@
-"""Who may call, how fast and for how much: keys as one process knows them, and what it counts of them."""
+"""Keys, rate limits and budgets of the gateway, as one process knows them."""

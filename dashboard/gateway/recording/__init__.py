@@ -1,1 +1,1 @@
-"""How calls get into Postgres: in groups, by one statement, before their callers hear the end."""
+"""Writes calls to Postgres: many in one statement, before their callers receive the end of the answer."""

@@ -1,1 +1,1 @@
-"""One call from its turn to its last byte: driven, asked upstream, handed on."""
+"""Serves one call, from its turn to its last byte: drives the turn, calls the provider, relays the answer."""

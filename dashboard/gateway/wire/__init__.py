@@ -1,4 +1,4 @@
-"""What callers and the gateway say to each other, as values: requests, answers, faults. Pure.
+"""The requests, answers and errors of the gateway's dialects, as values. Pure.
 
 A *door* (`caller_dialect.Door`) is one dialect of callers, and a folder here: `chat`, `messages`, `responses`,
 `gemini`. Each

@@ -1,4 +1,4 @@
-"""What is seen of a trace → its turns, each with a history. Pure: no Django, no clock, no chance.
+"""Assembles turns and their histories from the spans of a trace. Pure: no Django, clock or randomness.
 
 span_tree       the spans of a trace, as far as they have come
 call_dedup      a call that several spans tell of, as one

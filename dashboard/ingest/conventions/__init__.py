@@ -1,4 +1,4 @@
-"""What instrumentations say of calls of a model, in values of ours. Pure: no Django, no clock, no database.
+"""Reads model calls from spans, by the convention of each instrumentation. Pure: no Django, clock or database.
 
 spans         a span and a log event, as any exporter sends them
 observations  what a span is: a call of a model, a loop around calls, a run of a tool

@@ -1,4 +1,4 @@
-"""Turns from logs that people already have: files of requests and answers, and transcripts of coding agents.
+"""Turns from existing logs: files of requests and answers, and transcripts of coding agents.
 
 values                         what a reader finds in a file: episodes, and faults by line
 timestamps                     times as logs write them

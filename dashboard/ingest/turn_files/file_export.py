@@ -42,7 +42,7 @@ def turn_file(turn: Turn) -> Json:
     raws = Piece.objects.filter(turn_id=turn.id).values_list("raw", flat=True)
     raw = sum(map(len, raws.iterator(chunk_size=20)))
     if raw > MAX_RAW:
-        raise ValidationError(f"What providers sent is {raw:,} bytes; a turn of more than {MAX_RAW:,} is not exported.")
+        raise ValidationError(f"The raw responses of this turn are {raw:,} bytes; at most {MAX_RAW:,} can be exported.")
     told, origin = origin_of(turn), origin_in_file(turn)
     happened = _happened(turn, told)
     return signed(

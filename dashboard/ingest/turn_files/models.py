@@ -22,7 +22,7 @@ CHANGED = "The file was changed after it was signed"
 
 
 class Origin(models.Model):
-    """Where an imported turn came from; it goes when its turn goes (the database sees to that, migration 0001)."""
+    """The source of an imported turn. The database deletes it with the turn (migration 0001)."""
 
     turn = models.OneToOneField(
         Turn, on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="origin"

@@ -26,7 +26,7 @@ def turns_bundle(ids: Sequence[UUID], *, most_bytes: int = MOST_BYTES) -> IO[byt
     Raises `ValidationError` in words where these are too many turns, or none.
     """
     if not 0 < len(ids) <= MOST_TURNS:
-        raise ValidationError(f"Choose 1 to {MOST_TURNS} turns to export; these are {len(ids):,}.")
+        raise ValidationError(f"Choose 1 to {MOST_TURNS} turns to export, not {len(ids):,}.")
     bundle: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - who sends it closes it
     with ZipFile(bundle, "w", ZIP_DEFLATED) as packed:
         left_out, size = [], 0

@@ -1,4 +1,4 @@
-"""OTLP/HTTP's bodies, in protobuf and JSON, to spans and log events and back. Pure.
+"""Decodes and encodes OTLP/HTTP bodies, protobuf and JSON. Pure.
 
 bodies            a body → its spans or log events, and what of it is refused
 protobuf          the same from protobuf's messages

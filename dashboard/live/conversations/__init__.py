@@ -1,4 +1,4 @@
-"""Conversations: turns with one agent, one after another, each told what was said in the turns before it.
+"""Conversations: consecutive turns with one agent, each with the messages before it.
 
 models              a conversation, and its own token budget
 conversation_queue  whose turn it is: the database decides, under the conversation's lock

@@ -8,7 +8,7 @@ from dashboard.platform.ids import new_id
 
 
 class Conversation(models.Model):
-    """Turns with one agent. Its row is the lock of its line: who begins, ends or queues a turn of it holds it."""
+    """Turns with one agent. Starting, ending or queueing one of them locks this row."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, db_index=False)

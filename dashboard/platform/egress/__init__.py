@@ -1,4 +1,4 @@
-"""Where Whystop may call, and which keys it may send there.
+"""Which addresses Whystop may call, and which keys it may send there.
 
 rules          `WHYSTOP_EGRESS`: which addresses may be connected to
 addresses      what kind of address one is, also where it is written inside another

@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend over the embedded server; Django finds `base` by its name."""
+"""Django's PostgreSQL backend for the embedded server; Django finds `base` by its name."""

@@ -1,4 +1,4 @@
-"""An embedded PostgreSQL: a server of our own over the programs of a Python package, in a folder of the user's.
+"""The embedded PostgreSQL: starts the programs of a Python package on a data folder of the user.
 
     with running_postgres(Path(".whystop"), on_message=print) as url:
         psycopg.connect(url)

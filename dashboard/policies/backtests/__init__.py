@@ -1,4 +1,4 @@
-"""A draft policy tried over stored turns by what-if, no provider asked.
+"""Backtests: a draft policy evaluated on stored turns by what-if, without calling a provider.
 
 runner            a backtest is cut into parts, ranges of turn ids; whoever is free judges one and stores what it found
 recording_loader  the turns of a part and their records, in bulk and as few objects as a what-if needs

@@ -7,7 +7,7 @@ from dashboard.platform.ids import new_id
 
 
 class Backtest(models.Model):
-    """Totals are the sums of its parts. Deltas are of the turns that could be decided: what they would have cost more.
+    """A draft policy evaluated on stored turns. Totals are sums of its parts; deltas cover the turns with a known end.
 
     `dollars_delta` is of those whose price is known; `unpriced` counts the others.
     """
@@ -59,7 +59,7 @@ class Backtest(models.Model):
 
 
 class Part(models.Model):
-    """The turns of a backtest from `low` to `high`, both included. It counts once, when it is judged whole."""
+    """The turns of a backtest from `low` to `high`, inclusive. It counts once all of them are evaluated."""
 
     backtest = models.ForeignKey(Backtest, on_delete=models.CASCADE, related_name="parts")
     low = models.UUIDField()

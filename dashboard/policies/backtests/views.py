@@ -79,5 +79,5 @@ def cancel(request: HttpRequest, backtest_id: UUID) -> HttpResponse:
     if request.headers.get("HX-Request"):
         return render(request, "backtests/_backtest.html", {"shown": backtest_view(_or_404(backtest_id))})
     if not ended:
-        messages.info(request, "It had already ended.")
+        messages.info(request, "The backtest had already ended.")
     return redirect("backtests:show", backtest_id)

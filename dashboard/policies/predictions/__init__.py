@@ -1,4 +1,4 @@
-"""The track record: what was predicted for a turn before it ran, and whether it came true.
+"""The track record: predictions stored before a re-run starts, and whether they came true.
 
 endings             how a turn ends, as values that can be stored and compared
 forecast            what a what-if predicts for a re-run, stored together with the new turn

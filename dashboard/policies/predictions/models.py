@@ -12,8 +12,8 @@ from dashboard.platform.ids import new_id
 
 
 class Calibration(models.Model):
-    """Re-runs of stored turns under other limits, made to measure predictions. Its trials are decided when it begins,
-    so that one that was killed goes on where it was."""
+    """Re-runs of stored turns under other limits, made to measure predictions. Its trials are chosen at the start, so
+    that it can be resumed."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT)
@@ -35,7 +35,7 @@ class Calibration(models.Model):
 
 
 class Prediction(models.Model):
-    """How a turn (`child`) was expected to end, by the recording of another (`parent`).
+    """How a re-run (`child`) was expected to end, from the recording of the original turn (`parent`).
 
     It is stored in the transaction that stores the child; what was predicted never changes after that (the database
     refuses it). It is erased with either turn.

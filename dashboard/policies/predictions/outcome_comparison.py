@@ -24,9 +24,9 @@ log = structlog.get_logger(__name__)
 
 SWEEP_SECONDS = 2.0  #: between two sweeps
 BATCH = 100  #: predictions of one transaction
-FAILED = "A what-if said “{}”, and this re-run ended otherwise."
-NOT_ENOUGH = "A suggested limit was called “{}”, and this re-run did not complete under it."
-NOT_IN_ONE = "A suggested limit was called “{}”, and this re-run did not complete in one call under it."
+FAILED = "The what-if was “{}”, but this re-run ended differently."
+NOT_ENOUGH = "The suggested limit was “{}”, but this re-run did not complete under it."
+NOT_IN_ONE = "The suggested limit was “{}”, but this re-run did not complete in one call under it."
 
 NotCompared, Reason = Prediction.NotCompared, Prediction.Reason
 #: What a comparison writes.

@@ -122,7 +122,7 @@ def tally_words(tally: SuggestedTally) -> str:
     """`Likely limits from the agent’s answers were enough in 37 of 41 re-runs (90 %, expected 95 %).`"""
     subject = f"{tally.word} limits {tally.source}"
     if not tally.compared:
-        return f"No re-run of this model has tested {subject} yet."
+        return f"Not tested on this model yet: {subject}."
     expected = f"expected {tally.expected_share}" if tally.expected_share else ""
     shares = ", ".join(filter(None, (tally.share, expected)))
     runs = f"{tally.came_true:,} of {tally.compared:,} re-run{'' if tally.compared == 1 else 's'} of this model"

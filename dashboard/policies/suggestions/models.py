@@ -9,7 +9,7 @@ from dashboard.platform.ids import new_id
 
 
 class ToldSuggestion(models.Model):
-    """A suggested limit of a turn that a page, the API or a command told lately. The worker erases old ones."""
+    """A suggested limit that a page, the API or a command has shown. The worker deletes old ones."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, related_name="+", db_index=False)

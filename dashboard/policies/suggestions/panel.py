@@ -68,8 +68,8 @@ class Panel:
         """What one click runs. Of max_tokens also the smaller value that the first re-run is likely to show."""
         first = f"with {self.suggestion.limit} {number(self.suggestion.value)}"
         if not self.of_agent:
-            return f"one live re-run {first}"
-        return f"up to two live re-runs, {first} and then with a smaller value, from the tokens that the first one used"
+            return f"One live re-run {first}"
+        return f"Up to two live re-runs: {first}, then with a smaller value based on what the first one used"
 
     @property
     def costs(self) -> str:

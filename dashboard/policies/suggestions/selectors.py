@@ -205,5 +205,6 @@ def _costs(case: ExhaustedLimit, found: Suggestion) -> Costs:
         grown = max(1, int(found.value)) / max(1, case.used)
         usage = TokenUsage(round(turn.input_tokens * grown), round(turn.output_tokens * grown))
     most = usage_bound(turn, found.overrides)
+    usage = replace(usage, output_tokens=min(usage.output_tokens, most.output_tokens))  # another limit may be nearer
     most_price = None if most.dollars is None else priced(rate, [most.usage], estimated=True)
     return Costs(usage.output_tokens, priced(rate, [usage], estimated=True), most.output_tokens, most_price)

@@ -106,7 +106,13 @@ def because(said: Suggestion) -> str:
         case Basis.NONE if said.limit == "max_retries":
             return "How often the provider would go on to refuse is not in the recording."
         case Basis.NONE:
-            return "The recording ends before the answer does, and too few other answers are longer to estimate it."
+            return _too_little(said)
+
+
+def _too_little(said: Suggestion) -> str:
+    if said.limit in ("max_tokens", "max_total_completion_tokens", "max_total_output_chars", "max_continuations"):
+        return "The recording ends before the answer does, and too few longer answers are recorded for an estimate."
+    return "The recording ends at this limit, and too few turns that used more of it are recorded for an estimate."
 
 
 def _asked_to_wait(wait: float | None) -> str:
@@ -146,7 +152,11 @@ def standing_in_words(said: Suggestion, standing: Number | None, *, agent: str, 
     """That as much as is suggested is allowed already. `own`: the turn itself had set the limit that stopped it."""
     tail = "; this turn set its own limit." if own else " now."
     if said.limit == "max_tokens":
-        allowed = f"already allows {number(standing or 0)} tokens per call" if own else f"has max_tokens {standing}"
+        allowed = (
+            f"already allows {number(standing or 0)} tokens per call"
+            if own
+            else f"has max_tokens {number(standing or 0)}"
+        )
         return f"{agent} {allowed}{tail}"
     if standing is None:
         return f"The policy sets no such limit{tail}"

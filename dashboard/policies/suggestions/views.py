@@ -82,7 +82,7 @@ def _tried(panel: Panel, only: str, told: str) -> Suggestion:
     if said is None:
         raise ValidationError("The smaller value is no longer suggested.")
     if told not in ("", str(said.value)):
-        raise ValidationError(f"The value to try is {number(said.value)} now. No re-run was started; check the price.")
+        raise ValidationError(f"The value to try is now {number(said.value)}. No re-run was started. Check the price.")
     return said
 
 

@@ -1,1 +1,1 @@
-"""Two turns side by side: requests, paths, answers, figures."""
+"""Two turns side by side: requests, paths, answers and numbers."""

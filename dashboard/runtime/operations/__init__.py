@@ -1,4 +1,4 @@
-"""What keeps an installation running for years: backup, restore and the checks of `manage.py doctor`.
+"""Operations: backup, restore and the checks of `manage.py doctor`.
 
 programs   the PostgreSQL programs that match a server
 archive    the file of a backup: its members, its manifest, its checksums

@@ -1,4 +1,4 @@
-"""What stands before everything else that the web server runs.
+"""Limits on connections and requests, applied before any other code of the web server.
 
 On a connection, before there is a request:
 

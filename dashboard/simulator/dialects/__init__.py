@@ -1,4 +1,4 @@
-"""The dialects the simulator speaks, and the addresses at which it speaks them."""
+"""The dialects of the simulator, and their addresses."""
 
 import re
 from collections.abc import Mapping

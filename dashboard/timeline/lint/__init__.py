@@ -1,1 +1,1 @@
-"""The report on stop reasons that may hide a truncation."""
+"""The report on stop reasons that may hide truncation."""

@@ -1,4 +1,4 @@
-"""Runs: calls that go on from one another's answers, known from what they say (`dashboard.turns.run_keys`).
+"""Runs: calls that continue one another's conversation, recognized by their content (`dashboard.turns.run_keys`).
 
 run_links     finds the run of turns that were stored before there were runs, or out of order
 selectors     runs as they are listed and told

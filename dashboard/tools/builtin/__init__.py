@@ -1,4 +1,4 @@
-"""The tools that come along: useful, and safe by default. Importing this registers them."""
+"""The built-in tools, which are safe by default. Importing this package registers them."""
 
 from dashboard.tools.builtin import calculator, current_time, read_file, search_documents
 

@@ -57,7 +57,7 @@ def calculate(expression: str) -> Number:
 def _value(node: ast.expr) -> Number:
     match node:
         case ast.Constant(value=bool()):
-            raise ArithmeticProblem("Only numbers can be calculated with.")
+            raise ArithmeticProblem("Only numbers are allowed.")
         case ast.Constant(value=int() | float() as number):
             return _bounded(number)
         case ast.Name(id=name) if name in _NAMES:

@@ -43,7 +43,7 @@ def read_file(
         if stat.S_ISDIR(facts.st_mode):
             return _names(path, descriptor)
         if not stat.S_ISREG(facts.st_mode):
-            raise ToolProblem(f"“{path}” is no regular file.")
+            raise ToolProblem(f"“{path}” is not a regular file.")
         return _lines(path, _text(path, descriptor, facts.st_size), offset, limit)
 
 
@@ -93,11 +93,11 @@ def _text(path: str, descriptor: int, size: int) -> str:
     with os.fdopen(os.dup(descriptor), "rb") as file:
         raw = file.read(MAX_BYTES)
     if b"\x00" in raw:
-        raise ToolProblem(f"“{path}” is no text: it holds zero bytes.")
+        raise ToolProblem(f"“{path}” is not a text file: it contains zero bytes.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ToolProblem(f"“{path}” is no text in UTF-8.") from None
+        raise ToolProblem(f"“{path}” is not UTF-8 text.") from None
 
 
 def _lines(path: str, text: str, offset: int, limit: int) -> str:

@@ -1,4 +1,4 @@
-"""Tools of other programs, by the Model Context Protocol.
+"""Tools of other programs, called by the Model Context Protocol.
 
 servers     a server as a visit needs it
 names       how a server's tool is called by agents and by providers

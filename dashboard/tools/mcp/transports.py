@@ -34,9 +34,7 @@ def _key(server: Server) -> str | None:
     key = key_for(server.key_env, server.url if server.transport == "http" else "")
     if key is None:
         # Whether the variable is there is told to those alone who may name one: on the server's page in the admin.
-        raise ToolProblem(
-            f"There is no key that MCP server “{server.name}” may be given; its page in the admin says why."
-        )
+        raise ToolProblem(f"MCP server “{server.name}” has no usable key. Its page in the admin gives the reason.")
     return key
 
 

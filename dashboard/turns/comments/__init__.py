@@ -1,1 +1,1 @@
-"""Comments that people attach to a step of a turn."""
+"""Comments on a step of a turn."""

@@ -12,7 +12,7 @@ MAX_CHARS = 4_000
 
 
 class Comment(models.Model):
-    """What someone said about one transition of a turn (0: about the turn). It goes when its turn goes."""
+    """A comment on one transition of a turn (0: on the whole turn). It is deleted with its turn."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, db_constraint=False, related_name="comments")

@@ -1,4 +1,4 @@
-"""What is stored of a turn.
+"""The stored data of a turn.
 
 Turn            one row per turn: where it stands, a projection of its records
 Record          its history, event → transitions → command: the truth, append-only

@@ -17,7 +17,7 @@ _IN_ATTEMPT = (
 
 
 class Attempt(models.Model):
-    """One call of the model. It changes while it runs; once `duration_ms` is set, the database refuses any change."""
+    """One model call. It changes while it runs; after `duration_ms` is set, the database rejects changes."""
 
     pk = models.CompositePrimaryKey("turn_id", "index")
     turn_id = models.UUIDField()
@@ -76,7 +76,7 @@ class PieceOfAnswer(models.Model):
 
 
 class AttemptChunk(PieceOfAnswer):
-    """A piece that was kept before the answer had ended; append-only."""
+    """A part of an answer that was stored while it was still streaming. Append-only."""
 
     class Meta(PieceOfAnswer.Meta):
         pass
@@ -91,7 +91,7 @@ class Piece(PieceOfAnswer):
 
 
 class ToolClaim(models.Model):
-    """Written before a tool runs; `finished_at` stays null if it never came back."""
+    """Written before a tool runs. `finished_at` stays null if the tool did not return."""
 
     pk = models.CompositePrimaryKey("turn_id", "call_id")
     turn_id = models.UUIDField()

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class Node(models.Model):
-    """A message after those before it, in each form in which it was said (`dashboard.turns.nodes`)."""
+    """A message and the messages before it, in each form that was sent (`dashboard.turns.nodes`)."""
 
     id = models.UUIDField(primary_key=True, editable=False)  #: a keyed hash of parent and content
     parent = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="children")
@@ -15,7 +15,7 @@ class Node(models.Model):
 
 
 class LooseNode(models.Model):
-    """A node whose turn was erased: it goes once nothing else refers to it (`dashboard.timeline.node_cleanup`)."""
+    """A node whose turn was erased. It is deleted once nothing refers to it (`dashboard.timeline.node_cleanup`)."""
 
     id = models.UUIDField(primary_key=True, editable=False)
 
@@ -24,7 +24,7 @@ class LooseNode(models.Model):
 
 
 class TurnMessage(models.Model):
-    """One message of the conversation as the provider is sent it, as JSON text, byte for byte."""
+    """One message of the conversation, as the JSON text that is sent to the provider, byte for byte."""
 
     pk = models.CompositePrimaryKey("turn_id", "n")
     turn_id = models.UUIDField()
@@ -36,7 +36,7 @@ class TurnMessage(models.Model):
 
 
 class ClientRequest(models.Model):
-    """The request that a turn answers, from which its body is made again byte for byte (`history.client_body_of`)."""
+    """The client's request of a turn, from which its body is restored byte for byte (`history.client_body_of`)."""
 
     turn_id = models.UUIDField(primary_key=True)
     #: what stands around the messages, which are the turn's (`Turn.node`); null for requests from before nodes

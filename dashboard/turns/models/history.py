@@ -14,7 +14,7 @@ from dashboard.turns.shared_values import UNREADABLE, BeginningField, beginning
 
 
 class Record(models.Model):
-    """One step of a turn's history, or a row of several that were committed together: `record_reader` reads both.
+    """One step of a turn's history, or one row of several steps that were committed together (see `record_reader`).
 
     Its primary key is the fence: a late writer's insert fails, and it stops.
     """
@@ -78,14 +78,14 @@ class Outcome(Judgement):
 
 
 class StrayOutcome(Judgement):
-    """A judgement in a row of its own, as a process of an earlier version writes it while this one runs already."""
+    """A judgement in a row of its own, written by a process of an earlier release that is still running."""
 
     class Meta(Judgement.Meta):
         db_table = "turns_outcome"
 
 
 class Checkpoint(models.Model):
-    """All a turn knew of itself after a record, so that its history need not be folded from the start."""
+    """The snapshot of a turn after a record, so that its history need not be read from the start."""
 
     pk = models.CompositePrimaryKey("turn_id", "seq")
     turn_id = models.UUIDField()

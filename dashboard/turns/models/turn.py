@@ -20,7 +20,7 @@ UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD
 
 
 class Turn(models.Model):
-    """One user input until the final answer. Reasons are null until they are known; times and durations too."""
+    """One user input until the final answer. Reasons, times and durations are null until they are known."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, db_index=False)
@@ -145,8 +145,8 @@ class Turn(models.Model):
 
 
 class Cohort(models.Model):
-    """What turns have in common that are alike in every facet. There are few: a page is found cohort by cohort, and
-    turns are counted by cohort. Written by the database alone, when the first such turn is."""
+    """Turns that have the same value in every facet. There are few cohorts: pages and counts are read by cohort. The
+    database writes a row with the first such turn."""
 
     id = models.AutoField(primary_key=True)
     project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, db_index=False)

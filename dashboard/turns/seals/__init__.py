@@ -1,1 +1,1 @@
-"""Evidence that nothing stored was changed: hash chains, signed seals, the signing key."""
+"""Evidence that stored turns are unchanged: hash chains, signed seals, the signing key."""

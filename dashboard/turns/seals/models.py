@@ -13,7 +13,8 @@ from dashboard.platform.ids import new_id
 
 
 class Chain(models.Model):
-    """One turn's. `parts`: kind, number and digest of each part of the history (`chains.Part`), in order."""
+    """The hash chain of one turn. `parts`: kind, number and digest of each part of the history (`chains.Part`), in
+    order."""
 
     turn_id = models.UUIDField(primary_key=True)
     parts = models.BinaryField()
@@ -29,7 +30,7 @@ class Chain(models.Model):
 
 
 class Seal(models.Model):
-    """`members`: 16 bytes of id and 32 of head for each turn, by id."""
+    """A signed seal over many turns. `members`: for each turn, by id, 16 bytes of id and 32 bytes of head."""
 
     number = models.IntegerField(primary_key=True)  #: from 1, without gaps
     made_at = models.DateTimeField()
@@ -48,7 +49,7 @@ class Seal(models.Model):
 
 
 class Tombstone(models.Model):
-    """Turns that were erased, or whose raw answers were removed, by somebody who may."""
+    """Turns that a permitted user erased, or whose raw responses were removed."""
 
     class Kind(models.TextChoices):
         ERASED = "erased"
@@ -67,7 +68,7 @@ class Tombstone(models.Model):
 
 
 class KnownKey(models.Model):
-    """Whose exports are shown under a name; it makes nothing verify."""
+    """A public key whose exports are shown under a name. It does not make a turn verified."""
 
     public_key = models.TextField(primary_key=True)
     name = models.TextField()

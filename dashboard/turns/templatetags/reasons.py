@@ -44,7 +44,7 @@ LOOKS: dict[str, Look] = {
     "time_limit": Look("limit", "clock", "time limit"),
     "retry_limit": Look("limit", "wall", "retry limit"),
     "error": Look("block", "triangle", "error"),
-    "finish_reason": Look("block", "octagon", "ended by the model’s reason"),
+    "finish_reason": Look("block", "octagon", "ended by the model’s stop reason"),
     "guard": Look("limit", "shield", "stopped by a guard"),
     "user_requested": Look("wait", "cross", "stopped by a person"),
     # where a turn stands
@@ -58,7 +58,7 @@ LOOKS: dict[str, Look] = {
     # the terminal reasons that are none of these
     "budget_exhausted": Look("limit", "wall", "budget used up"),
     "output_cap": Look("limit", "shield", "output cap reached"),
-    "repetition": Look("limit", "shield", "nothing new"),
+    "repetition": Look("limit", "shield", "repetition"),
     "empty_output": Look("odd", "ring", "empty answer"),
     "forbidden": Look("limit", "shield", "forbidden by a criterion"),
     "tool_repair_failed": Look("block", "nut", "tool call not repaired"),
@@ -80,9 +80,9 @@ LOOKS: dict[str, Look] = {
     "unclosed_fence": Look("cut", "torn", "code not closed"),
     "unclosed_bracket": Look("cut", "torn", "bracket not closed"),
     "unclosed_sentence": Look("cut", "torn", "sentence not ended"),
-    "reasoning_ate_budget": Look("cut", "ring", "reasoning, no text"),
-    "relabelled": Look("cut", "torn", "cut, renamed"),
-    "ambiguous_seam": Look("odd", "question", "repeat or not"),
+    "reasoning_ate_budget": Look("cut", "ring", "reasoning only"),
+    "relabelled": Look("cut", "torn", "truncation mislabelled"),
+    "ambiguous_seam": Look("odd", "question", "possible repeat"),
 }
 
 

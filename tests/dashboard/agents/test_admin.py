@@ -58,7 +58,7 @@ def test_a_connection_is_made_and_a_wrong_one_is_answered_in_words(admin_client)
         "max_tokens_field": "max_tokens",
     }
     wrong = page(admin_client, address, {**good, "api_key_env": "sk-secret", "base_url": "here"})
-    assert "That looks like a key itself" in wrong
+    assert "This looks like the key itself" in wrong
     assert "must begin with http://" in wrong
     refused = page(admin_client, address, {**good, "provider": "cohere", "prefill": "on"})
     assert "cohere cannot continue an assistant message" in refused
@@ -276,7 +276,7 @@ def test_an_agents_breakpoints_and_approvals_are_filled_in_and_shown_again(admin
     [
         ({"breakpoints": '[{"state": "nowhere"}]'}, "Breakpoint 1: there is no state “nowhere” to hold at"),
         ({"breakpoints": '[{"budget_below": 2}]'}, "above 0 and at most 1 such as 0.1, not 2"),
-        ({"breakpoints": '{"state": "idle"}'}, "Breakpoints are a list of objects"),
+        ({"breakpoints": '{"state": "idle"}'}, "Breakpoints must be a list of objects"),
         (
             {"tools": ["current_time"]},
             "The agent has no tool “calculator” that could need approval; its tools are current_time.",

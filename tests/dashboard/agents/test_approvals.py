@@ -26,7 +26,7 @@ def test_what_may_be_said_is_kept_as_far_as_it_says_something(given, clean):
     ("given", "words"),
     [
         ([], "an object with tools, seconds, otherwise"),
-        ({"tool": "clock"}, "and nothing else"),
+        ({"tool": "clock"}, " only."),
         ({"tools": "clock"}, "a list of names"),
         ({"tools": ["x"]}, "The agent has no tool “x” that could need approval; its tools are clock."),
         ({"tools": ["clock"], "seconds": 0.5}, "1 to 604,800 seconds, not 0.5"),

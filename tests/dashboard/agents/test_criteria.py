@@ -88,7 +88,7 @@ def test_a_class_by_the_name_of_the_machines_own_question_is_refused(monkeypatch
     for name in RESERVED:
         impostor = type(name, (), {"decide": lambda self, state: None, "__module__": NAME})
         monkeypatch.setattr(module, name, impostor, raising=False)
-        with pytest.raises(ValidationError, match="rename the class"):
+        with pytest.raises(ValidationError, match="Rename the class"):
             criteria_clean([{"path": f"{NAME}.{name}"}])
     assert {"TruncationCriterion", "EnvelopeCriterion", "ErrorPolicyCriterion"} < set(RESERVED)
 

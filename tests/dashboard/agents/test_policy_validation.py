@@ -63,7 +63,7 @@ def test_the_specs_keys_are_taken_for_our_fields():
         ({"truncation_budget_multiplier": 8.5}, "from 1 to 8"),
         ({"max_token": 1}, "no limit “max_token”; the limits are max_continuations, max_total"),
         ({1: 1}, "no limit “1”"),
-        ({"max_continuations": 1, "continuation_max_attempts": 2}, "given twice"),
+        ({"max_continuations": 1, "continuation_max_attempts": 2}, "set twice"),
     ],
 )
 def test_a_limit_out_of_range_is_refused_in_words(limits, words):

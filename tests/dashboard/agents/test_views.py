@@ -151,3 +151,38 @@ def test_a_test_of_a_connection_says_what_it_found(admins: Client, connection: C
 def test_names_that_are_not_there_are_not_found(admins: Client):
     assert admins.get("/agents/nobody").status_code == 404
     assert admins.get("/connections/nowhere").status_code == 404
+
+
+def seen_in(html: str) -> str:
+    """What a page says of the settings it was rendered from."""
+    return html.split('name="seen" value="')[1].split('"', maxsplit=1)[0]
+
+
+def test_an_old_page_does_not_undo_what_another_window_saved(admins: Client, agent: Agent):
+    old = seen_in(page(admins, "/agents/writer"))
+    page(admins, "/agents/writer", **given_to(agent, max_tokens=77, seen=old))
+    told = page(admins, "/agents/writer", 422, **given_to(agent, system_prompt="Be brief.", seen=old))
+    assert "Max tokens per call is now “77”. Nothing was saved." in told
+    agent.refresh_from_db()
+    assert (agent.max_tokens, agent.system_prompt) == (77, "")
+    page(admins, "/agents/writer", **given_to(agent, system_prompt="Be brief.", seen=seen_in(told)))
+    agent.refresh_from_db()
+    assert agent.system_prompt == "Be brief.", "sent again by one who has read it"
+
+
+def test_an_old_page_of_a_connection_does_not_undo_another_change(admins: Client):
+    page(admins, "/connections/+new", **CONNECTION)
+    old = seen_in(page(admins, "/connections/far"))
+    page(admins, "/connections/far", **{**CONNECTION, "requests_per_minute": 5, "seen": old})
+    told = page(admins, "/connections/far", 422, **{**CONNECTION, "max_output_tokens": 900, "seen": old})
+    assert " is now “5”. Nothing was saved." in told
+    assert Connection.objects.get(name="far").max_output_tokens is None
+
+
+def test_a_page_that_was_opened_after_the_last_change_saves(admins: Client, agent: Agent):
+    for tokens in (60, 61):
+        page(
+            admins, "/agents/writer", **given_to(agent, max_tokens=tokens, seen=seen_in(page(admins, "/agents/writer")))
+        )
+    agent.refresh_from_db()
+    assert agent.max_tokens == 61

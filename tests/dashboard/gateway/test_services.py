@@ -139,8 +139,8 @@ def test_an_alias_stands_for_one_thing_by_a_name_that_is_free(agent: Agent, near
     for fields, words in (
         ({"name": "gpt-4o", "connection": near}, "exists already"),
         ({"name": agent.name, "connection": near}, "is an agent"),
-        ({"name": "both", "connection": near, "agent": agent}, "either an agent or a connection"),
-        ({"name": "none"}, "either an agent or a connection"),
+        ({"name": "both", "connection": near, "agent": agent}, "an agent or a connection"),
+        ({"name": "none"}, "an agent or a connection"),
         ({"name": "told", "agent": agent, "model": "m"}, "Leave this field empty"),
         ({"name": "two\nlines", "agent": agent}, "line break"),
         ({"name": "..", "connection": near}, "“..” cannot be the name of a model"),

@@ -22,5 +22,7 @@ def test_cancel_asks_the_driver_to_end_the_turn(browser: Client, agent_of: Agent
 def test_cancelling_what_has_ended_reloads_the_page(browser: Client, play: Play):
     turn = play("sim-essay")
     assert browser.post(f"/turns/{turn.id}/cancel", headers=HTMX)["HX-Refresh"] == "true"
+    told = browser.get(f"/turns/{turn.id}").content.decode()
+    assert 'class="note warning"' in told, "the page says that nothing was done"
     plain = browser.post(f"/turns/{turn.id}/cancel", follow=True)
     assert 'class="note warning"' in plain.content.decode()

@@ -47,7 +47,7 @@ READINGS = [
         {"status": "partial", "terminal_reason": "forbidden", "stop_reason": "error", "error_type": "tool"},
         EndSummary("partial", "Stopped", "Tool error"),
     ),
-    ({"status": "aborted", "terminal_reason": "safety_blocked"}, EndSummary("aborted", "Refused by the provider")),
+    ({"status": "aborted", "terminal_reason": "safety_blocked"}, EndSummary("aborted", "Blocked or refused")),
     ({"status": "failed", "error_type": "rate_limit"}, EndSummary("failed", "Failed", "Rate limit error")),
     ({"status": "cancelled"}, EndSummary("cancelled", "Cancelled")),
 ]

@@ -28,7 +28,7 @@ def test_an_answer_that_is_not_judged_yet_is_shown_where_it_streamed(browser: Cl
     assert (draft.text, draft.dropped, draft.held) == (said, "", True)
     html = page(browser, f"/turns/{held.id}")
     assert "Agents stop for reasons" in html
-    assert html.count('id="draft"') == html.count("not judged yet") == 1
+    assert html.count('id="draft"') == html.count("not evaluated yet") == 1
     assert 'class="caret"' not in html
 
 
@@ -40,7 +40,7 @@ def test_one_that_continues_is_shown_behind_what_it_continues(browser: Client, h
     assert shown.draft.dropped
     html = page(browser, f"/turns/{held.id}")
     assert html.count('id="draft"') == 1
-    assert html.index("not judged yet") > html.index('<del class="drop">') > html.index("Agents stop for reasons")
+    assert html.index("not evaluated yet") > html.index('<del class="drop">') > html.index("Agents stop for reasons")
 
 
 @pytest.mark.parametrize("stop", ["continue_pending", "abort_partial"])
@@ -54,7 +54,7 @@ def test_one_that_was_blocked_stays_withheld(agent_of: AgentOf, browser: Client)
     turn = drive(turn_start(agent=agent_of("sim-refuse"), input_text="hi", breakpoints=STOPS))
     assert turn.status == "held"
     assert draft_shown(turn, position_of(turn).snapshot) is None
-    assert "not judged yet" not in page(browser, f"/turns/{turn.id}")
+    assert "not evaluated yet" not in page(browser, f"/turns/{turn.id}")
 
 
 def test_who_approves_of_a_call_sees_all_that_it_would_be_run_with(agent_of: AgentOf, browser: Client):

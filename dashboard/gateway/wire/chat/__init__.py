@@ -1,1 +1,1 @@
-"""Chat completions: OpenAI's dialect, which most clients speak."""
+"""Chat Completions, OpenAI's dialect that most clients speak."""

@@ -1,1 +1,1 @@
-"""Gemini: Google's generateContent, which its clients speak. The model and the method stand in the address."""
+"""Gemini, Google's generateContent. The address contains the model and the method."""

@@ -1,1 +1,1 @@
-"""Messages: Anthropic's dialect, which its clients and coding agents speak."""
+"""Messages, Anthropic's dialect, for its clients and for coding agents."""

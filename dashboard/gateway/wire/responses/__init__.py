@@ -1,1 +1,1 @@
-"""Responses: OpenAI's newer dialect, the default of its agents SDK and of coding agents."""
+"""Responses, OpenAI's newer dialect: the default of its Agents SDK and of coding agents."""

@@ -1,4 +1,4 @@
-"""Messages and answers in each convention's own form.
+"""Messages and answers in the form of each convention.
 
 parts               OpenTelemetry GenAI: messages of parts, as attributes, JSON texts or log events
 indexed_attributes  older GenAI and OpenLLMetry: `gen_ai.prompt.0.content`; OpenInference:

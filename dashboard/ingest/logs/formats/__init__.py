@@ -1,4 +1,4 @@
-"""Records of each kind of log → requests with their answers. Pure.
+"""Parsers of log formats: records in, requests with their answers out. Pure.
 
 pairs       objects that hold a request and its answer, under whichever names
 batches     results of the providers' batch interfaces

@@ -1,4 +1,4 @@
-"""Transcripts that coding agents keep on a developer's disk → the calls of each turn. Pure.
+"""Parsers of the transcripts that coding agents store on a developer's disk. Pure.
 
 A turn begins with what the user said, and holds every call until the next words of the user. Its request holds what was
 said since the turn before: the session is a run, whose earlier turns hold the rest.

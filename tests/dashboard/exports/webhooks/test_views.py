@@ -45,7 +45,7 @@ def test_a_webhook_is_made_changed_and_deleted(admins_browser: Client, receiver:
     ("wrong", "words"),
     [
         ({"url": "ftp://a"}, "begin with http"),
-        ({"url": "http://me:pw@a/"}, "must not carry a user name"),
+        ({"url": "http://me:pw@a/"}, "must not contain a user name"),
         ({"events": []}, "Choose at least one event."),
         ({"name": "taken"}, "already exists"),
     ],

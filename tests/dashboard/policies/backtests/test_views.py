@@ -92,7 +92,7 @@ def test_a_list_that_is_not_whole_says_so(browser: Client, monkeypatch):
     for _ in range(3):
         Backtest.objects.create(project=project_default())
         html = page(browser, "/backtests")
-        said.append((html.count("<section"), "Older ones are kept as well" in html))
+        said.append((html.count("<section"), "Older ones are still available" in html))
     assert said == [(1, False), (2, False), (2, True)]
 
 

@@ -207,7 +207,7 @@ def test_a_certain_one_that_failed_is_told_and_can_be_checked(short: Turn):
     prediction = compared(child)
     assert (prediction.suggested_came_true, prediction.suggested_reason) == (False, "")
     assert Notice.objects.get().told == (
-        "A suggested limit was called “certain”, and this re-run did not complete under it."
+        "The suggested limit was “certain”, but this re-run did not complete under it."
     )
     compared(prediction_check(prediction=prediction))
     prediction.refresh_from_db()
@@ -262,9 +262,7 @@ def test_the_page_names_what_failed_with_both_turns_and_a_certain_one_first(brow
 def test_the_suggestion_of_a_turn_says_how_often_others_like_it_were_enough(browser: Client, short: Turn):
     said = said_of(short, LONG)
     address = f"/turns/{short.id}"
-    assert "No re-run of this model has tested likely limits from the agent’s answers yet." in bare(
-        page(browser, address)
-    )
+    assert "Not tested on this model yet: likely limits from the agent’s answers." in bare(page(browser, address))
     compared(limit_find(turn=short, suggestion=said))
     html = page(browser, f"/turns/{play_again(short).id}")
     assert "were enough in 1 of 1 re-run of this model (expected 95 %)." in bare(html)

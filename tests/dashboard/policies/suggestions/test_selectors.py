@@ -304,6 +304,31 @@ def test_characters_that_were_recorded_past_the_limit_make_its_number_certain(pl
     assert [point.completed for point in completed.points if point.value != 200] == [False, True]
 
 
+def test_no_more_tokens_are_expected_than_the_other_limits_allow(play: Play):
+    limits = {"max_total_output_chars": 300, "max_continuations": 20}
+    said = suggestion_for(play("sim-endless", max_tokens=40, overrides={"limits": limits}))
+    assert said is not None
+    assert said.costs is not None
+    assert (said.limit, said.costs.output_tokens <= said.costs.most_tokens) == ("max_total_output_chars", True)
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "told"),
+    [
+        ("sim-endless", {"max_tokens": 40}, "too few longer answers are recorded for an estimate."),
+        (
+            "sim-tools",
+            {"tools": ["calculator"], "overrides": {"limits": {"max_steps": 1}}},
+            "too few turns that used more of it are recorded for an estimate.",
+        ),
+    ],
+)
+def test_an_unknown_limit_says_what_is_missing_for_an_estimate(play: Play, model: str, asked: dict, told: str):
+    said = suggestion_for(play(model, **asked))
+    assert said is not None
+    assert (said.basis, because(said).endswith(told)) == (Basis.NONE, True)
+
+
 def test_a_rate_limit_says_which_settings_would_have_retried(play: Play):
     turn = play("sim-flaky")
     said = suggestion_for(turn)

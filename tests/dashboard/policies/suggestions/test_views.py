@@ -80,9 +80,9 @@ def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, c
 
 def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(browser: Client, cut: Turn):
     before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
-    (told,) = re.findall(r"up to two live re-runs, with max_tokens ([\d,]+) and then", before)
+    (told,) = re.findall(r"Up to two live re-runs: with max_tokens ([\d,]+), then", before)
     value = int(told.replace(",", ""))
-    assert f"about {2 * value:,} tokens out, at most {2 * 5 * value:,}, simulator, free" in before
+    assert f"About {2 * value:,} tokens out, at most {2 * 5 * value:,}, simulator, free" in before
     begun = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
     assert f'hx-get="/turns/{cut.id}/limit?found=first"' in begun
     drive(cut.children.get())
@@ -132,7 +132,7 @@ def test_nobody_pays_for_another_value_than_the_one_whose_price_was_shown(browse
     assert drive(turn_rerun(turn=turn, overrides={"max_tokens": int(told)})).status == "partial"
     html = browser.post(f"/turns/{turn.id}/limit/find", {"value": told}, headers=HTMX).content.decode()
     now = value_of(browser, turn)
-    assert f"The value to try is {int(now):,} now. No re-run was started; check the price." in text_of(html)
+    assert f"The value to try is now {int(now):,}. No re-run was started. Check the price." in text_of(html)
     assert turn.children.count() == 1
     browser.post(f"/turns/{turn.id}/limit/find", {"value": now}, headers=HTMX)
     assert turn.children.count() == 2
@@ -201,7 +201,7 @@ def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(bro
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert "With max_steps 2 the turn finishes." in panel, "what the re-run used, not what it was given"
     assert "with max_steps 6 completed in 2 calls and used 2 steps." in panel
-    assert "Draft Max steps" not in panel
+    assert "Create draft: Max steps" not in panel
     assert "The policy already allows 20 steps; this turn set its own limit." in panel
 
 
@@ -211,7 +211,7 @@ def test_a_turn_that_forbade_what_its_policy_retries_is_told_so(browser: Client,
     turn.agent.save()
     Turn.objects.filter(pk=turn.pk).update(overrides={"error_policy": {"on_rate_limit_error": "stop"}})
     panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    assert "Draft Max retries" not in panel
+    assert "Create draft: Max retries" not in panel
     assert "The policy already allows 5 retries; this turn set its own limit." in panel
 
 

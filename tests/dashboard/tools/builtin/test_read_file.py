@@ -84,12 +84,12 @@ def test_a_link_put_in_the_way_of_a_folder_is_not_followed(shared):
 
 def test_a_named_pipe_neither_hangs_nor_is_read(shared):
     os.mkfifo(shared / "pipe")
-    assert "is no regular file" in call(READ, path="pipe").content
+    assert "is not a regular file" in call(READ, path="pipe").content
 
 
 def test_a_device_is_not_read(shared, settings):
     settings.FILES_DIR = Path("/dev")
-    assert "is no regular file" in call(READ, path="zero").content
+    assert "is not a regular file" in call(READ, path="zero").content
 
 
 def test_a_file_that_is_too_large_is_refused_without_being_read(shared):
@@ -98,7 +98,7 @@ def test_a_file_that_is_too_large_is_refused_without_being_read(shared):
     assert "at most 10,000,000 are read" in call(READ, path="huge.bin").content
 
 
-@pytest.mark.parametrize(("raw", "why"), [(b"a\x00b", "zero bytes"), (b"caf\xe9", "no text in UTF-8")])
+@pytest.mark.parametrize(("raw", "why"), [(b"a\x00b", "zero bytes"), (b"caf\xe9", "not UTF-8 text")])
 def test_what_is_no_text_is_refused(shared, raw: bytes, why: str):
     (shared / "raw").write_bytes(raw)
     assert why in call(READ, path="raw").content

@@ -1,0 +1,62 @@
+"""Forms that notice when somebody else has saved after the page was opened, so that no change is undone unseen."""
+
+from typing import Any, cast
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+from django.utils.text import Truncator
+
+MAX_SHOWN_CHARS = 60  #: of a value in the message
+
+
+class StaleForm(forms.ModelForm):  # type: ignore[type-arg]
+    """`seen` is the newest change when the page was rendered. A form without it, as in the admin, is not checked.
+
+    After the message the form has the newest change, so that saving it again replaces the other values.
+    """
+
+    seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.instance._state.adding:
+            self.initial["seen"] = _newest(self.instance)
+
+    def clean(self) -> dict[str, Any]:
+        said: dict[str, Any] = super().clean() or self.cleaned_data
+        seen = said.get("seen")
+        if seen is not None and (changed := self._changed_after(seen)):
+            given = cast("QueryDict", self.data).copy()
+            given[self.add_prefix("seen")] = str(_newest(self.instance))
+            self.data = given
+            raise ValidationError(
+                f"Somebody changed these settings after you opened this page: {'; '.join(changed)}. Nothing was saved. "
+                "Check the values, then save again to replace them."
+            )
+        return said
+
+    def _changed_after(self, seen: int) -> list[str]:
+        """Each setting that has another value now, with that value."""
+        rows = self.instance.changes.filter(pgh_id__gte=seen).order_by("pgh_id")
+        before, after = rows.first(), rows.last()
+        if before is None or before.pgh_id != seen or before is after:
+            return []
+        now = type(self.instance)._default_manager.get(pk=self.instance.pk)
+        kept = {field.name: field for field in now._meta.concrete_fields if hasattr(after, field.attname)}
+        names = [name for name, kind in kept.items() if getattr(before, kind.attname) != getattr(after, kind.attname)]
+        return [f"{self._named(name)} is now {_shown(getattr(now, name))}" for name in names]
+
+    def _named(self, name: str) -> str:
+        field = self.fields.get(name)
+        return str((field.label if field else None) or name.replace("_", " "))
+
+
+def _newest(instance: Any) -> int | None:
+    newest: int | None = instance.changes.order_by("-pgh_id").values_list("pgh_id", flat=True).first()
+    return newest
+
+
+def _shown(value: object) -> str:
+    said = ", ".join(map(str, value)) if isinstance(value, list) else str("" if value is None else value)
+    return f"“{Truncator(said).chars(MAX_SHOWN_CHARS)}”" if said else "empty"
