@@ -7,11 +7,12 @@ from itertools import pairwise
 
 from agentcore.continuation_merge import seam
 from agentcore.events import Event, ToolResult
-from agentcore.machine.accounting import joining
+from agentcore.lint import asks_for_stops, lint
+from agentcore.machine.accounting import joining, rule_of
 from agentcore.machine.advance import settle
 from agentcore.machine.snapshot import Segment, Snapshot
 from agentcore.machine.states import State
-from agentcore.messages import TokenUsage, ToolCall
+from agentcore.messages import ChatResponse, TokenUsage, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.answer_tape import Tape, spoken_tokens, tape_of
 from agentcore.replay.recorded_calls import Heard, Listener, told_apart
@@ -127,6 +128,10 @@ class Past:
         silent = [one for one in answered if one.response and not _tells(one.response.usage)]
         return any(map(_cut_as_told, silent)) if silent else bool(answered)
 
+    def shows_signs(self, iteration: int) -> bool:
+        """Whether any answer of this iteration contradicts its reason: then no verdict names a number either."""
+        return any(one.response is not None and _signs(one, one.response) for one in self.calls.get(iteration, ()))
+
     @cached_property
     def untold(self) -> int:
         """Tokens of reasoning, at most, in a call without usage: as in others of the turn, where none shows its
@@ -176,6 +181,12 @@ def _read(recording: Recording) -> Past:
         any(map(_tells_cut, heard)),
         len(reports) == 2,
     )
+
+
+def _signs(heard: Heard, response: ChatResponse) -> tuple[str, ...]:
+    before = heard.before
+    rule, stops = rule_of(before.revision), asks_for_stops(before.asked.extra)
+    return lint(response, heard.cap, before.answer.text, stops=stops, rule=rule)
 
 
 def _tells_cut(heard: Heard) -> bool:
