@@ -121,6 +121,12 @@ class Past:
             told = self._told[iteration] = self._all_told(self.calls.get(iteration, ()))
         return told
 
+    def surely_told(self, iteration: int) -> bool:
+        """The same, and whether nothing that a usage tells of reasoning may be a share of it: a call that was cut at
+        just what it reported shows that."""
+        calls = self.calls.get(iteration, ())
+        return self.all_told(iteration) and (not any(map(_tells_some, calls)) or any(map(_cut_as_told, calls)))
+
     def _all_told(self, calls: Sequence[Heard]) -> bool:
         if any(one.cut_below_cap or (self.cut_otherwise and _cut_otherwise(one)) for one in calls):
             return False
@@ -196,6 +202,11 @@ def _tells_cut(heard: Heard) -> bool:
 
 def _cut_as_told(heard: Heard) -> bool:
     return heard.cut and heard.answered and heard.tokens == heard.cap
+
+
+def _tells_some(heard: Heard) -> bool:
+    usage = heard.response.usage if heard.response is not None else None
+    return usage is not None and usage.reasoning_tokens > 0
 
 
 def _cut_otherwise(heard: Heard) -> bool:

@@ -22,7 +22,7 @@ from agentcore import (
 from agentcore.events import ModelFailed, ModelResponded, ToolResult
 from agentcore.messages import ChatResponse
 from agentcore.replay import Assumed, Observed, Why
-from agentcore.replay.certainty import LEAST_CALLS, UNTOLD, weakest
+from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, weakest
 from agentcore.replay.pending_call import ENDED
 from agentcore.replay.recorded_run import Past
 from agentcore.sufficient_max_tokens import enough_for_one_call
@@ -88,11 +88,18 @@ def whole(**told):
 
 
 def test_a_natural_end_within_the_new_cap_is_certain_where_the_provider_tells_of_reasoning():
-    for told in ({"no_reasoning": True}, {"reasoning_tokens": 20}):
+    every = Experience(reports_all=True)
+    for told, experience in (({"no_reasoning": True}, None), ({"reasoning_tokens": 20}, every)):
         for cap in (305, 350, 4000):
-            imagined = asked(whole(**told), max_tokens=cap)
+            imagined = asked(whole(**told), experience, max_tokens=cap)
             assert (imagined.certainty, imagined.assumes) == (Certainty.CERTAIN, ())
             assert imagined.final.end.output_text == ESSAY
+
+
+def test_the_reasoning_that_a_provider_tells_of_may_be_a_share_of_what_counts():
+    for cap, source in ((350, UNTOLD), (4000, CUT_AS_TOLD)):
+        imagined = asked(whole(reasoning_tokens=20), max_tokens=cap)
+        assert (imagined.certainty, [one.source for one in imagined.assumes]) == (Certainty.ESTIMATED, [source])
 
 
 @pytest.mark.parametrize(
@@ -230,7 +237,7 @@ def test_recorded_reasoning_counts_towards_a_smaller_cap():
     assert (truth.status, truth.terminal_reason) == (TurnStatus.PARTIAL, "repetition")
     assert (truth.status.value, truth.terminal_reason) in ends(imagined)
     assert names(imagined) >= {Assumed.REASONING}
-    assert asked(story, max_tokens=385).certainty is Certainty.CERTAIN
+    assert asked(story, Experience(reports_all=True), max_tokens=385).certainty is Certainty.CERTAIN
 
 
 @pytest.mark.parametrize(("none", "certainty"), [(True, "estimated"), (None, "undecidable")])
@@ -382,7 +389,7 @@ def test_a_provider_that_does_not_count_reasoning_is_held_to_what_it_counts():
     usage = TokenUsage(10, 113, 110)
     answer = replace(said("A whole answer."), usage=usage, raw_stop_reason="completed")
     story = Playbook(max_tokens=16) >> started() >> responded(answer)
-    assert asked(story, max_tokens=8).certainty is Certainty.CERTAIN
+    assert asked(story, Experience(reports_all=True), max_tokens=8).certainty is Certainty.CERTAIN
     assert asked(story, max_tokens=8).final.end.status is TurnStatus.COMPLETED
 
 
@@ -631,7 +638,9 @@ def test_a_total_that_depends_on_how_long_an_answer_reasons_is_not_certain():
     imagined = asked(story, max_tokens=525, max_total_tokens=306)
     assert imagined.final.end.terminal_reason == "forbidden"
     assert imagined.certainty is Certainty.ESTIMATED
-    assert asked(story, max_tokens=525, max_total_tokens=20).certainty is Certainty.CERTAIN
+    every = Experience(reports_all=True)
+    assert asked(story, every, max_tokens=525, max_total_tokens=306).certainty is Certainty.ESTIMATED
+    assert asked(story, every, max_tokens=525, max_total_tokens=20).certainty is Certainty.CERTAIN
 
 
 def test_a_call_that_its_time_limit_ends_has_not_shown_its_arguments_whole():
