@@ -15,7 +15,7 @@ from enum import IntEnum
 from itertools import chain
 
 from agentcore.argument_validation import WrongInput, door, required
-from agentcore.overlaps import COPIES, is_ambiguous, is_surrounded, prefix_function
+from agentcore.overlaps import COPIES, STARTED_OVER, is_ambiguous, is_surrounded, prefix_function
 from agentcore.values import quickly_made
 
 TAIL = 400  #: characters in which words that were broken off are looked for
@@ -32,6 +32,7 @@ class Rule(IntEnum):
     TURNS = 1  #: some are told by turning the passage around, and kept
     TELLS_APART = 2  #: they are told by `agentcore.overlaps`, and kept
     GOES_ON = 3  #: the same, and a repetition around the passage is reported too
+    SHORT_ANSWERS = 4  #: the same, also of short answers: one that comes twice, and one that ends in a repetition
 
 
 @quickly_made
@@ -57,7 +58,7 @@ class Joining:
     exact: bool = False  #: the model writes on from the text itself, and repeats nothing
     echo: bool = False  #: the server repeats the text that it continues
     anew: bool = False  #: it was requested from its beginning, like a repair
-    rule: Rule = Rule.GOES_ON  #: what is done with an ambiguous overlap
+    rule: Rule = Rule.SHORT_ANSWERS  #: what is done with an ambiguous overlap
     said: int = 0  #: characters of the last answer that brought any; they end the text so far
     generated: bool = False  #: the provider counted tokens for what came: it is no mere echo
 
@@ -146,13 +147,15 @@ def _ambiguous(existing: str, addition: str, overlap: int, how: Joining) -> bool
             return _turned(existing, addition, overlap)
         case _:
             anew = (how.exact or how.anew) and overlap >= len(existing.rstrip())
-            stuck = overlap == len(addition) == how.said
-            return _apart(existing, addition, overlap, how, anew=anew or stuck)
+            again = overlap == len(addition) == how.said
+            if again and MIN_OVERLAP <= overlap < STARTED_OVER and how.rule >= Rule.SHORT_ANSWERS and not anew:
+                return True
+            return _apart(existing, addition, overlap, how, anew=anew or again)
 
 
 def _apart(existing: str, addition: str, overlap: int, how: Joining, *, anew: bool = False) -> bool:
-    goes_on = how.rule >= Rule.GOES_ON
-    return is_ambiguous(existing, addition, overlap, max(1, how.min_overlap), anew=anew, goes_on=goes_on)
+    goes_on, ends, least = how.rule >= Rule.GOES_ON, how.rule >= Rule.SHORT_ANSWERS, max(1, how.min_overlap)
+    return is_ambiguous(existing, addition, overlap, least, anew=anew, goes_on=goes_on, ends=ends)
 
 
 def _space_said_again(existing: str, addition: str) -> int:

@@ -10,13 +10,15 @@ all of it is kept, for losing what a provider sent is the worse error. It is amb
 - *whole units*: it consists of whole sentences, clauses, lines, cells or list items, which authors do say twice;
 - *few words*: a word stands twice in a row in it ("very very"), or a third of its words have stood in it before;
 - *going on*: the text around the passage goes on as if the passage, or a period of it, came once more, for two thirds
-  of the least overlap: rows and log lines of which an earlier seam has spoilt some;
+  of the least overlap, or for a quarter where the continuation ends before it could show more: rows and log lines of
+  which an earlier seam has spoilt some;
 - *foreseeable*: going by which letters follow which in this text, it is no more unlikely than two bits for each
   character of the least overlap (24 bits: one in 17 million): figures in a table, bits, few words over and over.
 
 Some passages are told to be repeats all the same, unless they repeat themselves: all of a text of 200 characters or
-more (the model started over), an answer that is the one before it letter for letter (the model is stuck), and 500
-characters or more that stand nowhere else.
+more (the model started over), an answer of as many that is the one before it letter for letter (the model is stuck),
+and 500 characters or more that stand nowhere else. A shorter answer that is the one before it is always ambiguous: a
+text whose lines are as long as an answer comes back so.
 """
 
 import re
@@ -44,12 +46,20 @@ _WORDS = re.compile(r"[^\W_]+")
 
 
 def is_ambiguous(
-    existing: str, addition: str, overlap: int, minimum: int, *, anew: bool = False, goes_on: bool = True
+    existing: str,
+    addition: str,
+    overlap: int,
+    minimum: int,
+    *,
+    anew: bool = False,
+    goes_on: bool = True,
+    ends: bool = True,
 ) -> bool:
     """Whether the first `overlap` characters of the addition, which also end what exists, may be no repeat.
 
     `anew`: they are all that exists, and whoever was asked may well have begun anew; or they are all of the addition
-    and of the answer before it. `goes_on`: a repetition that goes on around them counts.
+    and of the answer before it. `goes_on`: a repetition that goes on around them counts. `ends`: also one that the end
+    of the addition breaks off.
     """
     passage = addition[:overlap]
     borders = prefix_function(passage)
@@ -59,7 +69,7 @@ def is_ambiguous(
         return False
     if existing.find(passage, 0, len(existing) - 1) >= 0:
         return True
-    if goes_on and _goes_on(existing, addition, borders, minimum):
+    if goes_on and _goes_on(existing, addition, borders, minimum, ends=ends):
         return True
     if overlap >= BLOCK:
         return False
@@ -78,7 +88,7 @@ def _repeats_itself(borders: list[int], minimum: int) -> bool:
     return 2 * border >= minimum or 2 * length >= COPIES * (length - border)
 
 
-def _goes_on(existing: str, addition: str, borders: list[int], minimum: int) -> bool:
+def _goes_on(existing: str, addition: str, borders: list[int], minimum: int, *, ends: bool) -> bool:
     """Whether the text before and after the passage is as the passage foretells by one of its periods."""
     overlap, enough = len(borders), _enough(minimum)
     before = existing[max(0, len(existing) - overlap - enough) : len(existing) - overlap][::-1]
@@ -86,7 +96,9 @@ def _goes_on(existing: str, addition: str, borders: list[int], minimum: int) -> 
     for period in _periods(borders):
         left = alike_at_start(before, mirrored[overlap - period :])
         right = alike_at_start(addition[overlap : overlap + enough], addition[overlap - period :])
-        if left + right + overlap - period >= enough:
+        shown, broken_off = left + right + overlap - period, ends and right == len(addition) - overlap < enough
+        # Words such as “the” often stand at both ends of a passage, and show nothing.
+        if shown >= enough or (broken_off and left + right > 1 and shown >= minimum // 4):
             return True
     return False
 

@@ -106,7 +106,7 @@ class EnvelopeRules:
         settle(self, recovery=lambda words: tuple(map(RecoveryPath, words)))
 
 
-REVISION = 7  #: the judging rules of this release
+REVISION = 8  #: the judging rules of this release
 
 
 @strict()

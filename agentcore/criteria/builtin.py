@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from agentcore.argument_validation import strict
+from agentcore.argument_validation import strict, unchecked
 from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.criteria.incomplete_answers import NO_RETRY, EnvelopeCriterion, TruncationCriterion, names_bounds
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
@@ -229,7 +229,8 @@ class ResponseContentCheck:
 
 
 def built_in(finish_reasons: tuple[NormalizedStopReason, ...], max_retry_after: float) -> tuple[Any, ...]:
-    """The criteria of every turn, in the order their evaluations are shown."""
+    """The criteria of every turn, in the order their evaluations are shown. A stored policy's numbers stand as they
+    are."""
     return (
         TruncationCriterion(),
         EnvelopeCriterion(),
@@ -237,6 +238,6 @@ def built_in(finish_reasons: tuple[NormalizedStopReason, ...], max_retry_after: 
         TokenUsageLimit(),
         ExecutionTimeLimit(),
         FinishReasonCheck(finish_reasons),
-        ErrorPolicyCriterion(max_retry_after),
+        unchecked(ErrorPolicyCriterion)(max_retry_after=max_retry_after),
         ToolCallPresenceCheck(),
     )

@@ -101,8 +101,13 @@ class PendingCall:
         """What is known of tokens is what was reported: some providers count others as well, which nothing shows."""
         if self.past.cut_otherwise:
             self.assuming.note(Assumed.USAGE, 0.0, 0.0, OTHERWISE)
-        elif not self._all_told:
+        elif not self._surely_told:
             self.assuming.note(Assumed.USAGE, 0.0, 0.0, UNTOLD)
+
+    @property
+    def _surely_told(self) -> bool:
+        """The same as `_all_told`, and whether what is told of reasoning is all of it."""
+        return bool(self.assuming.experience.reports_all) or self.past.surely_told(self.snapshot.iteration)
 
     @property
     def _all_told(self) -> bool:
@@ -137,11 +142,12 @@ class PendingCall:
 
     def _may_go_on(self, heard: Heard) -> bool:
         """Whether an answer that is said to have ended was cut, of a provider that may call a cut an end. If it lacks
-        a few tokens of its cap, its end is taken as it is told, which is an assumption."""
+        a few tokens of its cap, or tells of a share of its reasoning, its end is taken as told: an assumption."""
         if self._may_fill_its_cap(heard):
             return self._is_called_an_end()
         nearly = heard.tokens is not None and heard.tokens + END_AT_MOST >= heard.cap
-        if nearly and heard.told_below_cap and heard.claims_an_end:
+        share = self._all_told and not self._surely_told
+        if (nearly or share) and heard.told_below_cap and heard.claims_an_end:
             self.assuming.note(Assumed.TRUNCATION, 0.0, 0.0, CUT_AS_TOLD)
         return False
 

@@ -172,8 +172,18 @@ class Asked(TapeReading):
         times = max(1.0, self.cap / heard.cap)
         reasoning = max(float(heard.reasoning), float(self.past.reasoning)) * times
         self.assuming.shifted = max(self.assuming.shifted, reasoning)
-        if self.left is not None or self._fills_the_window(heard, heard.reasoning * (times - 1.0)):
+        more = heard.reasoning * (times - 1.0)
+        if self.left is not None or self._fills_the_window(heard, more) or self._meets_the_total(heard, more):
             self.assuming.note_shifted()
+
+    def _meets_the_total(self, heard: Heard, more: float) -> bool:
+        """Whether it depends on how long it reasons, `more` tokens at most, whether `max_total_tokens` is used up."""
+        limit, spent = self.snapshot.limits.max_total_tokens, self.snapshot.spent
+        usage = heard.response.usage if heard.response is not None else None
+        if limit is None or usage is None:
+            return False
+        used = spent.input_tokens + spent.output_tokens + usage.input_tokens + usage.output_tokens
+        return used - max(heard.reasoning, self.past.reasoning) < limit <= used + more
 
     def _fills_the_window(self, heard: Heard, more: float) -> bool:
         """Whether an answer that reasoned fills a context window of known size with `more` tokens of reasoning."""
@@ -245,7 +255,7 @@ def _begun(said: ChatResponse, share: float) -> ChatResponse:
     begun = (replace(call, raw=call.raw[: round(len(call.raw) * share)], arguments={}) for call in calls)
     return ChatResponse(
         text=text[: round(len(text) * share)],
-        broken_tool_calls=tuple(replace(call, issue=CallIssue.TRUNCATED) for call in begun),
+        broken_tool_calls=tuple(replace(call, issue=CallIssue.TRUNCATED, shown_whole=False) for call in begun),
         reasoning_content=reasoning[: round(len(reasoning) * share)],
         diagnostics=("derived",),
     )

@@ -117,6 +117,11 @@ class Heard:
         return said.usage is None or not said.usage.reasoning_tokens
 
     @property
+    def may_reason_longer(self) -> bool:
+        """Whether it was cut and had reasoned: under a larger cap it may reason for longer than it did here."""
+        return self.cut and self.reasoning > 0
+
+    @property
     def failed(self) -> bool:
         """Whether no answer came: the call failed, or its worker was lost."""
         return isinstance(self.event, ModelFailed | Interrupted)

@@ -7,11 +7,12 @@ from itertools import pairwise
 
 from agentcore.continuation_merge import seam
 from agentcore.events import Event, ToolResult
-from agentcore.machine.accounting import joining
+from agentcore.lint import asks_for_stops, lint
+from agentcore.machine.accounting import joining, rule_of
 from agentcore.machine.advance import settle
 from agentcore.machine.snapshot import Segment, Snapshot
 from agentcore.machine.states import State
-from agentcore.messages import TokenUsage, ToolCall
+from agentcore.messages import ChatResponse, TokenUsage, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.answer_tape import Tape, spoken_tokens, tape_of
 from agentcore.replay.recorded_calls import Heard, Listener, told_apart
@@ -120,12 +121,22 @@ class Past:
             told = self._told[iteration] = self._all_told(self.calls.get(iteration, ()))
         return told
 
+    def surely_told(self, iteration: int) -> bool:
+        """The same, and whether nothing that a usage tells of reasoning may be a share of it: a call that was cut at
+        just what it reported shows that."""
+        calls = self.calls.get(iteration, ())
+        return self.all_told(iteration) and (not any(map(_tells_some, calls)) or any(map(_cut_as_told, calls)))
+
     def _all_told(self, calls: Sequence[Heard]) -> bool:
         if any(one.cut_below_cap or (self.cut_otherwise and _cut_otherwise(one)) for one in calls):
             return False
         answered = [one for one in calls if one.response]
         silent = [one for one in answered if one.response and not _tells(one.response.usage)]
         return any(map(_cut_as_told, silent)) if silent else bool(answered)
+
+    def shows_signs(self, iteration: int) -> bool:
+        """Whether any answer of this iteration contradicts its reason: then no verdict names a number either."""
+        return any(one.response is not None and _signs(one, one.response) for one in self.calls.get(iteration, ()))
 
     @cached_property
     def untold(self) -> int:
@@ -178,6 +189,12 @@ def _read(recording: Recording) -> Past:
     )
 
 
+def _signs(heard: Heard, response: ChatResponse) -> tuple[str, ...]:
+    before = heard.before
+    rule, stops = rule_of(before.revision), asks_for_stops(before.asked.extra)
+    return lint(response, heard.cap, before.answer.text, stops=stops, rule=rule)
+
+
 def _tells_cut(heard: Heard) -> bool:
     """Whether the provider itself called it a cut."""
     return heard.cut and heard.response is not None and "relabelled" not in heard.response.diagnostics
@@ -185,6 +202,11 @@ def _tells_cut(heard: Heard) -> bool:
 
 def _cut_as_told(heard: Heard) -> bool:
     return heard.cut and heard.answered and heard.tokens == heard.cap
+
+
+def _tells_some(heard: Heard) -> bool:
+    usage = heard.response.usage if heard.response is not None else None
+    return usage is not None and usage.reasoning_tokens > 0
 
 
 def _cut_otherwise(heard: Heard) -> bool:

@@ -45,9 +45,13 @@ class Saying(PendingCall):
             self.assuming.shifted = max(self.assuming.shifted, reading.reasoning)
             if not enough:
                 self.assuming.note_shifted()
-        sure = enough and self.past.all_told(self.snapshot.iteration) and not self.assuming.step
-        certainty = Certainty.CERTAIN if sure else self._estimated()
+        certainty = Certainty.CERTAIN if enough and self._is_sure() else self._estimated()
         return self._said(response, reading.idle + need, certainty, place)
+
+    def _is_sure(self) -> bool:
+        """Whether nothing else than the number of tokens keeps one call from saying it all."""
+        iteration = self.snapshot.iteration
+        return not self.assuming.step and self.past.all_told(iteration) and not self.past.shows_signs(iteration)
 
     def _estimated(self) -> Certainty:
         if not self.assuming.taken.keys() - {Assumed.OPERATORS}:

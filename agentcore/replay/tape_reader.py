@@ -1,6 +1,5 @@
 """What a call reads off the tape of its iteration: from where on, how far its cap reaches, and how that ends."""
 
-import math
 from collections.abc import Sequence
 
 from agentcore.continuation_merge import cut
@@ -11,7 +10,6 @@ from agentcore.replay.certainty import Assumed, Why
 from agentcore.replay.pending_call import Answer, broke_off, failing, unknown, unsized
 from agentcore.replay.recorded_calls import Asks, Heard, alike, asks_of
 from agentcore.replay.tape_answers import Reading, Saying
-from agentcore.sufficient_max_tokens import END_AT_MOST
 
 
 class TapeReading(Saying):
@@ -81,21 +79,14 @@ class TapeReading(Saying):
         if known.cut_below_cap and self.cap != known.cap:
             return Why.CUT_BELOW_CAP
         whole = self._enough_in_one_go() if self.past.exact else None
-        split = self._is_split_by_share(tape, whole)
-        end = LOW if split else self._usage_end(tape)
+        end = self._usage_end(tape)
         if asks != known.asks:
             self._reworded()
         parts, place = tape.after(known, end)
         parts = self._widened(tape, parts)
-        reasoning = float(known.reasoning) if split else self._reasoning(known, same)
+        reasoning = self._reasoning(known, same)
         idle = self._idle(known, reasoning)
         return Reading(parts, place, idle, reasoning, beside=reasoning - idle, whole=whole)
-
-    def _is_split_by_share(self, tape: Tape, whole: float | None) -> bool:
-        """Whether one call is enough for all of it, however much of it was thinking, and nothing follows."""
-        if whole is None or self.cap < whole + END_AT_MOST or (tape.last and tape.last.tool_calls):
-            return False
-        return any(one.heard.by_share for one in tape.stretches) and not any(one.heard.veiled for one in tape.stretches)
 
     def _widened(self, tape: Tape, parts: list[Part]) -> list[Part]:
         """The parts beyond a seam that was asked for with a hint, as long as they may be in one go."""
@@ -128,27 +119,18 @@ class TapeReading(Saying):
         value = self.assuming.at(Assumed.USAGE, low, high, source)
         return HIGH if value == tape.most else LOW
 
-    def _all_spent(self) -> float | None:
-        """All tokens that the calls of this iteration spent; None where some were not reported, or may not have been,
-        failed, or began anew, as after an answer of blanks."""
-        calls = self.past.calls.get(self.snapshot.iteration, ())
-        if any(heard.unreported for heard in calls):
-            return None
-        counts = [None if heard.failed or (place and heard.anew) else heard.tokens for place, heard in enumerate(calls)]
-        return None if None in counts else float(sum(count or 0 for count in counts))
-
     def _enough_in_one_go(self) -> float | None:
-        """The tokens that one call needs for all that this iteration's calls said: as many as these spent; and where
-        they reasoned, as many as leave enough for the words if reasoning takes the same share of a larger cap."""
-        spent, calls = self._all_spent(), self.past.calls.get(self.snapshot.iteration, ())
-        if spent is None:
-            return None
-        spoken = [(one, *spoken_tokens(one, self.past.rate)) for one in calls if one.reasoning and not one.uncounted]
-        if not spoken:
-            return spent
-        words = spent - sum([(one.tokens or 0) - most for one, _, most in spoken])
-        left = min([1 - ((one.tokens or 0) - least) / one.cap for one, least, _ in spoken])
-        return max(spent, words / left) if left > 0 else math.inf
+        """The tokens that one call needs for all that this iteration's calls said: as many as these spent. None where
+        no number is certain, by the rule of verdicts (`sufficient_max_tokens`): some were not reported, or may not have
+        been, some failed, began anew, as after an answer of blanks, or might have reasoned longer under a larger cap.
+        """
+        spent = 0.0
+        for place, heard in enumerate(self.past.calls.get(self.snapshot.iteration, ())):
+            unknown_tokens = heard.tokens is None or heard.unreported or heard.veiled
+            if unknown_tokens or heard.failed or (place and heard.anew) or heard.may_reason_longer:
+                return None
+            spent += heard.tokens or 0
+        return spent
 
     def _goes_on(self, tape: Tape) -> bool:
         """Whether this call continues the iteration's text in the recorded conversation."""

@@ -22,9 +22,10 @@ from agentcore import (
 from agentcore.events import ModelFailed, ModelResponded, ToolResult
 from agentcore.messages import ChatResponse
 from agentcore.replay import Assumed, Observed, Why
-from agentcore.replay.certainty import LEAST_CALLS, UNTOLD, weakest
+from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, weakest
 from agentcore.replay.pending_call import ENDED
 from agentcore.replay.recorded_run import Past
+from agentcore.sufficient_max_tokens import enough_for_one_call
 from tests.agentcore.playbook import (
     Playbook,
     blocked,
@@ -87,11 +88,18 @@ def whole(**told):
 
 
 def test_a_natural_end_within_the_new_cap_is_certain_where_the_provider_tells_of_reasoning():
-    for told in ({"no_reasoning": True}, {"reasoning_tokens": 20}):
+    every = Experience(reports_all=True)
+    for told, experience in (({"no_reasoning": True}, None), ({"reasoning_tokens": 20}, every)):
         for cap in (305, 350, 4000):
-            imagined = asked(whole(**told), max_tokens=cap)
+            imagined = asked(whole(**told), experience, max_tokens=cap)
             assert (imagined.certainty, imagined.assumes) == (Certainty.CERTAIN, ())
             assert imagined.final.end.output_text == ESSAY
+
+
+def test_the_reasoning_that_a_provider_tells_of_may_be_a_share_of_what_counts():
+    for cap, source in ((350, UNTOLD), (4000, CUT_AS_TOLD)):
+        imagined = asked(whole(reasoning_tokens=20), max_tokens=cap)
+        assert (imagined.certainty, [one.source for one in imagined.assumes]) == (Certainty.ESTIMATED, [source])
 
 
 @pytest.mark.parametrize(
@@ -229,7 +237,7 @@ def test_recorded_reasoning_counts_towards_a_smaller_cap():
     assert (truth.status, truth.terminal_reason) == (TurnStatus.PARTIAL, "repetition")
     assert (truth.status.value, truth.terminal_reason) in ends(imagined)
     assert names(imagined) >= {Assumed.REASONING}
-    assert asked(story, max_tokens=385).certainty is Certainty.CERTAIN
+    assert asked(story, Experience(reports_all=True), max_tokens=385).certainty is Certainty.CERTAIN
 
 
 @pytest.mark.parametrize(("none", "certainty"), [(True, "estimated"), (None, "undecidable")])
@@ -381,7 +389,7 @@ def test_a_provider_that_does_not_count_reasoning_is_held_to_what_it_counts():
     usage = TokenUsage(10, 113, 110)
     answer = replace(said("A whole answer."), usage=usage, raw_stop_reason="completed")
     story = Playbook(max_tokens=16) >> started() >> responded(answer)
-    assert asked(story, max_tokens=8).certainty is Certainty.CERTAIN
+    assert asked(story, Experience(reports_all=True), max_tokens=8).certainty is Certainty.CERTAIN
     assert asked(story, max_tokens=8).final.end.status is TurnStatus.COMPLETED
 
 
@@ -592,3 +600,55 @@ def test_an_answer_with_nearly_all_tokens_of_its_cap_may_have_been_cut_by_a_serv
     answer = ChatResponse(ESSAY, usage=used, stop_reason=NormalizedStopReason.END_TURN, raw_stop_reason="stop")
     larger = asked(Playbook(max_tokens=400) >> started() >> responded(answer), max_tokens=900)
     assert (larger.certainty, names(larger)) == (Certainty.ESTIMATED, {Assumed.TRUNCATION})
+
+
+LONG = "".join(prose(random.Random(1), 250))[:480].rstrip(" .") + "."
+
+
+def cut_short(*, reasoning: int, text: str = LONG, **more):
+    """A prefilled turn of two calls: the first is cut after so many tokens of reasoning."""
+    story = Playbook(max_tokens=100, extra={"prefill": True}, **more) >> started()
+    first = TokenUsage(10, 100, reasoning)
+    story = story >> responded(ChatResponse(text[:320], usage=first, stop_reason=NormalizedStopReason.MAX_TOKENS))
+    told = TokenUsage(10, 50, no_reasoning=True if reasoning else None)
+    return story >> responded(ChatResponse(text[320:], usage=told, stop_reason=NormalizedStopReason.END_TURN))
+
+
+@pytest.mark.parametrize(("reasoning", "number"), [(0, 155), (50, None)])
+def test_a_what_if_is_certain_of_one_call_just_where_a_verdict_names_a_number(reasoning: int, number: int | None):
+    """What reasoned before it was cut may reason longer under a larger cap."""
+    story = cut_short(reasoning=reasoning)
+    assert enough_for_one_call(story.snapshot) == number
+    imagined = asked(story, max_tokens=5000)
+    assert (imagined.certainty is Certainty.CERTAIN) is (number is not None)
+    assert (imagined.final.spent.attempts, imagined.final.end.terminal_reason) == (1, "completed")
+
+
+def test_an_end_that_contradicts_its_reason_makes_no_claim_of_one_call_certain():
+    story = cut_short(reasoning=0, text=LONG + "\n\n```python\ndef unclosed():\n    return 1\n")
+    assert story.snapshot.flagged
+    assert enough_for_one_call(story.snapshot) is None
+    assert asked(story, max_tokens=5000).certainty is Certainty.ESTIMATED
+
+
+def test_a_total_that_depends_on_how_long_an_answer_reasons_is_not_certain():
+    """Under a smaller cap a model may reason less, and then use less of `max_total_tokens`."""
+    answer = ChatResponse("", (call(),), usage=TokenUsage(10, 430, 410), stop_reason=NormalizedStopReason.TOOL_CALL)
+    story = Playbook(max_tokens=1400) >> started() >> responded(answer) >> tools_returned() >> ended("done")
+    imagined = asked(story, max_tokens=525, max_total_tokens=306)
+    assert imagined.final.end.terminal_reason == "forbidden"
+    assert imagined.certainty is Certainty.ESTIMATED
+    every = Experience(reports_all=True)
+    assert asked(story, every, max_tokens=525, max_total_tokens=306).certainty is Certainty.ESTIMATED
+    assert asked(story, every, max_tokens=525, max_total_tokens=20).certainty is Certainty.CERTAIN
+
+
+def test_a_call_that_its_time_limit_ends_has_not_shown_its_arguments_whole():
+    told = replace(called(call(expression="1 + 1"), tokens=50), at=5.0)
+    story = Playbook(max_tokens=400, max_seconds=10) >> started() >> told >> tools_returned() >> ended("2")
+    imagined = asked(story, max_seconds=3.0)
+    endings = imagined.endings or (imagined,)
+    partials = [r.event.partial for one in endings for r in one.records if isinstance(r.event, ModelFailed)]
+    broken = [one for partial in partials if partial for one in partial.broken_tool_calls]
+    assert broken
+    assert not any(one.shown_whole for one in broken)

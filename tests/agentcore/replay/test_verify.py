@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agentcore import Recording, verify
+from agentcore import Certainty, Recording, verify, what_if
 from agentcore.events import WokeUp
 from agentcore.replay import first_divergence
+from agentcore.serial import policy_from_json
 from tests.agentcore.machine.stories import STORIES
 from tests.agentcore.playbook import Playbook, ended, started, truncated
 from tests.recordings.regenerate import GOLDEN, read_recording, write_recording
@@ -119,3 +120,15 @@ def test_a_recording_written_and_read_is_the_same(told, tmp_path):
     read = read_recording(tmp_path / "x.json")
     assert [record.event for record in read.records] == [record.event for record in told.records]
     assert verify(read).verified
+
+
+def test_numbers_that_no_form_takes_are_read_run_verified_and_asked_about_alike():
+    """Policies that were stored before numbers were judged hold such ones."""
+    odd = {"max_continuations": 1, "max_seconds": 0.0, "max_total_output_chars": -1, "truncation_budget_multiplier": 99}
+    policy = policy_from_json({"limits": odd, "max_retry_after": -1.0, "revision": 8})
+    book = Playbook()
+    object.__setattr__(book, "policy", policy)  # its constructor would judge it
+    told = book >> started() >> ended("three")
+    assert told.end is not None
+    assert verify(told.recording).verified
+    assert what_if(told.recording, policy).certainty is Certainty.RECORDED
