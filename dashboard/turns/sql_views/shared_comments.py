@@ -174,6 +174,12 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
     },
     "sealing_chain": {"parts": "Digests of what the turn is made of", "chained_at": "When they were taken"},
     "sealing_seal": {"made_at": "When it was made", "members": "How many turns it seals"},
+    "sealing_auditseal": {
+        "made_at": "When it was made",
+        "since": "Up to when the audit log was sealed before",
+        "until": "It and those before it hold every row of the audit log up to this moment",
+        "members": "Id and digest of each row that it seals",
+    },
     "sealing_knownkey": {"added_at": "When it was added"},
     "timeline_change": {"cohort": "Cohort of the turns"},
     "timeline_savedview": {
