@@ -27,6 +27,8 @@ from dashboard.turns.history import body_text
 from dashboard.turns.recorder import CallRow
 from dashboard.turns.request_frames import MESSAGE_KEYS
 
+LONG_READ = 0.004  #: seconds of processor time; what providers send is read in far less
+REST = 4.0  #: times as long as reading took
 LONG_ANSWER = 256 * 1024  #: bytes; what is shorter is read within milliseconds
 FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
 
@@ -123,13 +125,19 @@ async def _judged(reading: ResponseReader, judge: Callable[[], CallResult]) -> C
 
 
 async def _took(part: bytes, reading: ResponseReader, took: Took) -> None:
+    """Give a part to the reader and on. One that took long to read is followed by a rest, so that a provider who sends
+    events faster than they are read leaves the event loop to others most of the time."""
+    began = time.thread_time()
     try:
         deltas = reading.take(part)
     except Exception:
         # Nobody foresaw what the decoder met here; its bytes are what will show it.
         await took(part, [])
         raise
+    spent = time.thread_time() - began
     await took(part, deltas)
+    if spent > LONG_READ:
+        await asyncio.sleep(spent * REST)
 
 
 @dataclass(slots=True)

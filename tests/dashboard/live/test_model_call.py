@@ -103,6 +103,27 @@ async def test_an_answer_of_very_many_small_parts_is_refused_and_holds_up_nobody
     assert max(holds) < 0.2
 
 
+async def test_a_provider_that_sends_faster_than_is_read_leaves_the_loop_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, flood = ResponseReader(CALL, get_provider("openai"), "c"), Flooding(b"data: {}\n\n", 1 << 20)
+    rests, sleep = list[float](), asyncio.sleep
+
+    async def slept(seconds: float) -> None:
+        rests.append(seconds)
+        await sleep(0)
+
+    async def took(_part: bytes, _deltas: list[Delta]) -> None:
+        return None
+
+    monkeypatch.setattr(asyncio, "sleep", slept)
+    transport = cast("Transport", flood)
+    connection = Connection(name="c", provider="openai", base_url="http://127.0.0.1:1")
+    used = time.thread_time()
+    await answer_of(reading, took, body=b"{}", connection=connection, transport=transport, seconds=60)
+    assert sum(rests) > 2 * (time.thread_time() - used)
+
+
 @contextlib.contextmanager
 def measured_holds() -> Iterator[list[float]]:
     """For how many seconds of processor time this thread did not let the loop go on, each time."""
