@@ -14,7 +14,7 @@ from agentcore.events import Interrupted
 from agentcore.machine.advance import advance
 from agentcore.machine.states import TERMINAL
 from dashboard.live.model_call import milliseconds_between
-from dashboard.live.models import OwnedTurn
+from dashboard.live.models import OwnedTurn, Process
 from dashboard.live.signal_inbox import signals_settle
 from dashboard.live.turn_loader import abandoned_call
 from dashboard.turns.evidence import answer_columns
@@ -60,23 +60,31 @@ def _end_one(turn_id: UUID) -> bool:
     return False
 
 
-@transaction.atomic
 def _end(turn_id: UUID) -> bool:
-    """Whoever holds the row is the turn's owner: a process that was only asleep finds it gone, and writes nothing."""
-    owned = OwnedTurn.objects.select_for_update(skip_locked=True).filter(turn_id=turn_id).first()
+    """Whoever holds the row is the turn's owner: a process that was only asleep finds it gone, and writes nothing.
+
+    What had arrived is read before the row is held, for that may take seconds, and a process that was only asleep
+    writes its turns in groups: a row that it waits for keeps back all of them.
+    """
     turn = Turn.objects.select_related("agent").filter(id=turn_id).first()
-    if owned is None:
-        return False
-    if turn is not None:
-        _record_end(turn)
-    owned.delete()
+    end = None if turn is None else _end_of(turn)
+    with transaction.atomic():
+        owned = OwnedTurn.objects.select_for_update(skip_locked=True).filter(turn_id=turn_id).first()
+        if owned is None or Process.objects.filter(id=owned.process_id).exists():
+            return False
+        if end is not None:
+            record_step(end)
+            signals_settle(turn_id, end.at)
+            log.info("lost_turn_ended", turn=str(turn_id))
+        owned.delete()
     return True
 
 
-def _record_end(turn: Turn) -> None:
+def _end_of(turn: Turn) -> StepRows | None:
+    """The record that ends a turn; None where it has ended. Storing it fails where the turn went on meanwhile."""
     standing, now = position_of(turn), datetime.now(UTC)
     if standing.snapshot.state in TERMINAL:
-        return
+        return None
     call, ended = abandoned_call(turn, standing.snapshot.spent.attempts), None
     if call is not None:
         columns = answer_columns(call.partial) if call.partial else {}
@@ -87,6 +95,4 @@ def _record_end(turn: Turn) -> None:
     at = max(standing.snapshot.at, (now - started).total_seconds())
     event = Interrupted(at, call.partial if call else None, lost=WHY)
     step = advance(standing.snapshot, event, standing.policy)
-    record_step(StepRows(turn.id, standing.seq + 1, now, started, event, step, ended))
-    signals_settle(turn.id, now)
-    log.info("lost_turn_ended", turn=str(turn.id))
+    return StepRows(turn.id, standing.seq + 1, now, started, event, step, ended)

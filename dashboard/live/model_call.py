@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from agentcore.commands import CallModel
@@ -26,6 +27,9 @@ from dashboard.turns.history import body_text
 from dashboard.turns.recorder import CallRow
 from dashboard.turns.request_frames import MESSAGE_KEYS
 
+LONG_READ = 0.004  #: seconds of processor time; what providers send is read in far less
+REST = 4.0  #: times as long as reading took
+LONG_ANSWER = 256 * 1024  #: bytes; what is shorter is read within milliseconds
 FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
 
 Keep = Callable[[int, bytes, str], Awaitable[None]]  #: (n, raw bytes, text decoded from them)
@@ -103,18 +107,37 @@ async def answer_of(
                 else:
                     await _took(part, reading, took)
     except TransportError as error:
-        return reading.broken_off(error)
-    return reading.whole()
+        return await _judged(reading, partial(reading.broken_off, error))
+    return await _judged(reading, reading.whole)
+
+
+async def _judged(reading: ResponseReader, judge: Callable[[], CallResult]) -> CallResult:
+    """How the call ended. A long answer may only be read now, which is done in a thread, so that nobody else waits.
+    Whoever is cancelled meanwhile waits for it: one decoder is used by one thread at a time."""
+    if reading.received < LONG_ANSWER:
+        return judge()
+    judging = asyncio.ensure_future(asyncio.to_thread(judge))
+    try:
+        return await asyncio.shield(judging)
+    except asyncio.CancelledError:
+        await asyncio.wait({judging})
+        raise
 
 
 async def _took(part: bytes, reading: ResponseReader, took: Took) -> None:
+    """Give a part to the reader and on. One that took long to read is followed by a rest, so that a provider who sends
+    events faster than they are read leaves the event loop to others most of the time."""
+    began = time.thread_time()
     try:
         deltas = reading.take(part)
     except Exception:
         # Nobody foresaw what the decoder met here; its bytes are what will show it.
         await took(part, [])
         raise
+    spent = time.thread_time() - began
     await took(part, deltas)
+    if spent > LONG_READ:
+        await asyncio.sleep(spent * REST)
 
 
 @dataclass(slots=True)

@@ -18,7 +18,10 @@ from dashboard.turns.evidence import answer_columns
 from dashboard.turns.models import ANSWERED_BY
 from dashboard.turns.recorder import CallEnd, CallRow
 
+MOST_LINES = 1_000_000  #: of one answer: a token is an event of two or three
+MOST_GROUPS = 2_000_000  #: JSON objects and lists of one answer
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+TOO_MANY_PARTS = f"The answer has more than {MOST_LINES:,} lines, or {MOST_GROUPS:,} JSON objects and lists."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class ResponseReader:
     head: Head | None = None
     first_token: float | None = None
     received: int = 0  #: bytes
+    lines: int = 0
+    groups: int = 0  #: JSON objects and lists, as far as their brackets tell
     broken: DecodeError | None = None  #: why the bytes are no answer of the dialect
     _decoder: StreamDecoder = field(init=False)
     _error_body: bytearray = field(default_factory=bytearray)
@@ -60,8 +65,13 @@ class ResponseReader:
         self._decoder = self.provider.stream_decoder(max_tokens=self.call.max_tokens)
 
     def take(self, part: bytes) -> list[Delta]:
-        """More bytes of the answer; what of them can be shown."""
+        """More bytes of the answer; what of them can be shown. Raises `TransportError` for an answer of far too many
+        parts, each of which costs much more than its bytes."""
         self.received += len(part)
+        self.lines += part.count(b"\n") + part.count(b"\r")
+        self.groups += part.count(b"{") + part.count(b"[")
+        if self.lines > MOST_LINES or self.groups > MOST_GROUPS:
+            raise TransportError(TOO_MANY_PARTS)
         if self.failed:
             self._error_body += part
             return []

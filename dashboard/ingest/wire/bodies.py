@@ -13,7 +13,7 @@ from dashboard.ingest.conventions.spans import LogEvent, Span
 MOST_SPANS = 20_000  #: of one request that are looked at; more are refused, and the exporter is told
 MOST_GROUPS = 20_000  #: resources and scopes of one request: each may be a few bytes and hold nothing
 MOST_COUNTED = 10 * MOST_GROUPS  #: of these that are counted, to tell the exporter what of them is refused
-MOST_VALUES = 2_000_000  #: of a request in JSON; four are an attribute
+MOST_VALUES = 2_000_000  #: of a request, in JSON values or protobuf fields; four are an attribute
 _TRACE, _SPAN = 32, 16  #: hexadecimal digits of an id
 EARLIEST = 1_000_000_000 * 10**9  #: nanoseconds; before September 2001 there were no spans
 LATEST = 4_000_000_000 * 10**9  #: in 2096

@@ -10,16 +10,19 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
+from dashboard.gateway.wire.decompression import TooLargeError
 from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
 from dashboard.ingest.wire import bodies
 from dashboard.ingest.wire.bodies import BodyError, ParsedBody
+from dashboard.ingest.wire.field_count import holds_more_fields
 from dashboard.ingest.wire.values import MOST_ATTRIBUTES, DeepError, bounded_text, of_protobuf
 
 Add = Callable[[ParsedBody, Any], None]
 
 
 def spans_of(body: bytes, own: str = "") -> ParsedBody:
-    """The spans of an export, but for those of the installation `own`. Raises `BodyError`."""
+    """The spans of an export, but for those of the installation `own`. Raises `BodyError`, and
+    `TooLargeError` for too many fields."""
     taken = ParsedBody()
     for resource in _parsed(ExportTraceServiceRequest(), body).resource_spans:
         taken.group()
@@ -36,7 +39,7 @@ def spans_of(body: bytes, own: str = "") -> ParsedBody:
 
 
 def logs_of(body: bytes, own: str = "") -> ParsedBody:  # noqa: ARG001 - telemetry of ours has no logs
-    """The log records of an export that name a span. Raises `BodyError`."""
+    """The log records of an export that name a span. Raises as `spans_of`."""
     taken = ParsedBody()
     for resource in _parsed(ExportLogsServiceRequest(), body).resource_logs:
         taken.group()
@@ -49,6 +52,8 @@ def logs_of(body: bytes, own: str = "") -> ParsedBody:  # noqa: ARG001 - telemet
 
 
 def _parsed(message: Any, body: bytes) -> Any:
+    if holds_more_fields(body, message.DESCRIPTOR, bodies.MOST_VALUES):
+        raise TooLargeError(f"The body holds more than {bodies.MOST_VALUES:,} fields. Send fewer spans at once.")
     try:
         message.ParseFromString(body)
     except (DecodeError, RecursionError) as error:

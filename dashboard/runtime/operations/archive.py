@@ -20,12 +20,12 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from dashboard.platform.errors import StartError
 from dashboard.platform.secret_key import SECRET_KEY_FILE
-from dashboard.turns.seals.keys import HEAD_FILE, KEY_FILE, LOST_FILE, RETIRED_FILE
+from dashboard.turns.seals.keys import AUDIT_HEAD_FILE, HEAD_FILE, KEY_FILE, LOST_FILE, RETIRED_FILE
 
 FORMAT = "whystop-backup.1"
 DATABASE, MANIFEST = "database.sql.zst", "manifest.json"
 SECRETS = (KEY_FILE, SECRET_KEY_FILE)  #: of the files below, those that `--without-keys` leaves out
-FILES = (HEAD_FILE, LOST_FILE, RETIRED_FILE, *SECRETS)
+FILES = (HEAD_FILE, AUDIT_HEAD_FILE, LOST_FILE, RETIRED_FILE, *SECRETS)
 PIECE = 1 << 20  #: bytes read and written at a time
 _MOST_OF_A_FILE = 1 << 20  #: bytes of a member that is no database
 

@@ -192,6 +192,8 @@ def _put_files(files: Mapping[str, str]) -> tuple[Path, ...]:
     """Write the files of the data folder; a signing key that differs is put aside, never lost."""
     folder: Path = settings.ENVIRONMENT.data_dir
     kept = []
+    for name in {keys.HEAD_FILE, keys.AUDIT_HEAD_FILE} - files.keys():
+        (folder / name).unlink(missing_ok=True)  # of seals that are not in the backup
     for name, text in files.items():
         path = folder / name
         if path.exists() and path.read_text() != text:

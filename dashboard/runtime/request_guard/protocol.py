@@ -16,7 +16,7 @@ from dashboard.runtime.buffered_protocol import BufferedProtocol
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
 from dashboard.runtime.request_guard.refusals import CHALLENGE, plainly, refusal
-from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, HEAD_FIELDS, PIPELINED, WHOLE_BODY
+from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, HEAD_FIELDS, PIPELINED, WHOLE_BODY, WIRE_RATIO
 from dashboard.runtime.request_guard.transfer_rate import Reader, Sender
 
 FULL = "This server has as many connections open as it may. Try again in a moment."
@@ -46,7 +46,7 @@ class GuardedProtocol(BufferedProtocol):
         self._in_head = True  #: the parser expects more of one
         self._head_size = 0  #: of what the parser has told of it
         self._head_fields = 0
-        self._fed = 0  #: bytes that the parser was given and may have told nothing of
+        self._fed = 0  #: bytes that the parser was given, less those that what it told of them accounts for
         self._sender: Sender | None = None  #: of a body that is not here yet
         self._announced = 0  #: bytes of the body, where its length is
         self._reader = Reader(self._census.bounds)
@@ -87,7 +87,7 @@ class GuardedProtocol(BufferedProtocol):
                 self._fed += len(piece)
             self._parse(piece)
             if self.still_sends() and self._fed > HEAD_BYTES and not self.transport.is_closing():
-                # A head without an end, or chunks of a body that have nothing but extensions.
+                # A head without an end, or chunks of a body that have little but extensions.
                 self._refusal = refusal(self._path(), 431, LONG_HEAD).on_the_wire() if self._in_head else None
                 self.send_400_response(NO_REQUEST)
         self._settle()
@@ -137,7 +137,7 @@ class GuardedProtocol(BufferedProtocol):
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
-        self._fed = 0
+        self._fed -= WIRE_RATIO * len(body)
         if self._sender is not None:
             self._sender.received += len(body)
 

@@ -6,6 +6,7 @@ from dashboard.platform.proxies import NOBODY, Proxies
 
 HEAD_BYTES = 16 * 1024  #: the request line and all header fields, trailers included
 WHOLE_BODY = 32_768  #: bytes of a body that are here, all of them, before anything works on the request
+WIRE_RATIO = 17  #: bytes that a byte of a chunked body may take: chunks of one byte with a short extension
 HEAD_FIELDS = 256  #: of a head: each costs the parser a call, however short it is
 PIPELINED = 8  #: requests of one connection that wait for the answer to one before them: each is parsed when it comes
 

@@ -17,7 +17,7 @@ from dashboard.platform.errors import StartError
 from dashboard.platform.secret_key import secret_kept_in
 
 KEY_FILE, RETIRED_FILE = "signing-key", "signing-keys-retired"
-HEAD_FILE, LOST_FILE = "last-seal", "seals-lost"
+HEAD_FILE, LOST_FILE, AUDIT_HEAD_FILE = "last-seal", "seals-lost", "last-audit-seal"
 KEY_BYTES = 32
 UNREADABLE = (
     "{where} contains no signing key: it must be 32 bytes in base64, as `manage.py signing_key new` prints them."
@@ -82,16 +82,16 @@ def is_key(text: str) -> bool:
         return False
 
 
-def remember_head(number: int, digest: str) -> None:
+def remember_head(number: int, digest: str, name: str = HEAD_FILE) -> None:
     """Keep the last seal where no superuser of the database can reach it."""
-    path = _folder() / HEAD_FILE
-    fresh = path.with_name(f".{HEAD_FILE}-{secrets.token_hex(4)}")
+    path = _folder() / name
+    fresh = path.with_name(f".{name}-{secrets.token_hex(4)}")
     fresh.write_text(f"{number} {digest}\n")
     os.replace(fresh, path)  # noqa: PTH105 - whole or not at all
 
 
-def remembered_head() -> tuple[int, str] | None:
-    path = _folder() / HEAD_FILE
+def remembered_head(name: str = HEAD_FILE) -> tuple[int, str] | None:
+    path = _folder() / name
     if not path.exists():
         return None
     number, digest = path.read_text().split()

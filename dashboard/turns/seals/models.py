@@ -2,6 +2,7 @@
 
 Chain      the hashes of one turn's history, each with the one before in it
 Seal       a signed list of chains; it holds the digest of the seal before
+AuditSeal  a signed list of rows of the audit log, likewise
 Tombstone  a signed note that turns, or their raw answers, were removed on purpose
 KnownKey   the public key of another installation, under a name
 """
@@ -46,6 +47,26 @@ class Seal(models.Model):
 
     def __str__(self) -> str:
         return f"seal {self.number} of {self.made_at:%Y-%m-%d %H:%M}"
+
+
+class AuditSeal(models.Model):
+    """A signed seal over rows of the audit log. members: for each row, by time, 16 bytes of id and 32 bytes of digest."""
+
+    number = models.IntegerField(primary_key=True)  #: from 1, without gaps
+    made_at = models.DateTimeField()
+    since = models.DateTimeField(null=True)  #: `until` of the seal before
+    until = models.DateTimeField()  #: every row up to this moment is in this seal or an earlier one
+    previous = models.TextField()  #: digest of the seal before; empty for the first
+    members = models.BinaryField()
+    public_key = models.TextField()
+    signature = models.TextField()
+    digest = models.TextField()
+
+    class Meta:
+        ordering = ["number"]
+
+    def __str__(self) -> str:
+        return f"audit seal {self.number} of {self.made_at:%Y-%m-%d %H:%M}"
 
 
 class Tombstone(models.Model):

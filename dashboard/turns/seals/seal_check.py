@@ -7,11 +7,13 @@ from itertools import islice
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError
+from django.utils import timezone
 
 from agentcore.version import VERSION
 from dashboard.turns.history import sha256_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.seals import keys
+from dashboard.turns.seals.audit_seals import AuditChecked, audit_check
 from dashboard.turns.seals.chains import head_of, parts_of
 from dashboard.turns.seals.models import Chain, Seal
 from dashboard.turns.seals.parts import BYTES, CAME_BACK, LINK, SINCE, Part, unpacked
@@ -35,6 +37,7 @@ class Checked:
     sealed: int = 0
     erased: int = 0
     unchained: int = 0
+    audit: AuditChecked = field(default_factory=AuditChecked)
     faults: list[tuple[str, str]] = field(default_factory=list)
     changed: list[tuple[str, str]] = field(default_factory=list)
 
@@ -72,6 +75,8 @@ def check_all(
         _turns(ids, checked, sealed, bared, replay)
         on_batch(checked, ids[-1])
     _gone(checked, sealed)
+    checked.audit = audit_check(timezone.now())
+    checked.faults += checked.audit.faults
     return checked
 
 

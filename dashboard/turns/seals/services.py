@@ -16,10 +16,11 @@ from django.utils import timezone
 
 from dashboard.platform.ids import first_id_at
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.seals import keys
+from dashboard.turns.seals import audit_seals, keys
 from dashboard.turns.seals.chains import head_of, parts_of
 from dashboard.turns.seals.models import Chain, Seal, Tombstone
 from dashboard.turns.seals.parts import canonical, packed
+from dashboard.turns.seals.sealing_lock import alone
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +32,6 @@ SEAL_EVERY = timedelta(hours=1)
 SEAL_LATEST = timedelta(days=1)  #: after which a seal is made also while turns wait for their chains
 CLOCKS_APART = timedelta(minutes=1)  #: of processes; a chain from further ahead is not what it says
 MOST_MEMBERS = 50_000  #: turns of one seal
-LOCK = 7_316_005  #: one sweep at a time, of all processes
 
 UNCHAINED = """
 SELECT id FROM turns_turn turn
@@ -43,13 +43,14 @@ SELECT id FROM turns_turn turn
 
 def sweep() -> int:
     """Chain what has ended lately and make a seal when one is due, for which older turns are chained too; returns how
-    many chains were made."""
+    many chains were made. The audit log has seals of its own."""
     until, now = time.monotonic() + BUDGET_SECONDS, timezone.now()
     made = _chain_until(until, first_id_at(now - RECENT))
     if _is_time(now):
         made += _chain_until(until, UUID(int=0))
         if _is_due(now):
             seal_make(now=timezone.now())
+    audit_seals.sweep(now)
     return made
 
 
@@ -63,7 +64,7 @@ def _chain_until(until: float, since: UUID) -> int:
 @transaction.atomic
 def chain_some(since: UUID = UUID(int=0), limit: int = BATCH) -> int:
     """Chain some turns that have ended and have no chain yet; returns how many."""
-    if not _alone():
+    if not alone():
         return 0
     with connection.cursor() as cursor:
         cursor.execute(UNCHAINED, {"since": since, "unfinished": list(UNFINISHED), "limit": limit})
@@ -84,7 +85,7 @@ def seal_make(*, now: datetime) -> Seal | None:
     The seal is later than each of its chains and each erasure, also those of other processes: of a turn that was erased
     and written anew, that tells which seals bind it.
     """
-    if not _alone():
+    if not alone():
         return None
     _notice_lost()
     last = Seal.objects.order_by("-number").first()
@@ -185,11 +186,3 @@ def _unchained() -> Sequence[UUID]:
     with connection.cursor() as cursor:
         cursor.execute(UNCHAINED, {"since": UUID(int=0), "unfinished": list(UNFINISHED), "limit": 1})
         return [turn_id for (turn_id,) in cursor.fetchall()]
-
-
-def _alone() -> bool:
-    """Until the transaction ends; false where another process sweeps."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
-        (got,) = cursor.fetchone()
-    return bool(got)

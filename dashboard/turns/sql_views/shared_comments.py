@@ -177,6 +177,12 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
     },
     "sealing_chain": {"parts": "Digests of the parts of the turn", "chained_at": "When the digests were computed"},
     "sealing_seal": {"made_at": "When it was created", "members": "Number of sealed turns"},
+    "sealing_auditseal": {
+        "made_at": "When it was created",
+        "since": "End of the seal before",
+        "until": "The seals up to this one hold every row of the audit log up to this time",
+        "members": "Id and digest of each sealed row",
+    },
     "sealing_knownkey": {"added_at": "When it was added"},
     "timeline_change": {"cohort": "Cohort of the turns"},
     "timeline_savedview": {

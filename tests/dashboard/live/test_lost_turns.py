@@ -6,6 +6,7 @@ from functools import partial
 from uuid import UUID
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -15,6 +16,7 @@ from dashboard.gateway.recording.recorder import Recorder
 from dashboard.live.lost_turns import lost_turns_end
 from dashboard.live.models import OwnedTurn, Process, Signal
 from dashboard.live.services import TurnConflict, orphans_requeue, turn_cancel, turn_control
+from dashboard.live.turn_loader import abandoned_call
 from dashboard.platform.ids import new_id
 from dashboard.turns.history import raw_response_of, rebuilt_columns, recording_of
 from dashboard.turns.models import Attempt, Record, Turn
@@ -90,6 +92,34 @@ def test_bytes_that_are_no_answer_keep_nothing_from_ending():
     long_ago(left_open(story, piece=b"<html>"))
     assert lost_turns_end() == 1
     assert story.turn().status == "interrupted"
+
+
+def test_what_had_arrived_is_read_while_nobody_waits_for_the_turn(monkeypatch):
+    story = Story([ended("never")])
+    long_ago(left_open(story))
+    held = []
+
+    def reading(turn, index):
+        held.append(connection.in_atomic_block)
+        return abandoned_call(turn, index)
+
+    monkeypatch.setattr("dashboard.live.lost_turns.abandoned_call", reading)
+    assert lost_turns_end() == 1
+    assert held == [False]
+
+
+def test_a_process_that_comes_back_while_its_turn_is_read_keeps_it(monkeypatch):
+    story = Story([ended("never")])
+    process = left_open(story)
+    long_ago(process)
+
+    def coming_back(turn, index):
+        Process.objects.create(id=process, seen_at=timezone.now())
+        return abandoned_call(turn, index)
+
+    monkeypatch.setattr("dashboard.live.lost_turns.abandoned_call", coming_back)
+    assert lost_turns_end() == 0
+    assert OwnedTurn.objects.filter(turn_id=story.id).exists()
 
 
 def test_a_process_that_is_heard_of_keeps_its_turns(monkeypatch):

@@ -1,6 +1,9 @@
 """A model call's bytes are kept, whatever its decoder makes of them."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
 import pytest
@@ -9,6 +12,7 @@ from agentcore.commands import AttemptKind, CallModel
 from agentcore.messages import ChatRequest, Continuation, Delta, Message, Role
 from agentcore.providers import PROVIDERS, get_provider
 from dashboard.agents.models import Connection
+from dashboard.live import response_reader
 from dashboard.live.model_call import answer_of, prepared_call
 from dashboard.live.response_reader import ResponseReader
 from dashboard.live.transport import Head, Transport
@@ -61,3 +65,76 @@ def test_what_is_stored_once_of_a_continuation_is_what_its_body_begins_with(prov
     call = prepared_call(command, get_provider(provider), Connection(base_url="http://127.0.0.1:1"), 1)
     sent = next(call.body[key] for key in MESSAGE_KEYS if key in call.body)
     assert list(call.history) == sent[: len(call.history)]
+
+
+class Flooding:
+    """Answers with the same few bytes again and again, up to the most that is received."""
+
+    def __init__(self, unit: bytes, size: int) -> None:
+        self._part, self._size, self.sent = unit * (65_536 // len(unit)), size, 0
+
+    async def post(self, url: str, **_: Any) -> AsyncIterator[Head | bytes]:
+        yield Head(200, {})
+        while self.sent < self._size:
+            self.sent += len(self._part)
+            yield self._part
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("unit", [b"data:\n", b"data: {}\n\n", b": x\n", b"{}\n", b"[],", b"\r", b"data: 1\n\n"])
+async def test_an_answer_of_very_many_small_parts_is_refused_and_holds_up_nobody(
+    unit: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(response_reader, "MOST_LINES", 100_000)
+    monkeypatch.setattr(response_reader, "MOST_GROUPS", 100_000)
+    reading, flood = ResponseReader(CALL, get_provider("openai"), "c"), Flooding(unit, 64 << 20)
+    kept = bytearray()
+
+    async def took(part: bytes, _deltas: list[Delta]) -> None:
+        kept.extend(part)
+
+    connection = Connection(name="c", provider="openai", base_url="http://127.0.0.1:1")
+    transport = cast("Transport", flood)
+    with measured_holds() as holds:
+        ending = await answer_of(reading, took, body=b"{}", connection=connection, transport=transport, seconds=9)
+    assert ending.error is not None
+    assert ending.error.message.startswith(response_reader.TOO_MANY_PARTS[:20])
+    assert len(kept) == flood.sent < 2 << 20
+    assert max(holds) < 0.2
+
+
+async def test_a_provider_that_sends_faster_than_is_read_leaves_the_loop_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, flood = ResponseReader(CALL, get_provider("openai"), "c"), Flooding(b"data: {}\n\n", 1 << 20)
+    rests, sleep = list[float](), asyncio.sleep
+
+    async def slept(seconds: float) -> None:
+        rests.append(seconds)
+        await sleep(0)
+
+    async def took(_part: bytes, _deltas: list[Delta]) -> None:
+        return None
+
+    monkeypatch.setattr(asyncio, "sleep", slept)
+    transport = cast("Transport", flood)
+    connection = Connection(name="c", provider="openai", base_url="http://127.0.0.1:1")
+    used = time.thread_time()
+    await answer_of(reading, took, body=b"{}", connection=connection, transport=transport, seconds=60)
+    assert sum(rests) > 2 * (time.thread_time() - used)
+
+
+@contextlib.contextmanager
+def measured_holds() -> Iterator[list[float]]:
+    """For how many seconds of processor time this thread did not let the loop go on, each time."""
+    holds, loop, last = [0.0], asyncio.get_running_loop(), time.thread_time()
+
+    def look() -> None:
+        nonlocal last, timer
+        holds.append(time.thread_time() - last)
+        last, timer = time.thread_time(), loop.call_later(0.001, look)
+
+    timer = loop.call_later(0.001, look)
+    yield holds
+    look()
+    timer.cancel()

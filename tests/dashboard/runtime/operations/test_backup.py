@@ -8,19 +8,21 @@ import threading
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from dashboard.client import Whystop
 from dashboard.platform.errors import StartError
 from dashboard.runtime.operations.archive import DATABASE, MANIFEST, Archive, Writer
-from dashboard.runtime.operations.restore import check_target, restore
-from dashboard.turns.seals.keys import KEY_FILE
+from dashboard.runtime.operations.restore import _put_files, check_target, restore
+from dashboard.turns.seals.keys import AUDIT_HEAD_FILE, HEAD_FILE, KEY_FILE
 from tests.dashboard.runtime.conftest import PATIENCE, Up
 from tests.first_start import CHECKOUT
 from tests.nightly import nightly
@@ -179,3 +181,11 @@ def test_a_database_that_others_use_is_not_replaced(django_db_setup: None, djang
         del parameters["cursor_factory"]
         with psycopg.connect(**parameters), pytest.raises(StartError, match="stop every process of Whystop first"):
             check_target(parameters, "public", replace=True)
+
+
+def test_a_backup_without_seals_leaves_no_memory_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, data_dir=tmp_path))
+    for name in (HEAD_FILE, AUDIT_HEAD_FILE):
+        (tmp_path / name).write_text("7 digest\n")
+    _put_files({HEAD_FILE: "3 other\n"})
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {HEAD_FILE: "3 other\n"}

@@ -202,6 +202,11 @@ def test_a_chunk_whose_extension_never_ends_is_refused_at_its_beginning(patient:
     assert said.startswith(b"HTTP/1.1 400 ")
 
 
+def test_a_body_whose_chunks_are_mostly_extensions_is_refused_at_its_beginning(patient: Server):
+    said = patient.told(POST + CHUNKED + (b"1;" + b"x" * 8_000 + b"\r\nx\r\n") * 1_000 + b"0\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 400 ")
+
+
 def test_a_body_in_small_chunks_with_extensions_is_read(patient: Server):
     said = patient.told(POST + b"connection: close\r\n" + CHUNKED + b"1;a=b\r\nx\r\n" * 10_000 + b"0\r\n\r\n")
     assert b"x" * 10_000 in said

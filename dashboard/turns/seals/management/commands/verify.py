@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from dashboard.runtime.database_setup import prepare
 from dashboard.turns.models import Turn
+from dashboard.turns.seals.audit_seals import audit_seal_make
 from dashboard.turns.seals.resuming import Notes
 from dashboard.turns.seals.seal_check import Checked, check_all
 from dashboard.turns.seals.services import chain_some, seal_make
@@ -42,8 +43,11 @@ class Command(BaseCommand):
             while chain_some():
                 pass
             seal = seal_make(now=timezone.now())
+            audit_seal = audit_seal_make(now=timezone.now())
             words = "Another process is sealing." if seal is None else f"Seal {seal.number}: {seal.digest}"
             self.stdout.write(words)
+            if audit_seal is not None:
+                self.stdout.write(f"Audit seal {audit_seal.number}: {audit_seal.digest}")
         if options["all"]:
             self._tell(self._checked(options["digest"], options["resume"], replay=not options["quick"]))
 
@@ -73,6 +77,10 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{checked.turns:,} turns, {checked.sealed:,} sealed by {checked.seals:,} seals, "
             f"{checked.erased:,} erased, {checked.unchained:,} not chained yet."
+        )
+        audit = checked.audit
+        self.stdout.write(
+            f"Audit log: {audit.rows:,} entries sealed by {audit.seals:,} seals, {audit.unsealed:,} not sealed yet."
         )
         if checked.changed:
             turns = len({place for place, _ in checked.changed})
