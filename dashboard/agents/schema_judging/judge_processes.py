@@ -31,6 +31,7 @@ QUICK, SLOW = 2, 1  #: judges at once
 #: How many may wait for a judge, and for how many seconds.
 QUICK_WAITING, SLOW_WAITING = 256, 8
 WAITING_SECONDS = 20.0
+_DYING_SECONDS = 0.02  #: from a judge's end until that of its program is seen, if that is why
 _MARGIN_SECONDS = 10.0  #: beyond which a judge that should have ended itself is left alone
 _RUN = (
     "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.agents.schema_judging.judge_program import main; "
@@ -81,7 +82,8 @@ class _Program:
         ours, theirs = socket.socketpair()
         try:
             with theirs, self._lock:
-                if self._handing is None or not self._handed(theirs):
+                ended = self._process is not None and self._process.poll() is not None
+                if ended or self._handing is None or not self._handed(theirs):
                     self._begin()
                     if not self._handed(theirs):
                         raise BrokenPipeError
@@ -89,6 +91,15 @@ class _Program:
             ours.close()
             raise
         return ours
+
+    def has_ended(self) -> bool:
+        """Whether it is gone, and its judges with it: what they were asked had no part in that."""
+        with self._lock:
+            if self._process is not None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(_DYING_SECONDS)
+                    return True
+            return False
 
     def end(self) -> None:
         """Judges that are at work end too."""
@@ -149,7 +160,7 @@ class _Judges:
             if not places.acquire(timeout=WAITING_SECONDS):
                 raise JudgesBusy
             try:
-                return self._ask(question)
+                return self._answer(question)
             finally:
                 places.release()
         finally:
@@ -162,6 +173,14 @@ class _Judges:
         self._line = threading.Semaphore(self.most + self.waiting)
         for connection in free:
             connection.close()
+
+    def _answer(self, question: Question) -> Mapping[str, Any]:
+        try:
+            return self._ask(question)
+        except SpentError:
+            if not self.program.has_ended():
+                raise
+            return self._ask(question)
 
     def _ask(self, question: Question) -> Mapping[str, Any]:
         try:

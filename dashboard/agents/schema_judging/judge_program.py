@@ -24,7 +24,7 @@ VIOLATIONS, FAULT = b"v", b"f"
 
 MOST_MEMORY = 512 * 1024 * 1024  #: bytes, beyond what a judge has when it begins
 QUICK_SECONDS, SLOW_SECONDS = 0.1, 1.0  #: of processor time
-QUICK_WALL_SECONDS, SLOW_WALL_SECONDS = 4.0, 15.0  #: a busy machine gives a judge a part of its time
+QUICK_WALL_SECONDS, SLOW_WALL_SECONDS = 2.0, 8.0  #: a busy machine gives a judge a part of its time
 _MOST_REQUESTS = 1_000  #: of one judge
 _MOST_KEPT = 48 * 1024  #: kilobytes more than at its beginning, with which a judge takes no further request
 #: How much judges give way to the server.
