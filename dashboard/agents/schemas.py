@@ -1,8 +1,6 @@
-"""JSON Schema for the core: the library's own validator, made once. It never fetches a remote `$ref`."""
+"""JSON Schema for the core: every breach of a schema by a value, `violations(schema, value)`. It never fetches a remote
+`$ref`, and what it takes is bounded (`schema_judging`)."""
 
-from agentcore.schema import jsonschema_rs_validator
-
-#: Every breach of a schema by a value, in the validator's order: `violations(schema, value)`.
-violations = jsonschema_rs_validator()
+from dashboard.agents.schema_judging.judging import violations
 
 __all__ = ["violations"]

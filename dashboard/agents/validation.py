@@ -7,16 +7,14 @@ says what to do. Models, forms and API all judge by these.
 
 import re
 from collections.abc import Collection
-from typing import Any, Never
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-import jsonschema_rs
 from django.core.exceptions import ValidationError
 
-from agentcore.schema_cost import steps
-from agentcore.schema_size import TooMuchWork
-from agentcore.schema_unfolding import check_before_compiling
 from dashboard.agents.policy_validation import listed
+from dashboard.agents.schema_judging.judge_processes import JudgesBusy
+from dashboard.agents.schema_judging.judging import fault_in
 from dashboard.platform.egress import keys
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -151,30 +149,8 @@ def json_schema_valid(value: Any) -> None:
     if not isinstance(value, dict):
         raise ValidationError("The schema must be an object, such as {“type”: “object”}.")
     try:
-        check_before_compiling(value)
-    except TooMuchWork as error:
+        fault = fault_in(value)
+    except JudgesBusy as error:
         raise ValidationError(str(error)) from error
-    refused: list[str] = []
-
-    def refuse(uri: str) -> Never:
-        refused.append(uri)
-        raise ValueError(uri)
-
-    try:
-        jsonschema_rs.validator_for(value, retriever=refuse)
-    except (jsonschema_rs.ValidationError, ValueError) as error:
-        raise ValidationError(_schema_fault(error, refused)) from error
-    values: tuple[Any, ...] = (0, {}, [])
-    try:
-        for simple in values:
-            steps(value, simple)
-    except TooMuchWork as error:
-        raise ValidationError(str(error)) from error
-
-
-def _schema_fault(error: Exception, refused: list[str]) -> str:
-    if refused:
-        return f"The schema refers to “{refused[0]}”. Nothing is fetched: put it under “$defs” and refer to that."
-    fault = str(getattr(error, "message", error)).splitlines()[0]
-    place = "/".join(str(part) for part in getattr(error, "instance_path", ()))
-    return f"This is not a JSON Schema{f' (at /{place})' if place else ''}: {fault.rstrip('.')}."
+    if fault is not None:
+        raise ValidationError(fault)

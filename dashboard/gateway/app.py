@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, unquote_to_bytes
 from weakref import WeakKeyDictionary
@@ -16,6 +17,7 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from agentcore.values import replace
+from dashboard.agents.schema_judging.judging import off_loop
 from dashboard.gateway import stored_responses
 from dashboard.gateway.access import authentication, refusals
 from dashboard.gateway.access.authentication import Caller, Refusal
@@ -194,7 +196,11 @@ class Gateway:
         if raw is None:
             return
         opened = await _opened()
-        asked = raw if isinstance(raw, Fault) else outgoing.door.read(raw, schema_fault)
+        asked: ParsedRequest | Fault
+        if isinstance(raw, Fault):
+            asked = raw
+        else:
+            asked = await off_loop(caller.key_id or caller.user_id, partial(outgoing.door.read, raw, schema_fault))
         if isinstance(raw, bytes) and len(raw) > LARGE:
             await asyncio.sleep(0)  # others go on between reading it and writing it for the upstream
         if isinstance(asked, ParsedRequest) and outgoing.door.headers.up:

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -26,6 +27,7 @@ from agentcore.machine.advance import advance
 from agentcore.machine.pending_tool_calls import pending_calls
 from agentcore.machine.state_commands import command_of
 from agentcore.machine.states import CALLS, State
+from dashboard.agents.schema_judging.judging import off_loop
 from dashboard.live.command_executor import CommandExecutor
 from dashboard.live.conversations import conversation_queue
 from dashboard.live.model_call import milliseconds_between
@@ -170,7 +172,7 @@ class Driver:
         """Advance the machine and commit the step, then tell the pages."""
         now = _now()
         self._require_pending(event)
-        step = advance(self.standing.snapshot, event, self.standing.policy)
+        step = await off_loop(self.turn_id, partial(advance, self.standing.snapshot, event, self.standing.policy))
         await self.performer.make_way(step.command)
         entry = StepRows(
             turn_id=self.turn_id,

@@ -1,5 +1,6 @@
 """The applications as parts of what runs; to load them is slow, and worth nothing before the database is there."""
 
+import asyncio
 import socket
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -20,6 +21,7 @@ def parts_of(
     supervised: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> Parts:
     """`web`, `simulator`: where they are served; None leaves them out."""
+    from dashboard.agents.schema_judging.judge_processes import judges
     from dashboard.asgi import application
     from dashboard.gateway import app as gateway
     from dashboard.live.stream_limits import streams
@@ -30,7 +32,9 @@ def parts_of(
     async def close() -> None:
         await gateway.close()
         processes.end()
+        await asyncio.to_thread(judges.end)
 
+    judges.start()
     if web:
         processes.begin()
     return Parts(

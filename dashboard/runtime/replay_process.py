@@ -31,11 +31,14 @@ _TEMPLATES = (
 
 def main(descriptor: int) -> None:
     """Fork a process for each connection that arrives, until the server is gone."""
+    from dashboard.agents.schema_judging.judge_processes import judges
+
     # A terminal, or a supervisor, sends these to the whole group; the server ends this one once it has drained.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a process that has ended
     arriving, handler = socket.socket(fileno=descriptor), _loaded()
+    judges.start()  # for all requests: to load it takes longer than most replays
     while descriptors := socket.recv_fds(arriving, 1, 1)[1]:
         with socket.socket(fileno=descriptors[0]) as connection:
             if os.fork() == 0:

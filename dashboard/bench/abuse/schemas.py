@@ -11,9 +11,9 @@ MODES = {"observed": "observe", "continued": "continue"}  #: by the agent's name
 ANSWERS = ("one", "deep", "long", "numbers")  #: models of the provider
 
 
-def doubling(levels: int, leaf: Schema) -> Schema:
+def doubling(levels: int, leaf: Schema, word: str = "allOf") -> Schema:
     """Each level asks for the next one twice."""
-    above = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(levels)}
+    above = {f"a{n}": {word: [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(levels)}
     return {"$defs": {**above, f"a{levels}": leaf}, "$ref": "#/$defs/a0"}
 
 
@@ -64,6 +64,9 @@ HOSTILE: tuple[tuple[str, Schema], ...] = (
     ("numbers", {"items": {"multipleOf": 1e-300}}),
     ("one", HIDDEN),
     ("deep", RECURSIVE_REFERENCES),
+    # The count of steps lets these through; they take seconds and gigabytes.
+    ("one", doubling(18, {"type": "string"}, "anyOf")),
+    ("one", doubling(18, {}, "oneOf")),
 )
 
 

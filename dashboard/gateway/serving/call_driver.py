@@ -8,6 +8,7 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol
 
 from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
@@ -18,6 +19,7 @@ from agentcore.messages import Delta, TokenUsage
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import replace
 from dashboard.agents.observe_policy import WATCHER
+from dashboard.agents.schema_judging.judging import off_loop
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.serving.turn_setup import PreparedCall
 from dashboard.gateway.serving.upstream_call import UpstreamCall
@@ -84,7 +86,7 @@ class CallDriver:
         self._started_at = self.begun.new_turn.created_at
         command = self._record(self.begun.started)
         while not isinstance(command, Finish):
-            command = self._record(await self._perform(command))
+            command = await self._judged(await self._perform(command))
             await self.sink.judged(self.snapshot)
 
     async def _perform(self, command: Command) -> Event:
@@ -170,9 +172,14 @@ class CallDriver:
                 self.usages.append(partial.usage if partial else None)
         self._record(CancelRequested(self._at(), by, partial))
 
-    def _record(self, event: Event) -> Command:
-        """Advance the machine and tell the recorder."""
-        step = advance(self.snapshot, event, self.begun.ruling.policy)
+    async def _judged(self, event: Event) -> Command:
+        """`_record` of an event whose judgement may have to wait for another process."""
+        turn, judging = self.begun.new_turn, partial(advance, self.snapshot, event, self.begun.ruling.policy)
+        return self._record(event, await off_loop(turn.key_id or turn.created_by_id, judging))
+
+    def _record(self, event: Event, judged: Step | None = None) -> Command:
+        """Advance the machine and tell the recorder. `judged`: how it advances, where that is known."""
+        step = advance(self.snapshot, event, self.begun.ruling.policy) if judged is None else judged
         self._seq += 1
         begun = self._begins(step)
         now = datetime.now(UTC) if self._seq > 1 else self._started_at

@@ -84,7 +84,16 @@ def at_work() -> list[int]:
     loaded = processes._loaded
     if loaded is None:
         return []
-    return [int(pid) for pid in Path(f"/proc/{loaded.pid}/task/{loaded.pid}/children").read_text().split()]
+    below = map(int, Path(f"/proc/{loaded.pid}/task/{loaded.pid}/children").read_text().split())
+    return [pid for pid in below if not _is_for_judges(pid)]
+
+
+def _is_for_judges(pid: int) -> bool:
+    """Whether it is the program that JSON Schemas are judged in, which stays for all replays."""
+    try:
+        return b"judge_program" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 @contextmanager

@@ -1,0 +1,151 @@
+"""Judging by JSON Schemas of strangers: never in this process, unless the schema is plain and small.
+
+Asking a judge waits for it. A thread may wait; an event loop may not, and does its work by `off_loop`.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import Enum
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from agentcore.argument_validation import WrongInput
+from agentcore.policy import Violation
+from agentcore.schema import jsonschema_rs_validator
+from agentcore.schema_size import NESTED, TooMuchWork
+from dashboard.agents.schema_judging.cheap_schemas import is_cheap
+from dashboard.agents.schema_judging.judge_processes import JudgesBusy, Question, SpentError, judges
+from dashboard.agents.schema_judging.judge_program import FAULT, MOST_MEMORY, SLOW_SECONDS, VIOLATIONS
+from dashboard.agents.schema_judging.schema_faults import fault_of
+from dashboard.agents.schema_judging.verdict_memory import SPENT, VerdictMemory, key_of
+from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
+
+TOO_MUCH = (
+    f"Checking by this schema took more than {SLOW_SECONDS:g} s of processor time or {MOST_MEMORY // 2**20:,} MiB of "
+    "memory and was stopped. Make the schema smaller, or split it."
+)
+#: Work of event loops that waits for judges, by who asked for it.
+_LINE = QueueSize(places=8, of_one=2, waiting=4_096, waiting_of_one=512, seconds=60.0)
+
+T = TypeVar("T")
+
+
+class _MayWait(Enum):
+    YES = "yes"
+    ELSEWHERE = "elsewhere"  #: the work is done again where it may
+    NO = "no"  #: nor is there a place where it may
+
+
+class _WaitsError(BaseException):
+    """The work must wait for a judge. No `Exception`: the core would take it for a validator's fault."""
+
+
+_may_wait: ContextVar[_MayWait] = ContextVar("may_wait", default=_MayWait.YES)
+_validate = jsonschema_rs_validator()
+_memory = VerdictMemory()
+_threads = ThreadPoolExecutor(max_workers=_LINE.places, thread_name_prefix="judging")
+_lines: WeakKeyDictionary[asyncio.AbstractEventLoop, FairQueue] = WeakKeyDictionary()
+
+
+def violations(schema: Mapping[str, Any], value: Any) -> list[Violation]:
+    """The violations of a schema by a value, as `jsonschema_rs_validator` lists them. Raises what that raises, and
+    `JudgesBusy`."""
+    text, judged = _text(schema, "schema must be a JSON Schema"), _text(value, "value must be JSON")
+    if is_cheap(text, judged):
+        return _validate(schema, value)
+    answer = _answer(Question(VIOLATIONS, text.encode(), judged.encode()))
+    if "refused" in answer:
+        raise _refusal(*answer["refused"])
+    return [Violation(*found) for found in answer["found"]]
+
+
+def fault_in(schema: Mapping[str, Any]) -> str | None:
+    """Why nothing can be judged by this schema, in words; None: something can. Raises `JudgesBusy`."""
+    try:
+        text = _text(schema, "This is not a JSON Schema")
+        if is_cheap(text):
+            return fault_of(schema)
+        answer = _answer(Question(FAULT, text.encode()))
+    except (TooMuchWork, WrongInput) as error:
+        return str(error)
+    fault: str | None = answer["fault"]
+    return fault
+
+
+async def off_loop(who: object, work: Callable[[], T]) -> T:
+    """Do work that may judge by schemas: at once, or in a thread where it has to wait for a judge. Then it is done from
+    its beginning, so it must change nothing. `who` takes turns with others."""
+    try:
+        with _waiting(_MayWait.ELSEWHERE):
+            return work()
+    except _WaitsError:
+        pass
+    loop = asyncio.get_running_loop()
+    line = _lines.setdefault(loop, FairQueue(_LINE))
+    try:
+        await line.enter(str(who))
+    except FullError:
+        with _waiting(_MayWait.NO):
+            return work()
+    job = loop.run_in_executor(_threads, work)
+    job.add_done_callback(lambda _: line.leave(str(who)))
+    return await asyncio.shield(job)
+
+
+def forget() -> None:
+    """What was found so far."""
+    _memory.clear()
+
+
+@contextmanager
+def _waiting(may: _MayWait) -> Iterator[None]:
+    token = _may_wait.set(may)
+    try:
+        yield
+    finally:
+        _may_wait.reset(token)
+
+
+def _answer(question: Question) -> Mapping[str, Any]:
+    """What a judge finds, or has found before. Raises `TooMuchWork` where it was too much for one."""
+    key = key_of(question)
+    answer = _memory.recalled(key)
+    if answer is None:
+        answer = _asked(question)
+        _memory.keep(key, answer)
+    if answer is SPENT:
+        raise TooMuchWork(TOO_MUCH)
+    return answer
+
+
+def _asked(question: Question) -> Mapping[str, Any]:
+    match _may_wait.get():
+        case _MayWait.ELSEWHERE:
+            raise _WaitsError
+        case _MayWait.NO:
+            raise JudgesBusy
+    try:
+        return judges.ask(question)
+    except SpentError:
+        return SPENT
+
+
+def _text(given: Any, words: str) -> str:
+    try:
+        return json.dumps(given, sort_keys=False, allow_nan=False)
+    except RecursionError as error:
+        raise TooMuchWork(NESTED) from error
+    except (TypeError, ValueError) as error:
+        raise _refusal(type(error).__name__, f"{words}: {error}") from error
+
+
+def _refusal(name: str, words: str) -> Exception:
+    """What the core's validator raised. Histories tell the name of its class."""
+    if name == TooMuchWork.__name__:
+        return TooMuchWork(words)
+    refusal: type[WrongInput] = type(name, (WrongInput,), {})
+    return refusal(words)

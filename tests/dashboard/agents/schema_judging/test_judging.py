@@ -1,0 +1,224 @@
+"""Whatever a schema holds, it costs the process that asks next to nothing, and the one that judges a bounded amount."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentcore.argument_validation import CoreError
+from agentcore.schema import jsonschema_rs_validator
+from agentcore.schema_size import TooMuchWork
+from dashboard.agents.schema_judging import judging
+from dashboard.agents.schema_judging.judge_processes import JudgesBusy, Question, SpentError, judges
+from dashboard.agents.schema_judging.judge_program import VIOLATIONS
+from dashboard.agents.schema_judging.judging import fault_in, off_loop, violations
+from dashboard.platform.fair_queue import QueueSize
+from tests.dashboard.agents.schema_judging.hostile_schemas import HOSTILE, chain, twice
+
+#: 1,300 bytes that the count of steps lets through: 14 s of processor time and 2.3 GB where nothing stops it.
+DOUBLING = chain(18, twice("anyOf"), {"type": "string"})
+NOT_CHEAP = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+OWN_SECONDS = 0.5  #: of this process, which writes what it asks and reads what it is told
+MOST_WALL = 60.0  #: seconds for one of them, on a busy machine
+
+_KILLED = """
+import json, os, sys
+from dashboard.agents.schema_judging.judging import violations
+from dashboard.agents.schema_judging.judge_processes import judges, Question
+violations({"anyOf": [{}]}, 1)
+print("ready", flush=True)
+violations(json.loads(sys.argv[1]), 1)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_found_before() -> None:
+    judging.forget()
+
+
+@contextlib.contextmanager
+def little_work_here(seconds: float = OWN_SECONDS) -> Iterator[None]:
+    used, began = time.process_time(), time.monotonic()
+    yield
+    assert time.process_time() - used < seconds
+    assert time.monotonic() - began < MOST_WALL
+
+
+def test_a_small_schema_that_takes_seconds_and_gigabytes_is_stopped_and_costs_its_caller_nothing():
+    with little_work_here(), pytest.raises(TooMuchWork, match="took more than 1 s of processor time or 512 MiB"):
+        violations(DOUBLING, 1)
+
+
+def test_what_was_too_much_costs_once(monkeypatch: pytest.MonkeyPatch):
+    asked: list[Question] = []
+
+    def spent(question: Question) -> Any:
+        asked.append(question)
+        raise SpentError
+
+    monkeypatch.setattr(judges, "ask", spent)
+    for _ in range(3):
+        with pytest.raises(TooMuchWork):
+            violations(NOT_CHEAP, 1)
+    assert len(asked) == 1
+
+
+def judged(schema: Any, value: Any) -> None:
+    with contextlib.suppress(CoreError):
+        violations(schema, value)
+    with contextlib.suppress(CoreError):
+        fault_in(schema)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_schema_takes_bounded_work_and_nearly_none_here(name: str):
+    with little_work_here():
+        judged(*HOSTILE[name])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["unevaluatedProperties beside a reference", "pattern a{1000}{1000}", "a reference to itself", "dynamicRef",
+     "nested 10,000 deep", "lists nested 10,000 deep", "a file", "a title of NUL and surrogates",
+     "format regex, nested"],
+)  # fmt: skip
+def test_what_is_refused_before_it_is_compiled_is_refused_elsewhere_too(name: str):
+    with little_work_here():
+        judged(*HOSTILE[name])
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (NOT_CHEAP, None),
+        (NOT_CHEAP, 1),
+        (NOT_CHEAP, "\ud800"),
+        ({"properties": {"a/b~": {"anyOf": [{"const": -0.0}]}}, "required": ["b"]}, {"a/b~": 1e308}),
+        ({"oneOf": [{"multipleOf": 10**30}]}, 10**31 + 1),
+        ({"$ref": "http://x/y"}, 1),
+        ({"anyOf": []}, 1),
+        ({"allOf": [{"type": "nothing"}]}, 1),
+        ({"allOf": [{"pattern": "("}]}, "a"),
+        (chain(40, twice("allOf"), {}), 1),
+        ({"anyOf": [{"type": "string"}] * 50, "allOf": [{"type": "string"}] * 50}, 1),
+    ],
+)
+def test_a_judge_says_what_the_validator_of_the_core_says(schema: Any, value: Any):
+    def said(validate: Any) -> Any:
+        try:
+            return validate(schema, value)
+        except CoreError as error:
+            return type(error).__name__, str(error)
+
+    assert said(violations) == said(jsonschema_rs_validator())
+
+
+def test_a_value_that_is_no_json_is_refused_by_name():
+    for schema in ({}, NOT_CHEAP):
+        with pytest.raises(ValueError, match="value must be JSON"):
+            violations(schema, float("nan"))
+
+
+def test_a_plain_schema_asks_nobody(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(judges, "ask", lambda _: pytest.fail("asked"))
+    assert len(violations({"type": "object", "required": ["a"]}, {})) == 1
+    assert fault_in({"type": "object"}) is None
+
+
+def test_judges_come_back_when_all_have_been_killed():
+    assert violations(NOT_CHEAP, "a") == []
+    for pid in (*below(os.getpid()),):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert violations(NOT_CHEAP, "b") == []
+
+
+def test_a_forked_process_has_judges_of_its_own():
+    assert violations(NOT_CHEAP, "a") == []
+    reading, writing = os.pipe()
+    if (pid := os.fork()) == 0:
+        os.write(writing, str(len(violations(NOT_CHEAP, 1))).encode())
+        os._exit(0)
+    os.waitpid(pid, 0)
+    os.close(writing)
+    assert os.read(reading, 9) == b"1"
+    os.close(reading)
+    assert violations(NOT_CHEAP, 2) != []
+
+
+def below(pid: int) -> Iterator[int]:
+    """The judges' program of a process, and its judges."""
+    for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+        if b"judge_program" in Path(f"/proc/{child}/cmdline").read_bytes():
+            yield child
+            yield from below(child)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_judges_at_work_end_with_a_server_that_is_killed():
+    command = [sys.executable, "-c", _KILLED, json.dumps(DOUBLING)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"ready\n"
+        time.sleep(0.05)
+        left = list(below(server.pid))
+        server.kill()
+    assert len(left) >= 2
+    deadline = time.monotonic() + 10
+    while any(map(is_alive, left)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(map(is_alive, left))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def test_an_event_loop_goes_on_while_a_schema_is_judged():
+    longest = 0.0
+    judged = asyncio.create_task(off_loop("key", partial(violations, DOUBLING, 1)))
+    while not judged.done():
+        began = time.thread_time()
+        await asyncio.sleep(0.005)
+        longest = max(longest, time.thread_time() - began)
+    with pytest.raises(TooMuchWork):
+        judged.result()
+    assert longest < 0.1
+
+
+async def test_what_need_not_wait_is_done_at_once():
+    assert await off_loop("key", partial(violations, {"type": "string"}, "a")) == []
+    assert await off_loop("key", partial(violations, NOT_CHEAP, "a")) == []
+
+
+async def test_where_too_many_wait_the_last_is_told(monkeypatch: pytest.MonkeyPatch):
+    full = QueueSize(places=0, of_one=0, waiting=0, waiting_of_one=0, seconds=0.1)
+    monkeypatch.setattr(judging, "_LINE", full)
+    monkeypatch.setattr(judging, "_lines", {})
+    with pytest.raises(JudgesBusy, match="Try again"):
+        await off_loop("key", partial(violations, NOT_CHEAP, "a"))
+
+
+def test_a_question_that_no_judge_can_be_started_for_is_told(monkeypatch: pytest.MonkeyPatch):
+    def fails(*_: object, **__: object) -> Any:
+        raise OSError("no more processes")
+
+    judges.end()
+    monkeypatch.setattr(subprocess, "Popen", fails)
+    with pytest.raises(JudgesBusy):
+        judges.ask(Question(VIOLATIONS, b"{}", b"1"))
+    judges.end()
