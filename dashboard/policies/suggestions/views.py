@@ -30,6 +30,7 @@ from dashboard.turns.views import turn_or_404
 
 #: Which of the two re-runs of one click a browser waits for: the second is made by itself, and never a third.
 FIRST, SECOND = "first", "second"
+NO_VALUE = "The form named no value: the page was loaded before an update. Nothing was started; check the price."
 
 
 @require_safe
@@ -60,20 +61,23 @@ def find(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 
 def _found(turn: Turn, only: str, told: str, by: User) -> None:
-    """`told`: the value that the form named with its price; empty: it named none."""
+    """`told`: the value that the form named, with its price."""
     with one_at_a_time(turn):
         panel = panel_of(turn)
         if panel is None:
             raise ValidationError("No limit would have let this turn finish.")
+        if not told:
+            raise ValidationError(NO_VALUE)
         if only == "backtest":
+            _same_as_told(panel.suggestion, told, "The value to backtest is {} now. No backtest was started.")
             backtest_of_value(turn=turn, suggestion=panel.suggestion, value=panel.suggestion.value, created_by=by)
         else:
             limit_find(turn=turn, suggestion=_tried(panel, only, told), created_by=by)
 
 
 def _tried(panel: Panel, only: str, told: str) -> Suggestion:
-    """The smaller value where that was asked for, and never the larger one in its place. Whoever names the value whose
-    price was shown pays for no other, and nobody pays for what another re-run has shown since."""
+    """The smaller value where that was asked for, and never the larger one in its place. Nobody pays for another value
+    than the one whose price was shown, nor for what another re-run has shown since."""
     if panel.running is not None:
         raise ValidationError("A re-run is in progress already.")
     if only != "less" and panel.by_rerun:
@@ -81,9 +85,13 @@ def _tried(panel: Panel, only: str, told: str) -> Suggestion:
     said = panel.less if only == "less" else panel.suggestion
     if said is None:
         raise ValidationError("The smaller value is no longer suggested.")
-    if told not in ("", str(said.value)):
-        raise ValidationError(f"The value to try is {number(said.value)} now. No re-run was started; check the price.")
+    _same_as_told(said, told, "The value to try is {} now. No re-run was started; check the price.")
     return said
+
+
+def _same_as_told(said: Suggestion, told: str, otherwise: str) -> None:
+    if told != str(said.value):
+        raise ValidationError(otherwise.format(number(said.value)))
 
 
 @require_POST
