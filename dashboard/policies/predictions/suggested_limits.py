@@ -1,6 +1,7 @@
 """The suggested limit that a re-run tries, stored with its prediction, and whether it was enough."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from agentcore import serial
@@ -10,7 +11,7 @@ from dashboard.agents.policies import stored_policy
 from dashboard.policies.predictions.endings import Ending
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.suggestions.reruns import GROUPS
-from dashboard.policies.suggestions.selectors import suggestions_for
+from dashboard.policies.suggestions.selectors import suggestions_for, tried_in_vain
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_text import certainty_word, figures
 from dashboard.policies.suggestions.told_suggestions import told_lately
@@ -28,9 +29,17 @@ def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dic
     changed = _changed(parent, child)
     if not changed:
         return None
-    found = (given,) if given is not None else (*suggestions_for(parent), *told_lately(parent.id))
-    said = next((each for each in found if _tries(changed, each)), None)
+    found = (given,) if given is not None else suggestions_for(parent)
+    tried = (each for each in chain(found, () if given else _told_before(parent)) if _tries(changed, each))
+    said = next(tried, None)
     return None if said is None else _as_json(said, changed[said.limit])
+
+
+def _told_before(parent: Turn) -> Iterator[Suggestion]:
+    """What was told lately, without the values that a re-run has shown to be too small since."""
+    if told := told_lately(parent.id):
+        limit, in_vain = tried_in_vain(parent)
+        yield from (said for said in told if said.limit != limit or said.value > in_vain)
 
 
 def _as_json(said: Suggestion, tried: Any) -> dict[str, Any]:

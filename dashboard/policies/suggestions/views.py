@@ -25,6 +25,7 @@ from dashboard.policies.suggestions.services import (
 )
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import because
+from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 
@@ -46,7 +47,9 @@ def cell(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     turn = turn_or_404(turn_id)
     if not request.headers.get("HX-Request"):
         return redirect("turns:detail", turn.id)
-    return render(request, "suggesting/_cell.html", {"said": suggestion_now(turn)})
+    said = suggestion_now(turn)
+    tell(turn, said)
+    return render(request, "suggesting/_cell.html", {"said": said})
 
 
 @require_POST
@@ -145,6 +148,8 @@ def _shown(request: HttpRequest, turn: Turn, panel: Panel | None, fault: str = "
         if fault:
             messages.error(request, fault)
         return redirect("turns:detail", turn.id)
+    if panel is not None:
+        tell(turn, panel.suggestion, panel.less)
     # Who had it found is shown the backtest of what was found as well, without asking for it.
     asked = asked if asked in (FIRST, SECOND) and not fault else ""
     just_found = bool(asked) and panel is not None and panel.by_rerun

@@ -4,8 +4,10 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.core.management import call_command
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
 from agentcore.values import replace
@@ -31,7 +33,7 @@ from dashboard.replay.rerun_service import turn_rerun
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import page
+from tests.dashboard.pages import HTMX, page
 from tests.dashboard.policies.predictions.test_views import bare
 from tests.dashboard.policies.suggestions.test_selectors import lengths
 
@@ -52,6 +54,7 @@ def said_of(turn: Turn, tokens: int) -> Suggestion:
     said = suggestion_for(turn)
     assert said is not None
     assert (said.basis, said.value) == (Basis.AGENT, tokens)
+    told_suggestions.tell(turn, said)
     return said
 
 
@@ -67,6 +70,34 @@ def called_certain(prediction: Prediction) -> Prediction:
     prediction.delete()
     said = {**prediction.suggested, "certainty": "certain", "word": "certain", "basis": "recording", "share": None}
     return Prediction.objects.create(**{**kept, "suggested": said})
+
+
+def test_only_what_somebody_is_shown_is_stored_as_told(browser: Client, short: Turn):
+    lengths(short, [LONG] * (LEAST + 10))
+    reads = ("/?sort=-limit", "/api/v1/turns", "/api/v1/turns?sort=-limit", f"/api/v1/turns/{short.id}")
+    assert [browser.get(address).status_code for address in reads] == [200] * len(reads)
+    assert suggestion_for(short) is not None
+    assert not ToldSuggestion.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "/limit", "/limit/cell", "/replay", "/replay/sweep?limit=max_tokens", "/replay/sweep?limit=max_steps"],
+)
+def test_each_page_stores_in_one_statement_what_it_shows(browser: Client, short: Turn, address: str):
+    lengths(short, [LONG] * (LEAST + 10))
+    with CaptureQueriesContext(connection) as asked:
+        page(browser, f"/turns/{short.id}{address}", **(HTMX if "/limit" in address else {}))
+    stored = [query["sql"] for query in asked if "suggesting_toldsuggestion" in query["sql"]]
+    assert len(stored) == 1
+    assert [one.value for one in told_lately(short.id)] == [LONG]
+
+
+def test_api_and_terminal_store_what_they_show(browser: Client, short: Turn):
+    lengths(short, [LONG] * (LEAST + 10))
+    browser.get(f"/api/v1/turns/{short.id}/verdict")
+    call_command("replay", str(short.id), stdout=StringIO())
+    assert [one.value for one in told_lately(short.id)] == [LONG]
 
 
 def test_a_re_run_from_the_suggestion_keeps_what_was_suggested(short: Turn):
@@ -137,7 +168,7 @@ def test_a_re_run_through_another_process_tests_the_value_that_was_told(short: T
 def test_what_was_told_is_stored_once_and_erased_after_an_hour(short: Turn, monkeypatch: pytest.MonkeyPatch):
     said = said_of(short, LONG)
     monkeypatch.setattr(told_suggestions, "_stored", {})
-    suggestion_for(short)
+    told_suggestions.tell(short, said, suggestion_for(short))
     assert [one.value for one in told_lately(short.id)] == [said.value]
     told_suggestions.sweep()
     row = ToldSuggestion.objects.get()
@@ -152,7 +183,7 @@ def test_what_was_told_of_a_turn_is_erased_with_it(short: Turn):
     by = User.objects.get_or_create(username="ada")[0]
     turns_erase(project=short.project, chosen=[short.id], by=by)
     assert not ToldSuggestion.objects.exists()
-    told_suggestions.remember(short, replace(said, value=LONG + 1))
+    told_suggestions.tell(short, replace(said, value=LONG + 1))
     assert not ToldSuggestion.objects.exists(), "a page that was made meanwhile stores nothing of it"
 
 
