@@ -1,15 +1,17 @@
 """The suggested limit that a re-run tries, stored with its prediction, and whether it was enough."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from agentcore import serial
+from agentcore.events import Event
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
 from dashboard.agents.policies import stored_policy
 from dashboard.policies.predictions.endings import Ending
 from dashboard.policies.predictions.models import Prediction
+from dashboard.policies.predictions.retry_judgement import was_tried_again
 from dashboard.policies.suggestions.reruns import GROUPS
 from dashboard.policies.suggestions.selectors import suggestions_for, tried_in_vain
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
@@ -73,20 +75,27 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in GROUPS} | parts[0] | parts[1]
 
 
-def judge_suggested(prediction: Prediction, actual: Ending) -> None:
-    """Whether the turn completed, or in one call where that was suggested. What claims nothing is not judged."""
+def judge_suggested(prediction: Prediction, child: Turn, events: Sequence[Event]) -> None:
+    """Whether the turn did what was promised. What claims nothing is not judged."""
     said = prediction.suggested
     if not said or said["certainty"] == Certainty.UNDECIDABLE:
         return
-    calls = actual.attempts - actual.failures
-    completed = actual.status == TurnStatus.COMPLETED and (said["goal"] != Goal.ONE_CALL or calls == 1)
-    prediction.suggested_came_true = completed
-    if completed:
+    actual = Ending.actual(child, events)
+    prediction.suggested_came_true = _came_true(said, actual, child, events)
+    if prediction.suggested_came_true is not False:
         return
     if actual.terminal_reason == "provider_error" and said["limit"] != "max_retries":
         prediction.suggested_reason = Prediction.Reason.PROVIDER_FAILED
     elif said["certainty"] == Certainty.ESTIMATED:
         prediction.suggested_reason = Prediction.Reason.ASSUMPTION
+
+
+def _came_true(said: Mapping[str, Any], actual: Ending, child: Turn, events: Sequence[Event]) -> bool | None:
+    """Completed, in one call where that is the goal, or tried again. None: the turn is no test of it."""
+    if said["goal"] == Goal.RETRY:
+        return was_tried_again(child, events, said["longer_than"])
+    calls = actual.attempts - actual.failures
+    return actual.status == TurnStatus.COMPLETED and (said["goal"] != Goal.ONE_CALL or calls == 1)
 
 
 def claim_failed(prediction: Prediction) -> bool:

@@ -100,8 +100,9 @@ def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf)
         yield usual
     if case.limit == "max_retries" and not case.in_vain:
         asked = case.last.failure.provider if case.last.failure else None
-        told = (case.ample, case.recorded, Certainty.ESTIMATED, Basis.SETTING)
-        yield Suggestion(case.limit, *told, wait=asked.retry_after if asked else None)
+        told = (case.ample, case.recorded, Certainty.ESTIMATED, Basis.SETTING, Goal.RETRY)
+        wait = asked.retry_after if asked else None
+        yield Suggestion(case.limit, *told, longer_than=case.used, wait=wait)
     yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
 
 

@@ -25,10 +25,11 @@ class Basis(StrEnum):
 
 
 class Goal(StrEnum):
-    """What the value is for."""
+    """What the value is for, and what a re-run under it must show."""
 
     FINISH = "finish"  #: the turn stopped before it was complete
     ONE_CALL = "one_call"  #: it completed, and took several calls for one answer
+    RETRY = "retry"  #: a failed call was not tried again; whether another try is answered is not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,18 +19,25 @@ from dashboard.policies.predictions.calibration_state import Used, calibration_b
 from dashboard.policies.predictions.failure_check import may_be_checked, prediction_check
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.record_text import suggested_reason_words
-from dashboard.policies.predictions.suggested_record import suggested_of, suggested_tallies, tally_words
+from dashboard.policies.predictions.retry_judgement import was_tried_again
+from dashboard.policies.predictions.suggested_record import (
+    suggested_of,
+    suggested_tallies,
+    tally_of_suggestion,
+    tally_words,
+)
 from dashboard.policies.predictions.terminal_output import Progress, table_lines
 from dashboard.policies.predictions.trials import Values, plan_of
 from dashboard.policies.suggestions import told_suggestions
 from dashboard.policies.suggestions.models import ToldSuggestion
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.services import limit_find
-from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.told_suggestions import LATELY, told_lately
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.timeline.services import turns_erase
+from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page
@@ -216,6 +223,48 @@ def test_one_call_is_what_came_true_of_a_turn_that_took_several(play: Play):
     prediction = compared(limit_find(turn=whole, suggestion=said))
     assert (prediction.suggested["goal"], prediction.child.attempts) == ("one_call", 1)
     assert prediction.suggested_came_true is True
+
+
+@pytest.mark.parametrize(("model", "status"), [("sim-flaky", "completed"), ("sim-429", "failed")])
+def test_a_retry_promises_another_try_and_not_that_it_is_answered(browser: Client, play: Play, model: str, status: str):
+    turn = play(model)
+    said = suggestion_for(turn)
+    assert said is not None
+    prediction = compared(limit_find(turn=turn, suggestion=said))
+    assert (prediction.suggested["goal"], prediction.suggested["word"]) == ("retry", "likely")
+    assert (prediction.child.status, prediction.suggested_came_true) == (status, True)
+    (tally,) = suggested_tallies(suggested_of(project=turn.project))
+    told = "Likely limits from the provider’s error had the call tried again in 1 of 1 re-run of this model."
+    assert tally_words(tally) == told
+    assert "from the provider’s error: the call was tried again" in bare(page(browser, "/backtests/track-record"))
+    (summary,) = browser.get("/api/v1/predictions/summary").json()
+    assert [(one["retried"], one["came_true"]) for one in summary["suggested"]] == [(True, 1)]
+
+
+def test_a_re_run_whose_calls_do_not_fail_tests_no_retry(play: Play):
+    answered = play("sim-essay", max_tokens=LONG)
+    events = [record.event for record in recording_of(answered).records]
+    assert was_tried_again(answered, events, 1) is None
+
+
+def test_another_kind_of_failure_tests_no_retry_and_too_few_retries_break_its_promise(play: Play):
+    for model, retries, came_true in (("sim-500", 3, None), ("sim-429", 1, False), ("sim-429", 2, True)):
+        failed = play(model, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": retries}})
+        events = [record.event for record in recording_of(failed).records]
+        assert was_tried_again(failed, events, 1) is came_true
+
+
+@pytest.mark.parametrize("retried", [True, False])
+def test_a_retry_that_versions_before_judged_by_completion_is_counted_apart(play: Play, retried: bool):
+    turn = play("sim-429")
+    said = suggestion_for(turn)
+    assert said is not None
+    before = said if retried else replace(said, goal=Goal.FINISH)
+    compared(limit_find(turn=turn, suggestion=before))
+    (tally,) = suggested_tallies(suggested_of(project=turn.project))
+    assert (tally.retried, tally.came_true, tally.failed) == (retried, int(retried), int(not retried))
+    now_said = tally_of_suggestion(said, project=turn.project, provider=turn.provider, model=turn.model)
+    assert now_said.compared == int(retried)
 
 
 def test_a_value_to_begin_with_claims_nothing(short: Turn):
