@@ -4,15 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from agentcore import serial
 from agentcore.events import Event
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
-from dashboard.agents.policies import stored_policy
 from dashboard.policies.predictions.endings import Ending
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.retry_judgement import was_tried_again
-from dashboard.policies.suggestions.reruns import GROUPS
+from dashboard.policies.suggestions.relatives import flat, settings_changed
 from dashboard.policies.suggestions.selectors import suggestions_for, tried_in_vain
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_text import certainty_word, figures
@@ -28,7 +26,7 @@ def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dic
     It tries one that changes this limit alone, to at least the suggested value. `given`: the one it was started from.
     Where none of those that hold now is tried, one that was told lately may be.
     """
-    changed = _changed(parent, child)
+    changed = settings_changed(parent, child)
     if not changed:
         return None
     found = (given,) if given is not None else suggestions_for(parent)
@@ -49,7 +47,7 @@ def _as_json(said: Suggestion, tried: Any) -> dict[str, Any]:
 
 
 def _tries(changed: Mapping[str, Any], said: Suggestion) -> bool:
-    wanted = _flat(said.overrides)
+    wanted = flat(said.overrides)
     return changed.keys() == wanted.keys() and all(_as_much(changed[name], wanted[name]) for name in wanted)
 
 
@@ -58,21 +56,6 @@ def _as_much(given: Any, wanted: Any) -> bool:
     if isinstance(wanted, str):
         return bool(given == wanted)
     return given is None or given >= wanted
-
-
-def _changed(parent: Turn, child: Turn) -> dict[str, Any]:
-    before, after = _settings(parent), _settings(child)
-    return {name: after.get(name) for name in before | after if before.get(name) != after.get(name)}
-
-
-def _settings(turn: Turn) -> dict[str, Any]:
-    """What a turn runs under, setting by setting."""
-    return {**_flat(serial.to_json(stored_policy(turn.policy))), "max_tokens": turn.max_tokens}
-
-
-def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    parts = [settings.get(group) or {} for group in GROUPS]
-    return {name: value for name, value in settings.items() if name not in GROUPS} | parts[0] | parts[1]
 
 
 def judge_suggested(prediction: Prediction, child: Turn, events: Sequence[Event]) -> None:

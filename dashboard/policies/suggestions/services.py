@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Q
 
 from agentcore.policy import DEFAULT_COMPLETION_CALLS
 from dashboard.accounts.models import User
@@ -30,9 +31,10 @@ CHANGED = "max_tokens of {} was changed from {} to {} in the meantime. Your valu
 
 @contextmanager
 def one_at_a_time(turn: Turn) -> Iterator[None]:
-    """Of two requests about a turn at once, the second sees the re-run that the first has begun."""
+    """Of two requests about a turn and its forks at once, the second sees the re-run that the first has begun."""
     with transaction.atomic():
-        Turn.objects.select_for_update(no_key=True).get(pk=turn.pk)
+        held = Turn.objects.select_for_update(no_key=True).filter(Q(pk=turn.pk) | Q(pk=turn.parent_id)).order_by("pk")
+        list(held.values_list("pk"))
         yield
 
 

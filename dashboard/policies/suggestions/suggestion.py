@@ -75,6 +75,7 @@ class Suggestion:
     calls: int | None = None
     used: int | None = None
     rerun: UUID | None = None
+    original: bool = False  #: `rerun` is the turn that this one runs again
     given: Number | None = None  #: the value that the re-run had; it may have needed less
     wait: float | None = None  #: seconds after which the provider asked to be called again
     of: str = ""  #: the agent or model whose answers tell

@@ -61,7 +61,7 @@ def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
     if said.rerun is not None and said.certainty is Certainty.ESTIMATED and said.given != said.value:
         about = {"calls": said.calls, "tokens": said.used}
     elif said.rerun is not None:
-        again = turn.children.get(pk=said.rerun)
+        again = Turn.objects.get(pk=said.rerun)
         held = held_ms_of([again]).get(again.id, 0)
         seconds = None if again.duration_ms is None else max(0, again.duration_ms - held) / 1000
         about = {"calls": again.attempts, "tokens": again.output_tokens, "price": price_of(again), "seconds": seconds}

@@ -32,6 +32,10 @@ from dashboard.turns.views import turn_or_404
 #: Which of the two re-runs of one click a browser waits for: the second is made by itself, and never a third.
 FIRST, SECOND = "first", "second"
 NO_VALUE = "The form named no value: the page was loaded before an update. Nothing was started; check the price."
+REWORDED = (
+    "The conversation of this fork was changed, and a re-run from the start would ask the original one. No re-run was "
+    "started."
+)
 
 
 @require_safe
@@ -81,6 +85,8 @@ def _found(turn: Turn, only: str, told: str, by: User) -> None:
 def _tried(panel: Panel, only: str, told: str) -> Suggestion:
     """The smaller value where that was asked for, and never the larger one in its place. Nobody pays for another value
     than the one whose price was shown, nor for what another re-run has shown since."""
+    if panel.is_reworded:
+        raise ValidationError(REWORDED)
     if panel.running is not None:
         raise ValidationError("A re-run is in progress already.")
     if only != "less" and panel.by_rerun:

@@ -13,7 +13,7 @@ from django.utils.timezone import now
 from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.inbox.models import Notice
-from dashboard.live.services import turn_cancel
+from dashboard.live.services import turn_cancel, turn_start
 from dashboard.policies.predictions import outcome_comparison
 from dashboard.policies.predictions.calibration_state import Used, calibration_begin, trial_begin
 from dashboard.policies.predictions.failure_check import may_be_checked, prediction_check
@@ -211,7 +211,7 @@ def test_who_says_other_things_or_begins_in_the_middle_tries_none(short: Turn):
 
 @pytest.mark.parametrize("limit", ["max_tokens", "max_steps", "max_seconds"])
 def test_only_a_cap_of_tokens_may_have_missed_the_end_of_an_answer(limit: str):
-    said = {"limit": limit, "share": None, "basis": Basis.RERUN}
+    said = {"limit": limit, "share": None, "basis": Basis.RERUN, "goal": "finish"}
     words = suggested_reason_words(Prediction(suggested=said, suggested_reason=Prediction.Reason.ASSUMPTION))
     assert ("its end took more tokens" in words) == (limit == "max_tokens")
 
@@ -353,8 +353,8 @@ def test_the_suggestion_of_a_turn_says_how_often_others_like_it_were_enough(brow
 
 
 def play_again(short: Turn) -> Turn:
-    """The same turn once more as it was, which no re-run has proven."""
-    return drive(turn_rerun(turn=short, overrides={}))
+    """Another turn of the same agent, which no re-run has proven."""
+    return drive(turn_start(agent=short.agent, input_text="Why do they go on?", overrides=short.overrides))
 
 
 def test_calibration_tries_the_suggested_value_and_tells_what_came_of_it(short: Turn):

@@ -14,6 +14,7 @@ from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for, suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Goal
 from dashboard.policies.suggestions.suggestion_text import because, certainty_word, sentence
+from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.sweep_service import turn_sweep
 from dashboard.turns.models import Turn
@@ -76,7 +77,7 @@ def test_few_answers_are_told_with_the_share_that_they_bear_out(cut: Turn):
 def test_a_re_run_that_was_cut_too_leaves_only_longer_answers_to_tell(cut: Turn):
     lengths(cut, [300] * 60 + [600 + place for place in range(LEAST)])
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
-    Turn.objects.filter(parent=cut).update(overrides={"max_tokens": 310})
+    Turn.objects.filter(parent=cut).update(overrides={"max_tokens": 310}, max_tokens=310)
     said = suggestion_for(cut)
     assert said is not None
     assert (said.value, said.answers, said.longer_than) == (609, LEAST, 310)
@@ -110,6 +111,51 @@ def test_a_live_re_run_that_completed_proves_the_value_it_was_given_and_no_small
     proven = suggestion_for(cut)
     assert proven is not None
     assert (proven.value, certainty_word(proven)) == (less.value, "proven")
+
+
+def test_a_fork_names_the_number_that_a_re_run_of_its_parent_has_shown(cut: Turn):
+    fork = drive(turn_rerun(turn=cut, overrides={}, from_record=3))
+    lengths(cut, [890] * (LEAST + 10))
+    before = suggestion_for(fork)
+    assert before is not None
+    assert before.basis is Basis.AGENT
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    said = [suggestion_for(turn) for turn in (cut, fork)]
+    assert [(one.value, certainty_word(one)) for one in said if one] == [(900, "proven")] * 2
+    drive(turn_rerun(turn=fork, overrides={"max_tokens": 800}))
+    said = [suggestion_for(turn) for turn in (cut, fork)]
+    assert [(one.value, certainty_word(one)) for one in said if one] == [(800, "proven")] * 2
+
+
+def test_a_re_run_under_a_lower_limit_names_what_the_original_turn_has_shown(play: Play):
+    whole = play("sim-essay", max_tokens=900)
+    short = drive(turn_rerun(turn=whole, overrides={"max_tokens": 60}))
+    said = suggestion_for(short)
+    assert said is not None
+    assert (said.value, certainty_word(said), said.rerun) == (900, "proven", whole.id)
+    assert because(said).startswith("The original turn completed in 1 call and used ")
+    other = drive(turn_rerun(turn=whole, overrides={"max_tokens": 800}))
+    said = suggestion_for(short)
+    assert said is not None
+    assert (said.value, said.rerun, because(said)[:13]) == (800, other.id, "A live re-run")
+
+
+def test_a_value_under_which_the_original_turn_was_cut_is_not_likely(cut: Turn):
+    shorter = drive(turn_rerun(turn=cut, overrides={"max_tokens": 30}))
+    lengths(cut, [40] * (LEAST + 10))
+    said = suggestion_for(shorter)
+    assert said is not None
+    assert said.value > cut.max_tokens
+
+
+def test_re_runs_that_are_asked_other_words_tell_nothing(cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}))
+    reworded = RerunChanges(messages={1: "Something else."})
+    for record in (None, 2):
+        again = drive(turn_rerun(turn=cut, overrides={}, words=reworded, from_record=record))
+        said = suggestion_for(again)
+        assert said is not None
+        assert said.basis is Basis.NONE
 
 
 def test_a_first_answer_without_text_shows_not_that_the_provider_said_the_same(cut: Turn):

@@ -13,6 +13,7 @@ from dashboard.policies.policy_versions import version_keep
 from dashboard.policies.suggestions import panel
 from dashboard.policies.suggestions.selectors import suggestion_and_less
 from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
@@ -174,6 +175,26 @@ def value_in(html: str, only: str) -> str:
     forms = re.findall(r'<form[^>]*/limit/find"[^>]*>.*?</form>', html, re.DOTALL)
     named = [form for form in forms if f'name="only" value="{only}"' in form or not (only or 'name="only"' in form)]
     return re.findall(r'name="value" value="(\d+)"', named[0])[0] if named else "1"
+
+
+def test_no_re_run_from_the_start_is_offered_for_a_conversation_that_was_changed_later(browser: Client, cut: Turn):
+    words = RerunChanges(messages={1: "Something else."})
+    fork = drive(turn_rerun(turn=cut, overrides={}, from_record=2, words=words))
+    panel = text_of(browser.get(f"/turns/{fork.id}/limit", headers=HTMX).content.decode())
+    assert "The conversation of this fork was changed, so a re-run from the start does not find its limit." in panel
+    assert "Find the limit" not in panel
+    html = browser.post(f"/turns/{fork.id}/limit/find", {"value": "960"}, headers=HTMX).content.decode()
+    assert "a re-run from the start would ask the original one. No re-run was started." in text_of(html)
+    assert not fork.children.exists()
+
+
+def test_two_operators_at_a_turn_and_its_fork_pay_once(browser: Client, cut: Turn):
+    fork = drive(turn_rerun(turn=cut, overrides={}, from_record=2))
+    find(browser, cut)
+    shown = text_of(browser.get(f"/turns/{fork.id}/limit", headers=HTMX).content.decode())
+    assert "in progress" in shown
+    find(browser, fork)
+    assert not fork.children.exists()
 
 
 @pytest.mark.parametrize(
