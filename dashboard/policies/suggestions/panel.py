@@ -195,7 +195,7 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     newest = next((tried for tried in reversed(raised) if not tried.is_original), None)
     unanswered = newest if newest is not None and newest.tells_nothing else None
     backtest = backtest_found(turn=turn, suggestion=suggestion)
-    about = {"less_tried": less_tried, "unanswered": unanswered, "is_reworded": is_reworded(turn)}
+    about: dict[str, Any] = {"less_tried": less_tried, "unanswered": unanswered, "is_reworded": is_reworded(turn)}
     return Panel(turn, suggestion, running, in_vain, backtest, less, **about)
 
 
