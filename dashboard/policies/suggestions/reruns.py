@@ -94,15 +94,19 @@ class Answer:
 
 
 def _answers(turn: Turn) -> list[Answer]:
-    """Those of a fork begin with its parent's."""
+    """Those of a fork begin with its parent's. A call that failed, or was lost with its worker, has none."""
+    return [answer for _, answer in _numbered(turn)]
+
+
+def _numbered(turn: Turn) -> list[tuple[int, Answer]]:
     rows = Attempt.objects.filter(turn_id=turn.id).order_by("index")
-    told = list(rows.values_list("index", "text", "tool_calls", "stop_reason"))
-    if turn.base_snapshot is not None and turn.parent is not None and told:
-        first, parents = told[0][0], _answers(turn.parent)
-        before = parents[: first - 1]
-    else:
-        before = []
-    return before + [
-        Answer(text or "", [(call["name"], call["raw"]) for call in calls], reason == NormalizedStopReason.MAX_TOKENS)
-        for _, text, calls, reason in told
-    ]
+    told = list(rows.values_list("index", "text", "tool_calls", "stop_reason", "error"))
+    own = [(index, _answer(*said)) for index, *said, error in told if error is None]
+    if turn.base_snapshot is None or turn.parent is None or not told:
+        return own
+    return [each for each in _numbered(turn.parent) if each[0] < told[0][0]] + own
+
+
+def _answer(text: str | None, calls: list[dict[str, str]], reason: str | None) -> Answer:
+    whole = [(call["name"], call["raw"]) for call in calls]
+    return Answer(text or "", whole, reason == NormalizedStopReason.MAX_TOKENS)

@@ -129,8 +129,9 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
     value, by = _value(request.POST.get("value", "")), cast("User", request.user)
     why = f"Turn {str(turn.id)[:13]}: {because(said)}" if said.known else f"Found with turn {str(turn.id)[:13]}."
     if said.limit != "max_tokens":
-        version = policy_draft(turn=turn, suggestion=said, value=value, by=by, why=why)
-        messages.success(request, f"Draft v{version.version} of “{version.policy.name}” created: {said.limit} {value}.")
+        version, is_new = policy_draft(turn=turn, suggestion=said, value=value, by=by, why=why)
+        done = "created" if is_new else "is there already"
+        messages.success(request, f"Draft v{version.version} of “{version.policy.name}” {done}: {said.limit} {value}.")
         return reverse("policies:version", args=[version.pk])
     if not request.user.has_perm("agents.change_agent"):
         raise ValidationError("You do not have permission to change agents. Ask an administrator.")

@@ -3,6 +3,7 @@
 import pytest
 from django.db import connection, transaction
 from django.test import Client
+from django.utils.timezone import now
 
 from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_default
@@ -17,7 +18,7 @@ from dashboard.policies.suggestions.suggestion_text import because, certainty_wo
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.sweep_service import turn_sweep
-from dashboard.turns.models import Turn
+from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import text_of
 
@@ -166,6 +167,18 @@ def test_a_first_answer_without_text_shows_not_that_the_provider_said_the_same(c
     assert said is not None
     assert (said.basis, certainty_word(said)) == (Basis.RERUN, "likely")
     assert because(said).endswith("It is not known to be the same answer.")
+
+
+def test_a_call_that_failed_first_is_no_other_answer(cut: Turn):
+    """The same where a worker was killed during the call, which is then made again."""
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    overwrite(again, "index = 2")
+    about = {"turn_id": again.id, "index": 1, "kind": "initial", "iteration": 1, "max_tokens": 2_000}
+    error = {"kind": "interrupted", "type": "model", "message": "The worker of this call is gone."}
+    Attempt.objects.create(**about, provider="openai", model="m", request={}, error=error, started_at=now())
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, certainty_word(said)) == (2_000, "proven")
 
 
 def test_whole_answers_before_the_one_that_was_cut_must_come_again_too(play: Play):

@@ -246,6 +246,18 @@ def test_a_limit_of_a_policy_becomes_a_draft_of_it(browser: Client, play: Play):
     assert policy_version_active(policy=draft.policy) != draft
 
 
+def test_a_second_click_finds_the_draft_of_the_first(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    first, second = (
+        text_of(browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"}, follow=True).content.decode())
+        for _ in range(2)
+    )
+    assert "Draft v1 of “sim-flaky” created: max_retries 3." in first
+    assert "Draft v1 of “sim-flaky” is there already: max_retries 3." in second
+    browser.post(f"/turns/{turn.id}/limit/use", {"value": "4"})
+    assert PolicyVersion.objects.filter(policy__name="sim-flaky").count() == 2
+
+
 def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(browser: Client, play: Play):
     turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
     find(browser, turn)
