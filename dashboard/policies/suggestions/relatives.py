@@ -1,6 +1,6 @@
 """The turns that were asked the same as another one: its re-runs, the turn it runs again, and that one's re-runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +15,8 @@ from dashboard.turns.models import Turn
 
 #: Of what a turn began with: the id is each turn's own, and how many tokens it asks for is one of the limits.
 OWN = ("turn_id", "parent", "max_tokens")
+#: What a re-run takes from its connection as that is by then, also of a turn whose caller had said otherwise.
+OF_CONNECTION = ("provider", "ceiling", "context_window", "output_floor", "extra")
 GROUPS = ("limits", "error_policy")  #: overrides that hold several settings
 
 
@@ -53,20 +55,21 @@ def _asked_the_same(turn: Turn, others: Iterable[Turn]) -> list[Turn]:
         began = begun_as(origin_of(turn))
     except ValidationError:  # the start is not stored any more
         return []
-    alike = (each for each in others if begin_alike(began, begun_as(each)))
+    alike = (each for each in others if begin_alike(began, begun_as(each), apart=(*OWN, *OF_CONNECTION)))
     return [each for each in alike if each.overrides.get("connection") == turn.overrides.get("connection")]
 
 
-def begin_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two turns begin with the same words, asked of the same model in the same way."""
+def begin_alike(one: Mapping[str, Any], other: Mapping[str, Any], *, apart: Collection[str] = OWN) -> bool:
+    """Whether two turns begin with the same words, asked of the same model in the same way. `apart`: of the setup, what
+    is not compared."""
     if one.get("setup") is None or other.get("setup") is None or one.get("messages") != other.get("messages"):
         return False
-    return asked_apart(one["setup"]) == asked_apart(other["setup"])
+    return asked_apart(one["setup"], apart) == asked_apart(other["setup"], apart)
 
 
-def asked_apart(setup: Mapping[str, Any]) -> dict[str, Any]:
+def asked_apart(setup: Mapping[str, Any], apart: Collection[str] = OWN) -> dict[str, Any]:
     """What a turn began with, apart from what is its own."""
-    return {name: value for name, value in setup.items() if name not in OWN}
+    return {name: value for name, value in setup.items() if name not in apart}
 
 
 def settings_changed(before: Turn, after: Turn) -> dict[str, Any]:

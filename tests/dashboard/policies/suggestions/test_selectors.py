@@ -149,6 +149,17 @@ def test_a_value_under_which_the_original_turn_was_cut_is_not_likely(cut: Turn):
     assert said.value > cut.max_tokens
 
 
+def test_a_re_run_counts_where_the_connection_is_asked_otherwise_by_now(cut: Turn):
+    """A caller of the gateway may have said more than the connection does, which a re-run takes its settings from."""
+    setup = {**cut.setup, "setup": {**cut.setup["setup"], "extra": {"temperature": 0}, "ceiling": 5_000}}
+    Turn.objects.filter(pk=cut.pk).update(setup=setup)
+    cut.refresh_from_db()
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, said.basis) == (900, Basis.RERUN)
+
+
 def test_re_runs_that_are_asked_other_words_tell_nothing(cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}))
     reworded = RerunChanges(messages={1: "Something else."})
