@@ -236,7 +236,7 @@ def test_a_retry_promises_another_try_and_not_that_it_is_answered(browser: Clien
     (tally,) = suggested_tallies(suggested_of(project=turn.project))
     told = "Likely limits from the provider’s error had the call tried again in 1 of 1 re-run of this model."
     assert tally_words(tally) == told
-    assert "from the provider’s error: the call was tried again" in bare(page(browser, "/backtests/track-record"))
+    assert "tried again after an error" in bare(page(browser, "/backtests/track-record"))
     (summary,) = browser.get("/api/v1/predictions/summary").json()
     assert [(one["retried"], one["came_true"]) for one in summary["suggested"]] == [(True, 1)]
 
