@@ -55,7 +55,10 @@ class SuggestedLimit(BaseModel):
         description="The value of the re-run, at least the suggested one; null: no limit."
     )
     recorded: int | float | None = Field(description="The value in the recorded turn.")
-    goal: str = Field(description="What was predicted: finish, or one_call (completed in one call).")
+    goal: str = Field(
+        description="What was predicted: finish, one_call (completed in one call), or retry (a failed call is tried "
+        "again)."
+    )
     certainty: str = Field(description=CERTAINTIES)
     word: str = Field(description="The word on the badge: proven, certain, likely or not known.")
     basis: str = Field(description=f"The basis of the value: {BASES}.")
@@ -135,6 +138,10 @@ class SuggestedCounts(BaseModel):
     basis: str = Field(description=BASES)
     certainty: str = Field(description=CERTAINTIES)
     word: str = Field(description="The word on the badge.")
+    retried: bool = Field(
+        description="true: came true means that the failed call was tried again; false: that the turn completed, in "
+        "one call with the goal `one_call`."
+    )
     predictions: int = Field(description="The number of re-runs that tried such a limit.")
     came_true: int
     failed: int

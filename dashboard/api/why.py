@@ -13,6 +13,7 @@ from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.policies.stop_explanation import derivation_of, roads_told, why_told
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion_text import told as suggested
+from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])
@@ -25,6 +26,7 @@ def turn_verdict(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     Everything is read from the history. `suggestion` is the limit that would have let the turn finish."""
     turn = selectors.turn_get(turn_id)
     suggestion = suggestion_for(turn)
+    tell(turn, suggestion)
     return {**why_told(turn, derivation_of(turn)), "suggestion": suggested(suggestion) if suggestion else None}
 
 

@@ -67,7 +67,10 @@ class Suggestion(BaseModel):
         "`agent` or of its `model`, or the retry that the provider requested (`setting`); `none`: it is a starting "
         "value."
     )
-    goal: str = Field(description="`finish`, or `one_call` where the turn completed in several calls.")
+    goal: str = Field(
+        description="`finish`; `one_call`: the turn completed in several calls; `retry`: a failed call would have "
+        "been tried again."
+    )
     share: float | None = Field(
         description="The share of the agent's or model's answers longer than `longer_than` that is expected to be "
         "complete within this value."

@@ -76,7 +76,8 @@ def activate(request: HttpRequest, version_id: UUID) -> HttpResponse:
 
     def act() -> str:
         starts_at = _moment(asked) if asked else None
-        policy_versions.version_activate(version=version, by=_by(request), why=_said_why(request), starts_at=starts_at)
+        about: dict[str, Any] = {"starts_at": starts_at, "standing": request.POST.get("standing")}
+        policy_versions.version_activate(version=version, by=_by(request), why=_said_why(request), **about)
         return f"{version} {f'becomes active at {starts_at:{MOMENT}} UTC' if starts_at else 'is now active'}."
 
     _done(request, act, warned=lambda: version_warnings(version))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dashboard.policies.backtests.models import Backtest
 
 FARTHEST = timedelta(days=366)  #: ahead that an activation may be scheduled
+CHANGED = "{} became active in the meantime. {} was not activated; check the page and try again."
 
 
 @transaction.atomic
@@ -73,15 +74,23 @@ def version_activate(
     why: str = "",
     starts_at: datetime | None = None,
     evidence: Mapping[str, Any] | None = None,
+    standing: str | None = None,
 ) -> PolicyActivation:
-    """Have a version count from now on, or from `starts_at`. An earlier version: this is how one rolls back."""
+    """Have a version count from now on, or from `starts_at`. An earlier version: this is how one rolls back.
+
+    `standing`: the number of the version that was active when this was decided, empty for none. Where another one is by
+    now, nothing is activated.
+    """
     with transaction.atomic():
         Policy.objects.select_for_update().get(pk=version.policy_id)
         # Only now: who waited for another activation comes after it.
         now = selectors.start_now(policy_id=version.policy_id)
         starts = start_clean(starts_at, now)
-        if starts_at is None and selectors.policy_version_active(policy=version.policy, at=now) == version:
+        active = selectors.policy_version_active(policy=version.policy, at=now)
+        if starts_at is None and active == version:
             raise ValidationError(f"{version} is already active.")
+        if standing is not None and standing != (str(active.version) if active else ""):
+            raise ValidationError(CHANGED.format(active or "No version", version))
         return PolicyActivation.objects.create(
             policy_id=version.policy_id,
             version=version,

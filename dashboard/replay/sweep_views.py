@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard.accounts.models import User
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.policies.suggestions.sweep_suggestions import in_words, suggested_sweep, suggestions_of_sweep
+from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.replay.draft_policy import policy_of_replay
 from dashboard.replay.replay_query import ReplayQuery
 from dashboard.replay.sweep_chart import charts_of
@@ -30,6 +31,8 @@ def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     largest = {each.limit: int(max(one.value for one in said if one.limit == each.limit)) for each in said}
     ranged = range_form(asked.turn, asked.dials, request.GET, largest)
     found = _found(asked, ranged, said)
+    elsewhere = next((each for each in said[:1] if each.limit != ranged.data["limit"]), None)
+    tell(asked.turn, elsewhere)
     context = {
         **asked.context(),
         "range": ranged,
@@ -37,7 +40,7 @@ def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
         "charts": charts_of(found) if found else (),
         "beside": [(name, value) for name, value in asked.given.items() if name != ranged.data["limit"]],
         "other_limit": other_limit_chosen(request.GET),
-        "elsewhere": next((in_words(each) for each in said[:1] if each.limit != ranged.data["limit"]), None),
+        "elsewhere": elsewhere and in_words(elsewhere),
         "can_be_policy": found is not None and found.value is not None and found.name != "max_tokens",
     }
     alone = context["alone"] = request.headers.get("HX-Target") == "sweep"

@@ -25,6 +25,7 @@ from dashboard.policies.backtests.turn_judgement import KEPT
 from dashboard.policies.predictions.endings import Ending, claims_text, was_changed, was_taken_over
 from dashboard.policies.predictions.models import Calibration, Prediction
 from dashboard.policies.predictions.suggested_limits import suggested
+from dashboard.policies.suggestions.relatives import asked_apart, begin_alike
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.replay.services import what_if_of
 from dashboard.turns.history import begun_as, recording_of
@@ -34,8 +35,6 @@ log = structlog.get_logger(__name__)
 
 #: How a turn must have ended for its recording to predict anything.
 TOLD = (TurnStatus.COMPLETED, TurnStatus.PARTIAL, TurnStatus.ABORTED, TurnStatus.FAILED)
-#: Of what a turn began with: the id is each turn's own, and how many tokens it asks for is one of the limits.
-OWN = ("turn_id", "parent", "max_tokens")
 
 Kind = Prediction.Kind
 
@@ -186,7 +185,8 @@ def _recording_for(parent: Turn, child: Turn) -> Recording | None:
     if (policy.model, policy.system_prompt) != (own.model, own.system_prompt):
         return None
     if not child.forked_at:
-        return recording if parent.base_snapshot is None and _same_start(parent, child) else None
+        alike = begin_alike(begun_as(parent), begun_as(child))
+        return recording if parent.base_snapshot is None and alike else None
     seq = child.forked_at
     began = fork(recording, seq, policy, str(child.id))
     if not _same_beginning(began, child):
@@ -206,24 +206,12 @@ def _rest_of(recording: Recording, seq: int, turn_id: str) -> Recording:
     return Recording(recording.policy, base, tuple(renumbered))
 
 
-def _same_start(parent: Turn, child: Turn) -> bool:
-    """Whether both begin with the same words, asked of the same model in the same way."""
-    one, other = begun_as(parent), begun_as(child)
-    if one.get("setup") is None or one.get("messages") != other.get("messages"):
-        return False
-    return _asked(one["setup"]) == _asked(other["setup"])
-
-
-def _asked(setup: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in setup.items() if name not in OWN}
-
-
 def _same_beginning(began: Snapshot, child: Turn) -> bool:
     """Whether a fork begins where its parent stood, with nothing said otherwise; breakpoints change no answer."""
     one, other = serial.to_json(began), dict(child.base_snapshot or {})
     for each in (one, other):
         each.pop("breakpoints", None)
-        each["setup"] = _asked(each.get("setup") or {})
+        each["setup"] = asked_apart(each.get("setup") or {})
     return bool(one == other)
 
 

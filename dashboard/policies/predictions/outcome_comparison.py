@@ -63,7 +63,7 @@ def compare(prediction: Prediction, child: Turn) -> None:
     if not prediction.not_compared:
         _judge(prediction, actual)
     if _limit_was_tried(prediction, events):
-        judge_suggested(prediction, actual)
+        judge_suggested(prediction, child, events)
     prediction.save(update_fields=COMPARED)
     _tell_failure(prediction)
     if prediction.checks_id is not None and prediction.came_true is not None:

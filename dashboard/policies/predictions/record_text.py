@@ -7,7 +7,7 @@ from typing import Any
 from agentcore.replay import Certainty
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.selectors import Tally
-from dashboard.policies.suggestions.suggestion import Basis
+from dashboard.policies.suggestions.suggestion import Basis, Goal
 from dashboard.policies.suggestions.suggestion_text import amount
 
 ENOUGH = 20  #: comparisons from which on a share says something
@@ -27,6 +27,7 @@ REASONS: Mapping[str, str] = {
     "So either Whystop was wrong, or the provider answers otherwise under other limits.",
     Prediction.Reason.ASSUMPTION: "An assumption of the estimate did not hold.",
 }
+OF_A_RETRY = "Something else ended the turn before the call was tried again."
 OF_A_RERUN = "The re-run did not go as the earlier one."
 #: An answer's tokens are also those of its end, which some providers leave out.
 OF_A_LENGTH = "The answer was not that of the earlier re-run, or its end took more tokens than the provider reports."
@@ -38,6 +39,12 @@ NOT_COMPARED: Mapping[str, str] = {
     Prediction.NotCompared.OPERATOR: "changed by an operator",
     Prediction.NotCompared.UNANSWERED: "the provider answered no call",
     Prediction.NotCompared.NOTHING_PREDICTED: "no ending was predicted",
+}
+#: What a suggested limit predicts.
+GOALS: Mapping[str, str] = {
+    Goal.FINISH: "completed",
+    Goal.ONE_CALL: "completed in one call",
+    Goal.RETRY: "the call tried again",
 }
 #: The predictions of a certainty, as the subject of a sentence.
 SUBJECTS: Mapping[Certainty, str] = {
@@ -82,6 +89,8 @@ def difference_words(difference: Mapping[str, Any]) -> str:
 def suggested_reason_words(prediction: Prediction) -> str:
     """Why a suggested limit was not enough, as far as that can be told."""
     said, reason = prediction.suggested, prediction.suggested_reason
+    if reason and said["goal"] == Goal.RETRY:
+        return OF_A_RETRY
     if reason == Prediction.Reason.ASSUMPTION and said["share"]:
         return f"{100 * (1 - said['share']):.0f} % of {_counted(said)} were expected to need more."
     if reason == Prediction.Reason.ASSUMPTION and said["basis"] == Basis.RERUN:
@@ -101,7 +110,7 @@ def _counted(said: Mapping[str, Any]) -> str:
 def suggested_difference_words(prediction: Prediction) -> str:
     """`suggested max_tokens 378: predicted completed, was partial (retry_limit)`"""
     said, actual = prediction.suggested, prediction.actual or {}
-    wanted = "completed in one call" if said["goal"] == "one_call" else "completed"
+    wanted = GOALS[said["goal"]]
     was = f"{actual.get('status')} ({actual.get('terminal_reason')})"
     calls = actual.get("attempts", 0)
     ended = f"completed in {calls} calls" if actual.get("status") == "completed" else was

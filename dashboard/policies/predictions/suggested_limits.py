@@ -1,16 +1,17 @@
 """The suggested limit that a re-run tries, stored with its prediction, and whether it was enough."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
-from agentcore import serial
+from agentcore.events import Event
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
-from dashboard.agents.policies import stored_policy
 from dashboard.policies.predictions.endings import Ending
 from dashboard.policies.predictions.models import Prediction
-from dashboard.policies.suggestions.reruns import GROUPS
-from dashboard.policies.suggestions.selectors import suggestions_for
+from dashboard.policies.predictions.retry_judgement import was_tried_again
+from dashboard.policies.suggestions.relatives import flat, settings_changed
+from dashboard.policies.suggestions.selectors import suggestions_for, tried_in_vain
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_text import certainty_word, figures
 from dashboard.policies.suggestions.told_suggestions import told_lately
@@ -25,12 +26,20 @@ def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dic
     It tries one that changes this limit alone, to at least the suggested value. `given`: the one it was started from.
     Where none of those that hold now is tried, one that was told lately may be.
     """
-    changed = _changed(parent, child)
+    changed = settings_changed(parent, child)
     if not changed:
         return None
-    found = (given,) if given is not None else (*suggestions_for(parent), *told_lately(parent.id))
-    said = next((each for each in found if _tries(changed, each)), None)
+    found = (given,) if given is not None else suggestions_for(parent)
+    tried = (each for each in chain(found, () if given else _told_before(parent)) if _tries(changed, each))
+    said = next(tried, None)
     return None if said is None else _as_json(said, changed[said.limit])
+
+
+def _told_before(parent: Turn) -> Iterator[Suggestion]:
+    """What was told lately, without the values that a re-run has shown to be too small since."""
+    if told := told_lately(parent.id):
+        limit, in_vain = tried_in_vain(parent)
+        yield from (said for said in told if said.limit != limit or said.value > in_vain)
 
 
 def _as_json(said: Suggestion, tried: Any) -> dict[str, Any]:
@@ -38,7 +47,7 @@ def _as_json(said: Suggestion, tried: Any) -> dict[str, Any]:
 
 
 def _tries(changed: Mapping[str, Any], said: Suggestion) -> bool:
-    wanted = _flat(said.overrides)
+    wanted = flat(said.overrides)
     return changed.keys() == wanted.keys() and all(_as_much(changed[name], wanted[name]) for name in wanted)
 
 
@@ -49,35 +58,27 @@ def _as_much(given: Any, wanted: Any) -> bool:
     return given is None or given >= wanted
 
 
-def _changed(parent: Turn, child: Turn) -> dict[str, Any]:
-    before, after = _settings(parent), _settings(child)
-    return {name: after.get(name) for name in before | after if before.get(name) != after.get(name)}
-
-
-def _settings(turn: Turn) -> dict[str, Any]:
-    """What a turn runs under, setting by setting."""
-    return {**_flat(serial.to_json(stored_policy(turn.policy))), "max_tokens": turn.max_tokens}
-
-
-def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    parts = [settings.get(group) or {} for group in GROUPS]
-    return {name: value for name, value in settings.items() if name not in GROUPS} | parts[0] | parts[1]
-
-
-def judge_suggested(prediction: Prediction, actual: Ending) -> None:
-    """Whether the turn completed, or in one call where that was suggested. What claims nothing is not judged."""
+def judge_suggested(prediction: Prediction, child: Turn, events: Sequence[Event]) -> None:
+    """Whether the turn did what was promised. What claims nothing is not judged."""
     said = prediction.suggested
     if not said or said["certainty"] == Certainty.UNDECIDABLE:
         return
-    calls = actual.attempts - actual.failures
-    completed = actual.status == TurnStatus.COMPLETED and (said["goal"] != Goal.ONE_CALL or calls == 1)
-    prediction.suggested_came_true = completed
-    if completed:
+    actual = Ending.actual(child, events)
+    prediction.suggested_came_true = _came_true(said, actual, child, events)
+    if prediction.suggested_came_true is not False:
         return
     if actual.terminal_reason == "provider_error" and said["limit"] != "max_retries":
         prediction.suggested_reason = Prediction.Reason.PROVIDER_FAILED
     elif said["certainty"] == Certainty.ESTIMATED:
         prediction.suggested_reason = Prediction.Reason.ASSUMPTION
+
+
+def _came_true(said: Mapping[str, Any], actual: Ending, child: Turn, events: Sequence[Event]) -> bool | None:
+    """Completed, in one call where that is the goal, or tried again. None: the turn is no test of it."""
+    if said["goal"] == Goal.RETRY:
+        return was_tried_again(child, events, said["longer_than"])
+    calls = actual.attempts - actual.failures
+    return actual.status == TurnStatus.COMPLETED and (said["goal"] != Goal.ONE_CALL or calls == 1)
 
 
 def claim_failed(prediction: Prediction) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Avg, Count, FloatField, Q, QuerySet
+from django.db.models import Avg, Case, Count, FloatField, Q, QuerySet, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
@@ -13,7 +13,7 @@ from dashboard.policies.predictions.models import Calibration, Prediction
 from dashboard.policies.predictions.record_text import share
 from dashboard.policies.predictions.selectors import WAITING, predictions_of
 from dashboard.policies.predictions.suggested_limits import CLAIMING
-from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_text import certainty_word
 
 COUNTS: Mapping[str, Count] = {
@@ -27,6 +27,8 @@ COUNTS: Mapping[str, Count] = {
 BASIS, WORD, CERTAINTY, SHARE = (
     KeyTextTransform(name, "suggested") for name in ("basis", "word", "certainty", "share")
 )
+#: Judged by the retry alone. Those of versions before that promised it too, and were judged by completion.
+RETRIED = Case(When(suggested__goal=Goal.RETRY.value, then=Value(True)), default=Value(False))
 ORDER = {basis.value: place for place, basis in enumerate(Basis)}
 #: What a suggestion rests on, behind `Likely limits …`.
 SOURCES: Mapping[str, str] = {
@@ -51,6 +53,7 @@ class SuggestedTally:
     basis: str
     word: str
     certainty: str
+    retried: bool = False  #: what came true is that the failed call was tried again, not that the turn completed
     stated: float | None = None
     predictions: int = 0
     came_true: int = 0
@@ -80,6 +83,11 @@ class SuggestedTally:
         return SOURCES[self.basis]
 
     @property
+    def promise(self) -> str:
+        """What a limit that came true did; empty: the turn completed, in one call where that was the goal."""
+        return "the call was tried again" if self.retried else ""
+
+    @property
     def wrong(self) -> bool:
         """Whether one failed that must not."""
         return bool(self.failed) and self.certainty in CLAIMING
@@ -91,16 +99,20 @@ def suggested_of(*, project: Project, **filters: Any) -> QuerySet[Prediction]:
 
 def suggested_tallies(rows: QuerySet[Prediction]) -> tuple[SuggestedTally, ...]:
     """By provider and model, then the surest basis first."""
-    named = rows.annotate(basis=BASIS, word=WORD, sure=CERTAINTY).order_by("provider", "model")
-    groups = named.values("provider", "model", "basis", "word", "sure")
+    named = rows.annotate(basis=BASIS, word=WORD, sure=CERTAINTY, retried=RETRIED).order_by("provider", "model")
+    groups = named.values("provider", "model", "basis", "word", "sure", "retried")
     counts: dict[str, Any] = {f"n_{name}": count for name, count in COUNTS.items()}
     counted: Any = groups.annotate(**counts, stated=Avg(Cast(SHARE, FloatField())))
     found = [_tally(row) for row in counted]
-    return tuple(sorted(found, key=lambda tally: (tally.provider, tally.model, ORDER[tally.basis], tally.certainty)))
+    return tuple(sorted(found, key=_order))
+
+
+def _order(tally: SuggestedTally) -> tuple[Any, ...]:
+    return tally.provider, tally.model, ORDER[tally.basis], tally.certainty, not tally.retried
 
 
 def _tally(row: Mapping[str, Any]) -> SuggestedTally:
-    about = {name: row[name] for name in ("provider", "model", "basis", "word", "stated")}
+    about = {name: row[name] for name in ("provider", "model", "basis", "word", "stated", "retried")}
     return SuggestedTally(**about, certainty=row["sure"], **{name: row[f"n_{name}"] for name in COUNTS})
 
 
@@ -112,10 +124,10 @@ def suggested_of_calibration(calibration: Calibration) -> tuple[SuggestedTally, 
 
 def tally_of_suggestion(said: Suggestion, *, project: Project, provider: str, model: str) -> SuggestedTally:
     """Of limits like this one for the same model; without counts where none was tried."""
-    word, basis = certainty_word(said), said.basis.value
+    word, basis, retried = certainty_word(said), said.basis.value, said.goal is Goal.RETRY
     found = suggested_tallies(suggested_of(project=project, provider=provider, model=model))
-    alike = (tally for tally in found if (tally.basis, tally.word) == (basis, word))
-    return next(alike, SuggestedTally(provider, model, basis, word, said.certainty.value))
+    alike = (tally for tally in found if (tally.basis, tally.word, tally.retried) == (basis, word, retried))
+    return next(alike, SuggestedTally(provider, model, basis, word, said.certainty.value, retried))
 
 
 def tally_words(tally: SuggestedTally) -> str:
@@ -123,14 +135,15 @@ def tally_words(tally: SuggestedTally) -> str:
     subject = f"{tally.word} limits {tally.source}"
     if not tally.compared:
         return f"Not tested on this model yet: {subject}."
+    came = "had the call tried again" if tally.retried else "were enough"
     expected = f"expected {tally.expected_share}" if tally.expected_share else ""
     shares = ", ".join(filter(None, (tally.share, expected)))
     runs = f"{tally.came_true:,} of {tally.compared:,} re-run{'' if tally.compared == 1 else 's'} of this model"
-    return f"{subject[0].upper()}{subject[1:]} were enough in {runs}{f' ({shares})' if shares else ''}."
+    return f"{subject[0].upper()}{subject[1:]} {came} in {runs}{f' ({shares})' if shares else ''}."
 
 
 def tally_told(tally: SuggestedTally) -> dict[str, Any]:
     """As the API returns it."""
     names = ("basis", "certainty", "word", "predictions", "came_true", "failed", "waiting")
     plain = {name: getattr(tally, name) for name in names}
-    return {**plain, "not_compared": tally.apart, "expected": tally.expected}
+    return {**plain, "retried": tally.retried, "not_compared": tally.apart, "expected": tally.expected}

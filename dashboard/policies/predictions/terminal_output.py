@@ -11,6 +11,7 @@ from dashboard.policies.predictions.models import Calibration, Prediction
 from dashboard.policies.predictions.selectors import Tally, tallies_of
 from dashboard.policies.predictions.suggested_record import SuggestedTally, suggested_of_calibration, tally_told
 from dashboard.policies.predictions.trials import Trial
+from dashboard.policies.suggestions.suggestion import Goal
 from dashboard.turns.prices.templatetags.prices import dollars_in_words
 
 UNPRICED = "price not known"
@@ -95,7 +96,8 @@ def _tried(prediction: Prediction) -> str:
     """What came of the suggested limit; empty where none was tried, or it was not compared."""
     if prediction.suggested_came_true is None:
         return ""
-    came = "enough" if prediction.suggested_came_true else "not enough"
+    enough, retried = prediction.suggested_came_true, prediction.suggested["goal"] == Goal.RETRY
+    came = ("tried again" if enough else "not tried again") if retried else ("enough" if enough else "not enough")
     return f"; suggested limit ({prediction.suggested['word']}) {came}"
 
 
@@ -136,7 +138,8 @@ def _enough(tally: SuggestedTally) -> str:
         return f"{tally.predictions:,} tried, none compared"
     expected = f"expected {tally.expected_share}" if tally.expected_share else ""
     shares = ", ".join(filter(None, (tally.share, expected)))
-    return f"{tally.came_true:,} of {tally.compared:,} came true{f' ({shares})' if shares else ''}"
+    promise = f": {tally.promise}" if tally.promise else ""
+    return f"{tally.came_true:,} of {tally.compared:,} came true{promise}{f' ({shares})' if shares else ''}"
 
 
 def _row(tally: Tally) -> tuple[str, ...]:

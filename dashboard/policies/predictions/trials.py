@@ -19,6 +19,7 @@ from dashboard.policies.predictions.forecast import TOLD
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.usage_bounds import UsageBound, usage_bound
 from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.replay.rerun_changes import said_at
 from dashboard.replay.selectors import began_with
 from dashboard.replay.services import what_if_under
@@ -143,8 +144,10 @@ def _trials(turn: Turn, values: Values, left_out: Counter[str]) -> Iterator[Tria
 
 
 def _suggested(turn: Turn) -> list[Overrides]:
-    """The value that the turn's page suggests, if anything tells that it is enough."""
+    """The value that the turn's page suggests, if anything tells that it is enough. The plan tells it, and its re-run
+    begins later, when other answers may suggest another one."""
     said = suggestion_for(turn)
+    tell(turn, said)
     return [said.overrides] if said is not None and said.known else []
 
 

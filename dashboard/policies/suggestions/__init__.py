@@ -4,7 +4,8 @@ Pages call it the sufficient limit; the code calls it a suggestion. No column ho
 
 exhausted_limits   the limit that a turn ran out of, and how much of it was used
 suggestion         the value: a limit, a number, and what that rests on; `suggestion_text` is its sentences
-selectors          finds it: by the recording, then by re-runs (`reruns`), then by turns like it (`limit_usage`)
+selectors          finds it: by the recording, then by re-runs (`reruns`, of it
+                   and of its `relatives`), then by turns like it (`limit_usage`)
 told_suggestions   those that were told lately, by any process, so that a re-run is a test of what was told
 remembered_suggestions  the same for the turns of a list, remembered; `limit_order` sorts by it
 panel              the same as the head of a turn's page shows it; `views` are the panel and a cell of the timeline

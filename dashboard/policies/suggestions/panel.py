@@ -13,6 +13,7 @@ from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.services import UNFINISHED as UNDONE
 from dashboard.policies.suggestions.exhausted_limits import exhausted_limit_of
+from dashboard.policies.suggestions.relatives import is_reworded
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of
 from dashboard.policies.suggestions.selectors import suggestion_and_less
 from dashboard.policies.suggestions.services import backtest_found, standing_value
@@ -46,6 +47,7 @@ class Panel:
     less: Suggestion | None = None
     less_tried: bool = False  #: whether a re-run was given that value, however it ended
     unanswered: LimitTrial | None = None  #: the newest re-run, where it ended and tells nothing of the limit
+    is_reworded: bool = False  #: no re-run from the start asks what this turn was asked
 
     @property
     def sentence(self) -> str:
@@ -150,7 +152,7 @@ class Panel:
     def may_be_found(self) -> bool:
         """Whether a live re-run would tell more than is known."""
         certain = self.suggestion.basis in (Basis.RERUN, Basis.RECORDING)
-        return not certain and self.running is None and self.turn.agent is not None
+        return not (certain or self.running or self.is_reworded or self.turn.agent is None)
 
     @property
     def of_agent(self) -> bool:
@@ -190,10 +192,11 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     raised = [tried for tried in reruns if tried.value > (case.recorded or 0)]  # a lower limit tells nothing of more
     in_vain = next((tried for tried in reversed(raised) if tried.in_vain), None)
     less_tried = less is not None and any(tried.value == less.value for tried in reruns)
-    newest = raised[-1] if raised else None
+    newest = next((tried for tried in reversed(raised) if not tried.is_original), None)
     unanswered = newest if newest is not None and newest.tells_nothing else None
     backtest = backtest_found(turn=turn, suggestion=suggestion)
-    return Panel(turn, suggestion, running, in_vain, backtest, less, less_tried, unanswered)
+    about: dict[str, Any] = {"less_tried": less_tried, "unanswered": unanswered, "is_reworded": is_reworded(turn)}
+    return Panel(turn, suggestion, running, in_vain, backtest, less, **about)
 
 
 def _retries(overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,20 +1,18 @@
-"""Live re-runs of a turn that tried the limit in question, and nothing else."""
+"""Turns that were asked the same as another, and tried the limit in question and nothing else."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from agentcore import serial
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from dashboard.policies.predictions.endings import was_changed
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
+from dashboard.policies.suggestions.relatives import flat, relatives_of, settings_changed
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.record_reader import acts_of
 
 #: Errors of an envelope that more of a limit did not help. Another failure is the provider's, and tells nothing.
 INVALID = frozenset({"envelope_invalid", "envelope_truncation_unrecoverable"})
-GROUPS = ("limits", "error_policy")  #: overrides that hold several settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +22,7 @@ class LimitTrial:
     value: int
     turn: Turn
     limit: str
+    is_original: bool = False  #: not a re-run, but the turn that is run again
 
     @property
     def running(self) -> bool:
@@ -47,39 +46,18 @@ class LimitTrial:
 def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
     """The oldest first. One that was given anything else otherwise, also by an operator while it ran, tells nothing of
     the limit alone."""
-    found = [tried for child in case.turn.children.order_by("id") if (tried := _tried(case, child)) is not None]
+    found = [tried for other in relatives_of(case.turn) if (tried := _tried(case, other)) is not None]
     acts = acts_of([tried.turn.id for tried in found]) if found else ()
     changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
     return tuple(tried for tried in found if tried.turn.id not in changed)
 
 
-def _tried(case: ExhaustedLimit, child: Turn) -> LimitTrial | None:
-    given = _changed(case.turn.overrides, child.overrides)
-    value = _taken(given, case.limit)
-    alone = given in ({}, dict(case.together or {})) and child.forked_at is None
-    return LimitTrial(value, child, case.limit) if alone and value is not None else None
-
-
-def _changed(before: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """What these overrides give otherwise than those before, by setting."""
-    found: dict[str, Any] = {}
-    for key, value in overrides.items():
-        stood = before.get(key)
-        if key in GROUPS and isinstance(value, dict) and isinstance(stood, dict):
-            found[key] = {name: part for name, part in value.items() if name not in stood or stood[name] != part}
-        elif key not in before or stood != value:
-            found[key] = value
-    return {key: value for key, value in found.items() if value != {}}
-
-
-def _taken(given: dict[str, Any], limit: str) -> int | None:
-    """The value of the limit, which is taken out of what was given; None where it was not given."""
-    group = "error_policy" if limit == "max_retries" else "limits"
-    place = given if limit == "max_tokens" else given.get(group)
-    value = place.pop(limit, None) if isinstance(place, dict) else None
-    if given.get(group) == {}:
-        del given[group]
-    return None if value is None else math.ceil(value)
+def _tried(case: ExhaustedLimit, other: Turn) -> LimitTrial | None:
+    given = settings_changed(case.turn, other)
+    value = given.pop(case.limit, None)
+    alone = given in ({}, flat(case.together or {}))
+    is_original = other.id == case.turn.parent_id
+    return LimitTrial(math.ceil(value), other, case.limit, is_original) if alone and value is not None else None
 
 
 def said_the_same(case: ExhaustedLimit, trial: LimitTrial) -> bool:
@@ -116,8 +94,19 @@ class Answer:
 
 
 def _answers(turn: Turn) -> list[Answer]:
-    rows = Attempt.objects.filter(turn_id=turn.id).order_by("index").values_list("text", "tool_calls", "stop_reason")
-    return [
-        Answer(text or "", [(call["name"], call["raw"]) for call in calls], reason == NormalizedStopReason.MAX_TOKENS)
-        for text, calls, reason in rows
-    ]
+    """Those of a fork begin with its parent's. A call that failed, or was lost with its worker, has none."""
+    return [answer for _, answer in _numbered(turn)]
+
+
+def _numbered(turn: Turn) -> list[tuple[int, Answer]]:
+    rows = Attempt.objects.filter(turn_id=turn.id).order_by("index")
+    told = list(rows.values_list("index", "text", "tool_calls", "stop_reason", "error"))
+    own = [(index, _answer(*said)) for index, *said, error in told if error is None]
+    if turn.base_snapshot is None or turn.parent is None or not told:
+        return own
+    return [each for each in _numbered(turn.parent) if each[0] < told[0][0]] + own
+
+
+def _answer(text: str | None, calls: list[dict[str, str]], reason: str | None) -> Answer:
+    whole = [(call["name"], call["raw"]) for call in calls]
+    return Answer(text or "", whole, reason == NormalizedStopReason.MAX_TOKENS)

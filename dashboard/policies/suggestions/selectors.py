@@ -1,6 +1,6 @@
 """The suggestion for a turn. What is surest is asked first: the recording, then re-runs, then the turns like it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -19,7 +19,6 @@ from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, exha
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of, said_the_same
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
-from dashboard.policies.suggestions.told_suggestions import forget_in_vain, remember
 from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
 from dashboard.turns.filters import TimelineFilters
@@ -68,17 +67,26 @@ def suggestion_and_less(turn: Turn, last: Snapshot) -> tuple[Suggestion | None, 
     return said, less if less is not None and less.basis is Basis.RERUN else None
 
 
+def tried_in_vain(turn: Turn) -> tuple[str, int]:
+    """The limit that a finished turn ran out of, and the largest value of it that a re-run has shown to be too small.
+    Empty and 0 where there is none."""
+    spans = fold(recording_of(turn))
+    case = exhausted_limit_of(turn, spans[-1].after) if spans else None
+    return ("", 0) if case is None else (case.limit, _in_vain(reruns_of(case)))
+
+
+def _in_vain(reruns: Iterable[LimitTrial]) -> int:
+    return max((tried.value for tried in reruns if tried.in_vain), default=0)
+
+
 def _suggestions(turn: Turn, last: Snapshot, usage: UsageOf) -> Iterator[Suggestion]:
     case = exhausted_limit_of(turn, last)
     if case is None:
         return
     reruns = reruns_of(case)
-    case = replace(case, in_vain=max((tried.value for tried in reruns if tried.in_vain), default=0))
-    forget_in_vain(turn.id, case.limit, case.in_vain)
+    case = replace(case, in_vain=_in_vain(reruns))
     for found in _found(case, reruns, usage):
-        said = replace(found, together=case.together, costs=_costs(case, found))
-        remember(turn, said)
-        yield said
+        yield replace(found, together=case.together, costs=_costs(case, found))
 
 
 def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf) -> Iterator[Suggestion]:
@@ -92,8 +100,9 @@ def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf)
         yield usual
     if case.limit == "max_retries" and not case.in_vain:
         asked = case.last.failure.provider if case.last.failure else None
-        told = (case.ample, case.recorded, Certainty.ESTIMATED, Basis.SETTING)
-        yield Suggestion(case.limit, *told, wait=asked.retry_after if asked else None)
+        told = (case.ample, case.recorded, Certainty.ESTIMATED, Basis.SETTING, Goal.RETRY)
+        wait = asked.retry_after if asked else None
+        yield Suggestion(case.limit, *told, longer_than=case.used, wait=wait)
     yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
 
 
@@ -162,6 +171,7 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
     again = case.limit != "max_seconds" and said_the_same(case, least)
     sure = Certainty.CERTAIN if again else Certainty.ESTIMATED
     about: dict[str, Any] = {"calls": least.turn.attempts, "used": least.turn.output_tokens, "rerun": least.turn.id}
+    about["original"] = least.is_original
     told = Suggestion(case.limit, least.value, case.recorded, sure, Basis.RERUN, case.goal, given=least.value, **about)
     value = max(_needed(case, least), case.in_vain + 1)
     yield replace(told, value=value)

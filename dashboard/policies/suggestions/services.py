@@ -1,11 +1,12 @@
 """Finding a limit by a live re-run with a backtest beside it, and using it. Raises `ValidationError` in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Q
 
 from agentcore.policy import DEFAULT_COMPLETION_CALLS
 from dashboard.accounts.models import User
@@ -30,9 +31,10 @@ CHANGED = "max_tokens of {} was changed from {} to {} in the meantime. Your valu
 
 @contextmanager
 def one_at_a_time(turn: Turn) -> Iterator[None]:
-    """Of two requests about a turn at once, the second sees the re-run that the first has begun."""
+    """Of two requests about a turn and its forks at once, the second sees the re-run that the first has begun."""
     with transaction.atomic():
-        Turn.objects.select_for_update(no_key=True).get(pk=turn.pk)
+        held = Turn.objects.select_for_update(no_key=True).filter(Q(pk=turn.pk) | Q(pk=turn.parent_id)).order_by("pk")
+        list(held.values_list("pk"))
         yield
 
 
@@ -111,13 +113,19 @@ def agent_cap_use(*, turn: Turn, value: Number, by: User | None, why: str, stand
 
 
 @transaction.atomic
-def policy_draft(*, turn: Turn, suggestion: Suggestion, value: Number, by: User | None, why: str) -> PolicyVersion:
-    """The value as a draft of the agent's policy. An agent without one is given a policy of its own name; a draft is
-    active nowhere until it is activated."""
-    agent = turn.agent
-    if agent is None:
+def policy_draft(
+    *, turn: Turn, suggestion: Suggestion, value: Number, by: User | None, why: str
+) -> tuple[PolicyVersion, bool]:
+    """The value as a draft of the agent's policy, and whether it was made now: of two clicks only the first makes it.
+
+    An agent without a policy is given one of its own name; a draft is active nowhere until it is activated.
+    """
+    if turn.agent is None:
         raise ValidationError(GONE)
+    agent = Agent.objects.select_for_update(of=("self",)).select_related("policy").get(pk=turn.agent.pk)
     said = _changed(agent.policy, suggestion, value)
+    if (there := _drafted(agent.policy, said)) is not None:
+        return there, False
     tried = backtest_found(turn=turn, suggestion=suggestion) if value == suggestion.value else None
     done = tried if tried is not None and tried.status == Backtest.Status.DONE else None
     name = agent.policy.name if agent.policy else agent.name
@@ -126,7 +134,15 @@ def policy_draft(*, turn: Turn, suggestion: Suggestion, value: Number, by: User 
     if agent.policy is None:
         with on_behalf(by, why):
             Agent.objects.filter(pk=agent.pk).update(policy=version.policy)
-    return version
+    return version, True
+
+
+def _drafted(policy: Policy | None, said: Mapping[str, Any]) -> PolicyVersion | None:
+    """The newest version, where it says just this and is no more than a draft."""
+    newest = policy.versions.order_by("-version").first() if policy else None
+    if newest is None or newest.activations.exists():
+        return None
+    return newest if all(getattr(newest, name) == told for name, told in said.items()) else None
 
 
 def _changed(policy: Policy | None, suggestion: Suggestion, value: Number) -> dict[str, Any]:

@@ -25,10 +25,11 @@ class Basis(StrEnum):
 
 
 class Goal(StrEnum):
-    """What the value is for."""
+    """What the value is for, and what a re-run under it must show."""
 
     FINISH = "finish"  #: the turn stopped before it was complete
     ONE_CALL = "one_call"  #: it completed, and took several calls for one answer
+    RETRY = "retry"  #: a failed call was not tried again; whether another try is answered is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class Suggestion:
     calls: int | None = None
     used: int | None = None
     rerun: UUID | None = None
+    original: bool = False  #: `rerun` is the turn that this one runs again
     given: Number | None = None  #: the value that the re-run had; it may have needed less
     wait: float | None = None  #: seconds after which the provider asked to be called again
     of: str = ""  #: the agent or model whose answers tell

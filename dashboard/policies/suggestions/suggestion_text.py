@@ -121,7 +121,8 @@ def _asked_to_wait(wait: float | None) -> str:
 
 def rerun_named(said: Suggestion) -> str:
     """`A live re-run`, with the value it was given where it needed less."""
-    return f"A live re-run with {said.limit} {number(said.given or 0)}" if _needed_less(said) else "A live re-run"
+    named = "The original turn" if said.original else "A live re-run"
+    return f"{named} with {said.limit} {number(said.given or 0)}" if _needed_less(said) else named
 
 
 def rerun_found(said: Suggestion) -> str:

@@ -8,6 +8,7 @@ from agentcore.replay import Certainty
 from dashboard.policies.suggestions.selectors import suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import because, certainty_word, costs_in_words, sentence
+from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep
@@ -36,7 +37,9 @@ def suggested_sweep(
 
     Raises `ValidationError` in words. `suggestions`: None, to be read.
     """
-    said = suggestions_of_sweep(turn) if suggestions is None else suggestions
+    said = suggestions_of_sweep(turn) if suggestions is None else tuple(suggestions)
+    if not _others(overrides, name):
+        tell(turn, *(each for each in said if each.limit == name))
     suggested = () if _others(overrides, name) else tuple(_value(turn, each) for each in _beyond(said, name))
     return turn_sweep(turn=turn, name=name, values=values, overrides=overrides, suggested=suggested)
 
@@ -58,7 +61,7 @@ def _value(turn: Turn, said: Suggestion) -> SuggestedValue:
     if said.rerun is not None and said.certainty is Certainty.ESTIMATED and said.given != said.value:
         about = {"calls": said.calls, "tokens": said.used}
     elif said.rerun is not None:
-        again = turn.children.get(pk=said.rerun)
+        again = Turn.objects.get(pk=said.rerun)
         held = held_ms_of([again]).get(again.id, 0)
         seconds = None if again.duration_ms is None else max(0, again.duration_ms - held) / 1000
         about = {"calls": again.attempts, "tokens": again.output_tokens, "price": price_of(again), "seconds": seconds}

@@ -5,6 +5,7 @@ that tries it: that re-run tests what was told.
 """
 
 import time
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -28,39 +29,49 @@ KEPT = (
 AGAIN_SECONDS = 600.0  #: a page that is asked for every second stores a row no more often
 MOST_REMEMBERED = 20_000
 
-_stored: dict[tuple[UUID, str, Number, Basis], float] = {}  # when this process did so
+Key = tuple[UUID, str, Number, Basis]
+_stored: dict[Key, float] = {}  # when this process did so
 
 
-def remember(turn: Turn, said: Suggestion) -> None:
-    """A value to begin with claims nothing, and is not kept."""
-    row = (turn.id, said.limit, said.value, said.basis)
-    if not said.known or time.monotonic() - _stored.get(row, -AGAIN_SECONDS) < AGAIN_SECONDS:
+def tell(turn: Turn, *said: Suggestion | None) -> None:
+    """Store what somebody is shown of a turn, in one statement. A value to begin with claims nothing, and is not kept.
+
+    Whoever shows a suggestion calls this: to find one, for a sort order or a plan, tells nobody.
+    """
+    new = {_key(turn, each): each for each in said if each is not None and each.known and _is_new(turn, each)}
+    if not new:
         return
-    about = {"limit": said.limit, "value": said.value, "basis": said.basis, "said": _as_json(said)}
-    told = ToldSuggestion(project_id=turn.project_id, turn=turn, told_at=timezone.now(), **about)
+    rows = [_row(turn, each) for each in new.values()]
     try:
         with transaction.atomic():
             ToldSuggestion.objects.bulk_create(
-                [told],
+                rows,
                 update_conflicts=True,
                 unique_fields=["turn", "limit", "value", "basis"],
                 update_fields=["said", "told_at"],
             )
     except IntegrityError:  # the turn was erased meanwhile
         return
-    transaction.on_commit(lambda: _note(row))
+    transaction.on_commit(lambda: _note(new))
 
 
-def _note(row: tuple[UUID, str, Number, Basis]) -> None:
+def _key(turn: Turn, said: Suggestion) -> Key:
+    return turn.id, said.limit, said.value, said.basis
+
+
+def _is_new(turn: Turn, said: Suggestion) -> bool:
+    return time.monotonic() - _stored.get(_key(turn, said), -AGAIN_SECONDS) >= AGAIN_SECONDS
+
+
+def _row(turn: Turn, said: Suggestion) -> ToldSuggestion:
+    about = {"limit": said.limit, "value": said.value, "basis": said.basis, "said": _as_json(said)}
+    return ToldSuggestion(project_id=turn.project_id, turn=turn, told_at=timezone.now(), **about)
+
+
+def _note(keys: Iterable[Key]) -> None:
     if len(_stored) >= MOST_REMEMBERED:
         _stored.clear()
-    _stored[row] = time.monotonic()
-
-
-def forget_in_vain(turn_id: UUID, limit: str, tried: Number) -> None:
-    """Forget values of the limit that a re-run has shown to be too small."""
-    if tried:
-        ToldSuggestion.objects.filter(turn_id=turn_id, limit=limit, value__lte=tried).delete()
+    _stored.update(dict.fromkeys(keys, time.monotonic()))
 
 
 def told_lately(turn_id: UUID) -> tuple[Suggestion, ...]:

@@ -25,11 +25,17 @@ from dashboard.policies.suggestions.services import (
 )
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import because
+from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 
 #: Which of the two re-runs of one click a browser waits for: the second is made by itself, and never a third.
 FIRST, SECOND = "first", "second"
+NO_VALUE = "The form named no value: the page was loaded before an update. Nothing was started; check the price."
+REWORDED = (
+    "The conversation of this fork was changed, and a re-run from the start would ask the original one. No re-run was "
+    "started."
+)
 
 
 @require_safe
@@ -45,7 +51,9 @@ def cell(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     turn = turn_or_404(turn_id)
     if not request.headers.get("HX-Request"):
         return redirect("turns:detail", turn.id)
-    return render(request, "suggesting/_cell.html", {"said": suggestion_now(turn)})
+    said = suggestion_now(turn)
+    tell(turn, said)
+    return render(request, "suggesting/_cell.html", {"said": said})
 
 
 @require_POST
@@ -60,20 +68,25 @@ def find(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 
 def _found(turn: Turn, only: str, told: str, by: User) -> None:
-    """`told`: the value that the form named with its price; empty: it named none."""
+    """`told`: the value that the form named, with its price."""
     with one_at_a_time(turn):
         panel = panel_of(turn)
         if panel is None:
             raise ValidationError("No limit would have let this turn finish.")
+        if not told:
+            raise ValidationError(NO_VALUE)
         if only == "backtest":
+            _same_as_told(panel.suggestion, told, "The value to backtest is {} now. No backtest was started.")
             backtest_of_value(turn=turn, suggestion=panel.suggestion, value=panel.suggestion.value, created_by=by)
         else:
             limit_find(turn=turn, suggestion=_tried(panel, only, told), created_by=by)
 
 
 def _tried(panel: Panel, only: str, told: str) -> Suggestion:
-    """The smaller value where that was asked for, and never the larger one in its place. Whoever names the value whose
-    price was shown pays for no other, and nobody pays for what another re-run has shown since."""
+    """The smaller value where that was asked for, and never the larger one in its place. Nobody pays for another value
+    than the one whose price was shown, nor for what another re-run has shown since."""
+    if panel.is_reworded:
+        raise ValidationError(REWORDED)
     if panel.running is not None:
         raise ValidationError("A re-run is in progress already.")
     if only != "less" and panel.by_rerun:
@@ -81,9 +94,13 @@ def _tried(panel: Panel, only: str, told: str) -> Suggestion:
     said = panel.less if only == "less" else panel.suggestion
     if said is None:
         raise ValidationError("The smaller value is no longer suggested.")
-    if told not in ("", str(said.value)):
-        raise ValidationError(f"The value to try is now {number(said.value)}. No re-run was started. Check the price.")
+    _same_as_told(said, told, "The value to try is now {}. No re-run was started. Check the price.")
     return said
+
+
+def _same_as_told(said: Suggestion, told: str, otherwise: str) -> None:
+    if told != str(said.value):
+        raise ValidationError(otherwise.format(number(said.value)))
 
 
 @require_POST
@@ -112,8 +129,9 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
     value, by = _value(request.POST.get("value", "")), cast("User", request.user)
     why = f"Turn {str(turn.id)[:13]}: {because(said)}" if said.known else f"Found with turn {str(turn.id)[:13]}."
     if said.limit != "max_tokens":
-        version = policy_draft(turn=turn, suggestion=said, value=value, by=by, why=why)
-        messages.success(request, f"Draft v{version.version} of “{version.policy.name}” created: {said.limit} {value}.")
+        version, is_new = policy_draft(turn=turn, suggestion=said, value=value, by=by, why=why)
+        done = "created" if is_new else "is there already"
+        messages.success(request, f"Draft v{version.version} of “{version.policy.name}” {done}: {said.limit} {value}.")
         return reverse("policies:version", args=[version.pk])
     if not request.user.has_perm("agents.change_agent"):
         raise ValidationError("You do not have permission to change agents. Ask an administrator.")
@@ -137,6 +155,8 @@ def _shown(request: HttpRequest, turn: Turn, panel: Panel | None, fault: str = "
         if fault:
             messages.error(request, fault)
         return redirect("turns:detail", turn.id)
+    if panel is not None:
+        tell(turn, panel.suggestion, panel.less)
     # Who had it found is shown the backtest of what was found as well, without asking for it.
     asked = asked if asked in (FIRST, SECOND) and not fault else ""
     just_found = bool(asked) and panel is not None and panel.by_rerun

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import re
 from datetime import timedelta
 from html import unescape
 
@@ -345,3 +346,14 @@ def test_what_no_text_may_hold_breaks_nothing(anns: Client, two):
     there = {"policy": "wide", "level": "model", "connection": "near\x00", "model": "\x00"}
     assert anns.post(reverse("policies:attach"), there).status_code == 404
     assert anns.post(reverse("policies:attach"), {"policy": "\x00", "level": "site"}).status_code == 404
+
+
+def test_who_activates_from_an_old_page_is_told_what_became_active_meanwhile(anns: Client, two):
+    first, _ = two
+    old = re.findall(r'name="standing" value="(\d*)"', page(anns, f"/policies/{first.policy_id}"))
+    assert set(old) == {"2"}
+    third = policy_create(project=first.policy.project, name="wide", limits={"max_steps": 3})
+    told = acted(anns, "activate", first.pk, why="from an old page", standing="2")
+    assert "wide v3 became active in the meantime. wide v1 was not activated" in told
+    assert selectors.policy_version_active(policy=first.policy) == third
+    assert "wide v1 is now active." in acted(anns, "activate", first.pk, why="again", standing="3")

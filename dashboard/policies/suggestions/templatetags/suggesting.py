@@ -16,6 +16,7 @@ from dashboard.policies.suggestions.remembered_suggestions import last_suggestio
 from dashboard.policies.suggestions.selectors import suggestion_of
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.policies.suggestions.suggestion_text import because, sentence
+from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.turns.models import UNFINISHED, Turn
 
 register = template.Library()
@@ -31,14 +32,18 @@ def limit_of_turn(context: Context, turn: Turn, last: Snapshot) -> dict[str, Any
     if "request" not in context:
         return {"turn": turn, "later": True}
     rights = {"perms": context["perms"], "csrf_token": context["csrf_token"]}
-    told = verdict_of(last)
-    return {"turn": turn, "panel": panel_of(turn, last), "advice": told.advice if told else "", **rights}
+    told, panel = verdict_of(last), panel_of(turn, last)
+    if panel is not None:
+        tell(turn, panel.suggestion, panel.less)
+    return {"turn": turn, "panel": panel, "advice": told.advice if told else "", **rights}
 
 
 @register.simple_tag
 def suggested(turn: Turn, last: Snapshot) -> Suggestion | None:
     """The suggestion alone, for pages that have no room to act on it; None where there is none."""
-    return None if turn.status in UNFINISHED else suggestion_of(turn, last)
+    said = None if turn.status in UNFINISHED else suggestion_of(turn, last)
+    tell(turn, said)
+    return said
 
 
 @register.filter

@@ -20,6 +20,7 @@ from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
+from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.replay.divergence_text import parting_words
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
 from dashboard.replay.sweep_result import Point, Sweep
@@ -75,6 +76,7 @@ class Command(BaseCommand):
                 self.stdout.write(missing)
             self.stdout.write(vouched_of(turn).words)
             if suggestion := suggestion_for(turn):
+                tell(turn, suggestion)
                 self.stdout.write(f"{sentence(suggestion)} {because(suggestion)}")
         else:
             self._divergence(verification.records, verification.divergence)

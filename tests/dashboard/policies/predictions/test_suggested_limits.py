@@ -4,34 +4,43 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.core.management import call_command
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
 from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.inbox.models import Notice
-from dashboard.live.services import turn_cancel
+from dashboard.live.services import turn_cancel, turn_start
 from dashboard.policies.predictions import outcome_comparison
 from dashboard.policies.predictions.calibration_state import Used, calibration_begin, trial_begin
 from dashboard.policies.predictions.failure_check import may_be_checked, prediction_check
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.record_text import suggested_reason_words
-from dashboard.policies.predictions.suggested_record import suggested_of, suggested_tallies, tally_words
+from dashboard.policies.predictions.retry_judgement import was_tried_again
+from dashboard.policies.predictions.suggested_record import (
+    suggested_of,
+    suggested_tallies,
+    tally_of_suggestion,
+    tally_words,
+)
 from dashboard.policies.predictions.terminal_output import Progress, table_lines
 from dashboard.policies.predictions.trials import Values, plan_of
 from dashboard.policies.suggestions import told_suggestions
 from dashboard.policies.suggestions.models import ToldSuggestion
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.services import limit_find
-from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
 from dashboard.policies.suggestions.told_suggestions import LATELY, told_lately
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.timeline.services import turns_erase
+from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
-from tests.dashboard.pages import page
+from tests.dashboard.pages import HTMX, page
 from tests.dashboard.policies.predictions.test_views import bare
 from tests.dashboard.policies.suggestions.test_selectors import lengths
 
@@ -52,6 +61,7 @@ def said_of(turn: Turn, tokens: int) -> Suggestion:
     said = suggestion_for(turn)
     assert said is not None
     assert (said.basis, said.value) == (Basis.AGENT, tokens)
+    told_suggestions.tell(turn, said)
     return said
 
 
@@ -67,6 +77,34 @@ def called_certain(prediction: Prediction) -> Prediction:
     prediction.delete()
     said = {**prediction.suggested, "certainty": "certain", "word": "certain", "basis": "recording", "share": None}
     return Prediction.objects.create(**{**kept, "suggested": said})
+
+
+def test_only_what_somebody_is_shown_is_stored_as_told(browser: Client, short: Turn):
+    lengths(short, [LONG] * (LEAST + 10))
+    reads = ("/?sort=-limit", "/api/v1/turns", "/api/v1/turns?sort=-limit", f"/api/v1/turns/{short.id}")
+    assert [browser.get(address).status_code for address in reads] == [200] * len(reads)
+    assert suggestion_for(short) is not None
+    assert not ToldSuggestion.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "/limit", "/limit/cell", "/replay", "/replay/sweep?limit=max_tokens", "/replay/sweep?limit=max_steps"],
+)
+def test_each_page_stores_in_one_statement_what_it_shows(browser: Client, short: Turn, address: str):
+    lengths(short, [LONG] * (LEAST + 10))
+    with CaptureQueriesContext(connection) as asked:
+        page(browser, f"/turns/{short.id}{address}", **(HTMX if "/limit" in address else {}))
+    stored = [query["sql"] for query in asked if "suggesting_toldsuggestion" in query["sql"]]
+    assert len(stored) == 1
+    assert [one.value for one in told_lately(short.id)] == [LONG]
+
+
+def test_api_and_terminal_store_what_they_show(browser: Client, short: Turn):
+    lengths(short, [LONG] * (LEAST + 10))
+    browser.get(f"/api/v1/turns/{short.id}/verdict")
+    call_command("replay", str(short.id), stdout=StringIO())
+    assert [one.value for one in told_lately(short.id)] == [LONG]
 
 
 def test_a_re_run_from_the_suggestion_keeps_what_was_suggested(short: Turn):
@@ -137,7 +175,7 @@ def test_a_re_run_through_another_process_tests_the_value_that_was_told(short: T
 def test_what_was_told_is_stored_once_and_erased_after_an_hour(short: Turn, monkeypatch: pytest.MonkeyPatch):
     said = said_of(short, LONG)
     monkeypatch.setattr(told_suggestions, "_stored", {})
-    suggestion_for(short)
+    told_suggestions.tell(short, said, suggestion_for(short))
     assert [one.value for one in told_lately(short.id)] == [said.value]
     told_suggestions.sweep()
     row = ToldSuggestion.objects.get()
@@ -152,7 +190,7 @@ def test_what_was_told_of_a_turn_is_erased_with_it(short: Turn):
     by = User.objects.get_or_create(username="ada")[0]
     turns_erase(project=short.project, chosen=[short.id], by=by)
     assert not ToldSuggestion.objects.exists()
-    told_suggestions.remember(short, replace(said, value=LONG + 1))
+    told_suggestions.tell(short, replace(said, value=LONG + 1))
     assert not ToldSuggestion.objects.exists(), "a page that was made meanwhile stores nothing of it"
 
 
@@ -173,7 +211,7 @@ def test_who_says_other_things_or_begins_in_the_middle_tries_none(short: Turn):
 
 @pytest.mark.parametrize("limit", ["max_tokens", "max_steps", "max_seconds"])
 def test_only_a_cap_of_tokens_may_have_missed_the_end_of_an_answer(limit: str):
-    said = {"limit": limit, "share": None, "basis": Basis.RERUN}
+    said = {"limit": limit, "share": None, "basis": Basis.RERUN, "goal": "finish"}
     words = suggested_reason_words(Prediction(suggested=said, suggested_reason=Prediction.Reason.ASSUMPTION))
     assert ("its end took more tokens" in words) == (limit == "max_tokens")
 
@@ -185,6 +223,50 @@ def test_one_call_is_what_came_true_of_a_turn_that_took_several(play: Play):
     prediction = compared(limit_find(turn=whole, suggestion=said))
     assert (prediction.suggested["goal"], prediction.child.attempts) == ("one_call", 1)
     assert prediction.suggested_came_true is True
+
+
+@pytest.mark.parametrize(("model", "status"), [("sim-flaky", "completed"), ("sim-429", "failed")])
+def test_a_retry_promises_another_try_and_not_that_it_is_answered(browser: Client, play: Play, model: str, status: str):
+    turn = play(model)
+    said = suggestion_for(turn)
+    assert said is not None
+    prediction = compared(limit_find(turn=turn, suggestion=said))
+    assert (prediction.suggested["goal"], prediction.suggested["word"]) == ("retry", "likely")
+    assert (prediction.child.status, prediction.suggested_came_true) == (status, True)
+    (tally,) = suggested_tallies(suggested_of(project=turn.project))
+    told = "Likely limits from the provider’s error had the call tried again in 1 of 1 re-run of this model."
+    assert tally_words(tally) == told
+    assert "tried again after an error" in bare(page(browser, "/backtests/track-record"))
+    (summary,) = browser.get("/api/v1/predictions/summary").json()
+    assert [(one["retried"], one["came_true"]) for one in summary["suggested"]] == [(True, 1)]
+
+
+def test_a_re_run_whose_calls_do_not_fail_tests_no_retry(play: Play):
+    answered = play("sim-essay", max_tokens=LONG)
+    events = [record.event for record in recording_of(answered).records]
+    assert was_tried_again(answered, events, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "retries", "came_true"), [("sim-500", 3, None), ("sim-429", 1, False), ("sim-429", 2, True)]
+)
+def test_only_a_failure_that_is_retried_tests_a_retry(play: Play, model: str, retries: int, came_true: bool | None):
+    failed = play(model, overrides={"error_policy": {"on_rate_limit_error": "retry", "max_retries": retries}})
+    events = [record.event for record in recording_of(failed).records]
+    assert was_tried_again(failed, events, 1) is came_true
+
+
+@pytest.mark.parametrize("retried", [True, False])
+def test_a_retry_that_versions_before_judged_by_completion_is_counted_apart(play: Play, retried: bool):
+    turn = play("sim-429")
+    said = suggestion_for(turn)
+    assert said is not None
+    before = said if retried else replace(said, goal=Goal.FINISH)
+    compared(limit_find(turn=turn, suggestion=before))
+    (tally,) = suggested_tallies(suggested_of(project=turn.project))
+    assert (tally.retried, tally.came_true, tally.failed) == (retried, int(retried), int(not retried))
+    now_said = tally_of_suggestion(said, project=turn.project, provider=turn.provider, model=turn.model)
+    assert now_said.compared == int(retried)
 
 
 def test_a_value_to_begin_with_claims_nothing(short: Turn):
@@ -269,8 +351,8 @@ def test_the_suggestion_of_a_turn_says_how_often_others_like_it_were_enough(brow
 
 
 def play_again(short: Turn) -> Turn:
-    """The same turn once more as it was, which no re-run has proven."""
-    return drive(turn_rerun(turn=short, overrides={}))
+    """Another turn of the same agent, which no re-run has proven."""
+    return drive(turn_start(agent=short.agent, input_text="Why do they go on?", overrides=short.overrides))
 
 
 def test_calibration_tries_the_suggested_value_and_tells_what_came_of_it(short: Turn):

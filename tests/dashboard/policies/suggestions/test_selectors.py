@@ -3,6 +3,7 @@
 import pytest
 from django.db import connection, transaction
 from django.test import Client
+from django.utils.timezone import now
 
 from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_default
@@ -14,9 +15,10 @@ from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for, suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Goal
 from dashboard.policies.suggestions.suggestion_text import because, certainty_word, sentence
+from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.sweep_service import turn_sweep
-from dashboard.turns.models import Turn
+from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import text_of
 
@@ -76,7 +78,7 @@ def test_few_answers_are_told_with_the_share_that_they_bear_out(cut: Turn):
 def test_a_re_run_that_was_cut_too_leaves_only_longer_answers_to_tell(cut: Turn):
     lengths(cut, [300] * 60 + [600 + place for place in range(LEAST)])
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
-    Turn.objects.filter(parent=cut).update(overrides={"max_tokens": 310})
+    Turn.objects.filter(parent=cut).update(overrides={"max_tokens": 310}, max_tokens=310)
     said = suggestion_for(cut)
     assert said is not None
     assert (said.value, said.answers, said.longer_than) == (609, LEAST, 310)
@@ -112,6 +114,62 @@ def test_a_live_re_run_that_completed_proves_the_value_it_was_given_and_no_small
     assert (proven.value, certainty_word(proven)) == (less.value, "proven")
 
 
+def test_a_fork_names_the_number_that_a_re_run_of_its_parent_has_shown(cut: Turn):
+    fork = drive(turn_rerun(turn=cut, overrides={}, from_record=3))
+    lengths(cut, [890] * (LEAST + 10))
+    before = suggestion_for(fork)
+    assert before is not None
+    assert before.basis is Basis.AGENT
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    said = [suggestion_for(turn) for turn in (cut, fork)]
+    assert [(one.value, certainty_word(one)) for one in said if one] == [(900, "proven")] * 2
+    drive(turn_rerun(turn=fork, overrides={"max_tokens": 800}))
+    said = [suggestion_for(turn) for turn in (cut, fork)]
+    assert [(one.value, certainty_word(one)) for one in said if one] == [(800, "proven")] * 2
+
+
+def test_a_re_run_under_a_lower_limit_names_what_the_original_turn_has_shown(play: Play):
+    whole = play("sim-essay", max_tokens=900)
+    short = drive(turn_rerun(turn=whole, overrides={"max_tokens": 60}))
+    said = suggestion_for(short)
+    assert said is not None
+    assert (said.value, certainty_word(said), said.rerun) == (900, "proven", whole.id)
+    assert because(said).startswith("The original turn completed in 1 call and used ")
+    other = drive(turn_rerun(turn=whole, overrides={"max_tokens": 800}))
+    said = suggestion_for(short)
+    assert said is not None
+    assert (said.value, said.rerun, because(said)[:13]) == (800, other.id, "A live re-run")
+
+
+def test_a_value_under_which_the_original_turn_was_cut_is_not_likely(cut: Turn):
+    shorter = drive(turn_rerun(turn=cut, overrides={"max_tokens": 30}))
+    lengths(cut, [40] * (LEAST + 10))
+    said = suggestion_for(shorter)
+    assert said is not None
+    assert said.value > cut.max_tokens
+
+
+def test_a_re_run_counts_where_the_connection_is_asked_otherwise_by_now(cut: Turn):
+    """A caller of the gateway may have said more than the connection does, which a re-run takes its settings from."""
+    setup = {**cut.setup, "setup": {**cut.setup["setup"], "extra": {"temperature": 0}, "ceiling": 5_000}}
+    Turn.objects.filter(pk=cut.pk).update(setup=setup)
+    cut.refresh_from_db()
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, said.basis) == (900, Basis.RERUN)
+
+
+def test_re_runs_that_are_asked_other_words_tell_nothing(cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}))
+    reworded = RerunChanges(messages={1: "Something else."})
+    for record in (None, 2):
+        again = drive(turn_rerun(turn=cut, overrides={}, words=reworded, from_record=record))
+        said = suggestion_for(again)
+        assert said is not None
+        assert said.basis is Basis.NONE
+
+
 def test_a_first_answer_without_text_shows_not_that_the_provider_said_the_same(cut: Turn):
     """Its tokens were used for reasoning, of which nobody knows the words."""
     overwrite(cut, "text = ''")
@@ -120,6 +178,18 @@ def test_a_first_answer_without_text_shows_not_that_the_provider_said_the_same(c
     assert said is not None
     assert (said.basis, certainty_word(said)) == (Basis.RERUN, "likely")
     assert because(said).endswith("It is not known to be the same answer.")
+
+
+def test_a_call_that_failed_first_is_no_other_answer(cut: Turn):
+    """The same where a worker was killed during the call, which is then made again."""
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    overwrite(again, "index = 2")
+    about = {"turn_id": again.id, "index": 1, "kind": "initial", "iteration": 1, "max_tokens": 2_000}
+    error = {"kind": "interrupted", "type": "model", "message": "The worker of this call is gone."}
+    Attempt.objects.create(**about, provider="openai", model="m", request={}, error=error, started_at=now())
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, certainty_word(said)) == (2_000, "proven")
 
 
 def test_whole_answers_before_the_one_that_was_cut_must_come_again_too(play: Play):

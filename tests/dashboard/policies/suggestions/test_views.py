@@ -13,6 +13,7 @@ from dashboard.policies.policy_versions import version_keep
 from dashboard.policies.suggestions import panel
 from dashboard.policies.suggestions.selectors import suggestion_and_less
 from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play, drive
@@ -27,7 +28,7 @@ def cut(play: Play) -> Turn:
 
 
 def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agent(browser: Client, cut: Turn):
-    pending = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
+    pending = find(browser, cut)
     assert "in progress" in pending
     assert 'hx-trigger="every 1s"' in pending
     again = drive(cut.children.get())
@@ -36,8 +37,7 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     assert f"With max_tokens {enough} the turn finishes." in text_of(found)
     assert f"Use {enough} for sim-essay" in found
     assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
-    asked = {"only": "backtest"}
-    beside = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
+    beside = find(browser, cut, "backtest")
     assert Backtest.objects.get().max_tokens == enough
     assert f"with max_tokens {enough}" in beside
     assert f"Try {less} live" in beside
@@ -71,7 +71,7 @@ def test_a_second_click_says_that_the_cap_is_set_already(browser: Client, cut: T
 
 def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
-    browser.post(f"/turns/{cut.id}/limit/find", {"only": "less"}, headers=HTMX)
+    find(browser, cut, "less")
     again = drive(cut.children.get(max_tokens__lt=900))
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     assert f"With max_tokens {again.max_tokens} the turn finishes." in text_of(found)
@@ -83,14 +83,14 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(brow
     (told,) = re.findall(r"Up to two live re-runs: with max_tokens ([\d,]+), then", before)
     value = int(told.replace(",", ""))
     assert f"About {2 * value:,} tokens out, at most {2 * 5 * value:,}, simulator, free" in before
-    begun = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
+    begun = find(browser, cut)
     assert f'hx-get="/turns/{cut.id}/limit?found=first"' in begun
     drive(cut.children.get())
     assert 'hx-trigger="load"' not in browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
     found = browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode()
     (form,) = re.findall(r'<form[^>]*hx-trigger="load"[^>]*>.*?</form>', found, re.DOTALL)
     assert 'name="only" value="less"' in form, "the backtest is of the value that is left"
-    browser.post(f"/turns/{cut.id}/limit/find", {"only": "less"}, headers=HTMX)
+    find(browser, cut, "less")
     again = drive(cut.children.get(max_tokens__lt=value))
     found = browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode()
     assert 'hx-trigger="load"' not in found
@@ -100,9 +100,9 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(brow
 
 
 def test_a_smaller_value_whose_re_run_failed_is_not_tried_again_by_itself(browser: Client, cut: Turn):
-    browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX)
+    find(browser, cut)
     first = drive(cut.children.get())
-    browser.post(f"/turns/{cut.id}/limit/find", {"only": "less"}, headers=HTMX)
+    find(browser, cut, "less")
     cut.children.exclude(id=first.id).update(status="failed", terminal_reason="provider_error")
     for asked in ("first", "second", "1", ""):
         found = browser.get(f"/turns/{cut.id}/limit?found={asked}", headers=HTMX).content.decode()
@@ -112,8 +112,8 @@ def test_a_smaller_value_whose_re_run_failed_is_not_tried_again_by_itself(browse
 
 
 def test_a_second_re_run_is_not_begun_while_one_is_in_progress(browser: Client, cut: Turn):
-    browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX)
-    html = browser.post(f"/turns/{cut.id}/limit/find", headers=HTMX).content.decode()
+    find(browser, cut)
+    html = find(browser, cut)
     assert "A re-run is in progress already." in text_of(html)
     assert cut.children.count() == 1
 
@@ -138,11 +138,63 @@ def test_nobody_pays_for_another_value_than_the_one_whose_price_was_shown(browse
     assert turn.children.count() == 2
 
 
-def value_of(browser: Client, turn: Turn) -> str:
-    """The value that the form of the page names beside its price."""
-    html = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
-    (form,) = re.findall(r'<form[^>]*/limit/find"[^>]*>.*?</form>', html, re.DOTALL)
-    return re.findall(r'name="value" value="(\d+)"', form)[0]
+@pytest.mark.parametrize("only", ["", "less", "backtest"])
+def test_a_form_that_names_no_value_starts_nothing_and_is_shown_anew(browser: Client, cut: Turn, only: str):
+    if only:
+        drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    ran, value = cut.children.count(), value_of(browser, cut, only)
+    html = browser.post(f"/turns/{cut.id}/limit/find", {"only": only}, headers=HTMX).content.decode()
+    assert "The form named no value: the page was loaded before an update. Nothing was started" in text_of(html)
+    assert (cut.children.count(), Backtest.objects.exists()) == (ran, False)
+    assert value_in(html, only) == value
+
+
+def test_a_backtest_is_of_the_value_that_its_button_named(browser: Client, cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    told = value_of(browser, cut, "backtest")
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 500}))
+    asked = {"only": "backtest", "value": told}
+    html = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
+    assert "The value to backtest is 500 now. No backtest was started." in text_of(html)
+    assert not Backtest.objects.exists()
+
+
+def find(browser: Client, turn: Turn, only: str = "") -> str:
+    """The panel after a click on one of its buttons, also where they are gone from it by now."""
+    asked = {"only": only, "value": value_of(browser, turn, only)}
+    return browser.post(f"/turns/{turn.id}/limit/find", asked, headers=HTMX).content.decode()
+
+
+def value_of(browser: Client, turn: Turn, only: str = "") -> str:
+    """The value that a form of the page names beside its price."""
+    return value_in(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode(), only)
+
+
+def value_in(html: str, only: str) -> str:
+    """Any number where the panel has no such form."""
+    forms = re.findall(r'<form[^>]*/limit/find"[^>]*>.*?</form>', html, re.DOTALL)
+    named = [form for form in forms if f'name="only" value="{only}"' in form or not (only or 'name="only"' in form)]
+    return re.findall(r'name="value" value="(\d+)"', named[0])[0] if named else "1"
+
+
+def test_no_re_run_from_the_start_is_offered_for_a_conversation_that_was_changed_later(browser: Client, cut: Turn):
+    words = RerunChanges(messages={1: "Something else."})
+    fork = drive(turn_rerun(turn=cut, overrides={}, from_record=2, words=words))
+    panel = text_of(browser.get(f"/turns/{fork.id}/limit", headers=HTMX).content.decode())
+    assert "The conversation of this fork was changed, so a re-run from the start does not find its limit." in panel
+    assert "Find the limit" not in panel
+    html = browser.post(f"/turns/{fork.id}/limit/find", {"value": "960"}, headers=HTMX).content.decode()
+    assert "a re-run from the start would ask the original one. No re-run was started." in text_of(html)
+    assert not fork.children.exists()
+
+
+def test_two_operators_at_a_turn_and_its_fork_pay_once(browser: Client, cut: Turn):
+    fork = drive(turn_rerun(turn=cut, overrides={}, from_record=2))
+    find(browser, cut)
+    shown = text_of(browser.get(f"/turns/{fork.id}/limit", headers=HTMX).content.decode())
+    assert "in progress" in shown
+    find(browser, fork)
+    assert not fork.children.exists()
 
 
 @pytest.mark.parametrize(
@@ -163,7 +215,7 @@ def test_a_re_run_that_ended_without_an_answer_is_told(browser: Client, cut: Tur
 def test_a_re_run_costs_no_more_than_was_said_before(browser: Client, play: Play):
     turn = play("sim-endless", max_tokens=20)
     costs = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]["costs"]
-    browser.post(f"/turns/{turn.id}/limit/find", headers=HTMX)
+    find(browser, turn)
     again = drive(turn.children.get())
     assert again.attempts == 4, "each was cut again and continued"
     assert costs["output_tokens"] < again.output_tokens <= costs["most_output_tokens"]
@@ -177,7 +229,7 @@ def test_a_re_run_with_tools_may_take_every_step_at_its_cap(browser: Client, pla
 
 
 def test_where_the_smaller_value_is_gone_no_larger_one_is_tried(browser: Client, cut: Turn):
-    asked = {"only": "less"}
+    asked = {"only": "less", "value": "400"}
     html = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
     assert "The smaller value is no longer suggested." in text_of(html)
     assert not cut.children.exists()
@@ -194,9 +246,21 @@ def test_a_limit_of_a_policy_becomes_a_draft_of_it(browser: Client, play: Play):
     assert policy_version_active(policy=draft.policy) != draft
 
 
+def test_a_second_click_finds_the_draft_of_the_first(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    first, second = (
+        text_of(browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"}, follow=True).content.decode())
+        for _ in range(2)
+    )
+    assert "Draft v1 of “sim-flaky” created: max_retries 3." in first
+    assert "Draft v1 of “sim-flaky” is there already: max_retries 3." in second
+    browser.post(f"/turns/{turn.id}/limit/use", {"value": "4"})
+    assert PolicyVersion.objects.filter(policy__name="sim-flaky").count() == 2
+
+
 def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(browser: Client, play: Play):
     turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
-    browser.post(f"/turns/{turn.id}/limit/find", headers=HTMX)
+    find(browser, turn)
     assert drive(turn.children.get()).status == "completed"
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
     assert "With max_steps 2 the turn finishes." in panel, "what the re-run used, not what it was given"
@@ -271,11 +335,11 @@ def test_what_cannot_be_used_is_said_and_nothing_changes(browser: Client, cut: T
     ):
         assert said in text_of(browser.post(f"{address}/limit/use", given, follow=True).content.decode())
     assert Agent.objects.get(name="sim-essay").max_tokens == 60
-    none = browser.post(f"/turns/{whole.id}/limit/find", headers=HTMX).content.decode()
+    none = find(browser, whole)
     assert "No limit would have let this turn finish." in none
 
 
 def test_without_scripts_finding_leads_back_to_the_page_of_the_turn(browser: Client, cut: Turn):
-    response = browser.post(f"/turns/{cut.id}/limit/find")
+    response = browser.post(f"/turns/{cut.id}/limit/find", {"value": value_of(browser, cut)})
     assert response["Location"] == f"/turns/{cut.id}"
     assert "in progress" in page(browser, f"/turns/{cut.id}")

@@ -1,0 +1,88 @@
+"""The turns that were asked the same as another one: its re-runs, the turn it runs again, and that one's re-runs."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+
+from agentcore import serial
+from dashboard.agents.policies import stored_policy
+from dashboard.replay.selectors import origin_of
+from dashboard.turns.history import begun_as
+from dashboard.turns.models import Turn
+
+#: Of what a turn began with: the id is each turn's own, and how many tokens it asks for is one of the limits.
+OWN = ("turn_id", "parent", "max_tokens")
+#: What a re-run takes from its connection as that is by then, also of a turn whose caller had said otherwise.
+OF_CONNECTION = ("provider", "ceiling", "context_window", "output_floor", "extra")
+GROUPS = ("limits", "error_policy")  #: overrides that hold several settings
+
+
+GENERATIONS = 8  #: of ancestors that are asked for; a line of re-runs is seldom longer than two
+
+
+def relatives_of(turn: Turn) -> list[Turn]:
+    """Those that began at the start with the same words, asked of the same model in the same way; the oldest first. A
+    fork is asked what its parent is, unless its conversation was changed: it asks something else from then on."""
+    near = _line_of(turn)
+    found = {each.id: each for each in Turn.objects.filter(Q(parent_id__in=near) | Q(id__in=near))}
+    if others := found.keys() - near.keys():
+        found |= {each.id: each for each in Turn.objects.filter(parent_id__in=others)}
+    began = [found[key] for key in sorted(found.keys() - {turn.id}) if found[key].base_snapshot is None]
+    return _asked_the_same(turn, began) if began and not is_reworded(turn) else []
+
+
+def _line_of(turn: Turn) -> dict[UUID, Turn]:
+    line, each = {turn.id: turn}, turn.parent
+    while each is not None and len(line) < GENERATIONS:
+        line[each.id], each = each, each.parent
+    return line
+
+
+def is_reworded(turn: Turn) -> bool:
+    """Whether a message or a tool's result was changed on the way to this fork, which no re-run from the start asks."""
+    while turn.base_snapshot is not None and turn.parent is not None:
+        if {"messages", "results"} & (turn.overrides.get("said") or {}).keys():
+            return True
+        turn = turn.parent
+    return False
+
+
+def _asked_the_same(turn: Turn, others: Iterable[Turn]) -> list[Turn]:
+    try:
+        began = begun_as(origin_of(turn))
+    except ValidationError:  # the start is not stored any more
+        return []
+    alike = (each for each in others if begin_alike(began, begun_as(each), apart=(*OWN, *OF_CONNECTION)))
+    return [each for each in alike if each.overrides.get("connection") == turn.overrides.get("connection")]
+
+
+def begin_alike(one: Mapping[str, Any], other: Mapping[str, Any], *, apart: Collection[str] = OWN) -> bool:
+    """Whether two turns begin with the same words, asked of the same model in the same way. `apart`: of the setup, what
+    is not compared."""
+    if one.get("setup") is None or other.get("setup") is None or one.get("messages") != other.get("messages"):
+        return False
+    return asked_apart(one["setup"], apart) == asked_apart(other["setup"], apart)
+
+
+def asked_apart(setup: Mapping[str, Any], apart: Collection[str] = OWN) -> dict[str, Any]:
+    """What a turn began with, apart from what is its own."""
+    return {name: value for name, value in setup.items() if name not in apart}
+
+
+def settings_changed(before: Turn, after: Turn) -> dict[str, Any]:
+    """What the second turn runs under that the first does not, setting by setting."""
+    one, other = _settings(before), _settings(after)
+    return {name: other.get(name) for name in one | other if one.get(name) != other.get(name)}
+
+
+def _settings(turn: Turn) -> dict[str, Any]:
+    return {**flat(serial.to_json(stored_policy(turn.policy))), "max_tokens": turn.max_tokens}
+
+
+def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy or overrides, setting by setting."""
+    parts = [settings.get(group) or {} for group in GROUPS]
+    return {name: value for name, value in settings.items() if name not in GROUPS} | parts[0] | parts[1]
