@@ -50,7 +50,7 @@ class Seal(models.Model):
 
 
 class AuditSeal(models.Model):
-    """A signed seal over rows of the audit log. members: for each row, by time, 16 bytes of id and 32 bytes of digest."""
+    """A signed seal over rows of the audit log. members: for each row, by time, 16 bytes of id and 32 of digest."""
 
     number = models.IntegerField(primary_key=True)  #: from 1, without gaps
     made_at = models.DateTimeField()
