@@ -88,7 +88,15 @@ class Setup:
             max_tokens=self.max_tokens if max_tokens is None else max_tokens,
             model=model or self.model,
             system_prompt=self.system_prompt if system_prompt is None else system_prompt,
+            extra=self.extra if max_tokens is None else without_uncapped(self.extra),
         )
+
+
+def without_uncapped(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Settings that do not leave the cap to the provider."""
+    if "uncapped" not in extra:
+        return extra
+    return {name: value for name, value in extra.items() if name != "uncapped"}
 
 
 @strict(messages=(1, None))

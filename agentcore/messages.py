@@ -95,6 +95,11 @@ class Continuation:
     repairs: bool = False
 
 
+#: `extra["uncapped"]` of a call whose cap nobody set: none is sent, in any dialect. Stored calls of earlier releases
+#: have True there, and `unknown` means that the recording does not say what was sent.
+NO_CAP = "unset"
+
+
 @strict()
 @quickly_made
 @dataclass(frozen=True, slots=True)

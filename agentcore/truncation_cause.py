@@ -4,7 +4,7 @@ Most providers have one word for all three. The tokens they report tell them apa
 """
 
 from agentcore.messages import ChatResponse
-from agentcore.number_format import number
+from agentcore.number_format import count, number
 from agentcore.reasons import NormalizedStopReason
 
 #: Of the cap: an answer that used less was not cut by it. Below by far, for counts differ by a few between servers.
@@ -12,14 +12,17 @@ _CLEARLY = 0.9
 _BYTES = 4  #: of reasoning that is shown and not counted, about as many as a token
 
 
-def below_cap(response: ChatResponse, cap: int) -> bool:
+def below_cap(response: ChatResponse, cap: int | None) -> bool:
     """Whether the answer was cut though its call had tokens left: by a full context window, or by a limit that the
     server has of its own. Only where the provider counted, and never where reasoning may stand beside its count.
 
-    An answer that the provider offers to go on with (a resume token) is one it paused.
+    An answer that the provider offers to go on with (a resume token) is one it paused. `cap` None: the provider was
+    sent none, so no cap cut the answer.
     """
     usage = response.usage
     cut = response.stop_reason is NormalizedStopReason.MAX_TOKENS and response.resume_token is None
+    if cap is None:
+        return cut
     if not cut or usage is None or usage.output_tokens <= 0 or not _says(response):
         return False
     return not _spent(response, cap)
@@ -37,9 +40,9 @@ def _says(response: ChatResponse) -> bool:
     return bool(response.text.strip() or response.tool_calls or response.broken_tool_calls)
 
 
-def eaten(response: ChatResponse, cap: int) -> bool:
+def eaten(response: ChatResponse, cap: int | None) -> bool:
     """Whether reasoning used the tokens of a cut answer, so that none were left for its text."""
-    if response.stop_reason is not NormalizedStopReason.MAX_TOKENS or cap <= 0 or _says(response):
+    if response.stop_reason is not NormalizedStopReason.MAX_TOKENS or cap is None or cap <= 0 or _says(response):
         return False
     usage = response.usage
     if usage is None or usage.output_tokens <= 0:
@@ -52,3 +55,19 @@ def used_of(response: ChatResponse, cap: int) -> str:
     """`482 of 4,000 tokens`; `4,000 tokens` where the provider did not count."""
     used = f"{number(response.usage.output_tokens)} of " if response.usage else ""
     return f"{used}{number(cap)} tokens"
+
+
+def where_cut(response: ChatResponse, cap: int | None) -> str:
+    """Where an answer was cut that its cap did not cut: `at 482 of 4,000 tokens, below max_tokens`; of a call without a
+    cap `at 60 tokens, with no max_tokens set`."""
+    if cap is not None:
+        return f"at {used_of(response, cap)}, below max_tokens"
+    used = response.usage.output_tokens if response.usage else 0
+    return f"at {count(used, 'token')}, with no max_tokens set" if used else "with no max_tokens set"
+
+
+def beside_word(response: ChatResponse, cap: int | None) -> str:
+    """The same beside the provider's stop reason: `at 482 of 4,000 tokens: below the cap`."""
+    if cap is not None:
+        return f"at {used_of(response, cap)}: below the cap"
+    return where_cut(response, cap)

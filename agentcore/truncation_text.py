@@ -3,7 +3,7 @@
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.sufficient_max_tokens import continued_at_the_cap
-from agentcore.truncation_cause import used_of
+from agentcore.truncation_cause import used_of, where_cut
 
 BY_MAX_TOKENS = ("Cut off", " by max_tokens")
 
@@ -25,7 +25,7 @@ def broken_off(snapshot: Snapshot) -> tuple[str, str]:
 def how_cut(snapshot: Snapshot) -> tuple[str, str]:
     """What cut the last answer, as the lead of a verdict and what follows it."""
     if snapshot.cut_below_cap:
-        return "Cut off", f" at {of_call(snapshot)}, below max_tokens"
+        return "Cut off", f" {where(snapshot)}"
     return ("", "Reasoning used up max_tokens before any text came") if snapshot.eaten else BY_MAX_TOKENS
 
 
@@ -33,6 +33,12 @@ def below_caps(snapshot: Snapshot) -> bool:
     """Whether the last cut, and not it alone, was one below the cap."""
     alone = snapshot.spent.continuations > 0 and continued_at_the_cap(snapshot)
     return snapshot.cut_below_cap and not alone
+
+
+def where(snapshot: Snapshot) -> str:
+    """Where the last answer was cut, which its cap did not cut."""
+    assert snapshot.response is not None, "a cut answer was answered"
+    return where_cut(snapshot.response, snapshot.sent_cap)
 
 
 def of_call(snapshot: Snapshot) -> str:

@@ -17,7 +17,7 @@ from agentcore.remedies import Raise, completion_spent
 from agentcore.remedy_text import ENDS, RE_RUN, sentence, would_be_told, would_continue, would_have_waited
 from agentcore.resource import LIMIT_OF, out_of_time
 from agentcore.sufficient_max_tokens import enough_for_one_call
-from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call
+from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call, where
 from agentcore.values import replace
 
 
@@ -70,7 +70,7 @@ def _used(snapshot: Snapshot) -> str:
 
 def _completed(snapshot: Snapshot, end: Finish) -> Verdict:
     if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
-        by = f"at {of_call(snapshot)}, below max_tokens," if snapshot.cut_below_cap else "by max_tokens"
+        by = f"{where(snapshot)}," if snapshot.cut_below_cap else "by max_tokens"
         calls = count(snapshot.spent.attempts, "call")
         return Verdict("", f"Ended in {calls}: cut off {by} after complete tool calls, which were passed on.")
     told = _in_full(snapshot)
@@ -120,7 +120,7 @@ def _continued(snapshot: Snapshot) -> str:
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
     below = below_caps(snapshot)
-    last = f", {'the last time ' if used else ''}at {of_call(snapshot)}, below max_tokens" if below else ""
+    last = f", {'the last time ' if used and not snapshot.uncapped else ''}{where(snapshot)}" if below else ""
     more = [Raise("max_continuations", max(used, limit) + 1)]  # a limit may be lowered below what was used by then
     if completion_spent(snapshot):
         more.append(Raise("max_total_completion_tokens"))
@@ -129,14 +129,19 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     stopped = stopped if limit or used else "and not continued (max_continuations is 0)"
     happened = f"{by} {times(used + 1)}{last}, {stopped}, with {_used(snapshot)}."
     if below and not snapshot.going_on_helped:
-        return Verdict(lead, happened, _FULL)
+        return Verdict(lead, happened, _full(snapshot))
     return Verdict(lead, happened, *would_continue(snapshot, *more))
 
 
 def _below_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
     """A cut that no number of ours explains, and so none is said to have helped against."""
     after = f" after {count(snapshot.spent.continuations, 'continuation')}" if snapshot.spent.continuations else ""
-    return Verdict("Cut off", f" at {of_call(snapshot)}{after}, below max_tokens.", _FULL)
+    place = where(snapshot) if snapshot.uncapped else f"at {of_call(snapshot)}{after}, below max_tokens"
+    return Verdict("Cut off", f" {place}{after if snapshot.uncapped else ''}.", _full(snapshot))
+
+
+def _full(snapshot: Snapshot) -> str:
+    return f"{_FULL} {_MAY_HELP if snapshot.uncapped else _NO_HELP}"
 
 
 def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -145,7 +150,8 @@ def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
     used = f", with {of_call(snapshot)} used" if counted else ""
     lead, cut = ("", "Reasoning used up max_tokens before any text came") if snapshot.eaten else BY_MAX_TOKENS
     if snapshot.repairing:
-        lead, cut, used = "", "A tool call was truncated by max_tokens and did not run", ""
+        by = "" if snapshot.uncapped else " by max_tokens"
+        lead, cut, used = "", f"A tool call was truncated{by} and did not run", ""
     return Verdict(lead, f"{cut}{used}; this call was only observed.", _UNKNOWN, rerun=True)
 
 
@@ -180,8 +186,7 @@ def _repetition(snapshot: Snapshot, _end: Finish) -> Verdict:
         return Verdict("Stopped", f" because max_tokens was used up in two answers in a row, {last}.", larger)
     idle = " because two truncated answers in a row added nothing new"
     if snapshot.cut_below_cap:
-        last = f"the last was cut off at {of_call(snapshot)}, below max_tokens"
-        return Verdict("Stopped", f"{idle}; {last}.", _NO_HELP)
+        return Verdict("Stopped", f"{idle}; the last was cut off {where(snapshot)}.", _NO_HELP)
     return Verdict("Stopped", f"{idle}.", larger)
 
 
@@ -250,7 +255,8 @@ def _said(snapshot: Snapshot) -> str:
 
 #: What is known of a cut below the cap. No number of ours is said to have helped against it.
 _NO_HELP = "The recording does not show what would have helped."
-_FULL = f"The context window was full, or the server has a limit of its own. {_NO_HELP}"
+_FULL = "The context window was full, or the server has a limit of its own."
+_MAY_HELP = "A max_tokens may help: many servers have a lower limit for requests without one."
 _UNKNOWN = "The recording does not show how many more tokens it needed."
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], Verdict]] = {
     "completed": _completed,

@@ -14,7 +14,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, StopReason
-from agentcore.truncation_cause import used_of
+from agentcore.truncation_cause import used_of, where_cut
 
 FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
 REQUEST, STOP = ContinuationDecision.REQUEST, ContinuationDecision.STOP
@@ -167,7 +167,8 @@ def _cut_apart(state: Snapshot, asked: str) -> tuple[str, StopReason, str] | Non
     if not state.watched or not _is_cut(state):
         return None
     if state.cut_below_cap:
-        reason = f"cut off at {_used(state)}, below max_tokens; {_WATCHED} {asked}"
+        assert state.response is not None, "it was answered"
+        reason = f"cut off {where_cut(state.response, state.sent_cap)}; {_WATCHED} {asked}"
         return CUT_BELOW_CAP, StopReason.FINISH_REASON, reason
     by = "reasoning used up max_tokens" if state.eaten else "cut off by max_tokens"
     used = f", {_used(state)} used" if _tells_used(state) else ""

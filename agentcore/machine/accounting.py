@@ -5,7 +5,7 @@ from typing import Any
 
 from agentcore.continuation_merge import MIN_OVERLAP, Joining, Merge, Rule, cut, join_broken_off, seam
 from agentcore.machine.classify import response_error
-from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot, Spent
+from agentcore.machine.snapshot import Answer, Segment, Snapshot, Spent
 from agentcore.machine.states import State
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
@@ -34,7 +34,7 @@ def counted(snapshot: Snapshot, response: ChatResponse | None, seconds: float) -
     spent, usage = snapshot.spent, response.usage if response is not None else None
     if response is None:
         return {"spent": replace(spent, seconds=spent.seconds + seconds)}
-    output = usage.output_tokens if usage else _estimated_output(response, snapshot.current_call)
+    output = usage.output_tokens if usage else _estimated_output(response, snapshot.sent_cap)
     spent = _counting(
         spent,
         spent.seconds + seconds,
@@ -56,9 +56,9 @@ def counted(snapshot: Snapshot, response: ChatResponse | None, seconds: float) -
     }
 
 
-def _estimated_output(response: ChatResponse, call: Call) -> int:
-    if response.stop_reason is NormalizedStopReason.MAX_TOKENS:
-        return call.max_tokens
+def _estimated_output(response: ChatResponse, cap: int | None) -> int:
+    if response.stop_reason is NormalizedStopReason.MAX_TOKENS and cap is not None:
+        return cap
     calls = (*response.tool_calls, *response.broken_tool_calls)
     characters = len(response.text) + len(response.reasoning_content) + sum(len(tool.raw) for tool in calls)
     return -(-characters // 4)

@@ -10,7 +10,7 @@ from agentcore.error_policy import ErrorContext, ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import Breakpoint, Setup, ToolResult
 from agentcore.machine.states import State, Trigger
-from agentcore.messages import CallIssue, ChatResponse, Message, ToolCall
+from agentcore.messages import NO_CAP, CallIssue, ChatResponse, Message, ToolCall
 from agentcore.policy import DEFAULT_COMPLETION_CALLS, Limits
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.truncation_cause import below_cap, eaten
@@ -187,16 +187,27 @@ class Snapshot(Judged):
         return next((answer.text for answer in reversed(self.earlier) if answer.text), "")
 
     @property
+    def uncapped(self) -> bool:
+        """Whether the provider is sent no `max_tokens`, because nobody set one; Whystop only calculates with the
+        setup's."""
+        return self.setup is not None and self.setup.extra.get("uncapped") == NO_CAP
+
+    @property
+    def sent_cap(self) -> int | None:
+        """The `max_tokens` of the call that is pending, in flight or just answered; None where none is sent."""
+        return None if self.call is None or self.uncapped else self.call.max_tokens
+
+    @property
     def cut_below_cap(self) -> bool:
         """Whether the last answer was cut though its call had tokens left."""
         known = self.revision and self.response is not None and self.call is not None
-        return bool(known) and below_cap(self.response, self.call.max_tokens)  # type: ignore[arg-type,union-attr]
+        return bool(known) and below_cap(self.response, self.sent_cap)  # type: ignore[arg-type]
 
     @property
     def eaten(self) -> bool:
         """Whether reasoning used all tokens of the last answer."""
         known = self.revision and self.response is not None and self.call is not None
-        return bool(known) and eaten(self.response, self.call.max_tokens)  # type: ignore[arg-type,union-attr]
+        return bool(known) and eaten(self.response, self.sent_cap)  # type: ignore[arg-type]
 
     @property
     def refused_as_cut(self) -> bool:

@@ -17,6 +17,7 @@ from agentcore.events import (
     OperatorActed,
     ToolResult,
     ToolsReturned,
+    without_uncapped,
 )
 from agentcore.lint import claims_an_end, ended_at_cap
 from agentcore.machine.accounting import seconds_since
@@ -55,7 +56,7 @@ def asks_of(snapshot: Snapshot) -> Asks:
         asked.system_prompt,
         asked.tools,
         asked.envelope_schema,
-        asked.extra,
+        without_uncapped(asked.extra),
     )
 
 
@@ -134,8 +135,9 @@ class Heard:
 
     @property
     def spent(self) -> int | None:
-        """Output tokens: as reported, or the cap that has cut it."""
-        return self.cap if self.tokens is None and self.cut else self.tokens
+        """Output tokens: as reported, or the cap that has cut it; None where neither is known."""
+        by_cap = self.tokens is None and self.cut and not self.before.uncapped
+        return self.cap if by_cap else self.tokens
 
     @property
     def tells_nothing(self) -> bool:
@@ -193,7 +195,7 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
         doubtful=False,
         thought_through=through,
         veiled=response is not None and may_hide_reasoning(response, cap),
-        cut_below_cap=cut and _is_below(output, cap),
+        cut_below_cap=cut and (before.uncapped or _is_below(output, cap)),
     )
 
 
@@ -234,7 +236,12 @@ def _told(heard: Heard, *, uncounted: bool) -> Heard:
         return replace(heard, doubtful=heard.thought_through)
     told = heard.tokens is not None and not heard.by_share
     tokens = max(0, heard.tokens - heard.reasoning) if told and heard.tokens is not None else None
-    return replace(heard, uncounted=True, tokens=tokens, cut_below_cap=heard.cut and _is_below(tokens, heard.cap))
+    return replace(
+        heard,
+        uncounted=True,
+        tokens=tokens,
+        cut_below_cap=heard.cut_below_cap or (heard.cut and _is_below(tokens, heard.cap)),
+    )
 
 
 def shows_counting(cap: int, output: int | None, reasoning: int, *, cut: bool) -> bool | None:

@@ -14,7 +14,7 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.record_spans import Span
 from agentcore.replay.recording import Recording
 from agentcore.resource import LIMIT_OF
-from agentcore.truncation_cause import below_cap, eaten, used_of
+from agentcore.truncation_cause import below_cap, beside_word, eaten, used_of
 from agentcore.values import replace
 from agentcore.why.limit_usage import Amount, amounts_of, limits_behind
 from agentcore.why.transition_case import Case, Json
@@ -154,8 +154,8 @@ def _reason_node(response: ChatResponse, after: Snapshot, call: Call | None = No
     attempt = after.spent.attempts
     reason = response.stop_reason.value
     words = f"the model stopped: {reason}"
-    if call is not None and below_cap(response, call.max_tokens):
-        words += f", at {used_of(response, call.max_tokens)}: below the cap"
+    if call is not None and below_cap(response, cap := None if after.uncapped else call.max_tokens):
+        words += f", {beside_word(response, cap)}"
     elif call is not None and eaten(response, call.max_tokens):
         words += f", with {used_of(response, call.max_tokens)} used for reasoning, and no text"
     return Node(Kind.INPUT, reason, words, (Fact("attempt", attempt),), tuple(_words_of(response)))

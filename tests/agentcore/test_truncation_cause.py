@@ -1,9 +1,14 @@
 """What cut an answer is told by its tokens: its own cap, reasoning before it, or no number of ours."""
 
+from dataclasses import replace
+
 import pytest
 
-from agentcore import ChatResponse, NormalizedStopReason, StopReason, TokenUsage, TurnStatus, verify
+from agentcore import ChatRequest, ChatResponse, NormalizedStopReason, StopReason, TokenUsage, TurnStatus, verify
 from agentcore.lint import lint
+from agentcore.messages import NO_CAP
+from agentcore.providers import get_provider
+from agentcore.replay import Certainty, Why, what_if
 from agentcore.resource import resource_of
 from agentcore.truncation_cause import below_cap, eaten
 from agentcore.verdict import verdict
@@ -293,3 +298,73 @@ def test_turns_from_before_rules_were_numbered_are_told_as_before():
 
 def test_a_whole_answer_is_not_looked_at():
     assert verdict(play(ended("done")).snapshot) == "Completed in 1 call."
+
+
+UNCAPPED = {
+    "revision": 8,
+    "max_tokens": 16_384,
+    "extra": {"uncapped": NO_CAP},
+}  # as the gateway asks where nobody sets a cap
+SERVER = "The context window was full, or the server has a limit of its own. "
+MAY_HELP = "A max_tokens may help: many servers have a lower limit for requests without one."
+
+
+@pytest.mark.parametrize(
+    ("used", "place"), [(482, "at 482 tokens, with no max_tokens set"), (None, "with no max_tokens set")]
+)
+def test_a_cut_of_a_call_without_a_cap_is_not_told_as_one_of_a_number_that_nobody_set(used: int | None, place: str):
+    watched = play(responded(cut(output=used)), **{**WATCHED, **UNCAPPED})
+    assert watched.end.terminal_reason == "cut_below_cap"
+    assert verdict(watched.snapshot) == f"Cut off {place}. {SERVER}{MAY_HELP}"
+    assert f"the model stopped: max_tokens, {place}" in words_of(watched)
+    book = play(responded(cut(output=used)), **UNCAPPED, max_continuations=0)
+    assert verdict(book.snapshot).startswith(f"Cut off once, {place}, and not continued (max_continuations is 0)")
+    for each in (watched, book):
+        assert "16,384" not in verdict(each.snapshot) + words_of(each)
+
+
+def test_what_a_call_without_a_cap_used_is_estimated_by_its_text_where_nobody_counted():
+    book = play(responded(cut("four score", output=None)), **UNCAPPED, max_continuations=0)
+    assert (book.snapshot.spent.output_tokens, book.snapshot.spent.estimated) == (3, True)
+    capped = play(responded(cut("four score", output=None)), max_tokens=400, max_continuations=0)
+    assert capped.snapshot.spent.output_tokens == 400
+
+
+def test_reasoning_did_not_use_up_a_cap_that_nobody_set():
+    book = play(responded(cut("", output=None, thought="Let me think.")), **UNCAPPED, max_continuations=0)
+    assert not book.snapshot.eaten
+    assert "Reasoning used up max_tokens" not in verdict(book.snapshot)
+
+
+def test_turns_of_earlier_releases_keep_the_words_that_they_were_stored_with():
+    book = play(responded(cut(output=482)), **{**WATCHED, "max_tokens": 16_384, "extra": {"uncapped": True}})
+    assert "cut off at 482 of 16,384 tokens, below max_tokens" in str(book.snapshot.outcome)
+
+
+@pytest.mark.parametrize("used", [482, None])
+def test_a_what_if_does_not_know_where_a_call_without_a_cap_would_have_ended_under_one(used: int | None):
+    book = play(responded(cut("word " * 300, output=used)), **UNCAPPED, max_continuations=0)
+    recording = book.recording
+    for cap in (100, 2_000):
+        found = what_if(recording, replace(recording.policy, max_tokens=cap))
+        assert (found.certainty, found.why) == (Certainty.UNDECIDABLE, Why.CUT_BELOW_CAP)
+
+
+def test_an_answer_that_ended_without_a_cap_ends_under_one_that_is_large_enough():
+    said = ChatResponse("word " * 300, usage=TokenUsage(20, 482), stop_reason=R.END_TURN, raw_stop_reason="stop")
+    uncapped = play(responded(said), **UNCAPPED, max_continuations=0).recording
+    capped = play(responded(said), max_tokens=16_384, max_continuations=0, revision=8).recording
+    for cap, status in ((2_000, "completed"), (100, "partial")):
+        found, other = (what_if(each, replace(each.policy, max_tokens=cap)) for each in (uncapped, capped))
+        assert found.records[-1].command["status"] == status
+        assert found.certainty is other.certainty is not Certainty.UNDECIDABLE
+
+
+def test_who_sets_a_cap_has_it_sent():
+    setup = Playbook(**UNCAPPED).setup
+    asked = setup.asking(max_tokens=2_000, model=None, system_prompt=None)
+    sent = [
+        get_provider("openai").encode_request(ChatRequest("m", (), 2_000, extra=each.extra)) for each in (setup, asked)
+    ]
+    assert [body.get("max_tokens") for body in sent] == [None, 2_000]
+    assert setup.asking(max_tokens=None, model="other", system_prompt=None).extra == setup.extra

@@ -16,7 +16,7 @@ from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
-from agentcore.truncation_cause import used_of
+from agentcore.truncation_cause import beside_word
 from agentcore.values import changed, replace
 
 # Python 3.11 takes long to find a member in its enumeration, and nearly every answer asks for these.
@@ -182,7 +182,7 @@ def _words_of_cut(snapshot: Snapshot, response: ChatResponse) -> str:
     words = _words(response)
     if not snapshot.revision or not snapshot.cut_below_cap or snapshot.call is None:
         return words
-    return f"{words}, at {used_of(response, snapshot.call.max_tokens)}: below the cap"
+    return f"{words}, {beside_word(response, snapshot.sent_cap)}"
 
 
 def _broken(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:

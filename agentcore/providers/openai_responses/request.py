@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
+from agentcore.messages import NO_CAP, ChatRequest, Message, Role, ToolCall, ToolSpec
 from agentcore.providers.openai_responses.items import OTHER_CLIENT_CALLS, Item, call_id, client_calls
 from agentcore.providers.wire.continuation_messages import by_hint_message, sent_extra
 from agentcore.providers.wire.message_history import History
@@ -27,7 +27,8 @@ def encode_request(request: ChatRequest) -> dict[str, Any]:
     told = [message.text for message in request.messages if message.echo == INSTRUCTIONS]
     if instructions := "\n\n".join(part for part in (request.system_prompt, *told) if part):
         body["instructions"] = instructions
-    body["max_output_tokens"] = request.max_tokens
+    if request.extra.get("uncapped") != NO_CAP:
+        body["max_output_tokens"] = request.max_tokens
     if request.tools:
         body["tools"] = [_tool(spec) for spec in request.tools]
     if request.stream:

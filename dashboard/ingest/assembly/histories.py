@@ -162,7 +162,7 @@ def _started(turn: TurnCalls, turn_id: str, breaches: Breaches) -> Started:
         system_prompt=first.content.system or "",
         tools=tuple(_tools(turn, breaches)),
         output_floor=get_provider(dialect_of(first.provider)).output_floor,
-        extra={} if cap else {"uncapped": True},
+        extra={} if cap else {"uncapped": "unknown"},  # what was sent is not recorded; the limit is what cut the answer
         client_tools=True if turn.steps[-1].answer.tool_calls or _wrote_itself(asked) else None,
     )
     messages = first.content.input or ()

@@ -42,5 +42,5 @@ def test_aliases_are_made_in_the_default_project(browser: Client, near: Connecti
     assert browser.post(add, {"name": "gpt-4o", "connection": near.pk}).status_code == 302
     assert Alias.objects.get().target == "simulator/gpt-4o"
     refused = browser.post(add, {"name": "both", "connection": near.pk, "agent": agent.pk})
-    assert "choose one" in refused.content.decode()
+    assert "Choose one of them" in refused.content.decode()
     assert "gpt-4o" in browser.get("/admin/gateway/alias/").content.decode()

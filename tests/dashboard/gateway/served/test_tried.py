@@ -101,6 +101,14 @@ def test_an_error_that_says_an_observed_answer_was_cut_blames_nobodys_continuati
     assert "0 of 0" not in turn.verdict
 
 
+def test_a_cut_of_a_call_for_which_nobody_set_a_cap_names_no_cap(gate, upstream, watched):
+    upstream.says(whole("Half", "length"), whole(" and more", "length"), whole(".", "length"), whole("", "length"))
+    turn = turn_of(gate.ask(model=f"{watched.connection.name}/m"))
+    assert [sorted(body.keys() & {"max_tokens", "max_completion_tokens"}) for body in upstream.asked] == [[]] * 4
+    assert "with no max_tokens set" in turn.verdict
+    assert "16,384" not in turn.verdict
+
+
 @pytest.mark.parametrize("limit", ["max_total_tokens", "max_total_completion_tokens"])
 def test_no_token_total_of_a_policy_ends_what_is_only_watched(gate, upstream, watched, policy_named, limit):
     watched.policy = policy_named(limits={limit: 1})

@@ -59,7 +59,7 @@ def test_a_bundle_has_an_end(turns: list[Turn]):
 def test_more_turns_than_a_bundle_takes_are_refused_in_words(browser: Client):
     ids = [str(UUID(int=n)) for n in range(201)]
     html = browser.post("/export", {"turn": ids}, follow=True).content.decode()
-    assert "Choose 1 to 200 turns to export; these are 201." in html
+    assert "Choose 1 to 200 turns to export, not 201." in html
 
 
 @pytest.mark.parametrize("form", [{}, {"turn": "no-id"}, {"every": "1", "query": "status=nonsense"}])
