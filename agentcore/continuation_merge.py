@@ -15,7 +15,7 @@ from enum import IntEnum
 from itertools import chain
 
 from agentcore.argument_validation import WrongInput, door, required
-from agentcore.overlaps import COPIES, STARTED_OVER, is_ambiguous, is_surrounded, prefix_function
+from agentcore.overlaps import COPIES, is_ambiguous, is_surrounded, prefix_function
 from agentcore.values import quickly_made
 
 TAIL = 400  #: characters in which words that were broken off are looked for
@@ -32,7 +32,7 @@ class Rule(IntEnum):
     TURNS = 1  #: some are told by turning the passage around, and kept
     TELLS_APART = 2  #: they are told by `agentcore.overlaps`, and kept
     GOES_ON = 3  #: the same, and a repetition around the passage is reported too
-    SHORT_ANSWERS = 4  #: the same, also of short answers: one that comes twice, and one that ends in a repetition
+    BROKEN_OFF = 4  #: the same, also one that the end of the continuation breaks off
 
 
 @quickly_made
@@ -58,7 +58,7 @@ class Joining:
     exact: bool = False  #: the model writes on from the text itself, and repeats nothing
     echo: bool = False  #: the server repeats the text that it continues
     anew: bool = False  #: it was requested from its beginning, like a repair
-    rule: Rule = Rule.SHORT_ANSWERS  #: what is done with an ambiguous overlap
+    rule: Rule = Rule.BROKEN_OFF  #: what is done with an ambiguous overlap
     said: int = 0  #: characters of the last answer that brought any; they end the text so far
     generated: bool = False  #: the provider counted tokens for what came: it is no mere echo
 
@@ -147,14 +147,12 @@ def _ambiguous(existing: str, addition: str, overlap: int, how: Joining) -> bool
             return _turned(existing, addition, overlap)
         case _:
             anew = (how.exact or how.anew) and overlap >= len(existing.rstrip())
-            again = overlap == len(addition) == how.said
-            if again and MIN_OVERLAP <= overlap < STARTED_OVER and how.rule >= Rule.SHORT_ANSWERS and not anew:
-                return True
-            return _apart(existing, addition, overlap, how, anew=anew or again)
+            stuck = overlap == len(addition) == how.said
+            return _apart(existing, addition, overlap, how, anew=anew or stuck)
 
 
 def _apart(existing: str, addition: str, overlap: int, how: Joining, *, anew: bool = False) -> bool:
-    goes_on, ends, least = how.rule >= Rule.GOES_ON, how.rule >= Rule.SHORT_ANSWERS, max(1, how.min_overlap)
+    goes_on, ends, least = how.rule >= Rule.GOES_ON, how.rule >= Rule.BROKEN_OFF, max(1, how.min_overlap)
     return is_ambiguous(existing, addition, overlap, least, anew=anew, goes_on=goes_on, ends=ends)
 
 

@@ -61,7 +61,7 @@ def lint(
     before: str = "",
     *,
     stops: bool = False,
-    rule: Rule = Rule.SHORT_ANSWERS,
+    rule: Rule = Rule.BROKEN_OFF,
 ) -> tuple[str, ...]:
     """The codes of `signs`."""
     return tuple([sign.code for sign in _signs(response, max_tokens, before, stops, rule)])
@@ -73,7 +73,7 @@ def signs(
     before: str = "",
     *,
     stops: bool = False,
-    rule: Rule = Rule.SHORT_ANSWERS,
+    rule: Rule = Rule.BROKEN_OFF,
 ) -> tuple[Sign, ...]:
     """What of one answer to a call of `max_tokens` contradicts its reason. `before`: the text that it continues, by
     which rule; `stops`: the caller asked it to end at strings of its own, so where its text ends says nothing."""

@@ -16,9 +16,8 @@ all of it is kept, for losing what a provider sent is the worse error. It is amb
   character of the least overlap (24 bits: one in 17 million): figures in a table, bits, few words over and over.
 
 Some passages are told to be repeats all the same, unless they repeat themselves: all of a text of 200 characters or
-more (the model started over), an answer of as many that is the one before it letter for letter (the model is stuck),
-and 500 characters or more that stand nowhere else. A shorter answer that is the one before it is always ambiguous: a
-text whose lines are as long as an answer comes back so.
+more (the model started over), an answer that is the one before it letter for letter (the model is stuck), and 500
+characters or more that stand nowhere else.
 """
 
 import re

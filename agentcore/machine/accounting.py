@@ -132,7 +132,7 @@ def _said(snapshot: Snapshot) -> int:
 @cache
 def rule_of(revision: int | None) -> Rule:
     """How the seams of a turn are judged, by its policy's revision."""
-    return Rule.SHORT_ANSWERS if (revision or 0) >= 8 else Rule(max(0, min(revision or 0, Rule.GOES_ON)))
+    return Rule.BROKEN_OFF if (revision or 0) >= 8 else Rule(max(0, min(revision or 0, Rule.GOES_ON)))
 
 
 def keep_partial(

@@ -57,7 +57,8 @@ def test_a_failure_is_not_forgotten_where_the_policy_stops_on_any_error(page: Pa
     turn = played(page, name, "Will it last?")
     page.goto(f"{turn}/replay?max_tokens=300&preset=stop_on_any_error")
     expect(page.locator("#what-if")).to_contain_text("Failed on the first call")
-    expect(page.locator("#what-if [data-certainty=certain]").first).to_be_visible()
+    # Reported reasoning may be a share of what counts: nothing in this recording shows that it is all.
+    expect(page.locator("#what-if [data-certainty=estimated]").first).to_be_visible()
     assert really(page, turn, max_tokens=300, error_policy={"preset": "stop_on_any_error"}) == "failed"
 
 
@@ -121,4 +122,5 @@ def test_a_cap_within_the_recorded_reasoning_is_not_said_to_complete(page: Page)
     assert really(page, turn, max_tokens=100) == "partial"
     page.goto(f"{turn}/replay?max_tokens=385")
     expect(page.locator("#what-if")).to_contain_text("Completed in 1 call")
-    expect(page.locator("#what-if [data-certainty=certain]").first).to_be_visible()
+    # Reported reasoning may be a share of what counts: nothing in this recording shows that it is all.
+    expect(page.locator("#what-if [data-certainty=estimated]").first).to_be_visible()

@@ -119,13 +119,12 @@ GOLDEN: Mapping[str, Callable[[], Playbook]] = {
     "seam_kept": lambda: (
         Playbook() >> started() >> truncated("0, 0, 0, 0, 0, 0, 0, 0, ") >> ended("0, 0, 0, 0, 0, 0, 0, 0, 1]")
     ),
-    "short_answer_kept": lambda: (
+    "repetition_broken_off": lambda: (
         Playbook()
         >> started()
-        >> truncated("    value")
-        >> truncated(" = Nothing\n    value")
-        >> truncated(" = Nothing\n    value")
-        >> ended(" = 1")
+        >> truncated('"x","north",0\n"y","south",0\n"x')
+        >> truncated('x","north",0\n"y","south",0\n"x"')
+        >> ended(",1")
     ),
     "retry_within_the_total": lambda: (
         Playbook(max_total_completion_tokens=100, error_policy=ErrorPolicy.retry_all())

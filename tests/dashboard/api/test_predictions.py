@@ -92,7 +92,7 @@ def test_the_api_tells_the_suggestion_and_counts_by_basis(api: Program, play: Pl
     (summary,) = api.get("/predictions/summary").json()
     assert summary["suggested"] == [
         {
-            "basis": "agent", "certainty": "estimated", "word": "likely", "predictions": 1, "came_true": 0, "failed": 1,
-            "waiting": 0, "not_compared": 0, "expected": 0.95,
+            "basis": "agent", "certainty": "estimated", "word": "likely", "retried": False, "predictions": 1,
+            "came_true": 0, "failed": 1, "waiting": 0, "not_compared": 0, "expected": 0.95,
         }
     ]  # fmt: skip

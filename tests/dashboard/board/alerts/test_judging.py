@@ -34,7 +34,7 @@ def test_an_alert_fires_once_and_is_resolved_once(alert_of: AlertOf):
     assert [alerts_judge(at + timedelta(seconds=n)) for n in (0, 10, 60, 120)] == [1, 0, 0, 0]
     assert entries() == [("Alert firing", "Cut off")]
     told = inbox_of(project_default()).entries[0].told
-    assert told.startswith("Truncation rate is above 50 % in 5 minutes (about all turns): 66.7 % at ")
+    assert told.startswith("Truncation rate is above 50 % in 5 minutes (all turns): 66.7 % at ")
     later = [at + timedelta(minutes=n) for n in range(3, 15)]
     assert sum(map(alerts_judge, later)) == 1
     assert entries() == [("Alert resolved", "Cut off")]
@@ -169,7 +169,7 @@ def test_a_name_neither_steers_a_terminal_nor_turns_the_text_of_an_e_mail(alert_
     alerts_judge(at)
     mail = Mail.objects.get()
     assert mail.subject == r"[Whystop] Cut\x1b[2J\u202eoff: firing"
-    assert r"(about model m\u202em)" in mail.body
+    assert r"(model m\u202em)" in mail.body
     assert mails_send() == 1
 
 

@@ -64,7 +64,7 @@ def test_status_reasons_attempts_and_text_must_all_come_true(cut: Turn, wrong: d
     notice = Notice.objects.get()
     assert (notice.turn_id, notice.told) == (
         prediction.child_id,
-        f"A what-if said “{prediction.certainty}”, and this re-run ended otherwise.",
+        f"The what-if was “{prediction.certainty}”, but this re-run ended differently.",
     )
     assert failed_in(prediction) == [name.removesuffix("_sha256")]
 

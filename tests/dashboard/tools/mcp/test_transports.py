@@ -138,7 +138,7 @@ def test_a_program_sees_its_key_and_no_other_secret_of_ours(stdio_server, monkey
 
 def test_a_key_that_is_not_set_is_said_and_nothing_is_sent(server):
     server.key_env = "NEAR_API_KEY"
-    assert "There is no key that MCP server" in call(tool_of_server(server, "greet")).content
+    assert "has no usable key" in call(tool_of_server(server, "greet")).content
 
 
 @pytest.mark.parametrize(("header", "sent"), [("Authorization", b"Bearer k3y"), ("X-Key", b"k3y")])
