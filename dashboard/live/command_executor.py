@@ -16,6 +16,7 @@ from agentcore.providers import get_provider
 from dashboard.agents.models import Connection
 from dashboard.live import tool_claims
 from dashboard.live.model_call import Exchange, prepared_call
+from dashboard.live.provider_auth import callers_headers
 from dashboard.live.response_reader import CallResult
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
@@ -68,6 +69,7 @@ class CommandExecutor:
             transport=self.transport,
             keep=self._keeper(begun.index),
             seconds=command.seconds_left,
+            extra_headers=callers_headers(command.request),
         )
 
     def _keeper(self, attempt: int) -> Any:

@@ -154,6 +154,7 @@ class Exchange:
     transport: Transport
     keep: Keep
     seconds: float | None
+    extra_headers: Mapping[str, str] = field(default_factory=dict)
     reading: ResponseReader = field(init=False)
     _raw: bytearray = field(default_factory=bytearray)
     _text: list[str] = field(default_factory=list)
@@ -192,6 +193,7 @@ class Exchange:
             connection=self.connection,
             transport=self.transport,
             seconds=self.seconds,
+            extra_headers=self.extra_headers,
         )
 
     async def _take(self, part: bytes, deltas: list[Delta]) -> None:

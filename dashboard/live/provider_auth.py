@@ -9,7 +9,10 @@ from urllib.parse import urlsplit
 import structlog
 
 from agentcore.errors import ErrorType, ProviderError
+from agentcore.messages import ChatRequest
 from agentcore.providers.base import Provider
+from agentcore.providers.wire.continuation_messages import HEADERS
+from agentcore.providers.wire.untrusted_json import mapping
 from dashboard.agents.models import Connection
 from dashboard.live.aws_signature import MissingCredential, signed
 from dashboard.platform.egress.keys import fault, key_for, names
@@ -19,6 +22,8 @@ from dashboard.turns.recorder import CallRow
 log = structlog.get_logger(__name__)
 
 SIGNED = frozenset({"bedrock"})  #: dialects whose calls are signed where no key is named
+#: The headers of a caller's that go along to a provider of its dialect: a stored turn may name no others.
+FROM_CALLERS = frozenset({"anthropic-version", "anthropic-beta"})
 
 
 def headers_for(
@@ -36,6 +41,12 @@ def headers_for(
     if key or provider.name not in SIGNED:
         return headers
     return _signed(call, headers, body, connection)
+
+
+def callers_headers(request: ChatRequest) -> dict[str, str]:
+    """The headers that the turn's caller sent along, which a call of a re-run is sent with again."""
+    told = mapping(request.extra.get(HEADERS)).items()
+    return {name: value for name, value in told if name in FROM_CALLERS and isinstance(value, str)}
 
 
 def key_to(url: str, connection: Connection) -> str | ProviderError | None:

@@ -125,7 +125,7 @@ def _merged(before: Mapping[str, Any], wanted: Mapping[str, Any], turn: Turn, co
 def _begin_anew(child: Turn, turn: Turn, words: RerunChanges, connection: Connection) -> None:
     """The parent's beginning, under the new turn's id. A fork's beginning is its own parent's."""
     began = began_with(turn)
-    setup = said_at(began.setup, connection)
+    setup = said_at(began.setup, connection, is_capped=bool(child.policy.get("max_tokens")))
     said = conversation(began.messages, words, child.input_text)
     if words.results:
         raise ValidationError({"results": "At the start no tool has been called yet; choose a later record."})
@@ -140,7 +140,7 @@ def _begin_anew(child: Turn, turn: Turn, words: RerunChanges, connection: Connec
 
 def _begin_from(child: Turn, base: Snapshot, words: RerunChanges, connection: Connection) -> None:
     said = conversation(base.messages, words, child.input_text)
-    setup = said_at(base.asked, connection)
+    setup = said_at(base.asked, connection, is_capped=bool(child.policy.get("max_tokens")))
     call = base.call
     if call is not None and setup.provider != base.asked.provider:
         if call.echo:

@@ -12,6 +12,7 @@ from dashboard.gateway.wire.messages.serializers import CLOSING, EventStream, bo
 from dashboard.gateway.wire.messages.stop_reasons import stop_reason
 from dashboard.gateway.wire.parsed_request import ParsedRequest
 from dashboard.gateway.wire.request_fields import stops_of
+from dashboard.live.provider_auth import FROM_CALLERS
 
 _FINISH = re.compile(rb'^(?:event: ?message_delta|data:[^\n]*"type": ?"message_delta")', re.MULTILINE)
 _DONE = re.compile(rb'^(?:event: ?message_stop|data:[^\n]*"type": ?"message_stop")', re.MULTILINE)
@@ -45,7 +46,7 @@ MESSAGES = CallerDialect(
     closing=CLOSING,
     marks=EndMarkers(_FINISH, _DONE, {_FINISH: (b"message_delta",), _DONE: (b"message_stop",)}),
     headers=HeaderRules(
-        up=frozenset({"anthropic-version", "anthropic-beta"}),
+        up=FROM_CALLERS,
         on=frozenset({"retry-after", "retry-after-ms", "x-should-retry"}),
         groups=("anthropic-ratelimit-",),
         request_id="request-id",

@@ -1,0 +1,188 @@
+"""A re-run asks what the recorded call asked, in every caller's dialect at every provider's: the requests are the same
+but for the limit that is changed. The order of names in an object is the database's, and not compared.
+
+The provider is the simulator behind a recorder of this test's own, which keeps what came.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from agentcore.providers import PROVIDERS
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.replay.services import turn_verify
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import drive
+from tests.dashboard.gateway.served.conftest import BASES, turn_of
+from tests.dashboard.serving import provider_of
+
+ASKED = "Why do agents stop?"
+SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}}
+#: What each dialect of callers says to a provider of any other one.
+PLAIN: dict[str, dict[str, Any]] = {
+    "openai": {
+        "messages": [{"role": "user", "content": ASKED}],
+        "max_tokens": 60,
+        "temperature": 0.2,
+        "top_p": 0.5,
+        "stop": ["@@"],
+        "tools": [{"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": SCHEMA}}],
+        "tool_choice": "auto",
+    },
+    "openai_responses": {
+        "input": ASKED,
+        "max_output_tokens": 60,
+        "temperature": 0.2,
+        "top_p": 0.5,
+        "tools": [{"type": "function", "name": "look", "description": "Looks.", "parameters": SCHEMA}],
+        "tool_choice": "auto",
+    },
+    "anthropic": {
+        "messages": [{"role": "user", "content": ASKED}],
+        "max_tokens": 60,
+        "temperature": 0.2,
+        "stop_sequences": ["@@"],
+        "metadata": {"user_id": "someone"},
+        "tools": [{"name": "look", "description": "Looks.", "input_schema": SCHEMA}],
+        "tool_choice": {"type": "auto"},
+    },
+    "gemini": {
+        "contents": [{"role": "user", "parts": [{"text": ASKED}]}],
+        "generationConfig": {"maxOutputTokens": 60, "temperature": 0.2, "topP": 0.5, "seed": 7, "stopSequences": ["@@"]},
+        "tools": [{"functionDeclarations": [{"name": "look", "description": "Looks.", "parameters": SCHEMA}]}],
+        "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}},
+    },
+}
+#: What it says more to a provider of its own dialect, in place of what `PLAIN` says under the same name.
+MORE: dict[str, dict[str, Any]] = {
+    "openai": {
+        "max_tokens": None,
+        "max_completion_tokens": 60,
+        "seed": 7,
+        "presence_penalty": 0.1,
+        "frequency_penalty": 0.1,
+        "logit_bias": {"50256": -100},
+        "user": "someone",
+        "metadata": {"b": "1", "a": "2"},
+        "store": False,
+        "service_tier": "auto",
+        "reasoning_effort": "low",
+        "response_format": {"type": "text"},
+        "parallel_tool_calls": False,
+        "prompt_cache_key": "k",
+        "prefill": True,  # called as a setting of ours is, and a field all the same
+        "unheard_of": [1, {"deep": 1e-7}],
+    },
+    "openai_responses": {
+        "reasoning": {"effort": "low"},
+        "text": {"verbosity": "low"},
+        "metadata": {"b": "1", "a": "2"},
+        "service_tier": "auto",
+        "truncation": "auto",
+        "parallel_tool_calls": False,
+    },
+    "anthropic": {
+        "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+        "top_k": 5,
+        "service_tier": "auto",
+        "thinking": {"type": "disabled"},
+        "output_config": {"effort": "low"},
+    },
+    "gemini": {
+        "generationConfig": {
+            "maxOutputTokens": 60,
+            "temperature": 0.2,
+            "topK": 4,
+            "thinkingConfig": {"thinkingBudget": 0},
+            "responseMimeType": "text/plain",
+            "mediaResolution": "MEDIA_RESOLUTION_LOW",
+        },
+        "safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_ONLY_HIGH"}],
+        "labels": {"team": "a"},
+    },
+}
+PAIRS = [(caller, provider) for caller in PLAIN for provider in PROVIDERS]
+BETA = {"anthropic-version": "2023-06-01", "anthropic-beta": "context-1m-2025-08-07"}
+Call = tuple[str, str, Any]  #: path, the caller's headers, body
+
+
+class Recorder:
+    """A provider that keeps what it was asked, and answers as the simulator does."""
+
+    def __init__(self, behind: str) -> None:
+        self.behind, self.address, self.calls = behind, "", list[Call]()
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        told = ", ".join(request.headers.get(name, "") for name in BETA)
+        self.calls.append((request.path_qs, told, json.loads(body)))
+        kept = {"content-type": "application/json"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(self.behind + request.path_qs, data=body, headers=kept) as answer,
+        ):
+            kind = answer.headers["content-type"].partition(";")[0]
+            return web.Response(body=await answer.read(), status=answer.status, content_type=kind)
+
+    def take(self) -> list[Call]:
+        taken, self.calls = self.calls, []
+        return taken
+
+
+@pytest.fixture
+def recorder(simulator_url: str) -> Iterator[Recorder]:
+    recording = Recorder(simulator_url.removesuffix("/v1"))
+    with provider_of(recording.answer) as address:
+        recording.address = address
+        yield recording
+
+
+@pytest.fixture
+def call(gate, recorder, connected, agent_at):
+    """Ask an agent at a provider in a caller's dialect: its turn, and the calls that were made for it."""
+
+    def ask(caller: str, provider: str, **changed: Any) -> tuple[Turn, list[Call]]:
+        agent = agent_at("sim-essay", connection=connected(provider, base_url=recorder.address + BASES[provider]))
+        body = {**PLAIN[caller], **(MORE[caller] if caller == provider else {}), **changed}
+        body = {name: value for name, value in body.items() if value is not None}
+        if caller != "gemini":
+            body |= {"model": agent.name, "stream": True}
+        path = {
+            "openai": "/v1/chat/completions",
+            "openai_responses": "/v1/responses",
+            "anthropic": "/v1/messages",
+            "gemini": f"/v1beta/models/{agent.name}:streamGenerateContent?alt=sse",
+        }[caller]
+        answer = gate.send("POST", path, json.dumps(body).encode(), BETA)
+        assert answer.status == 200, answer.body
+        return turn_of(answer), recorder.take()
+
+    return ask
+
+
+def with_cap(call: Call, was: int, cap: int) -> Call:
+    """The same call under another cap, whatever that is called."""
+    path, told, body = call
+    return path, told, json.loads(json.dumps(body).replace(f": {was}", f": {cap}"))
+
+
+@pytest.mark.parametrize(("caller", "provider"), PAIRS)
+def test_a_re_run_sends_the_same_but_for_the_limit_that_is_changed(call, recorder, caller: str, provider: str):
+    turn, calls = call(caller, provider)
+    assert len(calls) > 1, "a truncated answer was continued"
+    child = drive(turn_rerun(turn=turn, overrides={}))
+    assert recorder.take() == calls
+    assert turn_verify(turn=child).verified
+    drive(turn_rerun(turn=turn, overrides={"max_tokens": 90}))
+    raised = recorder.take()
+    assert raised[0] == with_cap(calls[0], 60, 90) != calls[0]
+    drive(turn_rerun(turn=child, overrides={"limits": {"max_continuations": 0}}))
+    assert recorder.take() == calls[:1]
+    second = next(record.seq for record in recording_of(turn).records if record.command.get("attempt") == 2)
+    drive(turn_rerun(turn=turn, overrides={}, from_record=second))
+    assert recorder.take() == calls[1:]
