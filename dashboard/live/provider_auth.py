@@ -11,7 +11,7 @@ import structlog
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.messages import ChatRequest
 from agentcore.providers.base import Provider
-from agentcore.providers.wire.continuation_messages import HEADERS
+from agentcore.providers.wire.continuation_messages import FROM_CALLERS, HEADERS
 from agentcore.providers.wire.untrusted_json import mapping
 from dashboard.agents.models import Connection
 from dashboard.live.aws_signature import MissingCredential, signed
@@ -22,8 +22,6 @@ from dashboard.turns.recorder import CallRow
 log = structlog.get_logger(__name__)
 
 SIGNED = frozenset({"bedrock"})  #: dialects whose calls are signed where no key is named
-#: The headers of a caller's that go along to a provider of its dialect: a stored turn may name no others.
-FROM_CALLERS = frozenset({"anthropic-version", "anthropic-beta"})
 
 
 def headers_for(

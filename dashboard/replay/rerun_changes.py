@@ -12,7 +12,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
-from agentcore.providers.wire.continuation_messages import FIRST_CALL, HEADERS, SETTINGS, UNCAPPED
+from agentcore.providers.wire.continuation_messages import FIRST_CALL, HEADERS, SETTINGS
 from agentcore.providers.wire.untrusted_json import mapping
 from agentcore.values import replace
 from dashboard.agents.models import Connection
@@ -22,10 +22,9 @@ from dashboard.live.services import MAX_INPUT_CHARS, settings_of
 from dashboard.platform.fields import storable_text
 from dashboard.turns.models import Turn
 
-
 CAP_NAME = "max_tokens_field"
 #: The settings among a turn's fields that are its caller's, and not its connection's.
-OF_CALLER = frozenset({FIRST_CALL, HEADERS, UNCAPPED})
+OF_CALLER = frozenset({FIRST_CALL, HEADERS})
 #: Names that ask for nothing of their own: the framing, and the tools, which any dialect is told in its own way.
 NOT_ASKED = OF_CALLER | {CAP_NAME, "stream_options", "tools", "anthropic-version"}
 
@@ -110,19 +109,16 @@ def connection_asked(turn: Turn, name: str | None, *, gone: str) -> Connection:
     return found
 
 
-def said_at(setup: Setup, connection: Connection, *, is_capped: bool = False) -> Setup:
-    """What is asked, as this connection is asked it now: its own settings are the connection's, all that the caller
-    said beside is kept. `is_capped`: an operator names a cap, which the caller had left to the provider."""
-    extra = settings_of(connection) | callers_part(setup, connection.provider)
-    if is_capped:
-        extra.pop(UNCAPPED, None)
+def said_at(setup: Setup, connection: Connection) -> Setup:
+    """What is asked, as this connection is asked it now: the connection's settings, and beside them all that the
+    caller asked for."""
     return replace(
         setup,
         provider=connection.provider,
         ceiling=connection.max_output_tokens,
         context_window=connection.context_window,
         output_floor=get_provider(connection.provider).output_floor,
-        extra=extra,
+        extra=settings_of(connection) | callers_part(setup, connection.provider),
     )
 
 

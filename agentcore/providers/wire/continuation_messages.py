@@ -16,8 +16,8 @@ SPACE = "hint_space"
 AFTER_WORDS, AFTER_MARKS = True, 2
 #: The headers that a caller's request came with and that go along to the provider, by lower-case name.
 HEADERS = "caller_headers"
-#: No cap is sent: nobody named one, so the provider's own counts.
-UNCAPPED = "uncapped"
+#: Those that may: a stored turn can name no others.
+FROM_CALLERS = frozenset({"anthropic-version", "anthropic-beta"})
 #: Keys of `ChatRequest.extra` that steer the codecs and are not sent.
 SETTINGS = frozenset(
     {
@@ -27,7 +27,7 @@ SETTINGS = frozenset(
         *prefill.SETTINGS,
         prefill.ECHO,
         "add_generation_prompt",
-        UNCAPPED,
+        "uncapped",
         FIRST_CALL,
         HEADERS,
     }

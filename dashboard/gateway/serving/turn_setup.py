@@ -8,7 +8,7 @@ from uuid import UUID
 
 from agentcore.events import Setup, Started
 from agentcore.json_mode import ANY_OBJECT, json_asked
-from agentcore.providers.wire.continuation_messages import HEADERS, UNCAPPED
+from agentcore.providers.wire.continuation_messages import HEADERS
 from agentcore.values import quickly_made, replace
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.recorder_messages import NewTurn
@@ -125,7 +125,7 @@ def _setup(turn_id: UUID, asked: ParsedRequest, route: Route, mode: str) -> Setu
     extra = {**route.settings, **extra_of(asked, dialect)}
     any_json = None if schema is not None else ANY_OBJECT if wants_json(asked) else json_asked(dialect, extra)
     if cap is None and same_dialect(asked, route):
-        extra[UNCAPPED] = True  # nobody names a cap, so the provider's own counts
+        extra["uncapped"] = True  # nobody names a cap, so the provider's own counts
     if asked.headers and same_dialect(asked, route):
         extra[HEADERS] = dict(asked.headers)
     return Setup(

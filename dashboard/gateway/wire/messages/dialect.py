@@ -4,6 +4,7 @@ import re
 from collections.abc import MutableMapping
 from typing import Any
 
+from agentcore.providers.wire.continuation_messages import FROM_CALLERS
 from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn
 from dashboard.gateway.wire.caller_dialect import CallerDialect, EndMarkers, HeaderRules
 from dashboard.gateway.wire.messages.faults import fault_body, fault_event
@@ -12,7 +13,6 @@ from dashboard.gateway.wire.messages.serializers import CLOSING, EventStream, bo
 from dashboard.gateway.wire.messages.stop_reasons import stop_reason
 from dashboard.gateway.wire.parsed_request import ParsedRequest
 from dashboard.gateway.wire.request_fields import stops_of
-from dashboard.live.provider_auth import FROM_CALLERS
 
 _FINISH = re.compile(rb'^(?:event: ?message_delta|data:[^\n]*"type": ?"message_delta")', re.MULTILINE)
 _DONE = re.compile(rb'^(?:event: ?message_stop|data:[^\n]*"type": ?"message_stop")', re.MULTILINE)

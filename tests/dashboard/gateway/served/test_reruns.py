@@ -13,6 +13,13 @@ import pytest
 from aiohttp import web
 
 from agentcore.providers import PROVIDERS
+from dashboard.accounts.models import User
+from dashboard.accounts.services import OPERATOR
+from dashboard.agents.models import Connection
+from dashboard.policies.predictions.models import Prediction
+from dashboard.policies.suggestions.relatives import relatives_of
+from dashboard.replay.lineage import changes
+from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_verify
 from dashboard.turns.history import recording_of
@@ -53,7 +60,13 @@ PLAIN: dict[str, dict[str, Any]] = {
     },
     "gemini": {
         "contents": [{"role": "user", "parts": [{"text": ASKED}]}],
-        "generationConfig": {"maxOutputTokens": 60, "temperature": 0.2, "topP": 0.5, "seed": 7, "stopSequences": ["@@"]},
+        "generationConfig": {
+            "maxOutputTokens": 60,
+            "temperature": 0.2,
+            "topP": 0.5,
+            "seed": 7,
+            "stopSequences": ["@@"],
+        },
         "tools": [{"functionDeclarations": [{"name": "look", "description": "Looks.", "parameters": SCHEMA}]}],
         "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}},
     },
@@ -146,8 +159,9 @@ def recorder(simulator_url: str) -> Iterator[Recorder]:
 def call(gate, recorder, connected, agent_at):
     """Ask an agent at a provider in a caller's dialect: its turn, and the calls that were made for it."""
 
-    def ask(caller: str, provider: str, **changed: Any) -> tuple[Turn, list[Call]]:
-        agent = agent_at("sim-essay", connection=connected(provider, base_url=recorder.address + BASES[provider]))
+    def ask(caller: str, provider: str, mode: str = "continue", **changed: Any) -> tuple[Turn, list[Call]]:
+        at = connected(provider, base_url=recorder.address + BASES[provider])
+        agent = agent_at("sim-essay", connection=at, gateway_mode=mode)
         body = {**PLAIN[caller], **(MORE[caller] if caller == provider else {}), **changed}
         body = {name: value for name, value in body.items() if value is not None}
         if caller != "gemini":
@@ -178,7 +192,8 @@ def test_a_re_run_sends_the_same_but_for_the_limit_that_is_changed(call, recorde
     child = drive(turn_rerun(turn=turn, overrides={}))
     assert recorder.take() == calls
     assert turn_verify(turn=child).verified
-    drive(turn_rerun(turn=turn, overrides={"max_tokens": 90}))
+    higher = drive(turn_rerun(turn=turn, overrides={"max_tokens": 90}))
+    assert Prediction.objects.filter(child=higher).exists()
     raised = recorder.take()
     assert raised[0] == with_cap(calls[0], 60, 90) != calls[0]
     drive(turn_rerun(turn=child, overrides={"limits": {"max_continuations": 0}}))
@@ -186,3 +201,35 @@ def test_a_re_run_sends_the_same_but_for_the_limit_that_is_changed(call, recorde
     second = next(record.seq for record in recording_of(turn).records if record.command.get("attempt") == 2)
     drive(turn_rerun(turn=turn, overrides={}, from_record=second))
     assert recorder.take() == calls[1:]
+
+
+def test_a_call_that_was_only_watched_is_asked_again_with_all_that_its_caller_set(call, recorder, agent_at):
+    turn, ((path, told, body),) = call("anthropic", "anthropic", mode="observe")
+    drive(turn_rerun(turn=turn, overrides={}))
+    ((again_path, again_told, again),) = recorder.take()
+    assert (again_path, again_told) == (path, told)
+    assert again == {**body, "messages": again["messages"]}
+
+
+def test_what_a_provider_of_another_dialect_is_not_asked_is_told_and_proves_nothing(call, recorder, connected):
+    turn, _ = call("anthropic", "anthropic")
+    connected("openai", name="other", base_url=recorder.address + "/v1")
+    child = drive(turn_rerun(turn=turn, overrides={"max_tokens": 2_000}, words=RerunChanges(connection="other")))
+    ((_, _, body), *_) = recorder.take()
+    assert not {"temperature", "top_k", "thinking"} & body.keys()
+    told = next(word for word in changes(child, turn) if word.startswith("without"))
+    assert told == (
+        "without the caller’s anthropic-beta, metadata, output_config, service_tier, stop_sequences, temperature, "
+        "thinking, tool_choice, top_k"
+    )
+    assert relatives_of(turn) == []
+    assert not Prediction.objects.filter(child=child).exists()
+
+
+def test_a_connection_that_has_been_changed_to_another_provider_is_told_on_the_page(call, client):
+    turn, _ = call("gemini", "gemini")
+    Connection.objects.update(provider="openai")
+    client.force_login(User.objects.get(username=OPERATOR))
+    html = client.get(f"/turns/{turn.id}/replay/again").content.decode()
+    assert "The connection has changed since this turn began (provider" in html
+    assert "is not sent what the caller also set: generationConfig, labels, safetySettings, toolConfig." in html
