@@ -38,6 +38,7 @@ class CommandExecutor:
     clock: Callable[[], float]
     connection: Connection = field(init=False)
     dialect: str = field(init=False)
+    order: Any = None  #: a request whose order of names its own requests keep
     exchange: Exchange | None = None  #: the last call that was begun here
     work: "asyncio.Task[Event] | None" = None  #: the command in flight
     running: Command | None = None  #: which one that is
@@ -52,7 +53,8 @@ class CommandExecutor:
         in_flight = self.exchange.call.index if self.exchange else None
         if not isinstance(command, CallModel) or command.attempt == in_flight:
             return None
-        return prepared_call(command, get_provider(self.dialect), self.connection, step.snapshot.iteration)
+        provider, iteration = get_provider(self.dialect), step.snapshot.iteration
+        return prepared_call(command, provider, self.connection, iteration, order=self.order)
 
     def prepare(self, command: Command, begun: CallRow | None) -> None:
         """The step with this command, and the call it begins, has been recorded."""
