@@ -163,6 +163,8 @@ def call(gate, recorder, connected, agent_at):
         at = connected(provider, base_url=recorder.address + BASES[provider])
         agent = agent_at("sim-essay", connection=at, gateway_mode=mode)
         body = {**PLAIN[caller], **(MORE[caller] if caller == provider else {}), **changed}
+        if provider == "llama":  # whose tools are told in the prompt, in the order in which the database has them
+            body["tools"] = body["tool_choice"] = None
         body = {name: value for name, value in body.items() if value is not None}
         if caller != "gemini":
             body |= {"model": agent.name, "stream": True}
