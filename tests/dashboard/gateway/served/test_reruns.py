@@ -20,7 +20,7 @@ from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.suggestions.relatives import relatives_of
 from dashboard.replay.lineage import changes
 from dashboard.replay.rerun_changes import RerunChanges
-from dashboard.replay.rerun_service import turn_rerun
+from dashboard.replay.rerun_service import turn_go_on, turn_rerun
 from dashboard.replay.services import turn_verify
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
@@ -235,3 +235,18 @@ def test_a_connection_that_has_been_changed_to_another_provider_is_told_on_the_p
     html = client.get(f"/turns/{turn.id}/replay/again").content.decode()
     assert "The connection has changed since this turn began (provider" in html
     assert "is not sent what the caller also set: generationConfig, labels, safetySettings, toolConfig." in html
+
+
+@pytest.mark.parametrize("dialect", list(PLAIN))
+def test_what_goes_on_live_asks_with_all_that_the_caller_set(call, recorder, dialect: str):
+    turn, calls = call(dialect, dialect)
+    more = {"limits": {"max_continuations": 9, "max_total_completion_tokens": 2_000}}
+    drive(turn_go_on(turn=turn, overrides=more))
+    assert settings(recorder.take()[0]) == settings(calls[-1])
+
+
+def settings(call: Call) -> tuple[str, str, dict[str, Any]]:
+    """A call without its conversation."""
+    path, told, body = call
+    said = {"messages", "input", "contents", "system", "systemInstruction", "instructions"}
+    return path, told, {name: value for name, value in json.loads(body).items() if name not in said}
