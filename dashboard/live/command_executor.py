@@ -16,6 +16,7 @@ from agentcore.providers import get_provider
 from dashboard.agents.models import Connection
 from dashboard.live import tool_claims
 from dashboard.live.model_call import Exchange, prepared_call
+from dashboard.live.provider_auth import callers_headers
 from dashboard.live.response_reader import CallResult
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
@@ -37,6 +38,7 @@ class CommandExecutor:
     clock: Callable[[], float]
     connection: Connection = field(init=False)
     dialect: str = field(init=False)
+    order: Any = None  #: a request whose order of names its own requests keep
     exchange: Exchange | None = None  #: the last call that was begun here
     work: "asyncio.Task[Event] | None" = None  #: the command in flight
     running: Command | None = None  #: which one that is
@@ -51,7 +53,8 @@ class CommandExecutor:
         in_flight = self.exchange.call.index if self.exchange else None
         if not isinstance(command, CallModel) or command.attempt == in_flight:
             return None
-        return prepared_call(command, get_provider(self.dialect), self.connection, step.snapshot.iteration)
+        provider, iteration = get_provider(self.dialect), step.snapshot.iteration
+        return prepared_call(command, provider, self.connection, iteration, order=self.order)
 
     def prepare(self, command: Command, begun: CallRow | None) -> None:
         """The step with this command, and the call it begins, has been recorded."""
@@ -68,6 +71,7 @@ class CommandExecutor:
             transport=self.transport,
             keep=self._keeper(begun.index),
             seconds=command.seconds_left,
+            extra_headers=callers_headers(command.request),
         )
 
     def _keeper(self, attempt: int) -> Any:

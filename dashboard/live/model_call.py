@@ -18,6 +18,7 @@ from agentcore.errors import ProviderError
 from agentcore.messages import Delta
 from agentcore.providers.base import Provider
 from dashboard.agents.models import Connection
+from dashboard.live.body_order import in_order_of
 from dashboard.live.provider_auth import headers_for
 from dashboard.live.response_reader import CallResult, ResponseReader
 from dashboard.live.transport import Head, Transport, TransportError
@@ -43,10 +44,12 @@ def prepared_call(
     connection: Connection,
     iteration: int,
     verbatim: Mapping[str, Any] | None = None,
+    order: Any = None,
 ) -> CallRow:
-    """What the recorder is told of a call before it is made. `verbatim`: a body sent in place of the codec's."""
+    """What the recorder is told of a call before it is made. `verbatim`: a body sent in place of the codec's; `order`:
+    a request whose order of names this one keeps."""
     request = command.request
-    body = provider.encode_request(request) if verbatim is None else verbatim
+    body = in_order_of(provider.encode_request(request), order) if verbatim is None else verbatim
     messages = _listed(body)
     if request.continuation:
         messages = _shared(_listed(provider.encode_request(replace(request, continuation=None))), messages)
@@ -154,6 +157,7 @@ class Exchange:
     transport: Transport
     keep: Keep
     seconds: float | None
+    extra_headers: Mapping[str, str] = field(default_factory=dict)
     reading: ResponseReader = field(init=False)
     _raw: bytearray = field(default_factory=bytearray)
     _text: list[str] = field(default_factory=list)
@@ -192,6 +196,7 @@ class Exchange:
             connection=self.connection,
             transport=self.transport,
             seconds=self.seconds,
+            extra_headers=self.extra_headers,
         )
 
     async def _take(self, part: bytes, deltas: list[Delta]) -> None:

@@ -9,7 +9,10 @@ from urllib.parse import urlsplit
 import structlog
 
 from agentcore.errors import ErrorType, ProviderError
+from agentcore.messages import ChatRequest
 from agentcore.providers.base import Provider
+from agentcore.providers.wire.continuation_messages import FROM_CALLERS, HEADERS
+from agentcore.providers.wire.untrusted_json import mapping
 from dashboard.agents.models import Connection
 from dashboard.live.aws_signature import MissingCredential, signed
 from dashboard.platform.egress.keys import fault, key_for, names
@@ -36,6 +39,12 @@ def headers_for(
     if key or provider.name not in SIGNED:
         return headers
     return _signed(call, headers, body, connection)
+
+
+def callers_headers(request: ChatRequest) -> dict[str, str]:
+    """The headers that the turn's caller sent along, which a call of a re-run is sent with again."""
+    told = mapping(request.extra.get(HEADERS)).items()
+    return {name: value for name, value in told if name in FROM_CALLERS and isinstance(value, str)}
 
 
 def key_to(url: str, connection: Connection) -> str | ProviderError | None:

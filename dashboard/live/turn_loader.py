@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from agentcore import serial
 from agentcore.events import Event, OperatorActed
 from agentcore.messages import ChatResponse
 from dashboard.agents.models import Connection
+from dashboard.live.body_order import recorded_order
 from dashboard.turns import models
 from dashboard.turns.history import TurnPosition, partial_of, position_of
 from dashboard.turns.record_reader import records_of
@@ -16,11 +18,12 @@ from dashboard.turns.recorder import pieces_kept
 
 @dataclass(frozen=True, slots=True)
 class LoadedTurn:
-    """The turn, whom it asks, and where it stands."""
+    """The turn, whom it asks, and where it stands. `order`: a request whose order of names its own requests keep."""
 
     turn: models.Turn
     connection: Connection
     standing: TurnPosition
+    order: Any = None
 
 
 def load(turn_id: UUID) -> LoadedTurn:
@@ -28,7 +31,7 @@ def load(turn_id: UUID) -> LoadedTurn:
     connection = connection_of(turn)
     if connection is None:
         raise Connection.DoesNotExist(f"The connection that turn {turn_id} asks no longer exists.")
-    return LoadedTurn(turn, connection, position_of(turn))
+    return LoadedTurn(turn, connection, position_of(turn), recorded_order(turn))
 
 
 def connection_of(turn: models.Turn) -> Connection | None:

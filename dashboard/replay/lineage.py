@@ -119,6 +119,8 @@ def _said(said: Mapping[str, Any]) -> Iterator[str]:
     places = said.get("messages", [])
     if places:
         yield f"message{'s' if len(places) > 1 else ''} {', '.join(map(str, places))} rewritten"
+    if said.get("left_out"):
+        yield f"without the caller’s {', '.join(said['left_out'])}"
     if said.get("results"):
         yield f"{len(said['results'])} tool result{'s' if len(said['results']) > 1 else ''} given"
     if said.get("breakpoints"):

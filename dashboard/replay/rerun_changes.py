@@ -12,6 +12,8 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
+from agentcore.providers.wire.continuation_messages import FIRST_CALL, HEADERS, SETTINGS
+from agentcore.providers.wire.untrusted_json import mapping
 from agentcore.values import replace
 from dashboard.agents.models import Connection
 from dashboard.agents.policy_validation import listed
@@ -19,6 +21,12 @@ from dashboard.agents.selectors import connection_list
 from dashboard.live.services import MAX_INPUT_CHARS, settings_of
 from dashboard.platform.fields import storable_text
 from dashboard.turns.models import Turn
+
+CAP_NAME = "max_tokens_field"
+#: The settings among a turn's fields that are its caller's, and not its connection's.
+OF_CALLER = frozenset({FIRST_CALL, HEADERS})
+#: Names that ask for nothing of their own: the framing, and the tools, which any dialect is told in its own way.
+NOT_ASKED = OF_CALLER | {CAP_NAME, "stream_options", "tools", "anthropic-version"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +110,29 @@ def connection_asked(turn: Turn, name: str | None, *, gone: str) -> Connection:
 
 
 def said_at(setup: Setup, connection: Connection) -> Setup:
-    """What is asked, as this connection is asked it now."""
+    """What is asked, as this connection is asked it now: the connection's settings, and beside them all that the
+    caller asked for."""
     return replace(
         setup,
         provider=connection.provider,
         ceiling=connection.max_output_tokens,
         context_window=connection.context_window,
         output_floor=get_provider(connection.provider).output_floor,
-        extra=settings_of(connection),
+        extra=settings_of(connection) | callers_part(setup, connection.provider),
     )
+
+
+def callers_part(setup: Setup, provider: str) -> dict[str, Any]:
+    """What the caller of a turn asked for in words of its provider's dialect. Another dialect has other words."""
+    if setup.provider != provider:
+        return {}
+    own = OF_CALLER | {CAP_NAME} if setup.client_tools else OF_CALLER
+    return {name: value for name, value in setup.extra.items() if name not in SETTINGS or name in own}
+
+
+def left_out(setup: Setup, provider: str) -> list[str]:
+    """What the caller asked for beside the conversation, its tools and its cap, and what a provider of another dialect
+    is not asked for, by name."""
+    asked = callers_part(setup, setup.provider)
+    said = {**asked, **mapping(asked.get(FIRST_CALL)), **mapping(asked.get(HEADERS))}
+    return [] if setup.provider == provider else sorted(said.keys() - NOT_ASKED)

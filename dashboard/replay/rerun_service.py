@@ -30,6 +30,7 @@ from dashboard.replay.rerun_changes import (
     RerunChanges,
     connection_asked,
     conversation,
+    left_out,
     said_at,
     supplied,
 )
@@ -135,7 +136,7 @@ def _begin_anew(child: Turn, turn: Turn, words: RerunChanges, connection: Connec
         "setup": serial.to_json(replace(setup, turn_id=str(child.id), parent=str(turn.id))),
         "messages": [serial.to_json(message) for message in said.messages],
     }
-    _say(child, said, words)
+    _say(child, said, words, left_out(began.setup, connection.provider))
 
 
 def _begin_from(child: Turn, base: Snapshot, words: RerunChanges, connection: Connection) -> None:
@@ -163,16 +164,17 @@ def _begin_from(child: Turn, base: Snapshot, words: RerunChanges, connection: Co
     )
     by = child.created_by.get_username() if child.created_by else "fork"
     child.base_snapshot, child.setup = serial.to_json(begun), {"by": by}
-    _say(child, said, words)
+    _say(child, said, words, left_out(base.asked, connection.provider))
 
 
-def _say(child: Turn, said: ChangedConversation, words: RerunChanges) -> None:
-    """What the lineage tells of this generation, beside its numbers."""
+def _say(child: Turn, said: ChangedConversation, words: RerunChanges, lost: list[str]) -> None:
+    """What the lineage tells of this generation, beside its numbers. `lost`: the caller's fields that are not sent."""
     child.input_text = said.input_text
     told = {
         "messages": list(said.changed),
         "results": sorted(words.results),
         "breakpoints": None if words.breakpoints is None else len(words.breakpoints),
+        "left_out": lost,
     }
     if any(told.values()):
         child.overrides = {**child.overrides, "said": {key: value for key, value in told.items() if value}}

@@ -15,7 +15,7 @@ from dashboard.replay import rerun_service
 from dashboard.replay.lineage import lineage_of
 from dashboard.replay.replay_query import ReplayQuery
 from dashboard.replay.rerun_form import RerunForm
-from dashboard.replay.selectors import RerunPlace, agent_changes, places_of
+from dashboard.replay.selectors import RerunPlace, changed_since, places_of
 from dashboard.turns.views import turn_or_404
 
 
@@ -41,7 +41,7 @@ def rerun(request: HttpRequest, turn_id: UUID) -> HttpResponse:
         "place": place,
         "fault": fault,
         "lineage": lineage_of(asked.turn),
-        "agent_changes": agent_changes(asked.turn),
+        **changed_since(asked.turn),
     }
     return render(request, "replay/rerun_form.html", context, status=422 if sent else 200)
 

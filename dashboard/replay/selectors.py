@@ -6,25 +6,31 @@ from dataclasses import dataclass
 from django.core.exceptions import ValidationError
 
 from agentcore import serial
-from agentcore.events import Started
+from agentcore.events import Setup, Started
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Message
 from agentcore.replay import Recording, fold, unforkable
+from dashboard.agents.models import Connection
 from dashboard.live.services import setup_of
+from dashboard.live.turn_loader import connection_of
+from dashboard.replay.rerun_changes import left_out, said_at
 from dashboard.turns.history import begun_as
 from dashboard.turns.models import Turn
 
-#: What of an agent a turn is asked with, in words.
-ASKED = {
-    "provider": "provider",
+#: What of an agent a turn is asked with, in words. A re-run keeps it.
+OF_AGENT = {
     "model": "model",
     "max_tokens": "max_tokens",
     "system_prompt": "system prompt",
     "tools": "tools",
     "envelope_schema": "envelope",
-    "ceiling": "ceiling",
+}
+#: What of a connection. A re-run is asked with what the connection has by then.
+OF_CONNECTION = {
+    "provider": "provider",
+    "ceiling": "maximum output tokens",
     "context_window": "context window",
-    "extra": "connection’s settings",
+    "extra": "continuation settings",
 }
 
 
@@ -90,10 +96,27 @@ def origin_of(turn: Turn) -> Turn:
     return origin
 
 
-def agent_changes(turn: Turn) -> list[str]:
-    """What of the turn's agent is otherwise than when the turn began; a re-run asks as it was asked then."""
-    began = turn.setup.get("setup")
-    if turn.agent is None or began is None or turn.overrides.get("connection"):
+def changed_since(turn: Turn) -> dict[str, list[str]]:
+    """What a page tells of the settings that a re-run keeps, of those that it takes anew, and of what it may lose."""
+    setup = turn.setup.get("setup")
+    if turn.agent is None or setup is None:
+        return {}
+    began, connection = serial.from_json(Setup, setup), connection_of(turn)
+    return {
+        "agent_changes": _agent_changes(turn, began),
+        "connection_changes": [] if connection is None else _connection_changes(began, connection),
+        "callers_fields": left_out(began, ""),
+    }
+
+
+def _agent_changes(turn: Turn, began: Setup) -> list[str]:
+    """What of the turn's agent is otherwise than when the turn began. A caller of the gateway said most itself."""
+    if turn.agent is None or turn.overrides.get("connection") or began.client_tools:
         return []
-    now = serial.to_json(setup_of(turn.agent, str(turn.id)))
-    return [word for name, word in ASKED.items() if began.get(name) != now.get(name)]
+    now = setup_of(turn.agent, str(turn.id))
+    return [word for name, word in OF_AGENT.items() if getattr(began, name) != getattr(now, name)]
+
+
+def _connection_changes(began: Setup, connection: Connection) -> list[str]:
+    now = said_at(began, connection)
+    return [word for name, word in OF_CONNECTION.items() if getattr(began, name) != getattr(now, name)]

@@ -17,7 +17,7 @@ from dashboard.replay.divergence_text import parting_words
 from dashboard.replay.lineage import lineage_of
 from dashboard.replay.replay_query import ReplayQuery
 from dashboard.replay.run_comparison import rerun_context
-from dashboard.replay.selectors import agent_changes
+from dashboard.replay.selectors import changed_since
 from dashboard.replay.verification_view import verified
 from dashboard.turns.models import Turn
 from dashboard.turns.verification import cores
@@ -43,7 +43,7 @@ def _page(asked: ReplayQuery, rerun: str = "") -> dict[str, Any]:
         **asked.compared(),
         **_rerun(turn, rerun),
         "lineage": lineage_of(turn),
-        "agent_changes": agent_changes(turn),
+        **changed_since(turn),
     }
 
 

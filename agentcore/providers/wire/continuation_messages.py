@@ -14,6 +14,10 @@ FIRST_CALL = "first_call"
 #: rule for where one may be due: what a turn was asked with is asked again, letter for letter, when it is verified.
 SPACE = "hint_space"
 AFTER_WORDS, AFTER_MARKS = True, 2
+#: The headers that a caller's request came with and that go along to the provider, by lower-case name.
+HEADERS = "caller_headers"
+#: Those that may: a stored turn can name no others.
+FROM_CALLERS = frozenset({"anthropic-version", "anthropic-beta"})
 #: Keys of `ChatRequest.extra` that steer the codecs and are not sent.
 SETTINGS = frozenset(
     {
@@ -25,6 +29,7 @@ SETTINGS = frozenset(
         "add_generation_prompt",
         "uncapped",
         FIRST_CALL,
+        HEADERS,
     }
 )
 _QUOTED_CHARS = 200  #: how much of the end the model is shown: enough to find its place, also in code

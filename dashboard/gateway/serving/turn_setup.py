@@ -9,6 +9,7 @@ from uuid import UUID
 from agentcore.events import Setup, Started
 from agentcore.json_mode import ANY_OBJECT, json_asked
 from agentcore.messages import NO_CAP
+from agentcore.providers.wire.continuation_messages import HEADERS
 from agentcore.values import quickly_made, replace
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.recorder_messages import NewTurn
@@ -126,6 +127,8 @@ def _setup(turn_id: UUID, asked: ParsedRequest, route: Route, mode: str) -> Setu
     any_json = None if schema is not None else ANY_OBJECT if wants_json(asked) else json_asked(dialect, extra)
     if cap is None and same_dialect(asked, route):
         extra["uncapped"] = NO_CAP  # so the provider's own counts
+    if asked.headers and same_dialect(asked, route):
+        extra[HEADERS] = dict(asked.headers)
     return Setup(
         turn_id=str(turn_id),
         provider=dialect,

@@ -1,6 +1,6 @@
 """The turns that were asked the same as another one: its re-runs, the turn it runs again, and that one's re-runs."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -8,15 +8,16 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q
 
 from agentcore import serial
+from agentcore.events import Setup
 from dashboard.agents.policies import stored_policy
+from dashboard.live.turn_loader import connection_of
+from dashboard.replay.rerun_changes import said_at
 from dashboard.replay.selectors import origin_of
 from dashboard.turns.history import begun_as
 from dashboard.turns.models import Turn
 
 #: Of what a turn began with: the id is each turn's own, and how many tokens it asks for is one of the limits.
 OWN = ("turn_id", "parent", "max_tokens")
-#: What a re-run takes from its connection as that is by then, also of a turn whose caller had said otherwise.
-OF_CONNECTION = ("provider", "ceiling", "context_window", "output_floor", "extra")
 GROUPS = ("limits", "error_policy")  #: overrides that hold several settings
 
 
@@ -52,24 +53,32 @@ def is_reworded(turn: Turn) -> bool:
 
 def _asked_the_same(turn: Turn, others: Iterable[Turn]) -> list[Turn]:
     try:
-        began = begun_as(origin_of(turn))
+        began = _asked_now(turn)
     except ValidationError:  # the start is not stored any more
         return []
-    alike = (each for each in others if begin_alike(began, begun_as(each), apart=(*OWN, *OF_CONNECTION)))
+    alike = (each for each in others if begin_alike(began, begun_as(each)))
     return [each for each in alike if each.overrides.get("connection") == turn.overrides.get("connection")]
 
 
-def begin_alike(one: Mapping[str, Any], other: Mapping[str, Any], *, apart: Collection[str] = OWN) -> bool:
-    """Whether two turns begin with the same words, asked of the same model in the same way. `apart`: of the setup, what
-    is not compared."""
+def _asked_now(turn: Turn) -> Mapping[str, Any]:
+    """What a re-run of the turn from its start would begin with: its connection may have been changed since."""
+    began, connection = begun_as(origin_of(turn)), connection_of(turn)
+    if connection is None or "setup" not in began:
+        return began
+    setup = said_at(serial.from_json(Setup, began["setup"]), connection)
+    return {**began, "setup": serial.to_json(setup)}
+
+
+def begin_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two turns begin with the same words, asked of the same model in the same way."""
     if one.get("setup") is None or other.get("setup") is None or one.get("messages") != other.get("messages"):
         return False
-    return asked_apart(one["setup"], apart) == asked_apart(other["setup"], apart)
+    return asked_apart(one["setup"]) == asked_apart(other["setup"])
 
 
-def asked_apart(setup: Mapping[str, Any], apart: Collection[str] = OWN) -> dict[str, Any]:
+def asked_apart(setup: Mapping[str, Any]) -> dict[str, Any]:
     """What a turn began with, apart from what is its own."""
-    return {name: value for name, value in setup.items() if name not in apart}
+    return {name: value for name, value in setup.items() if name not in OWN}
 
 
 def settings_changed(before: Turn, after: Turn) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import MutableMapping
 from typing import Any
 
+from agentcore.providers.wire.continuation_messages import FROM_CALLERS
 from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn
 from dashboard.gateway.wire.caller_dialect import CallerDialect, EndMarkers, HeaderRules
 from dashboard.gateway.wire.messages.faults import fault_body, fault_event
@@ -45,7 +46,7 @@ MESSAGES = CallerDialect(
     closing=CLOSING,
     marks=EndMarkers(_FINISH, _DONE, {_FINISH: (b"message_delta",), _DONE: (b"message_stop",)}),
     headers=HeaderRules(
-        up=frozenset({"anthropic-version", "anthropic-beta"}),
+        up=FROM_CALLERS,
         on=frozenset({"retry-after", "retry-after-ms", "x-should-retry"}),
         groups=("anthropic-ratelimit-",),
         request_id="request-id",

@@ -427,3 +427,33 @@ def test_the_api_tells_what_the_page_says(browser: Client, cut: Turn):
     assert (told["limit"], told["value"], told["basis"]) == (said.limit, said.value, said.basis)
     assert told["words"] == f"{sentence(said)} {because(said)}"
     assert sentence(said) in text_of(browser.get(f"/turns/{cut.id}").content.decode())
+
+
+def asked_with(turn: Turn, **extra: object) -> None:
+    """Store that the turn was asked with these fields beside."""
+    setup = turn.setup["setup"]
+    told = {**turn.setup, "setup": {**setup, "extra": {**setup["extra"], **extra}}}
+    Turn.objects.filter(pk=turn.pk).update(setup=told)
+    turn.refresh_from_db()
+
+
+@pytest.mark.parametrize("extra", [{"temperature": 1}, {"tool_choice": "none"}, {"caller_headers": {"a": "b"}}])
+def test_a_turn_that_was_asked_under_other_settings_proves_nothing(cut: Turn, extra: dict[str, object]):
+    """So it is with re-runs of earlier releases, which left out what the caller had set."""
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    proven = suggestion_for(cut)
+    assert proven is not None
+    assert proven.basis is Basis.RERUN
+    asked_with(again, **extra)
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.basis is Basis.NONE
+
+
+def test_the_re_run_of_a_turn_whose_caller_set_more_proves_its_value(cut: Turn):
+    asked_with(cut, temperature=0, first_call={"prefill": True})
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    assert again.setup["setup"]["extra"]["temperature"] == 0
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, said.basis) == (900, Basis.RERUN)
