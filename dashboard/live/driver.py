@@ -198,7 +198,8 @@ class Driver:
         answer kept. Raises `JudgesBusy` where it is a person's, or brings no answer."""
         snapshot, policy = self.standing.snapshot, self.standing.policy
         try:
-            return event, await patiently(self.turn_id, partial(advance, snapshot, event, policy))
+            who = self.loaded.turn.created_by_id or self.turn_id
+            return event, await patiently(who, partial(advance, snapshot, event, policy))
         except JudgesBusy:
             if signal is not None or not isinstance(event, ModelResponded):
                 raise
