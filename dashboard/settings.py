@@ -95,6 +95,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "dashboard.runtime.busy_schema_judges.BusySchemaJudgesMiddleware",
 ]
 
 ROOT_URLCONF = "dashboard.urls"

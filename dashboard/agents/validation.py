@@ -13,7 +13,6 @@ from urllib.parse import SplitResult, urlsplit
 from django.core.exceptions import ValidationError
 
 from dashboard.agents.policy_validation import listed
-from dashboard.agents.schema_judging.judge_processes import JudgesBusy
 from dashboard.agents.schema_judging.judging import fault_in
 from dashboard.platform.egress import keys
 
@@ -148,9 +147,5 @@ def json_schema_valid(value: Any) -> None:
         return
     if not isinstance(value, dict):
         raise ValidationError("The schema must be an object, such as {“type”: “object”}.")
-    try:
-        fault = fault_in(value)
-    except JudgesBusy as error:
-        raise ValidationError(str(error)) from error
-    if fault is not None:
+    if (fault := fault_in(value)) is not None:
         raise ValidationError(fault)

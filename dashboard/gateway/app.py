@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from agentcore.values import replace
+from dashboard.agents.schema_judging.busy_judges import JudgesBusy
 from dashboard.agents.schema_judging.judging import off_loop
 from dashboard.gateway import stored_responses
 from dashboard.gateway.access import authentication, refusals
@@ -27,7 +28,7 @@ from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.routing import Route, Routes
 from dashboard.gateway.serving import request_relay
 from dashboard.gateway.serving.call_driver import GatewayContext
-from dashboard.gateway.serving.failure_response import BROKEN, UNSTORED, send_failure
+from dashboard.gateway.serving.failure_response import BROKEN, BUSY, UNSTORED, send_failure
 from dashboard.gateway.serving.file_requests import NOWHERE, FileRequest, connection_of, is_form, read_file_request
 from dashboard.gateway.serving.gateway_call import GatewayCall
 from dashboard.gateway.serving.json_array_stream import JsonArrayStream
@@ -99,6 +100,8 @@ class Gateway:
         outgoing = ResponseWriter(JsonArrayStream(send) if wants_array(path, scope["query_string"]) else send, door)
         try:
             await self._answer(scope, receive, outgoing, received)
+        except JudgesBusy:
+            await send_failure(outgoing, BUSY)
         except Exception:
             log.exception("gateway_failed", path=scope["path"])
             await send_failure(outgoing, BROKEN)

@@ -17,6 +17,8 @@ from weakref import WeakKeyDictionary
 import structlog
 from django.db import DataError
 
+from dashboard.agents.schema_judging.busy_judges import BUSY, JudgesBusy
+from dashboard.agents.schema_judging.judging import asking_as, judging_budget
 from dashboard.gateway.access import authentication
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.access.refusals import Refusal
@@ -209,7 +211,8 @@ class _Export:
         """Store it. Raises `LargeError` where that would be more than `most` pieces."""
         taken, caller = self.taken(), self.caller
         sender = _sender_of(caller)
-        return taken, ingest(project_id=caller.project, taken=taken, by=caller.user_id, sender=sender, most=most)
+        with judging_budget(), asking_as(sender):
+            return taken, ingest(project_id=caller.project, taken=taken, by=caller.user_id, sender=sender, most=most)
 
 
 async def _taken(export: _Export, *, most: int | None) -> tuple[ParsedBody, Outcome]:
@@ -227,6 +230,8 @@ async def _taken(export: _Export, *, most: int | None) -> tuple[ParsedBody, Outc
     except DataError as error:
         log.exception("ingest_refused_by_database")
         raise ExportRefused(400, "The database does not accept a value in it; nothing was stored.") from error
+    except JudgesBusy as error:
+        raise ExportRefused(503, BUSY, RETRY_SECONDS) from error
     except AWAY as error:
         raise ExportRefused(503, "The database is not available; send this again.", RETRY_SECONDS) from error
 

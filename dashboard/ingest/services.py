@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from agentcore.policy import Policy
 from dashboard.agents.policies import draft_policy
+from dashboard.agents.schema_judging.busy_judges import JudgingSpent
 from dashboard.agents.schemas import violations
 from dashboard.agents.selectors import project_default
 from dashboard.ingest import span_store
@@ -123,6 +124,10 @@ def _turns(trace: Trace, name: str) -> list[TraceTurn] | None:
     try:
         unread = len(trace.unread)
         return turns_of(f"{name}/{trace.id.hex}", trace.seen, trace.parents, base_policy(), violations, unread)
+    except JudgingSpent:
+        log.info("trace_of_costly_schemas", trace=trace.id.hex)
+        trace.unread.update(one.span.id for one in trace.seen)
+        return None
     except Exception:
         # Whatever a stranger's trace holds, it must not keep the others of its request from being stored.
         log.exception("trace_without_turns", trace=trace.id.hex)

@@ -21,13 +21,15 @@ from agentcore.events import (
     CancelRequested,
     Event,
     Interrupted,
+    ModelResponded,
     OperatorActed,
 )
-from agentcore.machine.advance import advance
+from agentcore.machine.advance import Step, advance
 from agentcore.machine.pending_tool_calls import pending_calls
 from agentcore.machine.state_commands import command_of
 from agentcore.machine.states import CALLS, State
-from dashboard.agents.schema_judging.judging import off_loop
+from dashboard.agents.schema_judging.busy_judges import UNJUDGED, JudgesBusy
+from dashboard.agents.schema_judging.judging import patiently
 from dashboard.live.command_executor import CommandExecutor
 from dashboard.live.conversations import conversation_queue
 from dashboard.live.model_call import milliseconds_between
@@ -161,7 +163,7 @@ class Driver:
         """Record an event; a signal that comes too late for its state is put away without effect, and says why."""
         try:
             return await self._record(event, signal)
-        except IllegalEvent as error:
+        except (IllegalEvent, JudgesBusy) as error:
             if signal is None:
                 raise
             log.info("signal_too_late", turn=str(self.turn_id), action=signal.action, why=str(error))
@@ -173,7 +175,7 @@ class Driver:
         """Advance the machine and commit the step, then tell the pages."""
         now = _now()
         self._require_pending(event)
-        step = await off_loop(self.turn_id, partial(advance, self.standing.snapshot, event, self.standing.policy))
+        event, step = await self._judged(event, signal)
         await self.performer.make_way(step.command)
         entry = StepRows(
             turn_id=self.turn_id,
@@ -191,6 +193,19 @@ class Driver:
         self.performer.prepare(step.command, entry.begun)
         await announce_change(self.turn_id, entry.seq)
         return step.command
+
+    async def _judged(self, event: Event, signal: Signal | None) -> tuple[Event, Step]:
+        """The event, and what the machine makes of it. One whose judgement nobody has time for ends the turn, with the
+        answer kept. Raises `JudgesBusy` where it is a person's, or brings no answer."""
+        snapshot, policy = self.standing.snapshot, self.standing.policy
+        try:
+            who = self.loaded.turn.created_by_id or self.turn_id
+            return event, await patiently(who, partial(advance, snapshot, event, policy))
+        except JudgesBusy:
+            if signal is not None or not isinstance(event, ModelResponded):
+                raise
+        lost = Interrupted(event.at, event.response, lost=UNJUDGED)
+        return lost, advance(snapshot, lost, policy)
 
     def _require_pending(self, event: Event) -> None:
         """Tools that run keep the arguments they were called with; a history that said otherwise would be wrong. And a

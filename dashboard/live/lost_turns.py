@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from agentcore.events import Interrupted
 from agentcore.machine.advance import advance
 from agentcore.machine.states import TERMINAL
+from dashboard.agents.schema_judging.busy_judges import JudgesBusy
 from dashboard.live.model_call import milliseconds_between
 from dashboard.live.models import OwnedTurn, Process
 from dashboard.live.signal_inbox import signals_settle
@@ -54,6 +55,8 @@ def _end_one(turn_id: UUID) -> bool:
         return _end(turn_id)
     except LateArrivalError as error:
         log.info("lost_turn_not_ended_yet", turn=str(turn_id), why=str(error))
+    except JudgesBusy as busy:
+        log.info("lost_turn_not_ended_yet", turn=str(turn_id), why=str(busy))
     except Exception:
         # One that cannot be ended keeps no other from it.
         log.exception("lost_turn_not_ended", turn=str(turn_id))

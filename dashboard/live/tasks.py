@@ -9,6 +9,7 @@ from procrastinate import JobContext
 from procrastinate.contrib.django import app
 from structlog.contextvars import bound_contextvars
 
+from dashboard.agents.schema_judging.busy_judges import JudgesBusy
 from dashboard.live.driver import Driver
 from dashboard.live.engine import engine
 from dashboard.live.jobs import DRIVE, QUEUE, job_is_ours, job_renew
@@ -37,7 +38,7 @@ async def drive_turn(context: JobContext, turn_id: str, failures: int = 0) -> No
     except asyncio.CancelledError:
         # The worker stops: whoever works on takes the turn up at once.
         await asyncio.shield(in_database(job_renew, job, queues=QUEUES, queue=QUEUE))
-    except Exception as error:
+    except (Exception, JudgesBusy) as error:
         log.exception("driver_failed", turn=turn_id, failures=failures + 1)
         await retrying(_failed, job, UUID(turn_id), failures + 1, f"{type(error).__name__}: {error}")
 

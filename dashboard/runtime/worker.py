@@ -10,6 +10,7 @@ import structlog
 from procrastinate import App
 from procrastinate.contrib.django import app as django_app
 
+from dashboard.agents.schema_judging.busy_judges import JudgesBusy
 from dashboard.agents.selectors import project_default
 from dashboard.api.idempotency import services as idempotency
 from dashboard.board import summing
@@ -177,5 +178,5 @@ async def _regularly(seconds: float, action: Callable[[], Awaitable[object]]) ->
         with contextlib.suppress(asyncio.TimeoutError):
             try:
                 await action()
-            except Exception as error:
+            except (Exception, JudgesBusy) as error:
                 log.warning("worker_chore_failed", error=str(error))

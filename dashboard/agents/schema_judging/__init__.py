@@ -5,8 +5,10 @@ that serves does it: `judge_program` is another one, which limits its own time a
 
 judging          what the rest of the product asks: `violations`, `fault_in`, and `off_loop` for who may not wait
 cheap_schemas    which schemas are so plain and small that they are judged by at once; pure
+busy_judges      that judges are busy, which is no finding
 judge_processes  this process's judges: a quick one for most schemas, a slow one for what takes it too long
 judge_program    what runs in them
 schema_faults    what is wrong with a schema, in words; pure
+taking_turns     that one asker leaves others a place at them
 verdict_memory   what was found, so that the same is not asked twice
 """

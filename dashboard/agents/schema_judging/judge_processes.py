@@ -18,19 +18,21 @@ from dataclasses import dataclass, field
 from os import environ
 from typing import Any
 
-from agentcore.errors import CoreError
+from dashboard.agents.schema_judging.busy_judges import JudgesBusy
 from dashboard.agents.schema_judging.judge_program import (
     ANSWER,
+    INNOCENT,
     QUICK_WALL_SECONDS,
     REQUEST,
     SLOW_WALL_SECONDS,
 )
+from dashboard.agents.schema_judging.taking_turns import WAITING_SECONDS, Turns
 from dashboard.platform.environment import CHECKOUT
 
 QUICK, SLOW = 2, 1  #: judges at once
-#: How many may wait for a judge, and for how many seconds.
+#: How many may wait for a judge.
 QUICK_WAITING, SLOW_WAITING = 256, 8
-WAITING_SECONDS = 20.0
+QUICK_OF_ONE, SLOW_OF_ONE = 32, 2  #: questions of one asker that have a judge or wait for it
 _DYING_SECONDS = 0.02  #: from a judge's end until that of its program is seen, if that is why
 _MARGIN_SECONDS = 10.0  #: beyond which a judge that should have ended itself is left alone
 _RUN = (
@@ -39,19 +41,12 @@ _RUN = (
 )
 
 
-class JudgesBusy(CoreError):
-    """All processes that judge by schemas are busy, or none can be started; later one is free."""
-
-    def __init__(self) -> None:
-        super().__init__("All processes that check JSON Schemas are busy. Try again in a moment.")
-
-
 class SpentError(Exception):
-    """The judge has ended: it took too much time or memory."""
+    """The judge has ended: it took too much processor time or memory."""
 
 
 class _EndedError(Exception):
-    """A connection to a judge ended."""
+    """A connection to a judge ended, or the judge, for no fault of what it was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +138,9 @@ class _Judges:
     program: _Program
     most: int
     waiting: int  #: how many may wait for one of them
+    of_one: int  #: how many of one asker may have one or wait for it
     slow: bool
+    _turns: Turns = field(init=False)
     _line: threading.Semaphore = field(init=False)  #: of who has a judge or waits for one
     _places: threading.Semaphore = field(init=False)
     _free: list[socket.socket] = field(default_factory=list)  #: connections to judges without a question
@@ -151,8 +148,12 @@ class _Judges:
     def __post_init__(self) -> None:
         self.forget()
 
-    def ask(self, question: Question) -> Mapping[str, Any]:
+    def ask(self, question: Question, who: str) -> Mapping[str, Any]:
         """Raises `SpentError`, `JudgesBusy`."""
+        with self._turns.turn(who):
+            return self._in_line(question)
+
+    def _in_line(self, question: Question) -> Mapping[str, Any]:
         line, places = self._line, self._places
         if not line.acquire(blocking=False):
             raise JudgesBusy
@@ -169,6 +170,7 @@ class _Judges:
     def forget(self) -> None:
         """Hang up on all of them, which ends them."""
         free, self._free = self._free, []
+        self._turns = Turns(self.of_one)
         self._places = threading.Semaphore(self.most)
         self._line = threading.Semaphore(self.most + self.waiting)
         for connection in free:
@@ -177,10 +179,13 @@ class _Judges:
     def _answer(self, question: Question) -> Mapping[str, Any]:
         try:
             return self._ask(question)
-        except SpentError:
+        except _EndedError:
             if not self.program.has_ended():
-                raise
+                raise JudgesBusy from None
+        try:
             return self._ask(question)
+        except _EndedError:
+            raise JudgesBusy from None
 
     def _ask(self, question: Question) -> Mapping[str, Any]:
         try:
@@ -190,14 +195,16 @@ class _Judges:
         keeps = False
         try:
             answer, keeps = _exchanged(connection, question, slow=self.slow)
-        except (OSError, _EndedError) as error:
-            raise SpentError from error
+        except (OSError, ValueError) as error:
+            raise _EndedError from error
         finally:
             if keeps:
                 self._free.append(connection)
             else:
                 connection.close()
-        if "spent" in answer:
+        if self.slow and answer.get("ended") in INNOCENT:  # whatever ends a quick one, a slow one is asked
+            raise _EndedError
+        if "ended" in answer or "spent" in answer:
             raise SpentError
         return answer
 
@@ -242,18 +249,18 @@ class JudgeProcesses:
 
     def __init__(self) -> None:
         self._program = _Program()
-        self._quick = _Judges(self._program, QUICK, QUICK_WAITING, slow=False)
-        self._slow = _Judges(self._program, SLOW, SLOW_WAITING, slow=True)
+        self._quick = _Judges(self._program, QUICK, QUICK_WAITING, QUICK_OF_ONE, slow=False)
+        self._slow = _Judges(self._program, SLOW, SLOW_WAITING, SLOW_OF_ONE, slow=True)
 
     def start(self) -> None:
         """Have the program loaded before the first question. Raises OSError."""
         self._program.start()
 
-    def ask(self, question: Question) -> Mapping[str, Any]:
-        """The answer. Raises `SpentError`, and `JudgesBusy`."""
+    def ask(self, question: Question, who: str = "") -> Mapping[str, Any]:
+        """The answer, and in `seconds` the processor time it took. Raises `SpentError`, and `JudgesBusy`."""
         with contextlib.suppress(SpentError):
-            return self._quick.ask(question)
-        return self._slow.ask(question)
+            return self._quick.ask(question, who)
+        return self._slow.ask(question, who)
 
     def end(self) -> None:
         for judges in self._all():

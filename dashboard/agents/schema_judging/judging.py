@@ -17,9 +17,16 @@ from agentcore.argument_validation import WrongInput
 from agentcore.policy import Violation
 from agentcore.schema import jsonschema_rs_validator
 from agentcore.schema_size import NESTED, TooMuchWork
+from dashboard.agents.schema_judging.busy_judges import JudgesBusy, JudgingSpent
 from dashboard.agents.schema_judging.cheap_schemas import is_cheap
-from dashboard.agents.schema_judging.judge_processes import JudgesBusy, Question, SpentError, judges
-from dashboard.agents.schema_judging.judge_program import FAULT, MOST_MEMORY, SLOW_SECONDS, VIOLATIONS
+from dashboard.agents.schema_judging.judge_processes import Question, SpentError, judges
+from dashboard.agents.schema_judging.judge_program import (
+    FAULT,
+    MOST_MEMORY,
+    QUICK_SECONDS,
+    SLOW_SECONDS,
+    VIOLATIONS,
+)
 from dashboard.agents.schema_judging.schema_faults import fault_of
 from dashboard.agents.schema_judging.verdict_memory import SPENT, VerdictMemory, key_of
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
@@ -28,6 +35,9 @@ TOO_MUCH = (
     f"Checking by this schema took more than {SLOW_SECONDS:g} s of processor time or {MOST_MEMORY // 2**20:,} MiB of "
     "memory and was stopped. Make the schema smaller, or split it."
 )
+#: Of judges' processor time for all schemas of one request or import, beside what each question has free.
+REQUEST_SECONDS, FREE_SECONDS = 10.0, 0.005
+PAUSES = (1.0, 2.0, 4.0)  #: seconds before what found judges busy is asked again
 #: Work of event loops that waits for judges, by who asked for it.
 _LINE = QueueSize(places=8, of_one=2, waiting=4_096, waiting_of_one=512, seconds=60.0)
 
@@ -45,6 +55,8 @@ class _WaitsError(BaseException):
 
 
 _may_wait: ContextVar[_MayWait] = ContextVar("may_wait", default=_MayWait.YES)
+_asker: ContextVar[str] = ContextVar("asker", default="")
+_left: ContextVar[list[float] | None] = ContextVar("seconds_left", default=None)
 _validate = jsonschema_rs_validator()
 _memory = VerdictMemory()
 _threads = ThreadPoolExecutor(max_workers=_LINE.places, thread_name_prefix="judging")
@@ -91,9 +103,46 @@ async def off_loop(who: object, work: Callable[[], T]) -> T:
     except FullError:
         with _waiting(_MayWait.NO):
             return work()
-    job = loop.run_in_executor(_threads, work)
+    job = loop.run_in_executor(_threads, _as, str(who), work)
     job.add_done_callback(lambda _: line.leave(str(who)))
     return await asyncio.shield(job)
+
+
+async def patiently(who: object, work: Callable[[], T]) -> T:
+    """`off_loop`, asked again while judges are busy: what was paid for should be judged. Raises `JudgesBusy` in the
+    end."""
+    for pause in PAUSES:
+        try:
+            return await off_loop(who, work)
+        except JudgesBusy:
+            await asyncio.sleep(pause)
+    return await off_loop(who, work)
+
+
+@contextmanager
+def asking_as(who: object) -> Iterator[None]:
+    """Who asks within takes turns at the judges with others; None: nobody in particular."""
+    token = _asker.set("" if who is None else str(who))
+    try:
+        yield
+    finally:
+        _asker.reset(token)
+
+
+def _as(who: str, work: Callable[[], T]) -> T:
+    with asking_as(who):
+        return work()
+
+
+@contextmanager
+def judging_budget(seconds: float = REQUEST_SECONDS) -> Iterator[None]:
+    """What is judged within may take this much processor time of judges. After it only plain schemas are judged, and
+    what was judged before; for others `JudgingSpent` is raised."""
+    token = _left.set([seconds])
+    try:
+        yield
+    finally:
+        _left.reset(token)
 
 
 def forget() -> None:
@@ -128,10 +177,19 @@ def _asked(question: Question) -> Mapping[str, Any]:
             raise _WaitsError
         case _MayWait.NO:
             raise JudgesBusy
+    left = _left.get()
+    if left is not None and left[0] <= 0:
+        raise JudgingSpent
+    used = QUICK_SECONDS + SLOW_SECONDS
     try:
-        return judges.ask(question)
+        answer = judges.ask(question, _asker.get())
+        used = max(0.0, answer["seconds"] - FREE_SECONDS)
+        return answer
     except SpentError:
         return SPENT
+    finally:
+        if left is not None:
+            left[0] -= used
 
 
 def _text(given: Any, words: str) -> str:

@@ -12,14 +12,15 @@ from functools import partial
 from typing import Any, Protocol
 
 from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
-from agentcore.events import CancelRequested, Event, ModelResponded, OperatorActed, WokeUp
+from agentcore.events import CancelRequested, Event, Interrupted, ModelResponded, OperatorActed, WokeUp
 from agentcore.machine.advance import Step, advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Delta, TokenUsage
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import replace
 from dashboard.agents.observe_policy import WATCHER
-from dashboard.agents.schema_judging.judging import off_loop
+from dashboard.agents.schema_judging.busy_judges import UNJUDGED, JudgesBusy
+from dashboard.agents.schema_judging.judging import patiently
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.serving.turn_setup import PreparedCall
 from dashboard.gateway.serving.upstream_call import UpstreamCall
@@ -173,9 +174,16 @@ class CallDriver:
         self._record(CancelRequested(self._at(), by, partial))
 
     async def _judged(self, event: Event) -> Command:
-        """`_record` of an event whose judgement may have to wait for another process."""
+        """`_record` of an event whose judgement may have to wait for another process. Raises `JudgesBusy` where nobody
+        has time for it; then the turn has ended, with what came kept."""
         turn, judging = self.begun.new_turn, partial(advance, self.snapshot, event, self.begun.ruling.policy)
-        return self._record(event, await off_loop(turn.key_id or turn.created_by_id, judging))
+        try:
+            step = await patiently(turn.key_id or turn.created_by_id, judging)
+        except JudgesBusy:
+            came = event.response if isinstance(event, ModelResponded) else getattr(event, "partial", None)
+            self._record(Interrupted(event.at, came, lost=UNJUDGED))
+            raise
+        return self._record(event, step)
 
     def _record(self, event: Event, judged: Step | None = None) -> Command:
         """Advance the machine and tell the recorder. `judged`: how it advances, where that is known."""

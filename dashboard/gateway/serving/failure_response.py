@@ -1,5 +1,6 @@
 """The response where the gateway itself fails."""
 
+from dashboard.agents.schema_judging.busy_judges import RETRY_SECONDS
 from dashboard.gateway.serving.response_writer import ResponseWriter
 from dashboard.gateway.wire.faults import Fault
 
@@ -15,6 +16,13 @@ UNSTORABLE = Fault(
     "server_error",
     "not_recordable",
     headers=(("x-should-retry", "false"),),
+)
+BUSY = Fault(
+    503,
+    "The processes that check JSON Schemas are busy. Try again in a moment.",
+    "server_error",
+    "schema_checks_busy",
+    headers=(("retry-after", str(RETRY_SECONDS)),),
 )
 BROKEN = Fault(500, "An internal error occurred. The gateway log has the details.", "server_error", "gateway_failed")
 STOPPING = Fault(

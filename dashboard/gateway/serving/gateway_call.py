@@ -7,12 +7,13 @@ from typing import Any
 
 import structlog
 
+from dashboard.agents.schema_judging.busy_judges import JudgesBusy
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.pending_turn import NotStoredError, UnstorableError
 from dashboard.gateway.recording.recorder_messages import CallerResult
 from dashboard.gateway.serving.call_driver import CallDriver, GatewayContext, NoSlotError, ResponseSink
 from dashboard.gateway.serving.call_report import call_seen, used_tokens
-from dashboard.gateway.serving.failure_response import KEY_ENDED, STOPPING, UNSTORABLE, UNSTORED, send_failure
+from dashboard.gateway.serving.failure_response import BUSY, KEY_ENDED, STOPPING, UNSTORABLE, UNSTORED, send_failure
 from dashboard.gateway.serving.keep_alive import KeepAlive
 from dashboard.gateway.serving.passthrough import (
     PassthroughSink,
@@ -97,6 +98,9 @@ class GatewayCall:
             self.drive.cancelled("the gateway, whose database was unavailable")
             self._told(None, UNSTORED.status)
             await send_failure(self.outgoing, UNSTORED)
+        except JudgesBusy:
+            await self._stored(None, BUSY.status)
+            await send_failure(self.outgoing, BUSY)
         except Exception:
             self.context.recorder.forget(self.begun.id)  # its history cannot be trusted: it will be ended as lost
             raise

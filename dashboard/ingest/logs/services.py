@@ -8,6 +8,7 @@ import structlog
 from django.db import DataError, transaction
 from django.utils import timezone
 
+from dashboard.agents.schema_judging.busy_judges import JudgingSpent
 from dashboard.agents.schemas import violations
 from dashboard.ingest import span_store
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
@@ -109,6 +110,9 @@ def _made(
         try:
             trace_name = f"{project_id.hex}/{sender.hex}/{episode.key}"
             turns = turns_of(trace_name, episode.seen, episode.parents, base_policy(), violations)
+        except JudgingSpent as spent:
+            faults.append(Fault(episode.line, str(spent)))
+            continue
         except Exception:
             # Whatever a stranger's file holds, it must not keep the rest of it from being stored.
             log.exception("log_record_without_turns", line=episode.line)

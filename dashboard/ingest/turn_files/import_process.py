@@ -31,6 +31,7 @@ def main() -> None:
 
     django.setup()
     # All that is loaded belongs to what the process has before.
+    from dashboard.agents.schema_judging.judging import judging_budget
     from dashboard.ingest.logs import server_import  # noqa: F401
     from dashboard.ingest.turn_files import zip_import  # noqa: F401
     from dashboard.platform.statement_timeout import working_as
@@ -38,7 +39,7 @@ def main() -> None:
     limit()
     working_as("job")
     asked = json.loads(sys.stdin.buffer.readline())
-    with _in_project(asked["project"]):
+    with _in_project(asked["project"]), judging_budget():
         for said in _said(asked, sys.stdin.buffer.read()):
             answers.write(json.dumps(said).encode() + b"\n")
             answers.flush()
@@ -67,6 +68,7 @@ def _said(asked: Mapping[str, Any], content: bytes) -> Iterable[dict[str, Any]]:
     from django.core.exceptions import ValidationError
 
     from dashboard.accounts.models import User
+    from dashboard.agents.schema_judging.busy_judges import BUSY, JudgesBusy, JudgingSpent
     from dashboard.ingest.logs.server_import import log_found, log_told
     from dashboard.ingest.turn_files.zip_import import bundle_outcomes, faults_of, is_bundle, outcome_of
 
@@ -84,6 +86,10 @@ def _said(asked: Mapping[str, Any], content: bytes) -> Iterable[dict[str, Any]]:
         yield _DONE
     except ValidationError as error:
         yield {"refused": faults_of(error)}
+    except JudgesBusy:
+        yield {"busy": BUSY}
+    except JudgingSpent as spent:
+        yield {"refused": [("", str(spent))]}
     except MemoryError:
         yield {"refused": [("", TOO_MUCH_MEMORY)]}
 

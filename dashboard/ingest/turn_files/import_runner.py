@@ -46,10 +46,12 @@ _one = threading.Lock()
 
 
 class ImportBusyError(Exception):
-    """Another import is under way; later there is none."""
+    """Another import is under way, or what an import needs is busy; later it is not."""
 
-    def __init__(self) -> None:
-        super().__init__("Another import is running. Nothing was imported. Try again when it has ended.")
+    def __init__(
+        self, why: str = "Another import is running. Nothing was imported. Try again when it has ended."
+    ) -> None:
+        super().__init__(why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,10 @@ def _heard(process: "subprocess.Popen[bytes]", late: threading.Event) -> ImportR
         said = json.loads(line)
         if "done" in said:
             return ImportResult(bundle, tuple(outcomes))
+        if "busy" in said and not outcomes:
+            raise ImportBusyError(said["busy"])
+        if "busy" in said:
+            return _broken_off([("", said["busy"])], bundle, outcomes)
         if "refused" in said:
             return _broken_off(said["refused"], bundle, outcomes)
         if "log" in said:

@@ -108,11 +108,13 @@ def _prepare(address: dict[str, Any], halt: Event) -> None:
 
 
 def _work(backtest_id: UUID) -> BatchResult:
+    from dashboard.agents.schema_judging.busy_judges import busy_told
     from dashboard.policies.backtests.runner import work
 
     began = time.process_time()
     try:
-        turns = work(backtest_id, stopped=_stopped)
+        with busy_told():
+            turns = work(backtest_id, stopped=_stopped)
     finally:
         connection.close()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

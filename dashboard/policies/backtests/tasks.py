@@ -7,6 +7,7 @@ from django.utils import timezone
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
+from dashboard.agents.schema_judging.busy_judges import busy_told
 from dashboard.platform.db_threads import in_database
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.process_pool import database_address, pool
@@ -32,7 +33,8 @@ ORPHANS = """
 async def run_backtest(context: JobContext, backtest_id: str) -> None:
     """Plan it, and share it out."""
     try:
-        await in_database(plan, UUID(backtest_id))
+        with busy_told():
+            await in_database(plan, UUID(backtest_id))
         for _ in range(LANES):
             await judge_backtest.defer_async(backtest_id=backtest_id)
     except Exception:

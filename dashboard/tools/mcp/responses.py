@@ -18,6 +18,7 @@ from mcp.types import (
 )
 from pydantic_core import from_json
 
+from dashboard.agents.schema_judging.busy_judges import JudgingSpent
 from dashboard.agents.validation import json_schema_valid
 from dashboard.tools.outputs import text_of
 from dashboard.tools.tool import ToolProblem
@@ -71,6 +72,8 @@ def _fault(tool: Tool, taken: dict[str, Any]) -> str | None:
         json_schema_valid(tool.input_schema)
     except ValidationError as error:
         return error.messages[0]
+    except JudgingSpent as spent:
+        return str(spent)
     return None
 
 

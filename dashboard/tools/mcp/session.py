@@ -22,6 +22,7 @@ import anyio
 from mcp import Client, MCPError
 from mcp.types import HEADER_MISMATCH, CallToolRequest, CallToolRequestParams, CallToolResult, Tool
 
+from dashboard.agents.schema_judging.judging import judging_budget
 from dashboard.tools.mcp import problems
 from dashboard.tools.mcp.responses import ToolOffer, offered, result_of
 from dashboard.tools.mcp.servers import Server
@@ -59,9 +60,11 @@ def look(server: Server) -> ToolOffer:
     visit = _Visit(server, _list, server.timeout)
     visit.begin()
     try:
-        return offered(visit.answer.result(server.timeout + LEAVING_SECONDS))
+        listed = visit.answer.result(server.timeout + LEAVING_SECONDS)
     except TimeoutError:
         raise ToolProblem(f"MCP server “{server.name}” did not answer within {server.timeout:g} s.") from None
+    with judging_budget():
+        return offered(listed)
 
 
 async def _call(client: Client, tool: str, arguments: dict[str, Any]) -> CallToolResult:

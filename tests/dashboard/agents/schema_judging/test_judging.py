@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -19,9 +20,10 @@ from agentcore.argument_validation import CoreError
 from agentcore.schema import jsonschema_rs_validator
 from agentcore.schema_size import TooMuchWork
 from dashboard.agents.schema_judging import judging
-from dashboard.agents.schema_judging.judge_processes import JudgesBusy, Question, SpentError, judges
-from dashboard.agents.schema_judging.judge_program import VIOLATIONS
-from dashboard.agents.schema_judging.judging import fault_in, off_loop, violations
+from dashboard.agents.schema_judging.busy_judges import JudgesBusy, JudgingSpent
+from dashboard.agents.schema_judging.judge_processes import Question, SpentError, judges
+from dashboard.agents.schema_judging.judge_program import SLOW_POLITE, VIOLATIONS
+from dashboard.agents.schema_judging.judging import asking_as, fault_in, judging_budget, off_loop, patiently, violations
 from dashboard.platform.fair_queue import QueueSize
 from tests.dashboard.agents.schema_judging.hostile_schemas import HOSTILE, chain, twice
 
@@ -62,7 +64,7 @@ def test_a_small_schema_that_takes_seconds_and_gigabytes_is_stopped_and_costs_it
 def test_what_was_too_much_costs_once(monkeypatch: pytest.MonkeyPatch):
     asked: list[Question] = []
 
-    def spent(question: Question) -> Any:
+    def spent(question: Question, _who: str) -> Any:
         asked.append(question)
         raise SpentError
 
@@ -131,7 +133,7 @@ def test_a_value_that_is_no_json_is_refused_by_name():
 
 
 def test_a_plain_schema_asks_nobody(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(judges, "ask", lambda _: pytest.fail("asked"))
+    monkeypatch.setattr(judges, "ask", lambda *_: pytest.fail("asked"))
     assert len(violations({"type": "object", "required": ["a"]}, {})) == 1
     assert fault_in({"type": "object"}) is None
 
@@ -222,3 +224,122 @@ def test_a_question_that_no_judge_can_be_started_for_is_told(monkeypatch: pytest
     with pytest.raises(JudgesBusy):
         judges.ask(Question(VIOLATIONS, b"{}", b"1"))
     judges.end()
+
+
+def slow_judges() -> Iterator[int]:
+    for pid in below(os.getpid()):
+        with contextlib.suppress(OSError):
+            nice = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[16])
+            if nice - os.getpriority(os.PRIO_PROCESS, 0) >= SLOW_POLITE:
+                yield pid
+
+
+@contextlib.contextmanager
+def signalled(number: int) -> Iterator[None]:
+    """The first slow judge is sent this."""
+    sent: list[int] = []
+
+    def send() -> None:
+        while not sent:
+            sent.extend(slow_judges())
+            time.sleep(0.002)
+        os.kill(sent[0], number)
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    yield
+    sending.join()
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(sent[0], signal.SIGCONT)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_a_judge_that_others_end_has_found_nothing():
+    judges.end()
+    with signalled(signal.SIGKILL), pytest.raises(JudgesBusy):
+        violations(DOUBLING, 1)
+    with pytest.raises(TooMuchWork):
+        violations(DOUBLING, 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_the_time_of_day_is_no_finding():
+    """What a judge with too little processor time comes to, on a busy machine."""
+    judges.end()
+    with signalled(signal.SIGALRM), pytest.raises(JudgesBusy):
+        violations(DOUBLING, 1)
+
+
+def test_that_judges_are_busy_is_caught_by_nobody_who_handles_errors():
+    assert not issubclass(JudgesBusy, Exception)
+    assert not issubclass(JudgingSpent, Exception)
+
+
+class BusyAtFirst:
+    """Judges that are busy so often."""
+
+    def __init__(self, often: int) -> None:
+        self.left = often
+
+    def ask(self, _question: Question, _who: str = "") -> Any:
+        if self.left:
+            self.left -= 1
+            raise JudgesBusy
+        return {"found": [], "seconds": 0.0}
+
+
+async def test_work_that_can_wait_asks_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(judging, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(judging, "judges", BusyAtFirst(2))
+    assert await patiently("key", partial(violations, NOT_CHEAP, "a")) == []
+    monkeypatch.setattr(judging, "judges", BusyAtFirst(3))
+    with pytest.raises(JudgesBusy):
+        await patiently("key", partial(violations, NOT_CHEAP, "b"))
+
+
+def test_one_request_may_use_so_much_of_judges_time(monkeypatch: pytest.MonkeyPatch):
+    asked: list[Question] = []
+
+    def spent(question: Question, _who: str) -> Any:
+        asked.append(question)
+        raise SpentError
+
+    monkeypatch.setattr(judges, "ask", spent)
+    with judging_budget(3.0):
+        for number in range(3):
+            with pytest.raises(TooMuchWork):
+                violations(NOT_CHEAP, number)
+        for number in range(3, 9):
+            with pytest.raises(JudgingSpent, match="Send what is left in smaller parts"):
+                violations(NOT_CHEAP, number)
+        with pytest.raises(TooMuchWork):  # what was found before costs nothing
+            violations(NOT_CHEAP, 0)
+        assert violations({"type": "string"}, "a") == []
+    assert len(asked) == 3
+    with pytest.raises(TooMuchWork):
+        violations(NOT_CHEAP, 9)
+
+
+def test_a_budget_is_not_spent_by_what_takes_a_millisecond():
+    with judging_budget(0.01):
+        for number in range(50):
+            violations(NOT_CHEAP, number)
+
+
+def test_one_user_leaves_others_a_place_at_the_judges():
+    """Six schemas of one user take the slow judge six seconds; another user's waits for two of them at most."""
+
+    def costly(number: int) -> None:
+        with asking_as("greedy"), contextlib.suppress(TooMuchWork, JudgesBusy):
+            violations({**DOUBLING, "title": str(number)}, 1)
+
+    greedy = [threading.Thread(target=costly, args=(number,)) for number in range(6)]
+    for thread in greedy:
+        thread.start()
+    time.sleep(1)
+    with asking_as("modest"), contextlib.suppress(TooMuchWork):
+        violations({**DOUBLING, "title": "modest"}, 1)
+    left = sum(thread.is_alive() for thread in greedy)
+    for thread in greedy:
+        thread.join()
+    assert left >= 2

@@ -1,0 +1,35 @@
+"""Pages and the API where nobody has time to check a schema: they say so, and change nothing."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from dashboard.agents.models import Agent
+from dashboard.agents.schema_judging import judging
+from dashboard.agents.schema_judging.busy_judges import BUSY
+from tests.dashboard.agents.schema_judging.busy_judges import SCHEMA, BusyJudges
+from tests.dashboard.api.conftest import Program
+
+
+@pytest.fixture(autouse=True)
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    judging.forget()
+    monkeypatch.setattr(judging, "judges", BusyJudges(reads=False))
+
+
+def test_the_api_says_that_it_is_busy_and_changes_nothing(api: Program, talker: Agent):
+    wanted = {"name": "n", "connection": talker.connection.name, "model": "m", "max_tokens": 9}
+    answer = api.post("/agents", {**wanted, "envelope_schema": SCHEMA})
+    assert (answer.status_code, answer["Retry-After"], answer.json()["detail"]) == (503, "2", BUSY)
+    assert answer["Content-Type"] == "application/problem+json"
+    assert not Agent.objects.filter(name="n").exists()
+
+
+def test_a_page_says_it_too(admin_client: Client, talker: Agent):
+    given = {"name": "n", "connection": talker.connection.pk, "model": "m", "gateway_mode": "continue"}
+    given |= {"approve_otherwise": "refuse", "max_tokens": "9", "envelope_schema": json.dumps(SCHEMA)}
+    answer = admin_client.post("/agents/+new", given)
+    assert (answer.status_code, answer["Retry-After"]) == (503, "2")
+    assert "The schema checks are busy" in answer.content.decode()
+    assert not Agent.objects.filter(name="n").exists()

@@ -1,0 +1,46 @@
+"""Live turns whose answer nobody has time to check: they wait, and end as interrupted before anything wrong is kept."""
+
+import pytest
+
+from agentcore.replay import verify
+from dashboard.agents.schema_judging import judging
+from dashboard.live.services import turn_start
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import Attempt, Turn
+from tests.dashboard.agents.schema_judging.busy_judges import BusyJudges
+from tests.dashboard.driving import AgentOf, drive
+
+OF_ANYTHING = {"anyOf": [{"type": "object"}, {"type": "null"}]}  #: that only judges judge by
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> BusyJudges:
+    judging.forget()
+    made = BusyJudges()
+    monkeypatch.setattr(judging, "judges", made)
+    monkeypatch.setattr(judging, "PAUSES", (0.0, 0.0))
+    return made
+
+
+@pytest.fixture
+def turn(agent_of: AgentOf) -> Turn:
+    """One that waits for its driver; its model answers with JSON that fits."""
+    return turn_start(agent=agent_of("sim-json", envelope_schema=OF_ANYTHING), input_text="Give me JSON.")
+
+
+def test_judges_that_are_busy_for_a_moment_are_waited_for(turn: Turn, busy: BusyJudges):
+    busy.left = 2
+    drive(turn)
+    assert turn.status == "completed"
+    assert verify(recording_of(turn)).verified
+
+
+def test_where_they_stay_busy_the_turn_is_interrupted_and_keeps_its_answer(turn: Turn, busy: BusyJudges):
+    drive(turn)
+    assert (turn.status, turn.error_code) == ("interrupted", "interrupted")
+    assert "The answer could not be checked" in turn.error_message
+    assert Attempt.objects.get(turn_id=turn.id).text.startswith("{")
+    busy.left = 0
+    assert verify(recording_of(turn)).verified
