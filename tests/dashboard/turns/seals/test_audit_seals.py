@@ -248,6 +248,30 @@ def test_no_seal_is_made_while_somebody_writes_a_row(rows: list[Entry]) -> None:
     assert not list(faults())
 
 
+def test_who_writes_while_a_seal_is_made_writes_after_it(rows: list[Entry], monkeypatch: pytest.MonkeyPatch) -> None:
+    sign, written = keys.sign, Event()
+
+    def late() -> None:
+        try:
+            done(timedelta(hours=3))
+            written.set()
+        finally:
+            connection.close()
+
+    writer = Thread(target=late)
+
+    def signed(message: bytes) -> str:
+        writer.start()
+        assert not written.wait(0.5)
+        return sign(message)
+
+    monkeypatch.setattr(keys, "sign", signed)
+    made = seal_make(timedelta())
+    writer.join()
+    assert Entry.objects.filter(at__gt=made.until).count() == 2
+    assert not list(faults())
+
+
 def test_many_rows_of_one_moment_do_not_keep_others_from_being_sealed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_seals, "MOST_ROWS", 2)
     for minutes in (480, 480, 480, 480, 470):
