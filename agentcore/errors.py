@@ -45,8 +45,9 @@ class ProviderError:
     """A failed model call, with the normalized kind of error and the provider's message.
 
     `kind` is finer than `type` (rate_limit, quota, auth, not_found, context_length, content_policy, overloaded, server,
-    connection, timeout, invalid_request, incomplete_stream, not_dialect, no_answer …). `retry_after` is in seconds.
-    `stop_reason` is set where the error really is a stop reason (a context-length 400, for one).
+    connection, timeout, invalid_request, incomplete_stream, answer_too_large, not_dialect, no_answer …).
+    `retry_after` is in seconds. `stop_reason` is set where the error really is a stop reason (a context-length 400, for
+    one).
     """
 
     type: ErrorType

@@ -55,6 +55,7 @@ class Past:
     #: by iteration, the tokens towards its cap that each of its calls came to, and the seconds it took
     paces: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
     _told: dict[int, bool] = field(default_factory=dict)  #: `all_told` of the iterations it was asked of
+    _signed: dict[int, bool] = field(default_factory=dict)  #: `shows_signs` of the same
 
     @classmethod
     def of(cls, recording: Recording) -> "Past":
@@ -136,7 +137,12 @@ class Past:
 
     def shows_signs(self, iteration: int) -> bool:
         """Whether any answer of this iteration contradicts its reason: then no verdict names a number either."""
-        return any(one.response is not None and _signs(one, one.response) for one in self.calls.get(iteration, ()))
+        signed = self._signed.get(iteration)
+        if signed is None:
+            calls = self.calls.get(iteration, ())
+            signed = any(one.response is not None and _signs(one, one.response) for one in calls)
+            self._signed[iteration] = signed
+        return signed
 
     @cached_property
     def untold(self) -> int:

@@ -1,5 +1,6 @@
 """Forms that notice when somebody else has saved after the page was opened, so that no change is undone unseen."""
 
+import json
 from typing import Any, cast
 
 from django import forms
@@ -11,7 +12,9 @@ MAX_SHOWN_CHARS = 60  #: of a value in the message
 
 
 class StaleForm(forms.ModelForm):  # type: ignore[type-arg]
-    """`seen` is the newest change when the page was rendered. A form without it, as in the admin, is not checked.
+    """`seen` is the newest change when the page was rendered. A form without it is not checked.
+
+    Validate it inside of the transaction that saves: of two windows, the second one waits and sees the first's change.
 
     After the message the form has the newest change, so that saving it again replaces the other values.
     """
@@ -26,7 +29,7 @@ class StaleForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean(self) -> dict[str, Any]:
         said: dict[str, Any] = super().clean() or self.cleaned_data
         seen = said.get("seen")
-        if seen is not None and (changed := self._changed_after(seen)):
+        if seen is not None and not self.instance._state.adding and (changed := self._changed_after(seen)):
             given = cast("QueryDict", self.data).copy()
             given[self.add_prefix("seen")] = str(_newest(self.instance))
             self.data = given
@@ -37,12 +40,12 @@ class StaleForm(forms.ModelForm):  # type: ignore[type-arg]
         return said
 
     def _changed_after(self, seen: int) -> list[str]:
-        """Each setting that has another value now, with that value."""
+        """Each setting that has another value now, with that value. The row stays so until the transaction ends."""
+        now = type(self.instance)._default_manager.select_for_update().get(pk=self.instance.pk)
         rows = self.instance.changes.filter(pgh_id__gte=seen).order_by("pgh_id")
         before, after = rows.first(), rows.last()
         if before is None or before.pgh_id != seen or before is after:
             return []
-        now = type(self.instance)._default_manager.get(pk=self.instance.pk)
         kept = {field.name: field for field in now._meta.concrete_fields if hasattr(after, field.attname)}
         names = [name for name, kind in kept.items() if getattr(before, kind.attname) != getattr(after, kind.attname)]
         return [f"{self._named(name)} is now {_shown(getattr(now, name))}" for name in names]
@@ -58,5 +61,16 @@ def _newest(instance: Any) -> int | None:
 
 
 def _shown(value: object) -> str:
-    said = ", ".join(map(str, value)) if isinstance(value, list) else str("" if value is None else value)
+    said = _in_words(value)
     return f"“{Truncator(said).chars(MAX_SHOWN_CHARS)}”" if said else "empty"
+
+
+def _in_words(value: object) -> str:
+    """As the form has it: names with commas, other lists and objects as JSON."""
+    if value is None or value in ([], {}):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)

@@ -133,10 +133,6 @@ def _given(request: HttpRequest) -> QueryDict | None:
 @transaction.atomic
 def _saved(request: HttpRequest, form: Form) -> bool:
     """Whether what the form says is saved, on behalf of who sent it; what is wrong is then said by the form."""
-    if (
-        not form.instance._state.adding
-    ):  # two windows save one after the other, so that the second one sees the change of the first
-        type(form.instance)._default_manager.select_for_update().get(pk=form.instance.pk)
     if not form.is_valid():
         return False
     try:

@@ -56,7 +56,7 @@ def refusals_of(project_id: UUID, *, senders: Sequence[UUID] | None = None) -> l
         rows = rows.filter(sender__in=senders)
     found = list(rows.order_by("-last_at", "why")[:MOST_SHOWN])
     names = _names({row.sender for row in found}) if found else {}
-    return [RefusalView(names.get(row.sender, "a key that is gone"), row.why, row.number, row.last_at) for row in found]
+    return [RefusalView(names.get(row.sender, "a deleted key"), row.why, row.number, row.last_at) for row in found]
 
 
 def _names(senders: set[UUID]) -> dict[UUID, str]:

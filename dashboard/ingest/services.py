@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 #: Pieces of traces that are worked on in some two seconds: those that came, and those that were there of these traces.
 SMALL = 2_000
 
-UNREAD = "A span or log record about a model could not be read. It is kept, and its turn lacks it."
+UNREAD = "A span or log record about a model could not be read. It is stored, but missing from its turn."
 FULL = f"A trace may have {span_store.MOST_OF_TRACE:,} spans. Further spans are not accepted."
 
 

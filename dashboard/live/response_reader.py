@@ -12,6 +12,7 @@ from agentcore.messages import ChatResponse, Delta
 from agentcore.providers.base import Provider, StreamDecoder
 from agentcore.providers.context_window import beside_window
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import replace
 from dashboard.live.transport import Head, TransportError
 from dashboard.platform.fields import storable_text
 from dashboard.turns.evidence import answer_columns
@@ -22,6 +23,13 @@ MOST_LINES = 1_000_000  #: of one answer: a token is an event of two or three
 MOST_GROUPS = 2_000_000  #: JSON objects and lists of one answer
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 TOO_MANY_PARTS = f"The answer has more than {MOST_LINES:,} lines, or {MOST_GROUPS:,} JSON objects and lists."
+CONNECTION = ProviderError(ErrorType.MODEL, "connection", "")
+#: What a call that got no whole answer ended in, by the attribute of its `TransportError`.
+BROKEN_OFF = {
+    "refused": ProviderError(ErrorType.MODEL, "refused_address", "", retryable=False),
+    "too_large": ProviderError(ErrorType.MODEL, "answer_too_large", "", retryable=False),
+    "timed_out": ProviderError(ErrorType.TIMEOUT, "timeout", ""),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ class ResponseReader:
         self.lines += part.count(b"\n") + part.count(b"\r")
         self.groups += part.count(b"{") + part.count(b"[")
         if self.lines > MOST_LINES or self.groups > MOST_GROUPS:
-            raise TransportError(TOO_MANY_PARTS)
+            raise TransportError(TOO_MANY_PARTS, too_large=True)
         if self.failed:
             self._error_body += part
             return []
@@ -128,11 +136,8 @@ class ResponseReader:
         partial = self.partial()
         if partial is not None and partial.stop_reason is not NormalizedStopReason.UNKNOWN:
             return CallResult(response=partial)
-        if error.refused:
-            refused = ProviderError(ErrorType.MODEL, "refused_address", str(error), retryable=False)
-            return CallResult(response=partial, error=refused)
-        kind, kind_type = ("timeout", ErrorType.TIMEOUT) if error.timed_out else ("connection", ErrorType.MODEL)
-        return CallResult(response=partial, error=ProviderError(kind_type, kind, str(error)))
+        kind = next((kind for kind in BROKEN_OFF if getattr(error, kind)), "")
+        return CallResult(response=partial, error=replace(BROKEN_OFF.get(kind, CONNECTION), message=str(error)))
 
     def partial(self) -> ChatResponse | None:
         """What has arrived so far, as far as it can be read."""

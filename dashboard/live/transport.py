@@ -63,13 +63,17 @@ class TransportError(Exception):
     """A call that got no whole answer from the network, in a sentence that names the host and why.
 
     `timed_out`: the time for the call, or for silence within it, ran out. `refused`: the rules of this installation
-    do not allow it, so that it is of no use to try again.
+    do not allow it, so that it is of no use to try again. `too_large`: the answer is larger than one may be, and would
+    be paid for again.
     """
 
-    def __init__(self, message: str, *, timed_out: bool = False, refused: bool = False) -> None:
+    def __init__(
+        self, message: str, *, timed_out: bool = False, refused: bool = False, too_large: bool = False
+    ) -> None:
         super().__init__(message)
         self.timed_out = timed_out
         self.refused = refused
+        self.too_large = too_large
 
 
 class Transport:
@@ -207,11 +211,12 @@ def _sent(body: bytes | Pieces) -> bytes | io.BytesIO | AsyncIterator[bytes] | N
 def _check_size(received: int, answer: aiohttp.ClientResponse) -> None:
     """Raises `TransportError` for an answer that is too large. aiohttp unpacks no more than is read at a time."""
     if received > MAX_ANSWER_BYTES:
-        raise TransportError(f"The answer is larger than {MAX_ANSWER_BYTES // 2**20} MiB.")
+        raise TransportError(f"The answer is larger than {MAX_ANSWER_BYTES // 2**20} MiB.", too_large=True)
     sent = answer.content.total_compressed_bytes
     if sent is not None and received > max(MAX_UNPACKED_BYTES, MAX_RATIO * sent):
         raise TransportError(
-            f"The answer is compressed, and larger than {MAX_UNPACKED_BYTES // 1024} KiB when it is decompressed."
+            f"The answer is compressed, and larger than {MAX_UNPACKED_BYTES // 1024} KiB when it is decompressed.",
+            too_large=True,
         )
 
 

@@ -10,7 +10,8 @@ class Entry(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     began_at = models.DateTimeField()  #: when the request arrived
-    at = models.DateTimeField()  #: when it was done
+    #: when it was done; the database puts it after the last seal of the log (`dashboard.turns.seals`)
+    at = models.DateTimeField()
     by = models.TextField()  #: the user's name; it stays when the user goes
     via = models.TextField()  #: `session`, `token NAME` or `command`
     address = models.TextField()  #: of the client; empty for a command
@@ -28,6 +29,7 @@ class Entry(models.Model):
             models.Index(fields=["by", "-id"], name="audit_entry_by"),
             models.Index(fields=["action", "-id"], name="audit_entry_action"),
             models.Index(fields=["project_id", "-id"], name="audit_entry_project"),
+            models.Index(fields=["at", "id"], name="audit_entry_at"),
         ]
 
     def __str__(self) -> str:

@@ -21,18 +21,35 @@ OWN = ("turn_id", "parent", "max_tokens")
 GROUPS = ("limits", "error_policy")  #: overrides that hold several settings
 
 
+#: Columns of other turns that nothing here asks for; some are large.
+UNREAD = (
+    "input_text", "output_text", "notice", "verdict", "policy_sources", "history_keys", "breakpoints", "envelope",
+    "lint", "tags",
+)  # fmt: skip
+MOST = 50  #: re-runs that are looked at, the newest; a sweep makes a dozen
 GENERATIONS = 8  #: of ancestors that are asked for; a line of re-runs is seldom longer than two
 
 
 def relatives_of(turn: Turn) -> list[Turn]:
     """Those that began at the start with the same words, asked of the same model in the same way; the oldest first. A
-    fork is asked what its parent is, unless its conversation was changed: it asks something else from then on."""
+    fork is asked what its parent is, unless its conversation was changed: it asks something else from then on. Of many,
+    the turns that it runs again and the newest `MOST` others."""
     near = _line_of(turn)
-    found = {each.id: each for each in Turn.objects.filter(Q(parent_id__in=near) | Q(id__in=near))}
-    if others := found.keys() - near.keys():
-        found |= {each.id: each for each in Turn.objects.filter(parent_id__in=others)}
-    began = [found[key] for key in sorted(found.keys() - {turn.id}) if found[key].base_snapshot is None]
-    return _asked_the_same(turn, began) if began and not is_reworded(turn) else []
+    children = set(Turn.objects.filter(parent_id__in=near).order_by().values_list("id", flat=True))
+    if len(near) == 1 and not children:
+        return []
+    began = [] if is_reworded(turn) else _begun(near, children, turn)
+    return _asked_the_same(turn, began) if began else []
+
+
+def _begun(near: Collection[UUID], children: Collection[UUID], turn: Turn) -> list[Turn]:
+    """Those of the same model that began at the start: the line itself, and the newest of the others. Their ids come
+    first, without an order, so that the database goes by parents and not through all turns."""
+    family = Q(parent_id__in={*near, *children}) | Q(id__in=near)
+    alike = Turn.objects.filter(family, model=turn.model, base_snapshot__isnull=True).exclude(id=turn.id)
+    ids = set(alike.order_by().values_list("id", flat=True))
+    kept = {*(ids & set(near)), *sorted(ids - set(near))[-MOST:]}
+    return list(Turn.objects.filter(id__in=kept).defer(*UNREAD).order_by("id")) if kept else []
 
 
 def _line_of(turn: Turn) -> dict[UUID, Turn]:
@@ -56,8 +73,11 @@ def _asked_the_same(turn: Turn, others: Iterable[Turn]) -> list[Turn]:
         began = _asked_now(turn)
     except ValidationError:  # the start is not stored any more
         return []
-    alike = (each for each in others if begin_alike(began, begun_as(each)))
-    return [each for each in alike if each.overrides.get("connection") == turn.overrides.get("connection")]
+    place = turn.overrides.get("connection")
+    near = (each for each in others if each.overrides.get("connection") == place)
+    # Their messages last, which of a gateway's turn are read from its first record.
+    alike = (each for each in near if set_up_alike(began, each.setup))
+    return [each for each in alike if begun_as(each).get("messages") == began.get("messages")]
 
 
 def _asked_now(turn: Turn) -> Mapping[str, Any]:
@@ -71,7 +91,12 @@ def _asked_now(turn: Turn) -> Mapping[str, Any]:
 
 def begin_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two turns begin with the same words, asked of the same model in the same way."""
-    if one.get("setup") is None or other.get("setup") is None or one.get("messages") != other.get("messages"):
+    return one.get("messages") == other.get("messages") and set_up_alike(one, other)
+
+
+def set_up_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """The same without the words."""
+    if one.get("setup") is None or other.get("setup") is None:
         return False
     return asked_apart(one["setup"]) == asked_apart(other["setup"])
 
@@ -83,8 +108,15 @@ def asked_apart(setup: Mapping[str, Any]) -> dict[str, Any]:
 
 def settings_changed(before: Turn, after: Turn) -> dict[str, Any]:
     """What the second turn runs under that the first does not, setting by setting."""
+    if _but_for_cap(before.policy) == _but_for_cap(after.policy):  # most often; to read a policy takes far longer
+        return {} if before.max_tokens == after.max_tokens else {"max_tokens": after.max_tokens}
     one, other = _settings(before), _settings(after)
     return {name: other.get(name) for name in one | other if one.get(name) != other.get(name)}
+
+
+def _but_for_cap(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """As it is stored: the cap that counts is the turn's."""
+    return {name: value for name, value in policy.items() if name != "max_tokens"}
 
 
 def _settings(turn: Turn) -> dict[str, Any]:

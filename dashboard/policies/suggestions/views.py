@@ -31,7 +31,7 @@ from dashboard.turns.views import turn_or_404
 
 #: Which of the two re-runs of one click a browser waits for: the second is made by itself, and never a third.
 FIRST, SECOND = "first", "second"
-NO_VALUE = "The form named no value: the page was loaded before an update. Nothing was started; check the price."
+NO_VALUE = "This page is out of date. Nothing was started. Reload it and check the price."
 REWORDED = (
     "The conversation of this fork was changed, and a re-run from the start would ask the original one. No re-run was "
     "started."
@@ -76,7 +76,7 @@ def _found(turn: Turn, only: str, told: str, by: User) -> None:
         if not told:
             raise ValidationError(NO_VALUE)
         if only == "backtest":
-            _same_as_told(panel.suggestion, told, "The value to backtest is {} now. No backtest was started.")
+            _same_as_told(panel.suggestion, told, "The value to backtest is now {}. No backtest was started.")
             backtest_of_value(turn=turn, suggestion=panel.suggestion, value=panel.suggestion.value, created_by=by)
         else:
             limit_find(turn=turn, suggestion=_tried(panel, only, told), created_by=by)
@@ -130,7 +130,7 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
     why = f"Turn {str(turn.id)[:13]}: {because(said)}" if said.known else f"Found with turn {str(turn.id)[:13]}."
     if said.limit != "max_tokens":
         version, is_new = policy_draft(turn=turn, suggestion=said, value=value, by=by, why=why)
-        done = "created" if is_new else "is there already"
+        done = "created" if is_new else "already exists"
         messages.success(request, f"Draft v{version.version} of “{version.policy.name}” {done}: {said.limit} {value}.")
         return reverse("policies:version", args=[version.pk])
     if not request.user.has_perm("agents.change_agent"):

@@ -1,32 +1,36 @@
 """Seals over the audit log: signed lists of its rows, each with the digest of the seal before.
 
-A row is sealed some minutes after it was written, in the order of `at`, and never changes after that. So what is
-missing, changed or added up to the end of the last seal was not done by Whystop.
+A row is sealed some minutes after it was written, in the order of `at`, and never changes after that. The database
+dates each row after the last seal, whatever the clock of its writer says (migration 0003). So what is missing, changed
+or added up to the end of the last seal was not done by Whystop.
 """
 
 import hashlib
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import models, transaction
+from django.db import connection, models, transaction
+from django.db.models.functions import Length
 
 from dashboard.accounts.audit.models import Entry
-from dashboard.platform.ids import first_id_at
 from dashboard.turns.seals import keys
 from dashboard.turns.seals.models import AuditSeal
 from dashboard.turns.seals.parts import canonical
-from dashboard.turns.seals.sealing_lock import alone
+from dashboard.turns.seals.sealing_lock import alone, without_writers
 
 log = structlog.get_logger(__name__)
 
 SEAL_EVERY = timedelta(hours=1)  #: in which something was done
 SEAL_LATEST = timedelta(days=1)
+BUDGET_SECONDS = 0.5  #: of one sweep, after which no further seal is begun
 LATE = timedelta(minutes=15)  #: in which a row may still be stored by a process whose clock is behind
-APART = timedelta(days=1)  #: of a row's id, which is of the beginning of its request, and its end
-MOST_ROWS = 50_000  #: of one seal
+AHEAD = timedelta(days=1)  #: of all seals and of this clock; a row that is later was put off, so as not to be sealed
+MOST_ROWS = 50_000  #: of one seal; of one moment all go into one
 #: Of a row, all of them. One that is added later needs a list of its own: earlier seals are of these.
 COLUMNS = (
     "id", "began_at", "at", "by", "via", "address", "method", "action", "target", "status", "led_to", "project_id",
@@ -45,32 +49,55 @@ class AuditChecked:
 
 
 def sweep(now: datetime) -> AuditSeal | None:
-    """Make a seal where it is time for one."""
+    """Make a seal where it is time for one, and further ones where that is full; returns the last one."""
+    ends, made = time.monotonic() + BUDGET_SECONDS, None
+    for seal in audit_seals_make(now=now) if _is_due(now) else ():
+        made = seal
+        if time.monotonic() > ends:
+            break
+    return made
+
+
+def _is_due(now: datetime) -> bool:
     last = _last()
-    if last is not None and now - last.made_at < SEAL_EVERY:
-        return None
-    is_due = last is None or now - last.made_at >= SEAL_LATEST or _rows(last.until, now - LATE).exists()
-    return audit_seal_make(now=now) if is_due else None
+    if last is None or _is_full(last.size) or now - last.made_at >= SEAL_LATEST:
+        return True
+    return now - last.made_at >= SEAL_EVERY and _rows(last.until, now - LATE).exists()
+
+
+def _is_full(size: int) -> bool:
+    """Whether a seal left rows for the next one. `size`: bytes of its members."""
+    return size >= MOST_ROWS * MEMBER
+
+
+def audit_seals_make(*, now: datetime) -> Iterator[AuditSeal]:
+    """One seal after the other, until one is not full."""
+    while seal := audit_seal_make(now=now):
+        yield seal
+        if not _is_full(len(seal.members)):
+            break
 
 
 @transaction.atomic
 def audit_seal_make(*, now: datetime) -> AuditSeal | None:
-    """Seal the rows that no seal holds yet and that are old enough. None where another process seals."""
+    """Seal the rows that no seal holds yet and that are old enough. None where another process seals, or where somebody
+    writes rows for so long that the next attempt has to do it."""
     if not alone():
         return None
     last = _last()
     since = last.until if last else None
-    until = max(now - LATE, since or now - LATE)
-    rows = list(_rows(since, until)[: MOST_ROWS + 1])
-    if len(rows) > MOST_ROWS:  # of one moment all go into one seal
-        until = rows[-1].at - timedelta(microseconds=1)
+    until = _until(since, min(now, _clock_of_database()) - LATE)
+    members = [row.id.bytes + digest_of_row(row) for row in _rows(since, until).iterator()]
+    # From here on nobody writes, and who writes later sees this seal: no row can come to be among those it lists.
+    if not without_writers() or _rows(since, until).count() != len(members):
+        return None
     seal = AuditSeal(
         number=last.number + 1 if last else 1,
         made_at=now,
         since=since,
         until=until,
         previous=last.digest if last else "",
-        members=b"".join(row.id.bytes + digest_of_row(row) for row in rows if row.at <= until),
+        members=b"".join(members),
         public_key=keys.public_key(),
     )
     seal.signature = keys.sign(body_of(seal))
@@ -80,14 +107,31 @@ def audit_seal_make(*, now: datetime) -> AuditSeal | None:
     return seal
 
 
-def _last() -> AuditSeal | None:
-    return AuditSeal.objects.order_by("-number").defer("members").first()
+def _until(since: datetime | None, latest: datetime) -> datetime:
+    """The end of a seal that begins at `since`: `latest`, or where it is full."""
+    latest = max(latest, since or latest)
+    full = _rows(since, latest).values_list("at", flat=True)[MOST_ROWS - 1 : MOST_ROWS]
+    return next(iter(full), latest)
+
+
+def _clock_of_database() -> datetime:
+    """By which rows are dated: a seal of a process whose clock is ahead would be of a time that has not come."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        (clock,) = cursor.fetchone()
+    assert isinstance(clock, datetime)
+    return clock
+
+
+def _last() -> Any:
+    """The last seal, with the `size` of its members, which are not loaded."""
+    return AuditSeal.objects.order_by("-number").defer("members").annotate(size=Length("members")).first()
 
 
 def _rows(since: datetime | None, until: datetime) -> models.QuerySet[Entry]:
-    """The rows of a span of time, by when they were written; there is an index of their ids alone."""
-    rows = Entry.objects.filter(at__lte=until, id__lt=first_id_at(until + APART)).order_by("at", "id")
-    return rows if since is None else rows.filter(at__gt=since, id__gte=first_id_at(since - APART))
+    """The rows of a span of time, by when they were written."""
+    rows = Entry.objects.filter(at__lte=until).order_by("at", "id")
+    return rows if since is None else rows.filter(at__gt=since)
 
 
 def _remember(seal: AuditSeal) -> None:
@@ -129,25 +173,52 @@ def digest_of(seal: AuditSeal) -> str:
 
 
 def audit_check(now: datetime) -> AuditChecked:
-    """Compare every row and every seal with what was signed."""
+    """Compare every row and every seal with what was signed, each read once."""
     checked, before, own = AuditChecked(), None, keys.own_keys()
-    for seal in AuditSeal.objects.order_by("number").iterator(chunk_size=10):
+    last = _last()  # before the rows: a seal that is made meanwhile holds some that were not read
+    rows = _Rows()
+    for seal in AuditSeal.objects.filter(number__lte=last.number if last else 0).order_by("number").iterator(10):
         checked.faults += _seal_faults(seal, before, own)
-        then, here = _members(seal), _digests(seal)
-        checked.faults += _differing(then, here, seal.number)
+        here = rows.between(seal.since, seal.until)
+        checked.faults += _differing(_members(seal), here, seal.number)
         before, checked.seals, checked.rows = seal, checked.seals + 1, checked.rows + len(here)
-    if before is not None and Entry.objects.filter(at__lte=before.until).count() != checked.rows:
-        checked.faults.append(
-            ("audit log", "It has rows that no seal of their time holds: they were added or changed.")
-        )
-    checked.unsealed = Entry.objects.filter(at__gt=before.until).count() if before else Entry.objects.count()
-    if Entry.objects.filter(at__gt=now + LATE).exists():
-        checked.faults.append(("audit log", "It has rows of a time that has not come: they were added or changed."))
+    if rows.unlisted:
+        checked.faults.append(("audit log", "It contains entries that no seal of that period lists."))
+    checked.unsealed, latest = rows.left()
+    if latest is not None and latest > max(now, before.until if before else now) + AHEAD:
+        checked.faults.append(("audit log", "It contains entries dated in the future."))
     remembered = keys.remembered_head(keys.AUDIT_HEAD_FILE)
     if remembered is not None and not _is_here(*remembered):
         words = "It was removed or changed: the data folder remembers it with another digest."
         checked.faults.append((f"audit seal {remembered[0]}", words))
     return checked
+
+
+class _Rows:
+    """The rows that are stored, read once in the order of their time. `unlisted`: those passed over between seals."""
+
+    def __init__(self) -> None:
+        self._rows = Entry.objects.order_by("at", "id").iterator(chunk_size=2_000)
+        self._next = next(self._rows, None)
+        self.unlisted = 0
+
+    def between(self, since: datetime | None, until: datetime) -> dict[UUID, bytes]:
+        """The digests of those of the time of a seal."""
+        here = {}
+        while (row := self._next) is not None and row.at <= until:
+            if since is None or row.at > since:
+                here[row.id] = digest_of_row(row)
+            else:
+                self.unlisted += 1
+            self._next = next(self._rows, None)
+        return here
+
+    def left(self) -> tuple[int, datetime | None]:
+        """How many come after the last seal, and the time of the latest one."""
+        number, latest = 0, None
+        while (row := self._next) is not None:
+            number, latest, self._next = number + 1, row.at, next(self._rows, None)
+        return number, latest
 
 
 def _seal_faults(seal: AuditSeal, before: AuditSeal | None, own: frozenset[str]) -> Iterator[tuple[str, str]]:
@@ -164,11 +235,6 @@ def _members(seal: AuditSeal) -> dict[UUID, bytes]:
     held = bytes(seal.members)
     starts = range(0, len(held) - len(held) % MEMBER, MEMBER)
     return {UUID(bytes=held[start : start + 16]): held[start + 16 : start + MEMBER] for start in starts}
-
-
-def _digests(seal: AuditSeal) -> dict[UUID, bytes]:
-    """Of the rows that are stored now from the time of a seal."""
-    return {row.id: digest_of_row(row) for row in _rows(seal.since, seal.until).iterator()}
 
 
 def _differing(then: Mapping[UUID, bytes], here: Mapping[UUID, bytes], number: int) -> Iterator[tuple[str, str]]:

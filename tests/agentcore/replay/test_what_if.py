@@ -21,7 +21,7 @@ from agentcore import (
 )
 from agentcore.commands import Finish
 from agentcore.events import Approvals, Breakpoint, OperatorAction, ToolResult
-from agentcore.replay import Provenance, Why, first_divergence
+from agentcore.replay import Provenance, Why, first_divergence, recorded_run
 from agentcore.replay.recorded_run import Past
 from agentcore.values import replace as slot_copy
 from tests.agentcore.machine.stories import STORIES
@@ -410,3 +410,19 @@ def test_a_hold_that_was_recorded_before_the_runs_part_counts_for_both_ends():
     stopped, recorded = under(story, max_continuations=1), Past.of(story.recording).held
     assert (stopped.held, recorded) == (899.0, 899.0)
     assert stopped.final.at < story.snapshot.at
+
+
+def test_an_iterations_answers_are_searched_for_signs_once_however_many_limits_are_asked_for(monkeypatch):
+    """A sweep asks about each of its values, and the search reads the whole text."""
+    past, read = Past.of(play(Playbook(max_tokens=100), Says(ESSAY)).recording), []
+    searched = recorded_run.lint
+
+    def lint(response, *given, **named):
+        read.append(1)
+        return searched(response, *given, **named)
+
+    monkeypatch.setattr(recorded_run, "lint", lint)
+    told = past.shows_signs(1)
+    once = len(read)
+    assert [past.shows_signs(1) for _ in range(5)] == [told] * 5
+    assert len(read) == once > 0

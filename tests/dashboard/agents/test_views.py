@@ -1,16 +1,19 @@
 """Agents and connections by page."""
 
 from datetime import timedelta
-from html import unescape
+from html import escape, unescape
 
 import pytest
 from django.contrib.auth.models import Group
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.agents import services
 from dashboard.agents.models import Agent, Connection, Project
+from dashboard.agents.stale_forms import _shown
 from dashboard.policies.configuration_log import configuration_trail
 from dashboard.policies.policy_creation import policy_create
 from dashboard.policies.policy_versions import policy_attach
@@ -177,6 +180,35 @@ def test_an_old_page_of_a_connection_does_not_undo_another_change(admins: Client
     told = page(admins, "/connections/far", 422, **{**CONNECTION, "max_output_tokens": 900, "seen": old})
     assert " is now “5”. Nothing was saved." in told
     assert Connection.objects.get(name="far").max_output_tokens is None
+
+
+def test_an_old_page_of_the_admin_does_not_undo_another_change_either(admins: Client, agent: Agent):
+    address = f"/admin/agents/agent/{agent.pk}/change/"
+    old = seen_in(admins.get(address).content.decode())
+    Agent.objects.filter(pk=agent.pk).update(max_tokens=77)
+    with CaptureQueriesContext(connection) as asked:
+        told = admins.post(address, given_to(agent, system_prompt="Be brief.", seen=old)).content.decode()
+    assert "Max tokens per call is now “77”. Nothing was saved." in told
+    assert any("FOR UPDATE" in each["sql"] for each in asked), "of two windows the second waits for the first"
+    agent.refresh_from_db()
+    assert agent.system_prompt == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (True, "“yes”"),
+        (False, "“no”"),
+        (0, "“0”"),
+        (None, "empty"),
+        ([], "empty"),
+        (["read_file", "add"], "“read_file, add”"),
+        ([{"state": "request_model"}], "“[{&quot;state&quot;: &quot;request_model&quot;}]”"),
+        ({"type": "object"}, "“{&quot;type&quot;: &quot;object&quot;}”"),
+    ],
+)
+def test_values_that_another_window_saved_are_told_as_forms_have_them(value: object, words: str):
+    assert escape(_shown(value)) == words
 
 
 def test_a_page_that_was_opened_after_the_last_change_saves(admins: Client, agent: Agent):

@@ -18,10 +18,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, api_token_create, one_time_code_create
+from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.wire import decompression
 from dashboard.ingest import app, services, span_store
 from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.models import Piece
+from dashboard.ingest.refusals import refusals_of
 from dashboard.ingest.services import UNREAD, Outcome
 from dashboard.ingest.wire import bodies
 from dashboard.turns.models import Turn
@@ -128,6 +130,8 @@ def test_a_span_that_cannot_be_read_is_counted_told_and_noted(keyed: Keyed, monk
     shown = _client_of_the_operator().get(reverse("gateway:keys")).content.decode()
     assert "Refused spans and log records" in shown
     assert UNREAD in html.unescape(shown)
+    GatewayKey.objects.all().delete()
+    assert [view.sender for view in refusals_of(turn.project_id)] == ["a deleted key"]
 
 
 def _client_of_the_operator() -> Client:

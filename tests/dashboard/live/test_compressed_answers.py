@@ -47,8 +47,11 @@ async def test_an_answer_that_unpacks_to_far_more_than_was_sent_is_given_up(codi
     body = bomb(200, coding=coding)
     assert len(body) < MIB / 2
     async with serving(sends(body, coding=coding, chunked=chunked)) as server, Transport() as transport:
-        with pytest.raises(TransportError, match="compressed, and larger than 512 KiB when it is decompressed"):
+        with pytest.raises(
+            TransportError, match="compressed, and larger than 512 KiB when it is decompressed"
+        ) as given:
             await posted(transport, f"http://127.0.0.1:{server.port}/x")
+    assert given.value.too_large
 
 
 async def test_no_more_than_the_bound_is_handed_on():

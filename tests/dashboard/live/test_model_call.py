@@ -99,6 +99,7 @@ async def test_an_answer_of_very_many_small_parts_is_refused_and_holds_up_nobody
         ending = await answer_of(reading, took, body=b"{}", connection=connection, transport=transport, seconds=9)
     assert ending.error is not None
     assert ending.error.message.startswith(response_reader.TOO_MANY_PARTS[:20])
+    assert (ending.error.kind, ending.error.retryable) == ("answer_too_large", False), "each try is paid for"
     assert len(kept) == flood.sent < 2 << 20
     assert max(holds) < 0.2
 

@@ -144,7 +144,7 @@ def test_a_form_that_names_no_value_starts_nothing_and_is_shown_anew(browser: Cl
         drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
     ran, value = cut.children.count(), value_of(browser, cut, only)
     html = browser.post(f"/turns/{cut.id}/limit/find", {"only": only}, headers=HTMX).content.decode()
-    assert "The form named no value: the page was loaded before an update. Nothing was started" in text_of(html)
+    assert "This page is out of date. Nothing was started. Reload it and check the price." in text_of(html)
     assert (cut.children.count(), Backtest.objects.exists()) == (ran, False)
     assert value_in(html, only) == value
 
@@ -155,7 +155,7 @@ def test_a_backtest_is_of_the_value_that_its_button_named(browser: Client, cut: 
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 500}))
     asked = {"only": "backtest", "value": told}
     html = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
-    assert "The value to backtest is 500 now. No backtest was started." in text_of(html)
+    assert "The value to backtest is now 500. No backtest was started." in text_of(html)
     assert not Backtest.objects.exists()
 
 
@@ -253,7 +253,7 @@ def test_a_second_click_finds_the_draft_of_the_first(browser: Client, play: Play
         for _ in range(2)
     )
     assert "Draft v1 of “sim-flaky” created: max_retries 3." in first
-    assert "Draft v1 of “sim-flaky” is there already: max_retries 3." in second
+    assert "Draft v1 of “sim-flaky” already exists: max_retries 3." in second
     browser.post(f"/turns/{turn.id}/limit/use", {"value": "4"})
     assert PolicyVersion.objects.filter(policy__name="sim-flaky").count() == 2
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from dashboard.runtime.database_setup import prepare
 from dashboard.turns.models import Turn
-from dashboard.turns.seals.audit_seals import audit_seal_make
+from dashboard.turns.seals.audit_seals import audit_seals_make
 from dashboard.turns.seals.resuming import Notes
 from dashboard.turns.seals.seal_check import Checked, check_all
 from dashboard.turns.seals.services import chain_some, seal_make
@@ -43,10 +43,10 @@ class Command(BaseCommand):
             while chain_some():
                 pass
             seal = seal_make(now=timezone.now())
-            audit_seal = audit_seal_make(now=timezone.now())
+            audit_seals = list(audit_seals_make(now=timezone.now()))
             words = "Another process is sealing." if seal is None else f"Seal {seal.number}: {seal.digest}"
             self.stdout.write(words)
-            if audit_seal is not None:
+            for audit_seal in audit_seals:
                 self.stdout.write(f"Audit seal {audit_seal.number}: {audit_seal.digest}")
         if options["all"]:
             self._tell(self._checked(options["digest"], options["resume"], replay=not options["quick"]))

@@ -1,0 +1,54 @@
+"""The turns that were asked the same, found without reading more of the others than is compared."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from agentcore import serial
+from dashboard.policies.suggestions import relatives
+from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def reruns(turn: Turn, number: int) -> list[Turn]:
+    return [turn_rerun(turn=turn, overrides={"max_tokens": 100 + place}) for place in range(number)]
+
+
+def test_a_turn_without_relatives_costs_one_statement(play: Play, django_assert_num_queries: Any) -> None:
+    turn = Turn.objects.get(id=play("sim-essay", max_tokens=60).id)
+    with django_assert_num_queries(1):
+        assert relatives_of(turn) == []
+
+
+def test_the_newest_are_looked_at_and_the_turn_that_was_run_again(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = play("sim-essay", max_tokens=60)
+    made = reruns(turn, 5)
+    monkeypatch.setattr(relatives, "MOST", 2)
+    assert [each.id for each in relatives_of(turn)] == [made[3].id, made[4].id]
+    assert [each.id for each in relatives_of(made[0])] == [turn.id, made[3].id, made[4].id]
+
+
+def test_large_columns_of_others_are_not_read_and_the_statements_are_as_many_for_many(play: Play) -> None:
+    turn = play("sim-essay", max_tokens=60)
+    numbers = []
+    for more in (1, 4):
+        reruns(turn, more)
+        with CaptureQueriesContext(connection) as asked:
+            found = relatives_of(Turn.objects.get(id=turn.id))
+            assert all(settings_changed(turn, each) for each in found)
+        numbers.append(len(asked))
+        assert not any("output_text" in each["sql"] for each in asked.captured_queries[1:])
+    assert numbers[0] == numbers[1] <= 6
+
+
+def test_the_same_policy_is_not_read_for_each_of_them(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = play("sim-essay", max_tokens=60)
+    (made,) = reruns(turn, 1)
+    monkeypatch.setattr(serial, "to_json", lambda _policy: pytest.fail("read"))
+    assert settings_changed(turn, Turn.objects.get(id=made.id)) == {"max_tokens": 100}
