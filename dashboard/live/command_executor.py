@@ -15,7 +15,7 @@ from agentcore.messages import ChatResponse
 from agentcore.providers import get_provider
 from dashboard.agents.models import Connection
 from dashboard.live import tool_claims
-from dashboard.live.model_call import Exchange, prepared_call
+from dashboard.live.model_call import Exchange, arrived, prepared_call
 from dashboard.live.provider_auth import callers_headers
 from dashboard.live.response_reader import CallResult
 from dashboard.live.slots import Slots
@@ -136,11 +136,11 @@ class CommandExecutor:
         until = time.monotonic() if self.exchange.reading.begun is None else self.exchange.reading.begun
         return round(max(0.0, until - self.recorded), 3) or None
 
-    def broken_off(self) -> ChatResponse | None:
+    async def broken_off(self) -> ChatResponse | None:
         """What had arrived of the call in flight, which ends here; None where it has ended, or nothing was read."""
         if self.exchange is None or self.ended is not None:
             return None
-        partial = self.exchange.reading.partial()
+        partial = await arrived(self.exchange.reading)
         self.ended = self.exchange.reading.end(CallResult(response=partial))
         return partial
 

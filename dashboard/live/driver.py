@@ -134,7 +134,7 @@ class Driver:
         """What happens next: the command's own event, or a person's. Held turns wait without a driver."""
         if isinstance(command, Hold):
             signal = await self._waiting_signal(signals)
-            return (None, None) if signal is None else (self._signal_event(signal), signal)
+            return (None, None) if signal is None else (await self._signal_event(signal), signal)
         work = self.performer.started(command, self.standing.snapshot.spent.attempts)
         self.arrival = self.arrival or asyncio.create_task(signals.get())
         await asyncio.wait({work, self.arrival}, return_when=asyncio.FIRST_COMPLETED)
@@ -144,7 +144,7 @@ class Driver:
         signal, self.arrival = self.arrival.result(), None
         if signal.action == "cancel":
             await self.performer.drop()
-        return self._signal_event(signal), signal
+        return await self._signal_event(signal), signal
 
     async def _waiting_signal(self, signals: "asyncio.Queue[Signal]") -> Signal | None:
         if self.arrival is not None and self.arrival.done():
@@ -219,13 +219,13 @@ class Driver:
         if given is not None and given.call_id not in {call.id for call in pending_calls(self.standing.snapshot)}:
             raise IllegalEvent(f"No tool call “{given.call_id}” is waiting for its result.")
 
-    def _signal_event(self, signal: Signal) -> Event:
+    async def _signal_event(self, signal: Signal) -> Event:
         at, calling = self._now_at(), self.standing.snapshot.state in CALLS
         waited = self.performer.waited() if calling else None
         if signal.action != "cancel":
             payload = {"type": "operator_acted", "at": at, "by": signal.by, "action": signal.action, **signal.payload}
             return serial.event_from_json({**payload, "waited": waited})
-        return CancelRequested(at, signal.by, self.performer.broken_off() if calling else None, waited)
+        return CancelRequested(at, signal.by, await self.performer.broken_off() if calling else None, waited)
 
 
 def _commit(entry: StepRows, signal: Signal | None) -> None:

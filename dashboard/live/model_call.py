@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from agentcore.commands import CallModel
 from agentcore.errors import ProviderError
-from agentcore.messages import Delta
+from agentcore.messages import ChatResponse, Delta
 from agentcore.providers.base import Provider
 from dashboard.agents.models import Connection
 from dashboard.live.body_order import in_order_of
@@ -33,6 +33,7 @@ REST = 4.0  #: times as long as reading took
 LONG_ANSWER = 256 * 1024  #: bytes; what is shorter is read within milliseconds
 FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
 
+T = TypeVar("T")
 Keep = Callable[[int, bytes, str], Awaitable[None]]  #: (n, raw bytes, text decoded from them)
 Took = Callable[[bytes, list[Delta]], Awaitable[None]]  #: (raw bytes, what can be shown of them)
 NO_HEADERS: Mapping[str, str] = {}
@@ -110,21 +111,40 @@ async def answer_of(
                 else:
                     await _took(part, reading, took)
     except TransportError as error:
-        return await _judged(reading, partial(reading.broken_off, error))
-    return await _judged(reading, reading.whole)
+        return await read_beside(reading, partial(reading.broken_off, error))
+    return await read_beside(reading, reading.whole)
 
 
-async def _judged(reading: ResponseReader, judge: Callable[[], CallResult]) -> CallResult:
-    """How the call ended. A long answer may only be read now, which is done in a thread, so that nobody else waits.
-    Whoever is cancelled meanwhile waits for it: one decoder is used by one thread at a time."""
+async def arrived(reading: ResponseReader) -> ChatResponse | None:
+    """What has arrived of an answer that ends here. Also whoever is cancelled again meanwhile is given it."""
+    judging, _ = await _read(reading, reading.partial)
+    return judging.result()
+
+
+async def read_beside(reading: ResponseReader, judge: Callable[[], CallResult]) -> CallResult:
+    """How the call ended. Whoever is cancelled meanwhile waits for it."""
+    judging, cancelled = await _read(reading, judge)
+    if cancelled is not None:
+        raise cancelled
+    return judging.result()
+
+
+async def _read(
+    reading: ResponseReader, judge: Callable[[], T]
+) -> tuple[asyncio.Future[T], asyncio.CancelledError | None]:
+    """The judgement, which is there, and whether its caller was cancelled. A long answer may only be read now, which
+    is done in a thread, so that nobody else waits; and to its end, for a decoder is used by one thread at a time."""
     if reading.received < LONG_ANSWER:
-        return judge()
-    judging = asyncio.ensure_future(asyncio.to_thread(judge))
-    try:
-        return await asyncio.shield(judging)
-    except asyncio.CancelledError:
-        await asyncio.wait({judging})
-        raise
+        judged: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        judged.set_result(judge())
+        return judged, None
+    judging, cancelled = asyncio.ensure_future(asyncio.to_thread(judge)), None
+    while not judging.done():
+        try:
+            await asyncio.wait({judging})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return judging, cancelled
 
 
 async def _took(part: bytes, reading: ResponseReader, took: Took) -> None:

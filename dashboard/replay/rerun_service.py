@@ -41,7 +41,7 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 
 GONE = (
-    "The agent of this turn has been deleted, so it cannot be re-run. It can still be read, verified and tried under "
+    "This turn has no agent, or its agent was deleted, so it cannot be re-run. It can still be read, verified and tried under "
     "other limits; to run it, create an agent and start a turn with the same input."
 )
 NO_WORDS = RerunChanges()

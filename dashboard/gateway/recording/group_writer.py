@@ -1,8 +1,8 @@
 """Writes groups of turns: one statement for new turns, one for updates of stored ones.
 
 A group that the database refuses is halved until what it refuses stands alone; one that takes it too long is written
-turn by turn, and a turn that alone takes too long is written apart, so that no other waits for it. A group whose
-answer got lost is looked for before it is sent again.
+turn by turn, and a turn that alone takes too long is written apart, so that no other waits for it; so is one whose row
+somebody holds. A group whose answer got lost is looked for before it is sent again.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from dashboard.gateway.recording.pg_connection import (
     SECONDS,
     DatabaseAway,
     LackingError,
+    LockedError,
     PgConnection,
     RefusedError,
     SlowError,
@@ -130,8 +131,9 @@ class GroupWriter:
         try:
             lost = await self._written(group, self._link, group.seconds)
         except SlowError as error:
+            is_held = await self._is_held(group, error)
             self._groups.popleft()
-            self._set_apart(group, error)
+            self._set_apart(group, error, is_held=is_held)
             return {}
         except RefusedError as error:
             self._groups.popleft()
@@ -175,7 +177,17 @@ class GroupWriter:
         self._known.add(node for rows in group.rows.values() for node in rows.nodes)
         return self._taken(group, found)
 
-    def _set_apart(self, group: TurnGroup, error: SlowError) -> None:
+    async def _is_held(self, group: TurnGroup, error: SlowError) -> bool:
+        """Whether it is one turn, whose row somebody holds, so that no other waits for that. Raises `DatabaseAway`
+        where more than its row is locked."""
+        if not isinstance(error, LockedError) or len(group.parts) > 1:
+            return False
+        turn_id = next(iter(group.parts))
+        if await self._link.run(statements.IS_HELD.name, [str(turn_id).encode()]):
+            return True
+        raise DatabaseAway(str(error), sent=False)
+
+    def _set_apart(self, group: TurnGroup, error: SlowError, *, is_held: bool) -> None:
         """Its turns are written one by one, or, where it is one, beside the others. Raises `DatabaseAway` where it
         seems to be the database that is slow."""
         singles = group.singles()
@@ -184,6 +196,8 @@ class GroupWriter:
             self._groups.extendleft(reversed(singles))
             return
         self.apart.take(singles[0])
+        if is_held:
+            return
         self._slow_in_a_row += 1
         if self._slow_in_a_row >= SLOW_IN_A_ROW:
             raise DatabaseAway(str(error), sent=False)
@@ -229,8 +243,9 @@ class GroupWriter:
         await self._link.run(statements.BEAT.name, [str(self.process_id).encode()])
         self._beaten = asyncio.get_running_loop().time()
 
-    async def disown(self, turn_ids: Sequence[UUID]) -> None:
-        await self._link.run(statements.DISOWN.name, [_ids(turn_ids)])
+    async def disown(self, turn_ids: Sequence[UUID]) -> list[UUID]:
+        """Give them up; returns those whose rows somebody holds, which are to be given up later."""
+        return [UUID(held.decode()) for held in await self._link.run(statements.DISOWN.name, [_ids(turn_ids)])]
 
     async def close(self) -> None:
         """Leave in order, as far as the database is there."""

@@ -13,6 +13,7 @@ from dashboard.turns.recorder import StepRows
 OPEN_SECONDS = 0.05  #: after which a turn is written although it has not ended
 PIECES_SECONDS = 0.2  #: the same for the bytes of a stream: a kill costs at most 250 ms of it
 PATIENCE_SECONDS = 1.5  #: that somebody waits for a database that does not answer
+LOCKED_SECONDS = 10.0  #: that somebody waits for a turn whose row another transaction holds
 SLOWEST = 2 * 2**20  #: bytes a second that a busy one still stores: while much waits, it is waited for longer,
 LONGER_SECONDS = 10.0  #: but by no more than this
 
@@ -83,8 +84,11 @@ def fail_expired_waiters(
     of its turn in the end is stored after it. Returns whether anybody was told.
     """
     patience = PATIENCE_SECONDS + min(LONGER_SECONDS, waiting_bytes / SLOWEST)
-    if now - stored_at < patience:
-        return False
+    return now - stored_at >= patience and tell_waiters(tracks, now, patience, "The database does not answer.")
+
+
+def tell_waiters(tracks: Iterable[PendingTurn], now: float, patience: float, why: str) -> bool:
+    """Tell those who have waited for so many seconds why it is not stored. Returns whether anybody was told."""
     told = False
     for track in tracks:
         for part in (track.part, track.writing):
@@ -93,7 +97,7 @@ def fail_expired_waiters(
             told = True
             for since, stored in part.waiting:
                 if now - since >= patience:
-                    _settle(stored, NotStoredError("The database does not answer."))
+                    _settle(stored, NotStoredError(why))
             part.waiting = [each for each in part.waiting if not each[1].done()]
     return told
 

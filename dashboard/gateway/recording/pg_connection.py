@@ -20,9 +20,10 @@ from dashboard.platform.db_threads import in_database
 #: Of the database's own condition, not of what was asked of it (SQLSTATE, by its first characters).
 _CONDITIONS = ("08", "25006", "40", "53", "55", "57", "58", "XX")
 _LACKING = "23503"  #: a foreign key is violated
+_LOCKED = "55P03"  #: somebody holds a lock for longer than is waited for it
 _CANCELED = "57014"  #: which nobody does but the server, for the time it took
 SECONDS = 1.0  #: that a statement may take unless it is given more
-LOCK_SECONDS = 0.8  #: that it may wait for a lock: less, so that this is told apart, and is the database's condition
+LOCK_SECONDS = 0.8  #: that it may wait for a lock: less, so that this is told apart
 _NOT_OURS = ("cursor_factory", "context", "prepare_threshold", "autocommit")
 
 
@@ -36,6 +37,10 @@ class DatabaseAway(Exception):
 
 class SlowError(DatabaseAway):
     """A statement took longer than it may, and was undone. The database may be well."""
+
+
+class LockedError(SlowError):
+    """Somebody else held for too long what it was to change."""
 
 
 class RefusedError(Exception):
@@ -126,6 +131,8 @@ class PgConnection:
             return result
         state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
         why = result.error_message.decode(errors="replace").partition("\n")[0]
+        if state == _LOCKED:
+            raise LockedError(why, sent=False)
         if state == _CANCELED:
             raise SlowError(why, sent=False)
         if not state or state.startswith(_CONDITIONS):

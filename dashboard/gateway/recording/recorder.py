@@ -20,12 +20,14 @@ import structlog
 from agentcore.commands import Finish
 from dashboard.gateway.recording.group_writer import GroupWriter, TurnGroup
 from dashboard.gateway.recording.pending_turn import (
+    LOCKED_SECONDS,
     PATIENCE_SECONDS,
     NotStoredError,
     PendingTurn,
     UnstorableError,
     answered,
     fail_expired_waiters,
+    tell_waiters,
     wake_waiter,
 )
 from dashboard.gateway.recording.pg_connection import DatabaseAway, RefusedError
@@ -143,8 +145,11 @@ class Recorder:
         if track.part is not None:
             self._bytes -= track.part.size
         if track.is_stored or track.writing is not None:
-            self._disowned.append(turn_id)
-            self._start()
+            self._disown([turn_id])
+
+    def _disown(self, turn_ids: list[UUID]) -> None:
+        self._disowned += turn_ids
+        self._start()
 
     async def room(self, turn_id: UUID) -> None:
         """For who has much to say. Returns at once unless the database is behind; `NotStoredError` if it stays so."""
@@ -199,7 +204,10 @@ class Recorder:
         for track in [track for track in self._later.values() if track.is_due(now)]:
             self._hurry(track)
         waiting_bytes = self._bytes if self._away_since is None else 0
-        tracks = [track for track in self._tracks.values() if not self._writer.apart.holds(track.id)]
+        apart = self._writer.apart
+        tracks = [track for track in self._tracks.values() if not apart.holds(track.id)]
+        locked = [track for track in self._tracks.values() if apart.waits_for_lock(track.id)] if apart.busy else []
+        tell_waiters(locked, now, LOCKED_SECONDS, "Another transaction holds the row of its turn.")
         if fail_expired_waiters(tracks, now, waiting_bytes=waiting_bytes, stored_at=self._writer.stored_at):
             self._is_away("It does not answer.")
         if self._writer.beat_due(now, open_turns=any(track.is_open for track in self._tracks.values())):
@@ -237,8 +245,10 @@ class Recorder:
             await self._writer.beat()
         if self._disowned:
             given_up = list(self._disowned)
-            await self._writer.disown(given_up)
+            held = await self._writer.disown(given_up)
             del self._disowned[: len(given_up)]
+            if held:
+                asyncio.get_running_loop().call_later(RETRY_SECONDS, self._disown, held)
         if not self._writer.busy and self._due:
             self._writer.take(self._next_group())
         while (group := self._writer.next()) is not None:

@@ -1,4 +1,4 @@
-"""Turns whose write was too slow: retried one at a time, without holding up the others."""
+"""Turns whose write was too slow, or whose rows somebody holds: retried one at a time, and the others do not wait."""
 
 import asyncio
 from collections import deque
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from dashboard.gateway.recording.pg_connection import DatabaseAway, SlowError
+from dashboard.gateway.recording.pg_connection import DatabaseAway, LockedError, SlowError
 
 if TYPE_CHECKING:
     from dashboard.gateway.recording.group_writer import TurnGroup
@@ -26,6 +26,7 @@ Settle = Callable[["TurnGroup", dict[UUID, str]], None]
 class _Waiting:
     group: "TurnGroup"
     tries: int = 0
+    locked: bool = False  #: somebody held its row when it was last tried
 
 
 class SlowWrites:
@@ -43,6 +44,9 @@ class SlowWrites:
     def holds(self, turn_id: UUID) -> bool:
         return any(turn_id in each.group.parts for each in self._waiting)
 
+    def waits_for_lock(self, turn_id: UUID) -> bool:
+        return any(each.locked and turn_id in each.group.parts for each in self._waiting)
+
     def take(self, group: "TurnGroup") -> None:
         self._waiting.append(_Waiting(group))
         if self._running is None or self._running.done():
@@ -53,7 +57,14 @@ class SlowWrites:
             each = self._waiting[0]
             try:
                 lost = await self._write(each.group, PATIENCE_SECONDS + each.group.seconds)
+            except LockedError:
+                # Whoever holds the row lets go of it some day; others that are slow are written meanwhile.
+                each.locked = True
+                self._waiting.rotate(-1)
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
             except SlowError as error:
+                each.locked = False
                 each.tries += 1
                 if each.tries < MOST_TRIES:
                     self._waiting.rotate(-1)

@@ -166,13 +166,27 @@ MORE = Statement(
 )
 BEAT = Statement(
     "beat",
-    "INSERT INTO live_process (id) VALUES ($1::uuid) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()",
+    # Whoever holds the row keeps no turn from being stored: the next beat is soon.
+    "WITH free AS (SELECT id FROM live_process WHERE id = $1::uuid FOR NO KEY UPDATE SKIP LOCKED), "
+    "beaten AS (UPDATE live_process SET seen_at = clock_timestamp() FROM free WHERE live_process.id = free.id) "
+    "INSERT INTO live_process (id) VALUES ($1::uuid) ON CONFLICT DO NOTHING",
 )
 LEAVE = Statement("leave", "DELETE FROM live_process WHERE id = $1::uuid")
-#: Turns that are given up here: whoever looks for lost ones finds them.
+#: Turns that are given up here: whoever looks for lost ones finds them. Those that somebody holds are told.
 DISOWN = Statement(
     "disown",
-    "UPDATE live_ownedturn SET process_id = '00000000-0000-0000-0000-000000000000' WHERE turn_id = ANY($1::uuid[])",
+    "WITH free AS (SELECT turn_id FROM live_ownedturn WHERE turn_id = ANY($1::uuid[]) FOR UPDATE SKIP LOCKED), "
+    "given_up AS (UPDATE live_ownedturn SET process_id = '00000000-0000-0000-0000-000000000000' "
+    "FROM free WHERE live_ownedturn.turn_id = free.turn_id) "
+    "SELECT turn_id::text FROM live_ownedturn WHERE turn_id = ANY($1::uuid[]) AND turn_id NOT IN (TABLE free)",
+)
+#: Whether somebody holds the row of a turn, or that of its owner. Waits where its table is locked.
+IS_HELD = Statement(
+    "is_held",
+    "WITH turn AS (SELECT id FROM turns_turn WHERE id = $1::uuid FOR NO KEY UPDATE SKIP LOCKED), "
+    "owned AS (SELECT turn_id FROM live_ownedturn WHERE turn_id = $1::uuid FOR UPDATE SKIP LOCKED) "
+    "SELECT 1 FROM turns_turn WHERE id = $1::uuid AND id NOT IN (TABLE turn) UNION ALL "
+    "SELECT 1 FROM live_ownedturn WHERE turn_id = $1::uuid AND turn_id NOT IN (TABLE owned)",
 )
 #: Whether something that was sent, and not answered, has been stored: one row says it of its whole statement.
 HAS_TURN = Statement("has_turn", "SELECT 1 FROM turns_turn WHERE id = $1::uuid")
@@ -180,4 +194,4 @@ HAS_RECORD = Statement("has_record", "SELECT 1 FROM turns_record WHERE turn_id =
 HAS_PIECE = Statement(
     "has_piece", "SELECT 1 FROM turns_attemptchunk WHERE turn_id = $1::uuid AND attempt = $2::int AND n = $3::int"
 )
-ALL = (NEW, MORE, BEAT, LEAVE, DISOWN, HAS_TURN, HAS_RECORD, HAS_PIECE)
+ALL = (NEW, MORE, BEAT, LEAVE, DISOWN, IS_HELD, HAS_TURN, HAS_RECORD, HAS_PIECE)

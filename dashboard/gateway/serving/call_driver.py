@@ -24,7 +24,7 @@ from dashboard.agents.schema_judging.judging import patiently
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.serving.turn_setup import PreparedCall
 from dashboard.gateway.serving.upstream_call import UpstreamCall
-from dashboard.live.model_call import prepared_call
+from dashboard.live.model_call import arrived, prepared_call, read_beside
 from dashboard.live.response_reader import CallResult, ResponseReader
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport, TransportError
@@ -129,7 +129,7 @@ class CallDriver:
                 patient=False,
             )
         except LostTurnError as error:
-            return upstream.reading.broken_off(TransportError(str(error)))
+            return await read_beside(upstream.reading, partial(upstream.reading.broken_off, TransportError(str(error))))
         except AWAY as error:
             if self.passes_unstored:
                 return await upstream.run(self.sink.came)
@@ -160,18 +160,18 @@ class CallDriver:
             self._record(OperatorActed(self._at(), WATCHER, limits={"max_continuations": resumes}))
             self._ended = kept
 
-    def cancelled(self, by: str) -> None:
+    async def cancelled(self, by: str) -> None:
         """The client has gone, or the server stops: what had arrived is kept, and the turn ends."""
         if self.snapshot.end is not None or self._seq == 0:
             return
         self._back()
-        partial = None
+        came = None
         if self.upstream is not None and self._in_flight:
-            partial = self.upstream.reading.partial()
-            self._ended = self.upstream.reading.end(CallResult(response=partial))
+            came = await arrived(self.upstream.reading)
+            self._ended = self.upstream.reading.end(CallResult(response=came))
             if self.upstream.reading.begun is not None:
-                self.usages.append(partial.usage if partial else None)
-        self._record(CancelRequested(self._at(), by, partial))
+                self.usages.append(came.usage if came else None)
+        self._record(CancelRequested(self._at(), by, came))
 
     async def _judged(self, event: Event) -> Command:
         """`_record` of an event whose judgement may have to wait for another process. Raises `JudgesBusy` where nobody

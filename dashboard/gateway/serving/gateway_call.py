@@ -87,7 +87,7 @@ class GatewayCall:
             await self.drive.run()
             await self._tell()
         except asyncio.CancelledError:
-            self._ended_early()
+            await self._ended_early()
             if not self._gone:
                 await self._say_that_we_stop()
             if not self._gone and not self._key_ended:
@@ -95,7 +95,7 @@ class GatewayCall:
             working.uncancel()
         except NoSlotError as error:
             log.warning("gateway_call_without_slot", turn=str(self.begun.id), why=str(error))
-            self.drive.cancelled("the gateway, whose database was unavailable")
+            await self.drive.cancelled("the gateway, whose database was unavailable")
             self._told(None, UNSTORED.status)
             await send_failure(self.outgoing, UNSTORED)
         except JudgesBusy:
@@ -121,8 +121,8 @@ class GatewayCall:
             self._key_ended = True
             working.cancel()
 
-    def _ended_early(self) -> None:
-        self.drive.cancelled(self._ended_by)
+    async def _ended_early(self) -> None:
+        await self.drive.cancelled(self._ended_by)
         if self._told_of is None:
             status = KEY_ENDED.status if self._key_ended else CLIENT_CLOSED
             self._told(None, self.outgoing.status or status, disconnected=self._gone)

@@ -1,19 +1,23 @@
-"""Imports for pages and programs: one at a time, each in a process of its own with limits of memory and time, so that
-whatever stands in the file holds up nobody else. What that process says is all that comes back."""
+"""Imports for pages and programs: one at a time on this machine, each in a process of its own with limits of memory
+and time, so that whatever stands in the file holds up nobody else. What that process says is all that comes back."""
 
+import hashlib
 import json
+import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from os import environ
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import structlog
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connection
 
@@ -25,11 +29,13 @@ from dashboard.ingest.turn_files.zip_import import FileOutcome
 from dashboard.platform.database import address_of
 from dashboard.platform.environment import CHECKOUT
 from dashboard.platform.notifications import announce_created
+from dashboard.platform.postgres.locks import open_lock, try_lock
 from dashboard.turns.models import Turn
 
 log = structlog.get_logger(__name__)
 
 WAITING_SECONDS = 5.0  #: for the import under way
+LOOKING_SECONDS = 0.05  #: between two looks at whether that of another process has ended
 MOST_WALL_SECONDS = 2 * MOST_SECONDS  #: a busy machine gives the process a part of its time
 TOO_LONG = (
     f"The import took more than {MOST_SECONDS} s and was stopped. Import the files that are not listed here in smaller "
@@ -118,22 +124,57 @@ def _imported(
     whose = None if by is None else by.pk
     asked = {"by": whose, "unverified": unverified, "bundles": bundles, "log": log, "dry": dry}
     asked["project"] = str(project_current().pk)
-    if not _one.acquire(timeout=WAITING_SECONDS):
-        raise ImportBusyError
-    try:
+    with _alone():
         content, late = read(), threading.Event()
         with _process(late) as process:
             _hand_over(process, asked, content)
             return _heard(process, late)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Of all threads and processes that share the data folder, for each import may take a gigabyte. Raises
+    `ImportBusyError`."""
+    until = time.monotonic() + WAITING_SECONDS
+    if not _one.acquire(timeout=WAITING_SECONDS):
+        raise ImportBusyError
+    try:
+        with _kept_out_of_other_processes(until):
+            yield
     finally:
         _one.release()
+
+
+@contextmanager
+def _kept_out_of_other_processes(until: float) -> Iterator[None]:
+    try:
+        descriptor = open_lock(_lock_file())
+    except OSError as error:  # a data folder that nobody may write to
+        log.warning("import_without_lock", why=str(error))
+        yield
+        return
+    try:
+        while not try_lock(descriptor):
+            if time.monotonic() > until:
+                raise ImportBusyError
+            time.sleep(LOOKING_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock_file() -> Path:
+    """One for each database: what is imported into another is no business of ours."""
+    database = hashlib.sha256(address_of(connection.get_connection_params()).encode()).hexdigest()[:12]
+    folder: Path = settings.ENVIRONMENT.data_dir
+    return folder / f"import-{database}.lock"
 
 
 @contextmanager
 def _process(late: threading.Event) -> Iterator["subprocess.Popen[bytes]"]:
     """`late` is set where it is stopped for the time it took."""
     # One arena: the address space of more would count as memory.
-    variables = {**environ, "DATABASE_URL": address_of(connection.get_connection_params()), "MALLOC_ARENA_MAX": "1"}
+    variables = {**os.environ, "DATABASE_URL": address_of(connection.get_connection_params()), "MALLOC_ARENA_MAX": "1"}
     command = [sys.executable, "-P", "-c", _RUN, str(CHECKOUT)]
     process = subprocess.Popen(  # noqa: S603 - our own interpreter, and nothing that anybody sent
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables

@@ -1,6 +1,6 @@
 """The turns that were asked the same as another one: its re-runs, the turn it runs again, and that one's re-runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -19,8 +19,6 @@ from dashboard.turns.models import Turn
 #: Of what a turn began with: the id is each turn's own, and how many tokens it asks for is one of the limits.
 OWN = ("turn_id", "parent", "max_tokens")
 GROUPS = ("limits", "error_policy")  #: overrides that hold several settings
-
-
 #: Columns of other turns that nothing here asks for; some are large.
 UNREAD = (
     "input_text", "output_text", "notice", "verdict", "policy_sources", "history_keys", "breakpoints", "envelope",

@@ -48,6 +48,11 @@ INGESTED = (
     "project_id", "sender", "trace", "spans", "instrumentations", "log", "service", "provider", "loop", "loop_reason",
     "policy", "notes", "ingested_at",
 )  # fmt: skip
+#: Of a call through the gateway, which stands in the turn's row: how it was asked, and what its caller was told.
+CALL = "call_"
+ASKED = ("key_id", "caller", "mode", "stream", "n")
+TOLD = ("status", "client_finish_reason", "finish_source", "continued", "overhead_us", "answer_id")
+CALL_FREE: Mapping[str, str] = {"disconnected": "a caller may go while the last of the answer is sent"}
 PIECE = ("n", "at", "text")
 CLAIM = ("call_id", "name", "claimed_at", "idempotent")
 CAME_BACK = ("result", "error", "finished_at")  #: of a claim, which may still be added when the turn has ended

@@ -17,14 +17,19 @@ KINDS: Mapping[bytes, str] = {
     b"t": "turn", b"r": "record", b"a": "attempt", b"w": "provider's bytes of attempt", b"c": "client request",
     b"d": "documents", b"o": "origin", b"f": "rest of the turn's row", b"k": "times and texts of attempt",
     b"i": "trace or log it was made of", b"l": "link", b"p": "state after record", b"x": "tool call",
-    b"y": "result of tool call",
+    b"y": "result of tool call", b"g": "call through the gateway", b"h": "what its caller was told",
 }  # fmt: skip
 BYTES = frozenset({b"w", b"k"})  #: what goes where a policy has the provider's bytes removed
-REST, LINK, CAME_BACK, INGESTED = b"f", b"l", b"y", b"i"
+REST, LINK, CAME_BACK, INGESTED, ASKED, TOLD = b"f", b"l", b"y", b"i", b"g", b"h"
+ADDED = frozenset({CAME_BACK, TOLD})  #: what may come when a turn has ended, and is chained if it was there
 #: What turns have in their chains that were chained since there is a `REST`, which each of them has.
 LATER = frozenset({REST, b"k", LINK, b"p", b"x", CAME_BACK})
 #: The first of these that a chain lacks tells that an earlier release made it, which chained nothing of those kinds.
-SINCE: Sequence[tuple[bytes, frozenset[bytes]]] = ((REST, LATER), (INGESTED, frozenset({INGESTED})))
+SINCE: Sequence[tuple[bytes, frozenset[bytes]]] = (
+    (REST, LATER),
+    (INGESTED, frozenset({INGESTED})),
+    (ASKED, frozenset({ASKED, TOLD})),
+)
 
 
 @dataclass(frozen=True, slots=True)

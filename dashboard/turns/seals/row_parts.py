@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Model
 
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.turn_files.models import Origin
 from dashboard.turns.models import Checkpoint, Piece, ToolClaim, Turn
 from dashboard.turns.seals import columns
-from dashboard.turns.seals.parts import CAME_BACK, INGESTED, LINK, REST, Part, canonical, part_of
+from dashboard.turns.seals.parts import ASKED, CAME_BACK, INGESTED, LINK, REST, TOLD, Part, canonical, part_of
 
 Found = Iterator[tuple[UUID, Part]]
 
@@ -36,6 +37,7 @@ def parts_beside(turns: Sequence[Turn]) -> Found:
             leads = getattr(origin if name == columns.IMPORTER else turn, f"{name}_id", None)
             if leads is not None:
                 yield turn.id, Part(LINK, number, _as_digest(leads))
+    yield from _calls(ids)
     yield from _pieces(ids)
     for state in Checkpoint.objects.filter(turn_id__in=ids).order_by("turn_id", "seq").iterator():
         yield state.turn_id, part_of(b"p", state.seq, values_of(state, columns.CHECKPOINT))
@@ -57,6 +59,20 @@ def is_cut_by_removal(link: Part) -> bool:
 
 def _as_digest(key: UUID | int) -> bytes:
     return (key.int if isinstance(key, UUID) else key).to_bytes(32, "big")
+
+
+def _calls(ids: Sequence[UUID]) -> Found:
+    """How each was asked for, also of those that nobody called for; and what callers were told, as far as they were."""
+    names = [*columns.ASKED, *columns.TOLD]
+    listed = ", ".join(f"{columns.CALL}{name}" for name in names)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT id, {listed} FROM turns_turn WHERE id = ANY(%s)", [list(ids)])  # noqa: S608 - constants
+        rows = cursor.fetchall()
+    for turn_id, *values in rows:
+        call = dict(zip(names, values, strict=True))
+        yield turn_id, part_of(ASKED, 0, {name: call[name] for name in columns.ASKED} if call["mode"] else None)
+        if call["status"] is not None:
+            yield turn_id, part_of(TOLD, 0, {name: call[name] for name in columns.TOLD})
 
 
 def _pieces(ids: Sequence[UUID]) -> Found:

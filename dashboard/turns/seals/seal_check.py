@@ -16,7 +16,7 @@ from dashboard.turns.seals import keys
 from dashboard.turns.seals.audit_seals import AuditChecked, audit_check
 from dashboard.turns.seals.chains import head_of, parts_of
 from dashboard.turns.seals.models import Chain, Seal
-from dashboard.turns.seals.parts import BYTES, CAME_BACK, LINK, SINCE, Part, unpacked
+from dashboard.turns.seals.parts import ADDED, BYTES, LINK, SINCE, Part, unpacked
 from dashboard.turns.seals.row_parts import is_cut_by_removal
 from dashboard.turns.seals.services import CLOCKS_APART, is_ours, members_of
 from dashboard.turns.seals.tombstones import Erased, removed_on_purpose
@@ -240,7 +240,7 @@ def differing(then: list[Part], now: list[Part], *, bytes_removed: bool = False)
     removed = [
         part.name for key, part in before.items() if key not in after and not _may_go(part, bytes_removed=bytes_removed)
     ]
-    added = [part.name for key, part in after.items() if key not in before and part.kind != CAME_BACK]
+    added = [part.name for key, part in after.items() if key not in before and part.kind not in ADDED]
     words = {"changed": changed, "removed": removed, "added": added}
     return "; ".join(f"{word}: {', '.join(names)}" for word, names in words.items() if names)
 

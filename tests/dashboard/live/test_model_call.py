@@ -3,18 +3,23 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from types import SimpleNamespace
 from typing import Any, cast
+from uuid import uuid4
 
 import pytest
 
 from agentcore.commands import AttemptKind, CallModel
-from agentcore.messages import ChatRequest, Continuation, Delta, Message, Role
+from agentcore.messages import ChatRequest, ChatResponse, Continuation, Delta, Message, Role
 from agentcore.providers import PROVIDERS, get_provider
 from dashboard.agents.models import Connection
+from dashboard.gateway.serving.call_driver import CallDriver
 from dashboard.live import response_reader
-from dashboard.live.model_call import answer_of, prepared_call
+from dashboard.live.command_executor import CommandExecutor
+from dashboard.live.model_call import LONG_ANSWER, answer_of, prepared_call
 from dashboard.live.response_reader import ResponseReader
+from dashboard.live.slots import Slots
 from dashboard.live.transport import Head, Transport
 from dashboard.turns.recorder import CallRow
 from dashboard.turns.request_frames import MESSAGE_KEYS
@@ -139,3 +144,42 @@ def measured_holds() -> Iterator[list[float]]:
     yield holds
     look()
     timer.cancel()
+
+
+async def broken_off_by_operator(reading: ResponseReader) -> object:
+    executor = CommandExecutor(uuid4(), cast("Transport", None), Slots(), lambda: 0.0)
+    executor.exchange = cast("Any", SimpleNamespace(reading=reading))
+    return await executor.broken_off()
+
+
+async def broken_off_by_client(reading: ResponseReader) -> object:
+    told: list[Any] = []
+    driver = CallDriver(cast("Any", None), cast("Any", None), cast("Any", None), received=0.0)
+    driver._seq, driver._in_flight = 1, True
+    driver.upstream = cast("Any", SimpleNamespace(reading=reading))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CallDriver, "_record", lambda _, event: told.append(event))
+        await driver.cancelled("the client, which disconnected")
+    return told[0].partial
+
+
+@pytest.mark.parametrize("broken_off", [broken_off_by_operator, broken_off_by_client])
+@pytest.mark.parametrize("again", [False, True], ids=["once", "cancelled again"])
+async def test_what_had_arrived_of_a_long_answer_is_read_beside_the_others(
+    broken_off: Callable[[ResponseReader], Coroutine[Any, Any, object]], monkeypatch: pytest.MonkeyPatch, *, again: bool
+) -> None:
+    reading, answer = ResponseReader(CALL, get_provider("openai"), "c"), ChatResponse("All of it.")
+    reading.received = LONG_ANSWER
+
+    def slow(_: ResponseReader) -> ChatResponse:
+        time.sleep(0.6)
+        return answer
+
+    monkeypatch.setattr(ResponseReader, "partial", slow)
+    with measured_holds() as holds:
+        reads = asyncio.create_task(broken_off(reading))
+        await asyncio.sleep(0.1)
+        if again:
+            reads.cancel()
+        assert await reads == answer
+    assert max(holds) < 0.3

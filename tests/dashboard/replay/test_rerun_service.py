@@ -150,8 +150,8 @@ def test_a_turn_whose_agent_is_gone_is_asked_what_if_and_not_run(cut: Turn):
     cut.refresh_from_db()
     assert turn_verify(turn=cut).verified
     assert turn_what_if(turn=cut, overrides={"max_tokens": 30}).turn["status"]
-    assert "The agent of this turn has been deleted" in refused(cut)
-    assert "The agent of this turn has been deleted" in refused(cut, from_record=2)
+    assert "This turn has no agent, or its agent was deleted" in refused(cut)
+    assert "This turn has no agent, or its agent was deleted" in refused(cut, from_record=2)
 
 
 def test_an_agent_that_has_changed_since_is_asked_as_it_was_then(cut: Turn):

@@ -1,17 +1,23 @@
 """A turn that takes the database too long is stored beside the others, and they do not wait for it."""
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+from uuid import UUID
 
+import psycopg
 import pytest
 from django.db import connection
 
 from agentcore import verify
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording import group_writer, pending_turn, slow_writes
-from dashboard.gateway.recording.pending_turn import UnstorableError
+from dashboard.gateway.recording import recorder as recorder_module
+from dashboard.gateway.recording.pending_turn import NotStoredError, UnstorableError
 from dashboard.gateway.recording.recorder import Recorder
+from dashboard.live.models import OwnedTurn
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.recording.test_recorder import recording
@@ -110,3 +116,118 @@ def test_what_is_said_of_a_slow_turn_meanwhile_is_stored_after_it():
     asyncio.run(told())
     assert story.turn().status == "completed"
     assert verify(recording_of(story.turn())).verified
+
+
+HOLDING = {
+    "the turn": "SELECT FROM turns_turn WHERE id = ANY(%s) FOR UPDATE",
+    "its owner": "SELECT FROM live_ownedturn WHERE turn_id = ANY(%s) FOR UPDATE",
+}
+
+
+@contextlib.asynccontextmanager
+async def holding(sql: str, values: list[Any]) -> AsyncIterator[None]:
+    """Rows that another transaction holds."""
+    held = await asyncio.to_thread(another_connection)
+    try:
+        await asyncio.to_thread(held.execute, sql, [values])
+        yield
+    finally:
+        await asyncio.to_thread(held.close)
+
+
+def another_connection() -> psycopg.Connection[Any]:
+    given = connection.get_connection_params()
+    names = ("dbname", "user", "password", "host", "port")
+    return psycopg.connect(**{name: given[name] for name in names if name in given})
+
+
+async def begun(recorder: Recorder, story: Story, project_id: Any) -> Iterator[Any]:
+    """Its turn is stored and open; returns what is still to be said."""
+    recorder.open(story.new_turn(project_id))
+    steps = story.steps()
+    recorder.step(next(steps)[1])
+    await recorder.committed(story.id)
+    return steps
+
+
+async def went_on(recorder: Recorder, story: Story, steps: Iterator[Any]) -> None:
+    for n, (piece, entry) in enumerate(steps):
+        if piece is not None:
+            attempt, raw, text = piece
+            recorder.piece(story.id, attempt, n, raw, text, entry.at)
+        recorder.step(entry)
+    await recorder.committed(story.id)
+
+
+@pytest.mark.parametrize("what", HOLDING)
+def test_turns_whose_rows_somebody_holds_keep_no_other_from_being_stored(what: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pending_turn, "PATIENCE_SECONDS", 30.0)
+    held, others = stories_with(set(), count=3), stories_with(set(), count=12)
+    project_id = project_default().pk
+
+    async def told() -> float:
+        async with recording() as recorder:
+            steps = [await begun(recorder, story, project_id) for story in held]
+            async with holding(HOLDING[what], [story.id for story in held]):
+                going = [asyncio.create_task(went_on(recorder, *each)) for each in zip(held, steps, strict=True)]
+                longest = 0.0
+                for story in others:
+                    began = time.monotonic()
+                    await tell(recorder, story, story.new_turn(project_id))
+                    longest = max(longest, time.monotonic() - began)
+                    assert not recorder.away
+                    await asyncio.sleep(0.5)
+                assert not any(each.done() for each in going)
+            await asyncio.gather(*going)
+            return longest
+
+    assert asyncio.run(told()) < 8  # a group, and then each held turn by itself, is waited for once
+    assert [story.turn().status for story in (*held, *others)] == ["completed"] * 15
+    assert all(verify(recording_of(story.turn())).verified for story in held)
+
+
+def test_the_caller_of_a_turn_whose_row_is_held_is_told_and_the_turn_is_stored_later(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(recorder_module, "LOCKED_SECONDS", 2.0)
+    (story,) = stories_with(set(), count=1)
+
+    project_id = project_default().pk
+
+    async def told() -> None:
+        async with recording() as recorder:
+            steps = await begun(recorder, story, project_id)
+            async with holding(HOLDING["the turn"], [story.id]):
+                with pytest.raises(NotStoredError, match="holds the row"):
+                    await went_on(recorder, story, steps)
+                assert not recorder.away
+            async with asyncio.timeout(30):
+                while recorder._tracks:
+                    await asyncio.sleep(0.05)
+
+    asyncio.run(told())
+    assert story.turn().status == "completed"
+
+
+def test_rows_that_are_held_of_a_turn_that_is_given_up_and_of_the_process_stop_nobody():
+    given_up, other = stories_with(set(), count=2)
+    project_id = project_default().pk
+
+    async def told() -> None:
+        async with recording() as recorder:
+            await begun(recorder, given_up, project_id)
+            process = recorder._writer.process_id
+            async with (
+                holding(HOLDING["its owner"], [given_up.id]),
+                holding("SELECT FROM live_process WHERE id = ANY(%s) FOR UPDATE", [process]),
+            ):
+                recorder.forget(given_up.id)
+                await asyncio.sleep(group_writer.BEAT_SECONDS + 0.2)
+                async with asyncio.timeout(20):
+                    await tell(recorder, other, other.new_turn(project_id))
+                assert not recorder.away
+            await asyncio.sleep(2 * recorder_module.RETRY_SECONDS)
+            assert not recorder._disowned
+
+    asyncio.run(told())
+    assert OwnedTurn.objects.get(turn_id=given_up.id).process_id == UUID(int=0)

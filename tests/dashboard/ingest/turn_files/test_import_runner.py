@@ -104,3 +104,17 @@ def test_what_was_imported_of_a_zip_before_its_process_ended_stays_and_is_told(p
     told = import_runner._broken_off([("", import_runner.TOO_LONG)], True, list(made.outcomes))
     assert [(outcome.name, outcome.word) for outcome in told.outcomes][1:] == [(import_runner.REST, "refused")]
     assert Turn.objects.get().id == turn.id
+
+
+def test_an_import_of_another_process_is_waited_for_too(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(import_runner, "WAITING_SECONDS", 0.3)
+    code = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); input()"
+    command = [sys.executable, "-c", code, str(import_runner._lock_file())]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(ImportBusyError, match="Another import is running"):
+            turn_import_apart(read=lambda: b"{}", by=None, unverified=False)
+        other.kill()
+    with pytest.raises(ValidationError):  # a lock whose holder was killed holds nobody up
+        turn_import_apart(read=lambda: b"{}", by=None, unverified=False)

@@ -28,10 +28,11 @@ from dashboard.turns.models import (
     TurnMessage,
 )
 from dashboard.turns.request_frames import split
-from dashboard.turns.seals import chains, columns
+from dashboard.turns.seals import chains, columns, row_parts
 from dashboard.turns.seals.models import Chain
 from dashboard.turns.seals.seal_check import check_all
 from tests.dashboard.driving import Play
+from tests.dashboard.gateway.stored_calls import call_stored
 from tests.dashboard.turns.earlier_releases import judged_as_before
 
 from .test_seal_check import as_superuser, data_dir, faults, seal  # noqa: F401 - the first is a fixture
@@ -206,6 +207,59 @@ def test_that_a_turn_was_made_of_a_trace_can_be_neither_taken_away_nor_invented(
     changed = led if change.startswith("DELETE") else old
     as_superuser(change, changed.id)
     assert "trace or log it was made of" in faults()[str(changed.id)]
+
+
+def test_every_column_of_a_call_is_chained_or_free_for_a_reason():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT attname FROM pg_attribute WHERE attrelid = 'turns_turn'::regclass AND attnum > 0")
+        found = {name for (name,) in cursor.fetchall() if name.startswith(columns.CALL)}
+    decided = (*columns.ASKED, *columns.TOLD, *columns.CALL_FREE)
+    assert found == {f"{columns.CALL}{name}" for name in decided}
+
+
+FORGED = {
+    "key_id": "gen_random_uuid()", "caller": "'x'", "mode": "'continue'", "stream": "true", "n": "9", "status": "418",
+    "client_finish_reason": "'length'", "finish_source": "'x'", "continued": "true", "overhead_us": "1",
+    "answer_id": "'resp_2'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*columns.ASKED, *columns.TOLD])
+def test_whoever_changes_what_a_caller_was_told_is_noticed(play: Play, name: str):
+    turn = play("sim-essay")
+    call_stored(turn, at=turn.created_at, status=200, client_finish_reason="stop")
+    seal()
+    assert faults() == {}
+    as_superuser(f"UPDATE turns_turn SET call_{name} = {FORGED[name]} WHERE id = %s", turn.id)
+    part = "call through the gateway" if name in columns.ASKED else "what its caller was told"
+    assert faults()[str(turn.id)] == f"changed: {part}"
+
+
+def test_a_call_can_be_neither_invented_nor_taken_away(play: Play):
+    called, other = play("sim-essay"), play("sim-script")
+    call_stored(called, at=called.created_at, status=200)
+    seal()
+    as_superuser("UPDATE turns_turn SET call_mode = NULL, call_status = NULL WHERE id = %s", called.id)
+    as_superuser("UPDATE turns_turn SET call_mode = 'observe', call_status = 200 WHERE id = %s", other.id)
+    assert "removed: what its caller was told" in faults()[str(called.id)]
+    assert "changed: call through the gateway" in faults()[str(other.id)]
+
+
+def test_what_a_caller_is_told_after_the_end_is_no_forgery(play: Play):
+    turn = play("sim-essay")
+    call_stored(turn, at=turn.created_at)
+    seal()
+    as_superuser("UPDATE turns_turn SET call_status = 200, call_disconnected = true WHERE id = %s", turn.id)
+    assert faults() == {}
+
+
+def test_a_call_of_a_turn_that_was_chained_before_calls_were_stays_as_it_was_sealed(play: Play, monkeypatch: Any):
+    turn = play("sim-essay")
+    call_stored(turn, at=turn.created_at, status=200)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(row_parts, "_calls", lambda _: ())
+        seal()
+    assert faults() == {}
 
 
 def test_a_user_who_is_gone_takes_the_link_away_and_nothing_is_wrong(led: Turn):
