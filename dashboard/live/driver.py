@@ -54,6 +54,8 @@ from dashboard.turns.recorder import (
 
 log = structlog.get_logger(__name__)
 
+RECORDING_SECONDS = 5.0  #: that a worker which stops waits for the event it was recording
+
 
 @dataclass(slots=True)
 class Driver:
@@ -172,6 +174,18 @@ class Driver:
             return None
 
     async def _record(self, event: Event, signal: Signal | None = None) -> Command:
+        """`_recorded`, also if the worker stops meanwhile: the answer in it was paid for."""
+        work = asyncio.create_task(self._recorded(event, signal))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await asyncio.wait({work}, timeout=RECORDING_SECONDS)
+            if work.done() and not work.cancelled():
+                work.exception()  # the turn is taken up again where its history ends
+            work.cancel()
+            raise
+
+    async def _recorded(self, event: Event, signal: Signal | None) -> Command:
         """Advance the machine and commit the step, then tell the pages."""
         now = _now()
         self._require_pending(event)

@@ -41,8 +41,8 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 
 GONE = (
-    "This turn has no agent, or its agent was deleted, so it cannot be re-run. It can still be read, verified and tried "
-    "under other limits; to run it, create an agent and start a turn with the same input."
+    "This turn has no agent, or its agent was deleted, so it cannot be re-run. It can still be read, verified and "
+    "tried under other limits; to run it, create an agent and start a turn with the same input."
 )
 NO_WORDS = RerunChanges()
 

@@ -15,7 +15,7 @@ from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
 from agentcore.events import CancelRequested, Event, Interrupted, ModelResponded, OperatorActed, WokeUp
 from agentcore.machine.advance import Step, advance
 from agentcore.machine.snapshot import Snapshot
-from agentcore.messages import Delta, TokenUsage
+from agentcore.messages import ChatResponse, Delta, TokenUsage
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import replace
 from dashboard.agents.observe_policy import WATCHER
@@ -81,6 +81,7 @@ class CallDriver:
     _started_at: datetime = field(init=False)
     _ended: CallEnd | None = None  #: of the call whose event is recorded next
     _in_flight: bool = False  #: a call has begun and not ended
+    _in_judgement: Event | None = None  #: what has happened, while it is judged
     _left: float | None = None  #: since when we wait for what is not ours
 
     async def run(self) -> None:
@@ -171,17 +172,19 @@ class CallDriver:
             self._ended = self.upstream.reading.end(CallResult(response=came))
             if self.upstream.reading.begun is not None:
                 self.usages.append(came.usage if came else None)
+        elif self._in_judgement is not None:
+            came = _brought(self._in_judgement)
         self._record(CancelRequested(self._at(), by, came))
 
     async def _judged(self, event: Event) -> Command:
         """`_record` of an event whose judgement may have to wait for another process. Raises `JudgesBusy` where nobody
         has time for it; then the turn has ended, with what came kept."""
         turn, judging = self.begun.new_turn, partial(advance, self.snapshot, event, self.begun.ruling.policy)
+        self._in_judgement = event
         try:
             step = await patiently(turn.key_id or turn.created_by_id, judging)
         except JudgesBusy:
-            came = event.response if isinstance(event, ModelResponded) else getattr(event, "partial", None)
-            self._record(Interrupted(event.at, came, lost=UNJUDGED))
+            self._record(Interrupted(event.at, _brought(event), lost=UNJUDGED))
             raise
         return self._record(event, step)
 
@@ -195,7 +198,7 @@ class CallDriver:
             self.context.recorder.open(self.begun.new_turn)
         entry = StepRows(self.begun.id, self._seq, now, self._started_at, event, step, self._ended, begun)
         self.context.recorder.step(entry)
-        self.snapshot, self._ended = step.snapshot, None
+        self.snapshot, self._ended, self._in_judgement = step.snapshot, None, None
         return step.command
 
     def _begins(self, step: Step) -> CallRow | None:
@@ -233,3 +236,8 @@ class CallDriver:
     def overhead(self) -> float:
         """Seconds so far that were the gateway's own."""
         return time.monotonic() - self.received - self.away
+
+
+def _brought(event: Event) -> ChatResponse | None:
+    """The answer of an event, or what there is of one."""
+    return event.response if isinstance(event, ModelResponded) else getattr(event, "partial", None)

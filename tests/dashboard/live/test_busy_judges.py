@@ -1,10 +1,16 @@
 """Live turns whose answer nobody has time to check: they wait, and end as interrupted before anything wrong is kept."""
 
+import asyncio
+import threading
+
 import pytest
 
 from agentcore.replay import verify
 from dashboard.agents.schema_judging import judging
+from dashboard.live.driver import Driver
 from dashboard.live.services import turn_start
+from dashboard.live.signal_inbox import SignalInbox
+from dashboard.live.transport import Transport
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.agents.schema_judging.busy_judges import BusyJudges
@@ -44,3 +50,26 @@ def test_where_they_stay_busy_the_turn_is_interrupted_and_keeps_its_answer(turn:
     assert Attempt.objects.get(turn_id=turn.id).text.startswith("{")
     busy.left = 0
     assert verify(recording_of(turn)).verified
+
+
+def test_a_worker_that_stops_while_an_answer_is_judged_records_it(turn: Turn, busy: BusyJudges):
+    """The answer was paid for: the next worker must not ask for it again."""
+    busy.held, busy.left = threading.Event(), 1
+    asyncio.run(_stopped_in_judgement(turn, busy))
+    assert [kept.text[:1] for kept in Attempt.objects.filter(turn_id=turn.id)] == ["{"]
+    drive(turn)
+    assert (turn.status, Attempt.objects.filter(turn_id=turn.id).count()) == ("completed", 1)
+    assert verify(recording_of(turn)).verified
+
+
+async def _stopped_in_judgement(turn: Turn, busy: BusyJudges) -> None:
+    assert busy.held is not None
+    async with Transport() as transport:
+        driving = asyncio.create_task(Driver(turn.id, transport, SignalInbox()).drive())
+        while not busy.asked:
+            await asyncio.sleep(0.01)
+        driving.cancel()
+        await asyncio.sleep(0.05)
+        busy.held.set()
+        with pytest.raises(asyncio.CancelledError):
+            await driving

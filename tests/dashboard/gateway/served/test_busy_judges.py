@@ -1,16 +1,19 @@
 """Calls whose schema nobody has time to check: the client is told to try again, and no wrong verdict is kept."""
 
 import json
+import threading
 
 import pytest
 
 from agentcore import verify
 from dashboard.agents.schema_judging import judging
+from dashboard.replay.services import turn_verify
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.agents.schema_judging.busy_judges import GOOD, SCHEMA, BusyJudges
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.upstream import said, whole
+from tests.dashboard.website import until
 
 FORMAT = {"type": "json_schema", "json_schema": {"name": "e", "schema": SCHEMA}}
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": SCHEMA}}]
@@ -54,6 +57,24 @@ def test_where_they_stay_busy_the_client_tries_again_and_the_answer_is_kept(
     assert turn.output_tokens > 0
     busy.left = 0
     assert verify(recording_of(turn)).verified
+
+
+def test_who_hangs_up_while_the_answer_is_judged_loses_nothing_of_it(gate, upstream, continued, busy):
+    busy.held = threading.Event()
+    upstream.says(whole(GOOD))
+    with gate.connected() as connection:
+        known = {"Authorization": f"Bearer {gate.token}", "Content-Type": "application/json"}
+        body = {"model": "continued", "messages": [{"role": "user", "content": "?"}], "response_format": FORMAT}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), known)
+        until(lambda: busy.asked)
+    until(lambda: Turn.objects.filter(notice__contains="disconnected").exists())
+    busy.held.set()
+    turn = Turn.objects.get()
+    assert Attempt.objects.get(turn_id=turn.id).text == GOOD
+    assert turn.output_tokens > 0
+    busy.left = 0
+    assert verify(recording_of(turn)).verified
+    assert turn_verify(turn=turn).verified
 
 
 @pytest.mark.parametrize(
