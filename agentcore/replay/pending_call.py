@@ -8,9 +8,10 @@ from agentcore.events import Event, ModelFailed, Setup
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
 from agentcore.replay.answer_tape import spoken_tokens
+from agentcore.replay.asked_requests import Asks, alike
 from agentcore.replay.assumptions import NEARLY, Assuming
 from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Why, weakest
-from agentcore.replay.recorded_calls import SLACK, Asks, Heard, alike
+from agentcore.replay.recorded_calls import SLACK, Heard
 from agentcore.replay.recorded_run import Past
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.usage import shown_in

@@ -6,7 +6,6 @@ another policy makes more or fewer calls.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from agentcore.events import (
     CancelRequested,
@@ -17,14 +16,14 @@ from agentcore.events import (
     OperatorActed,
     ToolResult,
     ToolsReturned,
-    without_uncapped,
 )
 from agentcore.lint import claims_an_end, ended_at_cap
 from agentcore.machine.accounting import seconds_since
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
-from agentcore.messages import ChatResponse, Message, ToolCall
+from agentcore.messages import ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
+from agentcore.replay.asked_requests import Asks, asks_of
 from agentcore.replay.recorded_operators import Acted, Occasion, is_act, occasion_of
 from agentcore.usage import counts_unreported, may_hide_reasoning, reasoning_of, reported, slack
 from agentcore.values import quickly_made, replace
@@ -34,44 +33,6 @@ _MAX_TOKENS = NormalizedStopReason.MAX_TOKENS
 _PERSONS = frozenset({OperatorActed, CancelRequested})  #: the classes of what a person does: most records are neither
 
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call or tools up
-
-#: What a call asks for, without its cap: prompt, conversation and what is to be continued.
-Asks = tuple[Any, ...]
-_MESSAGES, _ECHO = 0, 1
-
-
-def asks_of(snapshot: Snapshot) -> Asks:
-    """What the pending call asks for, without its cap. Equal for equal requests."""
-    call, asked = snapshot.call, snapshot.asked
-    assert call is not None, "a call is pending"
-    continued = None if call.hint is None else snapshot.answer.text
-    return (
-        snapshot.messages,
-        call.echo,
-        continued,
-        call.hint,
-        call.corrective,
-        call.resume_token,
-        asked.model,
-        asked.system_prompt,
-        asked.tools,
-        asked.envelope_schema,
-        without_uncapped(asked.extra),
-    )
-
-
-def alike(one: Asks, other: Asks) -> bool:
-    """Whether two calls ask for the same in the same words, whatever ids and provider's own forms go along."""
-    if one == other:
-        return True
-    if one[2:] != other[2:]:
-        return False
-    return all(worded(one[part]) == worded(other[part]) for part in (_MESSAGES, _ECHO))
-
-
-def worded(messages: tuple[Message, ...]) -> list[tuple[Any, ...]]:
-    """Messages without ids and the provider's own forms."""
-    return [(m.role, m.text, tuple((call.name, call.raw) for call in m.tool_calls)) for m in messages]
 
 
 @quickly_made
@@ -157,6 +118,18 @@ class Heard:
     def claims_an_end(self) -> bool:
         """Whether it is said to have ended, or to have come to its calls."""
         return self.answered and self.response is not None and claims_an_end(self.response)
+
+    @property
+    def cut_as_told(self) -> bool:
+        """Whether just the tokens that were reported are those of its cap, which cut it."""
+        return self.cut and self.answered and self.tokens == self.cap
+
+    @property
+    def cut_otherwise(self) -> bool:
+        """Whether it was cut, and other tokens were reported than its cap has."""
+        if not self.cut or self.tokens is None:
+            return False
+        return self.tokens == 0 or (self.tokens != self.cap and self.answered and not self.cut_below_cap)
 
     @property
     def told_below_cap(self) -> bool:

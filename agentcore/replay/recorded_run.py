@@ -126,14 +126,14 @@ class Past:
         """The same, and whether nothing that a usage tells of reasoning may be a share of it: a call that was cut at
         just what it reported shows that."""
         calls = self.calls.get(iteration, ())
-        return self.all_told(iteration) and (not any(map(_tells_some, calls)) or any(map(_cut_as_told, calls)))
+        return self.all_told(iteration) and (not any(map(_tells_some, calls)) or any(one.cut_as_told for one in calls))
 
     def _all_told(self, calls: Sequence[Heard]) -> bool:
-        if any(one.cut_below_cap or (self.cut_otherwise and _cut_otherwise(one)) for one in calls):
+        if any(one.cut_below_cap or (self.cut_otherwise and one.cut_otherwise) for one in calls):
             return False
         answered = [one for one in calls if one.response]
         silent = [one for one in answered if one.response and not _tells(one.response.usage)]
-        return any(map(_cut_as_told, silent)) if silent else bool(answered)
+        return any(one.cut_as_told for one in silent) if silent else bool(answered)
 
     def shows_signs(self, iteration: int) -> bool:
         """Whether any answer of this iteration contradicts its reason: then no verdict names a number either."""
@@ -189,7 +189,7 @@ def _read(recording: Recording) -> Past:
         exact,
         rate,
         max([_reasoned(one, rate) for one in heard], default=0),
-        any(map(_cut_otherwise, heard)),
+        any(one.cut_otherwise for one in heard),
         any(map(_tells_cut, heard)),
         len(reports) == 2,
     )
@@ -206,19 +206,9 @@ def _tells_cut(heard: Heard) -> bool:
     return heard.cut and heard.response is not None and "relabelled" not in heard.response.diagnostics
 
 
-def _cut_as_told(heard: Heard) -> bool:
-    return heard.cut and heard.answered and heard.tokens == heard.cap
-
-
 def _tells_some(heard: Heard) -> bool:
     usage = heard.response.usage if heard.response is not None else None
     return usage is not None and usage.reasoning_tokens > 0
-
-
-def _cut_otherwise(heard: Heard) -> bool:
-    if not heard.cut or heard.tokens is None:
-        return False
-    return heard.tokens == 0 or (heard.tokens != heard.cap and heard.answered and not heard.cut_below_cap)
 
 
 def _tells(usage: TokenUsage | None) -> bool:

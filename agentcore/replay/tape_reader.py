@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from agentcore.continuation_merge import cut
 from agentcore.machine.states import State
 from agentcore.replay.answer_tape import Part, Tape, spoken_tokens, tape_of
+from agentcore.replay.asked_requests import Asks, alike, asks_of
 from agentcore.replay.assumptions import HIGH, IN_ONE_GO, LOW, NEARLY, WORDING
 from agentcore.replay.certainty import Assumed, Why
 from agentcore.replay.pending_call import Answer, broke_off, failing, unknown, unsized
-from agentcore.replay.recorded_calls import Asks, Heard, alike, asks_of
+from agentcore.replay.recorded_calls import Heard
 from agentcore.replay.tape_answers import Reading, Saying
 
 
