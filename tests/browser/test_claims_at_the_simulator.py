@@ -57,8 +57,7 @@ def test_a_failure_is_not_forgotten_where_the_policy_stops_on_any_error(page: Pa
     turn = played(page, name, "Will it last?")
     page.goto(f"{turn}/replay?max_tokens=300&preset=stop_on_any_error")
     expect(page.locator("#what-if")).to_contain_text("Failed on the first call")
-    # Reported reasoning may be a share of what counts: nothing in this recording shows that it is all.
-    expect(page.locator("#what-if [data-certainty=estimated]").first).to_be_visible()
+    expect(page.locator("#what-if [data-certainty=certain]").first).to_be_visible()
     assert really(page, turn, max_tokens=300, error_policy={"preset": "stop_on_any_error"}) == "failed"
 
 

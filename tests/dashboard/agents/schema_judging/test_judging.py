@@ -19,7 +19,7 @@ import pytest
 from agentcore.argument_validation import CoreError
 from agentcore.schema import jsonschema_rs_validator
 from agentcore.schema_size import TooMuchWork
-from dashboard.agents.schema_judging import judging
+from dashboard.agents.schema_judging import judge_processes, judging
 from dashboard.agents.schema_judging.busy_judges import JudgesBusy, JudgingSpent
 from dashboard.agents.schema_judging.judge_processes import Question, SpentError, judges
 from dashboard.agents.schema_judging.judge_program import SLOW_POLITE, VIOLATIONS
@@ -27,14 +27,17 @@ from dashboard.agents.schema_judging.judging import asking_as, fault_in, judging
 from dashboard.platform.fair_queue import QueueSize
 from tests.dashboard.agents.schema_judging.hostile_schemas import HOSTILE, chain, twice
 
-#: 1,300 bytes that the count of steps lets through: 14 s of processor time and 2.3 GB where nothing stops it.
+#: 1,300 bytes that take 14 s of processor time and 2.3 GB where nothing stops it, nor refuses it beforehand.
 DOUBLING = chain(18, twice("anyOf"), {"type": "string"})
 NOT_CHEAP = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 OWN_SECONDS = 0.5  #: of this process, which writes what it asks and reads what it is told
 MOST_WALL = 60.0  #: seconds for one of them, on a busy machine
 
+_UNCOUNTED = "import agentcore.schema_cost; agentcore.schema_cost.MOST_STEPS = 10**12; "
 _KILLED = """
 import json, os, sys
+from dashboard.agents.schema_judging import judge_processes
+judge_processes._RUN = judge_processes._RUN.replace("from ", sys.argv[2] + "from ", 1)
 from dashboard.agents.schema_judging.judging import violations
 from dashboard.agents.schema_judging.judge_processes import judges, Question
 violations({"anyOf": [{}]}, 1)
@@ -48,6 +51,16 @@ def nothing_found_before() -> None:
     judging.forget()
 
 
+@pytest.fixture
+def uncounted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Judges that count nothing beforehand, as if a schema took longer than the count foresees."""
+    judges.end()
+    with monkeypatch.context() as patch:
+        patch.setattr(judge_processes, "_RUN", judge_processes._RUN.replace("from ", f"{_UNCOUNTED}from ", 1))
+        yield
+    judges.end()
+
+
 @contextlib.contextmanager
 def little_work_here(seconds: float = OWN_SECONDS) -> Iterator[None]:
     used, began = time.process_time(), time.monotonic()
@@ -56,6 +69,7 @@ def little_work_here(seconds: float = OWN_SECONDS) -> Iterator[None]:
     assert time.monotonic() - began < MOST_WALL
 
 
+@pytest.mark.usefixtures("uncounted")
 def test_a_small_schema_that_takes_seconds_and_gigabytes_is_stopped_and_costs_its_caller_nothing():
     with little_work_here(), pytest.raises(TooMuchWork, match="took more than 1 s of processor time or 512 MiB"):
         violations(DOUBLING, 1)
@@ -169,7 +183,7 @@ def below(pid: int) -> Iterator[int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_judges_at_work_end_with_a_server_that_is_killed():
-    command = [sys.executable, "-c", _KILLED, json.dumps(DOUBLING)]
+    command = [sys.executable, "-c", _KILLED, json.dumps(DOUBLING), _UNCOUNTED]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         assert server.stdout.readline() == b"ready\n"
@@ -254,8 +268,8 @@ def signalled(number: int) -> Iterator[None]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.usefixtures("uncounted")
 def test_a_judge_that_others_end_has_found_nothing():
-    judges.end()
     with signalled(signal.SIGKILL), pytest.raises(JudgesBusy):
         violations(DOUBLING, 1)
     with pytest.raises(TooMuchWork):
@@ -263,9 +277,9 @@ def test_a_judge_that_others_end_has_found_nothing():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.usefixtures("uncounted")
 def test_the_time_of_day_is_no_finding():
     """What a judge with too little processor time comes to, on a busy machine."""
-    judges.end()
     with signalled(signal.SIGALRM), pytest.raises(JudgesBusy):
         violations(DOUBLING, 1)
 
@@ -326,6 +340,7 @@ def test_a_budget_is_not_spent_by_what_takes_a_millisecond():
             violations(NOT_CHEAP, number)
 
 
+@pytest.mark.usefixtures("uncounted")
 def test_one_user_leaves_others_a_place_at_the_judges():
     """Six schemas of one user take the slow judge six seconds; another user's waits for two of them at most."""
 
