@@ -120,7 +120,8 @@ def _continued(snapshot: Snapshot) -> str:
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
     below = below_caps(snapshot)
-    last = f", {'the last time ' if used and not snapshot.uncapped else ''}{where(snapshot)}" if below else ""
+    place = where(snapshot) if below else ""
+    last = f", {'the last time ' if used and place.startswith('at ') else ''}{place}" if below else ""
     more = [Raise("max_continuations", max(used, limit) + 1)]  # a limit may be lowered below what was used by then
     if completion_spent(snapshot):
         more.append(Raise("max_total_completion_tokens"))
@@ -256,7 +257,7 @@ def _said(snapshot: Snapshot) -> str:
 #: What is known of a cut below the cap. No number of ours is said to have helped against it.
 _NO_HELP = "The recording does not show what would have helped."
 _FULL = "The context window was full, or the server has a limit of its own."
-_MAY_HELP = "A max_tokens may help: many servers have a lower limit for requests without one."
+_MAY_HELP = "Setting max_tokens may help: without it, many servers apply a low default limit."
 _UNKNOWN = "The recording does not show how many more tokens it needed."
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], Verdict]] = {
     "completed": _completed,

@@ -154,10 +154,11 @@ def _reason_node(response: ChatResponse, after: Snapshot, call: Call | None = No
     attempt = after.spent.attempts
     reason = response.stop_reason.value
     words = f"the model stopped: {reason}"
-    if call is not None and below_cap(response, cap := None if after.uncapped else call.max_tokens):
+    cap = None if call is None or after.uncapped else call.max_tokens
+    if call is not None and below_cap(response, cap):
         words += f", {beside_word(response, cap)}"
-    elif call is not None and eaten(response, call.max_tokens):
-        words += f", with {used_of(response, call.max_tokens)} used for reasoning, and no text"
+    elif cap is not None and eaten(response, cap):
+        words += f", with {used_of(response, cap)} used for reasoning, and no text"
     return Node(Kind.INPUT, reason, words, (Fact("attempt", attempt),), tuple(_words_of(response)))
 
 

@@ -306,7 +306,7 @@ UNCAPPED = {
     "extra": {"uncapped": NO_CAP},
 }  # as the gateway asks where nobody sets a cap
 SERVER = "The context window was full, or the server has a limit of its own. "
-MAY_HELP = "A max_tokens may help: many servers have a lower limit for requests without one."
+MAY_HELP = "Setting max_tokens may help: without it, many servers apply a low default limit."
 
 
 @pytest.mark.parametrize(
@@ -321,6 +321,13 @@ def test_a_cut_of_a_call_without_a_cap_is_not_told_as_one_of_a_number_that_nobod
     assert verdict(book.snapshot).startswith(f"Cut off once, {place}, and not continued (max_continuations is 0)")
     for each in (watched, book):
         assert "16,384" not in verdict(each.snapshot) + words_of(each)
+
+
+def test_of_several_cuts_without_a_cap_the_tokens_are_those_of_the_last():
+    book = play(*(responded(cut(f"part {n}. ", output=60 + n)) for n in range(4)), **UNCAPPED)
+    assert verdict(book.snapshot).startswith("Cut off 4 times, the last time at 63 tokens, with no max_tokens set, ")
+    book = play(*(responded(cut(f"part {n}. ", output=None)) for n in range(4)), **UNCAPPED)
+    assert verdict(book.snapshot).startswith("Cut off 4 times, with no max_tokens set, then stopped at ")
 
 
 def test_what_a_call_without_a_cap_used_is_estimated_by_its_text_where_nobody_counted():
