@@ -22,6 +22,7 @@ from dashboard.turns.seals import keys
 from dashboard.turns.seals.models import AuditSeal
 from dashboard.turns.seals.parts import canonical
 from dashboard.turns.seals.sealing_lock import alone, without_writers
+from dashboard.turns.seals.signed_lists import MEMBER, digest_of, is_ours, members_of, sign
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +36,6 @@ MOST_ROWS = 50_000  #: of one seal; of one moment all go into one
 COLUMNS = (
     "id", "began_at", "at", "by", "via", "address", "method", "action", "target", "status", "led_to", "project_id",
 )  # fmt: skip
-MEMBER = 48  #: bytes of an id and a digest
 
 
 @dataclass(slots=True)
@@ -98,11 +98,8 @@ def audit_seal_make(*, now: datetime) -> AuditSeal | None:
         until=until,
         previous=last.digest if last else "",
         members=b"".join(members),
-        public_key=keys.public_key(),
     )
-    seal.signature = keys.sign(body_of(seal))
-    seal.digest = digest_of(seal)
-    seal.save(force_insert=True)
+    sign(seal)
     transaction.on_commit(lambda: _remember(seal))
     return seal
 
@@ -154,24 +151,6 @@ def digest_of_row(row: Entry) -> bytes:
     return hashlib.sha256(canonical({name: getattr(row, name) for name in COLUMNS})).digest()
 
 
-def body_of(seal: AuditSeal) -> bytes:
-    """The bytes that are signed."""
-    said = {
-        "number": seal.number,
-        "made_at": seal.made_at,
-        "since": seal.since,
-        "until": seal.until,
-        "previous": seal.previous,
-        "members": hashlib.sha256(bytes(seal.members)).hexdigest(),
-        "key": seal.public_key,
-    }
-    return b"whystop.audit-seal.1\n" + canonical(said)
-
-
-def digest_of(seal: AuditSeal) -> str:
-    return hashlib.sha256(body_of(seal) + seal.signature.encode("ascii", "replace")).hexdigest()
-
-
 def audit_check(now: datetime) -> AuditChecked:
     """Compare every row and every seal with what was signed, each read once."""
     checked, before, own = AuditChecked(), None, keys.own_keys()
@@ -180,7 +159,7 @@ def audit_check(now: datetime) -> AuditChecked:
     for seal in AuditSeal.objects.filter(number__lte=last.number if last else 0).order_by("number").iterator(10):
         checked.faults += _seal_faults(seal, before, own)
         here = rows.between(seal.since, seal.until)
-        checked.faults += _differing(_members(seal), here, seal.number)
+        checked.faults += _differing(dict(members_of(seal)), here, seal.number)
         before, checked.seals, checked.rows = seal, checked.seals + 1, checked.rows + len(here)
     if rows.unlisted:
         checked.faults.append(("audit log", "It contains entries that no seal of that period lists."))
@@ -226,15 +205,8 @@ def _seal_faults(seal: AuditSeal, before: AuditSeal | None, own: frozenset[str])
     told = (seal.number, seal.previous, seal.since)
     if told != ((before.number + 1, before.digest, before.until) if before else (1, "", None)):
         yield name, "It does not continue the seal before it: one of the two was changed or removed."
-    signed = seal.public_key in own and keys.is_signed(body_of(seal), by=seal.public_key, signature=seal.signature)
-    if not signed or digest_of(seal) != seal.digest:
+    if not is_ours(seal, own):
         yield name, "Its signature is not this installation's, or what it seals was changed."
-
-
-def _members(seal: AuditSeal) -> dict[UUID, bytes]:
-    held = bytes(seal.members)
-    starts = range(0, len(held) - len(held) % MEMBER, MEMBER)
-    return {UUID(bytes=held[start : start + 16]): held[start + 16 : start + MEMBER] for start in starts}
 
 
 def _differing(then: Mapping[UUID, bytes], here: Mapping[UUID, bytes], number: int) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,8 @@ Tombstone  a signed note that turns, or their raw answers, were removed on purpo
 KnownKey   the public key of another installation, under a name
 """
 
+from typing import ClassVar
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
@@ -30,12 +32,14 @@ class Chain(models.Model):
         return f"chain of {self.turn_id}"
 
 
-class Seal(models.Model):
-    """A signed seal over many turns. `members`: for each turn, by id, 16 bytes of id and 32 bytes of head."""
+class SignedList(models.Model):
+    """What every kind of seal has. members: for each, 16 bytes of id and 32 of digest."""
+
+    MARK: ClassVar[bytes]  #: that the signed bytes begin with
+    SIGNED: ClassVar[tuple[str, ...]]  #: the columns that are signed as they are
 
     number = models.IntegerField(primary_key=True)  #: from 1, without gaps
     made_at = models.DateTimeField()
-    complete_at = models.DateTimeField(null=True)  #: all turns that had ended then are in this seal or an earlier one
     previous = models.TextField()  #: digest of the seal before; empty for the first
     members = models.BinaryField()
     public_key = models.TextField()
@@ -43,30 +47,28 @@ class Seal(models.Model):
     digest = models.TextField()
 
     class Meta:
+        abstract = True
         ordering = ["number"]
 
     def __str__(self) -> str:
-        return f"seal {self.number} of {self.made_at:%Y-%m-%d %H:%M}"
+        return f"{self._meta.verbose_name} {self.number} of {self.made_at:%Y-%m-%d %H:%M}"
 
 
-class AuditSeal(models.Model):
+class Seal(SignedList):
+    """A signed seal over many turns. members: for each turn, by id, 16 bytes of id and 32 bytes of head."""
+
+    MARK, SIGNED = b"whystop.seal.1\n", ("number", "made_at", "complete_at", "previous")
+
+    complete_at = models.DateTimeField(null=True)  #: all turns that had ended then are in this seal or an earlier one
+
+
+class AuditSeal(SignedList):
     """A signed seal over rows of the audit log. members: for each row, by time, 16 bytes of id and 32 of digest."""
 
-    number = models.IntegerField(primary_key=True)  #: from 1, without gaps
-    made_at = models.DateTimeField()
+    MARK, SIGNED = b"whystop.audit-seal.1\n", ("number", "made_at", "since", "until", "previous")
+
     since = models.DateTimeField(null=True)  #: `until` of the seal before
     until = models.DateTimeField()  #: every row up to this moment is in this seal or an earlier one
-    previous = models.TextField()  #: digest of the seal before; empty for the first
-    members = models.BinaryField()
-    public_key = models.TextField()
-    signature = models.TextField()
-    digest = models.TextField()
-
-    class Meta:
-        ordering = ["number"]
-
-    def __str__(self) -> str:
-        return f"audit seal {self.number} of {self.made_at:%Y-%m-%d %H:%M}"
 
 
 class Tombstone(models.Model):

@@ -18,7 +18,8 @@ from dashboard.turns.seals.chains import head_of, parts_of
 from dashboard.turns.seals.models import Chain, Seal
 from dashboard.turns.seals.parts import ADDED, BYTES, LINK, SINCE, Part, unpacked
 from dashboard.turns.seals.row_parts import is_cut_by_removal
-from dashboard.turns.seals.services import CLOCKS_APART, is_ours, members_of
+from dashboard.turns.seals.services import CLOCKS_APART
+from dashboard.turns.seals.signed_lists import is_ours, members_of
 from dashboard.turns.seals.tombstones import Erased, removed_on_purpose
 from dashboard.turns.stored_turn import StoredTurn
 from dashboard.turns.verification import examined

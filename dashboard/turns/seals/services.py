@@ -4,9 +4,8 @@ Chains are made beside the recorder, by the worker, in short batches: of new tur
 of turns from before there were chains in what time is left. It can be ended at any point and goes on where it was.
 """
 
-import hashlib
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -19,8 +18,9 @@ from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.seals import audit_seals, keys
 from dashboard.turns.seals.chains import head_of, parts_of
 from dashboard.turns.seals.models import Chain, Seal, Tombstone
-from dashboard.turns.seals.parts import canonical, packed
+from dashboard.turns.seals.parts import packed
 from dashboard.turns.seals.sealing_lock import alone
+from dashboard.turns.seals.signed_lists import is_ours, sign
 
 log = structlog.get_logger(__name__)
 
@@ -99,11 +99,8 @@ def seal_make(*, now: datetime) -> Seal | None:
         complete_at=now if complete else None,
         previous=last.digest if last else "",
         members=b"".join(chain.turn_id.bytes + bytes(chain.head) for chain in chains),
-        public_key=keys.public_key(),
     )
-    seal.signature = keys.sign(body_of(seal))
-    seal.digest = digest_of(seal)
-    seal.save(force_insert=True)
+    sign(seal)
     Chain.objects.filter(turn_id__in=[chain.turn_id for chain in chains]).update(seal=seal.number)
     transaction.on_commit(lambda: _told(seal, len(chains)))
     return seal
@@ -127,40 +124,10 @@ def _notice_lost() -> None:
         log.error("seal_lost", number=number, digest=digest)
 
 
-def is_ours(seal: Seal, own: Collection[str]) -> bool:
-    """Whether this installation made it, and as it is. `own`: its public keys."""
-    signed = seal.public_key in own and keys.is_signed(body_of(seal), by=seal.public_key, signature=seal.signature)
-    return signed and digest_of(seal) == seal.digest
-
-
 def _told(seal: Seal, turns: int) -> None:
     """Outside of the database, where its superuser cannot take it back."""
     keys.remember_head(seal.number, seal.digest)
     log.info("sealed", number=seal.number, digest=seal.digest, turns=turns)
-
-
-def body_of(seal: Seal) -> bytes:
-    """The bytes that are signed."""
-    said = {
-        "number": seal.number,
-        "made_at": seal.made_at,
-        "complete_at": seal.complete_at,
-        "previous": seal.previous,
-        "members": hashlib.sha256(bytes(seal.members)).hexdigest(),
-        "key": seal.public_key,
-    }
-    return b"whystop.seal.1\n" + canonical(said)
-
-
-def digest_of(seal: Seal) -> str:
-    return hashlib.sha256(body_of(seal) + seal.signature.encode("ascii")).hexdigest()
-
-
-def members_of(seal: Seal) -> Iterator[tuple[UUID, bytes]]:
-    """Each turn of a seal, with the head of its chain."""
-    members = bytes(seal.members)
-    for start in range(0, len(members) - len(members) % 48, 48):
-        yield UUID(bytes=members[start : start + 16]), members[start + 16 : start + 48]
 
 
 def _last_made() -> datetime | None:

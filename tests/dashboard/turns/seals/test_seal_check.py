@@ -20,7 +20,7 @@ from dashboard.timeline.retention import raw_remove
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.compression import packed as packed_node
 from dashboard.turns.models import Turn
-from dashboard.turns.seals import keys, resuming, seal_check, services
+from dashboard.turns.seals import keys, resuming, seal_check, services, signed_lists
 from dashboard.turns.seals.chains import head_of, parts_of
 from dashboard.turns.seals.models import Chain, Seal, Tombstone
 from dashboard.turns.seals.parts import packed
@@ -141,7 +141,7 @@ def test_who_makes_the_chain_again_cannot_make_the_seal_again(turn: Turn):
     assert faults() == {str(turn.id): "It was changed after seal 1, and its chain was made again."}
     chain = Chain.objects.get()
     sealed.members = turn.id.bytes + bytes(chain.head)
-    sealed.digest = services.digest_of(sealed)
+    sealed.digest = signed_lists.digest_of(sealed)
     sealed.save()
     assert "signature is not this installation's" in faults()["seal 1"]
 
@@ -269,8 +269,8 @@ def made_at_the_start_of_its_sweep(number: int, started: datetime) -> None:
     """As earlier releases dated a seal."""
     sealed = Seal.objects.get(number=number)
     sealed.made_at = started
-    sealed.signature = keys.sign(services.body_of(sealed))
-    sealed.digest = services.digest_of(sealed)
+    sealed.signature = keys.sign(signed_lists.body_of(sealed))
+    sealed.digest = signed_lists.digest_of(sealed)
     sealed.save()
     keys.remember_head(number, sealed.digest)
 
