@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
@@ -28,6 +29,7 @@ def test_every_variable_is_one_of_the_settings() -> None:
     assert sorted(name for name in named - others if f"`{name}`" not in settings) == []
 
 
+@pytest.mark.nightly
 def test_what_the_image_copies_is_all_that_the_program_needs(tmp_path: Path) -> None:
     lines = (FOLDER / "Dockerfile").read_text(encoding="utf-8").splitlines()
     for sources, target in re.findall(r"^COPY (.+) (\S+)$", "\n".join(lines), re.MULTILINE):

@@ -62,10 +62,12 @@ NO_PAGES = {
 }  # fmt: skip
 #: Pages made of the same parts as another that is looked at before each change: at night only.
 ALIKE = {
-    "a choice of agents", "a choice to compare with", "a new agent", "a new alias", "a new connection",
-    "a new connection in the admin", "a new destination", "a new tool server", "a timeline without turns",
-    "changes to agents", "keys in the admin", "policies in the admin", "runs", "share links",
-    "what if with a refused number",
+    "a backtest to start", "a choice of agents", "a choice to compare with", "a new agent", "a new alert",
+    "a new alias", "a new backtest", "a new connection", "a new connection in the admin", "a new destination",
+    "a new policy in the admin", "a new tool server", "a timeline without turns", "a turn at a step",
+    "agents in the admin", "alerts", "an agent and its turn", "another try", "changes to agents", "keys in the admin",
+    "links to share", "policies in the admin", "runs", "share links", "the members of a project", "the projects",
+    "views", "what if with a refused number",
 }  # fmt: skip
 ANY_TURN = "/turns/01890000-0000-7000-8000-000000000000"
 FEW = "/?q=Look+at+this"  #: the timeline with few rows, where they are not what is looked at

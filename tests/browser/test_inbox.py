@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
@@ -82,6 +83,7 @@ def test_two_windows_show_the_same_and_each_decides_in_one_click_the_second_too_
     assert clicks.count == 2
 
 
+@pytest.mark.nightly
 def test_a_time_out_stays_in_the_inbox_until_somebody_has_seen_it(page: Page):
     page.goto("/inbox")
     asking(page, "Nobody sees this in time.", seconds=1)
@@ -93,6 +95,7 @@ def test_a_time_out_stays_in_the_inbox_until_somebody_has_seen_it(page: Page):
     expect(page.locator("#inbox .seen")).to_contain_text("Nobody sees this in time.")
 
 
+@pytest.mark.nightly
 def test_a_hidden_page_tells_of_each_entry_once_if_the_browser_may(page: Page):
     page.add_init_script(f"({TOLD})()")
     page.goto("/inbox")

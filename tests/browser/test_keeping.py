@@ -11,6 +11,7 @@ from tests.browser.journeys import exported, played, scrolls_sideways
 from tests.browser.looks import LOOKS
 
 
+@pytest.mark.nightly
 def test_the_same_file_again_leads_to_the_turn_that_is_here(page: Page, cut_turn: str, tmp_path: Path):
     file = exported(page, cut_turn, tmp_path)
     page.goto("/import")

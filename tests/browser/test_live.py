@@ -1,5 +1,6 @@
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
@@ -47,6 +48,7 @@ def test_the_keyboard_alone_sends(page: Page):
     expect(page.get_by_label("Prompt for sim-essay")).to_have_value("")
 
 
+@pytest.mark.nightly
 def test_enter_breaks_the_line_where_this_browser_was_told_so(page: Page):
     page.goto("/agents/sim-refuse/live")
     page.get_by_label("Keys").select_option("Enter adds a line, Shift+Enter sends")
@@ -85,6 +87,7 @@ def test_the_page_follows_the_stream_until_its_reader_scrolls_away_and_counts_it
     ended(page)
 
 
+@pytest.mark.nightly
 def test_the_timeline_shows_a_new_turn_by_itself(page: Page, new_page: NewPage):
     timeline = new_page()
     timeline.goto("/?agent=sim-essay")

@@ -33,6 +33,7 @@ def shown(page: Page) -> bool:
     return page.locator("#chart-truncation_rate .bars a").count() > 0
 
 
+@pytest.mark.nightly
 def test_a_bar_leads_to_its_turns_and_an_alert_that_was_previewed_comes_to_the_inbox(page: Page, three_days_ago: None):
     until(page, lambda: shown(page), "the worker does not sum the turns", every=1_000)
     truncation = page.locator("#chart-truncation_rate")

@@ -51,6 +51,7 @@ def drawer(page: Page) -> None:
     expect(page.get_by_role("button", name="Change only")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_turn_stops_at_a_breakpoint_a_limit_is_raised_by_hand_and_it_completes_and_says_who_did_it(page: Page):
     cut(page, max_tokens=150)
     page.get_by_role("button", name="Remove the breakpoint continue pending").click()

@@ -117,6 +117,7 @@ def see_the_shadow_tally_and_promote_with_it(page: Page) -> None:
     expect(page.locator("#v2")).to_contain_text("Activated after a shadow run over 1 turn (1 would have stopped sooner")
 
 
+@pytest.mark.nightly
 def test_a_limit_is_raised_on_evidence_found_out_rolled_back_and_tried_in_the_shadow(page: Page, last_week: None):
     raise_a_limit_in_the_admin_with_a_backtest_attached(page)
     find_out_who_lowered_it_last_week_and_what_it_cost(page)

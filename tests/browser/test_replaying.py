@@ -26,6 +26,7 @@ def test_the_newest_answer_stays_even_where_an_older_one_comes_later(page: Page,
     expect(page).to_have_url(re.compile(r"max_tokens=45$"))
 
 
+@pytest.mark.nightly
 def test_a_number_typed_before_the_page_has_all_its_scripts_is_asked_for_too(page: Page, cut_turn: str):
     held: list[Route] = []
     page.route("**/htmx-*.js", lambda route: held.append(route))
@@ -53,6 +54,7 @@ def test_dials_are_turned_by_keys_alone_and_say_where_they_stand(page: Page, cut
     expect(page).to_have_url(re.compile("max_continuations=1"))
 
 
+@pytest.mark.nightly
 def test_a_number_that_cannot_be_is_answered_beside_its_field_while_it_is_typed(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay?max_continuations=2")
     page.get_by_label("Max tokens per call", exact=True).fill("0")

@@ -110,6 +110,7 @@ def test_who_was_away_comes_back_to_everything_once(page: Page, new_page: NewPag
     assert away.evaluate("window.stay"), "the page was not loaded again"
 
 
+@pytest.mark.nightly
 def test_a_page_whose_server_is_not_heard_from_says_that_it_may_be_old_until_it_is(page: Page):
     lines: list[WebSocketRoute] = []
     away = {"now": False}

@@ -146,6 +146,7 @@ def test_a_view_is_saved_and_found_again(page: Page, new_page: NewPage, yesterda
     counted(other, "16 turns")
 
 
+@pytest.mark.nightly
 def test_many_turns_are_tagged_at_once_and_found_by_the_tag(page: Page, yesterday: None):
     page.goto("/?agent=made&model=beta")
     connected(page)
@@ -215,6 +216,7 @@ def test_all_that_match_are_erased_after_a_question_that_names_the_count(page: P
     expect(page.locator("#rows tr")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_the_list_is_held_still_and_let_go(page: Page, new_page: NewPage):
     page.goto("/?agent=sim-essay")
     connected(page)

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from agentcore.sufficient_max_tokens import END_AT_MOST
@@ -12,6 +13,7 @@ from tests.browser.journeys import LONG, api, played, scrolls_sideways, until
 RECORD = "/backtests/track-record"
 
 
+@pytest.mark.nightly
 def test_a_rerun_under_another_limit_enters_the_record_of_its_model(page: Page):
     turn = played(page, "sim-essay", "How often is a what-if right?", max_tokens=150)
     page.goto(f"{turn}/replay?max_continuations=1")

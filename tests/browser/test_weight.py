@@ -67,6 +67,7 @@ def test_nothing_moves_while_a_page_loads(new_page: NewPage, cut_turn: str, plac
     assert paint.largest > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_a_row_has_room_for_the_limit_that_comes_later(new_page: NewPage, size: ViewportSize):
     page = new_page(viewport=size)
@@ -81,6 +82,7 @@ def test_a_row_has_room_for_the_limit_that_comes_later(new_page: NewPage, size: 
     assert row.bounding_box() == before
 
 
+@pytest.mark.nightly
 def test_a_second_visit_asks_for_no_static_file_again(new_page: NewPage, cut_turn: str):
     page = new_page()
     page.goto(cut_turn)

@@ -37,6 +37,7 @@ def before(transactional_db: None) -> Iterator[Any]:
         migrate(AFTER)
 
 
+@pytest.mark.nightly
 def test_everybody_becomes_a_member_of_default_with_the_role_of_the_group(before: Any):
     user, group = before.get_model("accounts", "User"), before.get_model("auth", "Group")
     for name in ("watcher", "operator", "admin", "nothing"):
@@ -55,6 +56,7 @@ def test_everybody_becomes_a_member_of_default_with_the_role_of_the_group(before
     assert Group.objects.get(name="admin").permissions.filter(codename="change_membership").exists()
 
 
+@pytest.mark.nightly
 def test_it_goes_back_and_forth(before: Any):
     before.get_model("accounts", "User").objects.create(username="ada")
     migrate(AFTER)
@@ -63,6 +65,7 @@ def test_it_goes_back_and_forth(before: Any):
     assert [member.user.username for member in Membership.objects.all()] == ["ada"]
 
 
+@pytest.mark.nightly
 def test_going_back_revokes_the_tokens_of_other_projects(before: Any):
     migrate(AFTER)
     user = User.objects.create(username="ada")
@@ -74,6 +77,7 @@ def test_going_back_revokes_the_tokens_of_other_projects(before: Any):
     assert list(revoked.values_list("name", flat=True)) == ["beside"]
 
 
+@pytest.mark.nightly
 def test_a_release_that_knows_no_projects_goes_on_writing(db: None):
     """What it writes into the tables of this one: no column that is new may be asked for."""
     project_default()

@@ -20,8 +20,11 @@ from dashboard.ingest.wire.bodies import BodyError
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Turn
 from tests.dashboard.ingest import exports, otlp
+from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db
+
+SEEDS = (0, *map(nightly, range(1, 4)))
 
 ODD = [
     None, True, "", "\x00", "\ud800", "𝄞" * 50, -1, 0, 1e308, 2**63, 2**80, [], {}, [[]], {"a": {"b": []}}, "null",
@@ -72,7 +75,7 @@ def refused_or_stored(read: Any, body: bytes, monkeypatch: pytest.MonkeyPatch) -
     assert not failed
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_mangled_json_export_is_refused_or_stored_whole(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     for name in chance.sample(exports.names(), 25):
@@ -83,7 +86,7 @@ def test_a_mangled_json_export_is_refused_or_stored_whole(seed: int, monkeypatch
         assert turn_verify(turn=turn).verified, turn.verdict
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_an_export_whose_messages_are_mangled_is_refused_or_stored_whole(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

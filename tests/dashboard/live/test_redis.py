@@ -63,6 +63,7 @@ async def test_a_redis_that_is_restarted_in_mid_turn_costs_a_page_nothing(queued
         await driving
 
 
+@pytest.mark.nightly
 async def test_a_page_that_is_opened_while_redis_is_away_is_followed_too(queued: Turn, redis: Redis):
     redis.stop()
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
@@ -127,6 +128,7 @@ async def test_a_redis_that_was_restarted_is_heard_again(redis: Redis):
         await heard_again()
 
 
+@pytest.mark.nightly
 async def test_a_redis_that_hangs_does_not_slow_a_turn(queued: Turn, redis: Redis):
     redis.pause()
     loop = asyncio.get_running_loop()

@@ -109,6 +109,7 @@ async def test_two_watchers_are_told_the_same(queued: Turn):
     assert [m for m in one if m.kind != "draft"] == [m for m in other if m.kind != "draft"]
 
 
+@pytest.mark.nightly
 async def test_a_hundred_watchers_cost_the_database_little_more_than_one(queued: Turn, monkeypatch: pytest.MonkeyPatch):
     looks: Counter[int] = Counter()
     really = Follower.look

@@ -71,6 +71,7 @@ def test_a_user_that_is_not_there(up: Start, data_dir: Path):
         assert "knows no user “me”" in sentence(up(DATABASE_URL=url.replace("whystop@", "me@")))
 
 
+@pytest.mark.nightly
 def test_a_wrong_password(up: Start, data_dir: Path):
     with running_postgres(data_dir, on_message=lambda message: None) as url:
         with psycopg.connect(url, autocommit=True) as connection:
@@ -84,6 +85,7 @@ def test_a_wrong_password(up: Start, data_dir: Path):
         assert "hunter2" not in said
 
 
+@pytest.mark.nightly
 def test_a_user_who_may_not_make_tables(up: Start, data_dir: Path):
     with running_postgres(data_dir, on_message=lambda message: None) as url:
         with psycopg.connect(url) as connection:

@@ -27,6 +27,7 @@ from dashboard.turns.models import Turn
 from tests.dashboard.driving import drive
 from tests.dashboard.gateway.served.conftest import BASES, turn_of
 from tests.dashboard.serving import provider_of
+from tests.nightly import nightly
 
 ASKED = "Why do agents stop?"
 SCHEMA = {"type": "object", "properties": {"why": {"type": "string"}, "a": {"type": "string"}}, "required": ["why"]}
@@ -119,7 +120,12 @@ MORE: dict[str, dict[str, Any]] = {
         "labels": {"team": "a"},
     },
 }
-PAIRS = [(caller, provider) for caller in PLAIN for provider in PROVIDERS]
+#: Before each change every dialect of a caller goes through, and every provider's; all pairs of the two at night.
+PAIRS = [
+    (caller, provider) if (n + m) % 3 == 0 else nightly(caller, provider)
+    for n, caller in enumerate(PLAIN)
+    for m, provider in enumerate(PROVIDERS)
+]
 BETA = {"anthropic-version": "2023-06-01", "anthropic-beta": "context-1m-2025-08-07"}
 Call = tuple[str, str, bytes]  #: path, the caller's headers, body
 

@@ -39,6 +39,7 @@ def test_behind_a_closed_folder_root_keeps_the_cluster_in_the_system_folder_and_
     assert closed.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.nightly
 def test_behind_a_closed_folder_the_second_start_finds_the_same_data(folder: Path):
     closed, system = folder.parent / "closed", folder.parent / "system"
     closed.mkdir(mode=0o700)
@@ -81,6 +82,7 @@ def test_a_folder_with_an_odd_name(folder: Path, name: str):
         assert answers(url)
 
 
+@pytest.mark.nightly
 def test_a_path_too_long_for_a_socket_gets_one_in_a_short_folder(folder: Path):
     deep = folder / ("a" * 60) / ("b" * 60)
     for _ in range(2):
@@ -90,6 +92,7 @@ def test_a_path_too_long_for_a_socket_gets_one_in_a_short_folder(folder: Path):
             assert answers(url)
 
 
+@pytest.mark.nightly
 def test_a_symbolic_link_leads_to_the_same_cluster(folder: Path):
     link = folder.parent / "link"
     link.symlink_to(folder)
@@ -97,6 +100,7 @@ def test_a_symbolic_link_leads_to_the_same_cluster(folder: Path):
         assert one == other
 
 
+@pytest.mark.nightly
 def test_a_killed_initdb_is_made_again(folder: Path, home: ClusterPaths, hold: Callable[[], Holder]):
     for _ in range(3):
         killed = hold()
@@ -114,6 +118,7 @@ def wait_for_a_half_cluster(home: ClusterPaths) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.nightly
 def test_a_cluster_of_another_version_is_not_touched(folder: Path, home: ClusterPaths):
     with running_postgres(folder, on_message=silent):
         pass
@@ -133,6 +138,7 @@ def test_a_folder_where_nothing_may_be_written():
         running_postgres(Path("/sys/whystop"), on_message=silent).__enter__()
 
 
+@pytest.mark.nightly
 def test_a_cluster_that_cannot_start_says_why_and_where_its_log_is(folder: Path, home: ClusterPaths):
     with running_postgres(folder, on_message=silent):
         pass

@@ -47,6 +47,7 @@ def remember(url: str, word: str) -> None:
         connection.execute("INSERT INTO said VALUES (%s)", [word])
 
 
+@pytest.mark.nightly
 def test_what_was_stored_is_there_at_the_next_start(folder: Path, home: ClusterPaths):
     with running_postgres(folder, on_message=silent) as url:
         remember(url, "kept")
@@ -72,6 +73,7 @@ def test_nobody_else_may_enter_the_folders_of_data_and_socket(folder: Path, home
         assert (home.folder / "run").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.nightly
 def test_the_last_process_to_leave_stops_the_server(folder: Path, home: ClusterPaths, hold: Hold):
     first, second = hold(), hold()
     assert first.url() == second.url()
@@ -81,6 +83,7 @@ def test_the_last_process_to_leave_stops_the_server(folder: Path, home: ClusterP
     assert find_postmaster(home) is None
 
 
+@pytest.mark.nightly
 def test_two_shares_in_one_process_count_as_two(folder: Path, home: ClusterPaths):
     first, second = start(folder, on_message=silent), start(folder, on_message=silent)
     first.leave()
@@ -101,6 +104,7 @@ def answer_all(holders: list[Holder]) -> list[int]:
     return [holder.leave() for holder in holders]
 
 
+@pytest.mark.nightly
 def test_the_server_outlives_a_killed_process_and_is_adopted(folder: Path, home: ClusterPaths, hold: Hold):
     killed = hold()
     remember(killed.url(), "kept")
@@ -112,6 +116,7 @@ def test_the_server_outlives_a_killed_process_and_is_adopted(folder: Path, home:
     assert find_postmaster(home) is None
 
 
+@pytest.mark.nightly
 def test_a_killed_process_no_longer_counts(folder: Path, home: ClusterPaths, hold: Hold):
     killed = hold()
     killed.url()
@@ -120,6 +125,7 @@ def test_a_killed_process_no_longer_counts(folder: Path, home: ClusterPaths, hol
     assert find_postmaster(home) is None
 
 
+@pytest.mark.nightly
 def test_ctrl_c_in_the_terminal_does_not_reach_the_server(home: ClusterPaths, hold: Hold):
     holder = hold()
     holder.url()
@@ -135,6 +141,7 @@ def test_a_killed_server_loses_nothing_and_starts_again(folder: Path, home: Clus
             assert answer(again, "SELECT word FROM said") == "kept"
 
 
+@pytest.mark.nightly
 def test_kill_everything(folder: Path, home: ClusterPaths, hold: Hold):
     killed = hold()
     remember(killed.url(), "kept")
@@ -144,6 +151,7 @@ def test_kill_everything(folder: Path, home: ClusterPaths, hold: Hold):
         assert answer(url, "SELECT word FROM said") == "kept"
 
 
+@pytest.mark.nightly
 def test_an_orphan_still_at_work_is_ended_before_a_new_server_starts(folder: Path, home: ClusterPaths):
     busy = "DO $$ BEGIN LOOP PERFORM 1; END LOOP; END $$"
     with running_postgres(folder, on_message=silent) as url, closing(psycopg.connect(url, autocommit=True)) as working:
@@ -167,6 +175,7 @@ def test_a_share_starts_a_killed_server_again_at_the_same_address(folder: Path, 
     assert find_postmaster(home) is None
 
 
+@pytest.mark.nightly
 def test_a_server_whose_socket_was_swept_away_is_started_again(folder: Path, home: ClusterPaths, hold: Hold):
     left = hold()
     url = left.url()
@@ -176,6 +185,7 @@ def test_a_server_whose_socket_was_swept_away_is_started_again(folder: Path, hom
         assert (again, answer(again)) == (url, 42)
 
 
+@pytest.mark.nightly
 def test_the_callers_own_postgres_variables_do_not_matter(folder: Path, monkeypatch: pytest.MonkeyPatch):
     for name, value in {"PGPORT": "1", "PGHOST": "nowhere", "PGUSER": "me", "PGDATA": "/", "LC_ALL": "xx"}.items():
         monkeypatch.setenv(name, value)

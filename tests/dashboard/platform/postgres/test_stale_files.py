@@ -73,6 +73,7 @@ def test_a_pid_of_a_zombie(folder: Path, leave_files_of: Callable[[int], None], 
     assert starts(folder)
 
 
+@pytest.mark.nightly
 def test_a_pid_of_nobody(folder: Path, leave_files_of: Callable[[int], None]):
     leave_files_of(2**22 + 1)
     assert starts(folder)
