@@ -32,7 +32,7 @@ def by_columns(raw: bytes) -> bytes | None:
     else:
         plain = bytes([len(word) + 1 for word in middle]), b"".join(middle), list[bytes]()
         parts = [_told_apart(first + after, before, after), plain, _told_apart(before + last, before, after)]
-    lengths, said = (b"".join(part[n] for part in parts) for n in (0, 1))
+    lengths, said = b"".join(part[0] for part in parts), b"".join(part[1] for part in parts)
     if lengths.count(_WHOLE) > len(lengths) // 4:
         return None
     others = _BETWEEN.join(event for part in parts for event in part[2])
