@@ -66,6 +66,7 @@ class ResponseReader:
     lines: int = 0
     groups: int = 0  #: JSON objects and lists, as far as their brackets tell
     broken: DecodeError | None = None  #: why the bytes are no answer of the dialect
+    seems_slow: bool = False  #: a part of them took long to read, or other programs had the processor meanwhile
     _decoder: StreamDecoder = field(init=False)
     _error_body: bytearray = field(default_factory=bytearray)
 

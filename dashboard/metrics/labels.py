@@ -5,10 +5,7 @@ is full counts as `other`.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
-
-from prometheus_client.metrics import MetricWrapperBase
 
 from dashboard.metrics import shared
 from dashboard.platform.process_identity import PLACE
@@ -18,20 +15,29 @@ MOST_LETTERS = 100  #: of a value; a longer one counts as `other`
 MOST_VALUES = 40  #: of a label that is not named here
 MOST: Mapping[str, int] = {"model": 100, "provider": 20}  #: a model counts once for each provider
 
+MOST_FOUND = 4096  #: counters and histograms that are found at once
+
 _known: dict[str, set[tuple[str, ...]]] = {}
+_found: dict[tuple[Any, ...], Any] = {}  #: by metric and values, of which each is known: none is ever forgotten
 
 
 def child(metric: Any, *values: str) -> Any:
     """The counter or histogram of `metric` for these values, in the order of its labels."""
-    return _child(metric, *_bounded(metric._labelnames, values))
+    found = _found.get((metric, *values))
+    if found is None:
+        bounded = _bounded(metric._labelnames, values)
+        found = metric.labels(*bounded)
+        if bounded == values and len(_found) < MOST_FOUND:
+            _found[metric, *values] = found
+    return found
 
 
-def _bounded(names: tuple[str, ...], values: tuple[str, ...]) -> list[str]:
+def _bounded(names: tuple[str, ...], values: tuple[str, ...]) -> tuple[str, ...]:
     bounded: dict[str, str] = {}
     for name, value in zip(names, values, strict=True):
         provider = (bounded["provider"],) if name == "model" and "provider" in bounded else ()
         bounded[name] = value if _is_known(name, (*provider, value)) else OTHER
-    return list(bounded.values())
+    return tuple(bounded.values())
 
 
 def _is_known(name: str, value: tuple[str, ...]) -> bool:
@@ -44,9 +50,3 @@ def _is_known(name: str, value: tuple[str, ...]) -> bool:
         return shared.agreed(PLACE.shared, name, value, most=most, known=known)
     known.add(value)
     return True
-
-
-@lru_cache(maxsize=4096)
-def _child(metric: MetricWrapperBase, *values: str) -> MetricWrapperBase:
-    """To look one up takes longer than to count."""
-    return metric.labels(*values)

@@ -22,21 +22,32 @@ def by_columns(raw: bytes) -> bytes | None:
     """The bytes in another order; None where few events are alike, or there are more than their bytes warrant."""
     if not _FEWEST <= raw.count(_BETWEEN) + 1 <= len(raw) // _LEAST:
         return None
-    events = raw.split(_BETWEEN)
-    before, after = _alike(events)
-    around = len(before) + len(after)
-    if not around:
+    before, after = _alike(raw.split(_BETWEEN))
+    if not before and not after:
         return None
+    # Between the first and the last one, events that are all alike are told apart by one search.
+    first, *middle, last = raw.split(after + _BETWEEN + before)
+    if not middle or _BETWEEN in b"".join(middle) or max(map(len, middle)) > _MOST:
+        parts = [_told_apart(raw, before, after)]
+    else:
+        plain = bytes([len(word) + 1 for word in middle]), b"".join(middle), list[bytes]()
+        parts = [_told_apart(first + after, before, after), plain, _told_apart(before + last, before, after)]
+    lengths, said = b"".join(part[0] for part in parts), b"".join(part[1] for part in parts)
+    if lengths.count(_WHOLE) > len(lengths) // 4:
+        return None
+    others = _BETWEEN.join(event for part in parts for event in part[2])
+    head = _HEAD.pack(len(before), len(after), len(lengths), len(said))
+    return b"".join((head, before, after, lengths, said, others))
+
+
+def _told_apart(raw: bytes, before: bytes, after: bytes) -> tuple[bytes, bytes, list[bytes]]:
+    """The length of the words of each event, the words, and the events that are otherwise."""
+    events, around = raw.split(_BETWEEN), len(before) + len(after)
     sizes = range(around, around + _MOST + 1)
     alike = [event.startswith(before) and event.endswith(after) and len(event) in sizes for event in events]
-    if alike.count(False) > len(events) // 4:
-        return None
     lengths = bytes([len(event) - around + 1 if like else _WHOLE for event, like in zip(events, alike, strict=True)])
     words = [event[len(before) : len(event) - len(after)] for event in compress(events, alike)]
-    others = [event for event, like in zip(events, alike, strict=True) if not like]
-    said = b"".join(words)
-    head = _HEAD.pack(len(before), len(after), len(events), len(said))
-    return b"".join((head, before, after, lengths, said, _BETWEEN.join(others)))
+    return lengths, b"".join(words), [event for event, like in zip(events, alike, strict=True) if not like]
 
 
 def _alike(events: list[bytes]) -> tuple[bytes, bytes]:

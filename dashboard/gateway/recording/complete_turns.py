@@ -6,12 +6,10 @@ from uuid import UUID
 
 from django.db import connection
 from psycopg import RawCursor
-from pydantic_core import to_json
 
 from dashboard.gateway.recording import statements
 from dashboard.gateway.recording.recorder_messages import TurnUpdate
 from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part
-from dashboard.gateway.recording.text_dedup import parameters
 from dashboard.turns import models
 
 GROUP_TURNS = 256
@@ -33,10 +31,7 @@ def whole_turns_store(turns: Iterable[tuple[UUID, TurnUpdate]]) -> None:
 
 def _store(rows: TableRows) -> None:
     nodes = list({node.id: node for node in rows.nodes}.values())
-    values: list[object] = [*parameters({}), *(rows.json(model) for model in statements.PLAIN)]
-    values += [rows.json(models.Record), rows.packed, rows.json(models.AttemptChunk), rows.raws]
-    values += [to_json([{"id": node.id, "parent_id": node.parent} for node in nodes]), [node.packed for node in nodes]]
-    values += [rows.json(models.Turn), list[UUID](), _NOBODY]
+    values = [*rows.parameters(nodes), rows.json(models.Turn), list[UUID](), _NOBODY]
     texts = [value.decode() if isinstance(value, bytes) else value for value in values]
     execute_raw(statements.NEW.sql, texts)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 import structlog
-from pydantic_core import to_json
 
 from dashboard.gateway.recording import statements
 from dashboard.gateway.recording.known_nodes import KnownNodes
@@ -30,7 +29,6 @@ from dashboard.gateway.recording.pg_connection import (
 from dashboard.gateway.recording.recorder_messages import TurnUpdate
 from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part, listed
 from dashboard.gateway.recording.slow_writes import Settle, SlowWrites
-from dashboard.gateway.recording.text_dedup import parameters
 from dashboard.platform.ids import new_id
 from dashboard.turns import models
 
@@ -211,12 +209,8 @@ class GroupWriter:
 
     def _values(self, group: TurnGroup) -> list[bytes | None]:
         rows = group.together()
-        nodes = self._known.lacking(rows.nodes)
-        shared = [*parameters(rows.large), *(rows.json(model) for model in statements.PLAIN)]
-        shared += [rows.json(models.Record), byte_strings(rows.packed)]
-        shared += [rows.json(models.AttemptChunk), byte_strings(rows.raws)]
-        shared += [to_json([{"id": node.id, "parent_id": node.parent} for node in nodes])]
-        shared += [byte_strings([node.packed for node in nodes])]
+        values = rows.parameters(self._known.lacking(rows.nodes))
+        shared = [byte_strings(value) if isinstance(value, list) else value for value in values]
         process = str(self.process_id).encode()
         if group.statement == statements.NEW.name:
             open_ids = _ids(turn_id for turn_id in group.parts if turn_id not in group.ended)

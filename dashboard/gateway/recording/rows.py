@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db import models as orm
+from pydantic_core import to_json
 
 from agentcore.events import ModelResponded
 from agentcore.replay import Record
@@ -21,8 +22,8 @@ from dashboard.gateway.recording.recorder_messages import (
 )
 from dashboard.gateway.recording.row_text import row_text
 from dashboard.gateway.recording.run_columns import RunRequest, answered_key, asked_with
-from dashboard.gateway.recording.statements import HAS_PIECE, HAS_RECORD
-from dashboard.gateway.recording.text_dedup import LARGE, Marked, marked, taken_out
+from dashboard.gateway.recording.statements import HAS_PIECE, HAS_RECORD, PLAIN
+from dashboard.gateway.recording.text_dedup import LARGE, Marked, marked, parameters, taken_out
 from dashboard.gateway.routing import OBSERVE
 from dashboard.platform.fields import storable_text
 from dashboard.turns import models
@@ -106,6 +107,13 @@ class TableRows:
 
     def json(self, model: type[orm.Model]) -> bytes:
         return listed(self.tables.get(model, ()))
+
+    def parameters(self, nodes: Sequence[NewNode]) -> list[bytes | list[bytes] | None]:
+        """Those that both statements begin with; `nodes`: of its nodes, those to be sent."""
+        told = to_json([{"id": node.id, "parent_id": node.parent} for node in nodes])
+        records, pieces = self.json(models.Record), self.json(models.AttemptChunk)
+        plain = [*parameters(self.large), *map(self.json, PLAIN)]
+        return [*plain, records, self.packed, pieces, self.raws, told, [node.packed for node in nodes]]
 
 
 def listed(texts: Iterable[bytes]) -> bytes:

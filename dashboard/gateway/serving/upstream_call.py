@@ -44,7 +44,9 @@ class UpstreamCall:
         """Make the call; how it ended."""
 
         async def kept(part: bytes, deltas: list[Delta]) -> None:
-            await self._keep(part, deltas)
+            self._keep(part, deltas)
+            if self._size > MUCH_BYTES:
+                await self._room()
             await took(part, deltas)
 
         return await answer_of(
@@ -57,13 +59,15 @@ class UpstreamCall:
             extra_headers=self.handed_up,
         )
 
-    async def _keep(self, part: bytes, deltas: list[Delta]) -> None:
+    def _keep(self, part: bytes, deltas: list[Delta]) -> None:
         """Tell the recorder what came."""
         self._pieces += 1
         text = storable_text("".join([delta.text for delta in deltas]))
         self.recorder.piece(self.turn_id, self.call.index, self._pieces, part, text, datetime.now(UTC))
         self._size += len(part)
-        if self._size > MUCH_BYTES:
-            self._size = 0
-            with contextlib.suppress(NotStoredError):  # what is done about that is decided at the end
-                await self.recorder.room(self.turn_id)
+
+    async def _room(self) -> None:
+        """Wait for the recorder to have room for more."""
+        self._size = 0
+        with contextlib.suppress(NotStoredError):  # what is done about that is decided at the end
+            await self.recorder.room(self.turn_id)

@@ -34,10 +34,11 @@ def test_the_words_of_a_stream_stand_together():
     assert columns.count(b"delta") == 1
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_streams_come_back_byte_for_byte(seed: int):
+@pytest.mark.parametrize("words", [WORDS, WORDS[:8], WORDS[:3]], ids=["odd", "of a byte's length", "plain"])
+@pytest.mark.parametrize("seed", range(30))
+def test_streams_come_back_byte_for_byte(seed: int, words: list[bytes]):
     chance = Random(seed)
-    events = [EVENT % chance.choice(WORDS) for _ in range(chance.randint(16, 60))]
+    events = [EVENT % chance.choice(words) for _ in range(chance.randint(16, 60))]
     for _ in range(chance.choice((0, 1, 3))):
         events.insert(chance.randrange(len(events) + 1), chance.choice(ODD))
     raw = b"\n\n".join(events)

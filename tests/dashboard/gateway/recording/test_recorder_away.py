@@ -22,7 +22,7 @@ from dashboard.agents.services import connection_create
 from dashboard.bench.chaos.scratch import STOPS, Scratch, scratch
 from dashboard.gateway import app
 from dashboard.gateway.app import Gateway
-from dashboard.gateway.recording import pending_turn, recorder
+from dashboard.gateway.recording import pending_turn, turn_queue
 from dashboard.gateway.recording.pending_turn import NotStoredError
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.services import key_create
@@ -154,7 +154,7 @@ def test_a_stop_in_the_middle_loses_nothing_that_was_said_to_be_stored_and_store
 
 
 def test_what_is_kept_for_a_database_that_is_away_is_bounded(store, monkeypatch):
-    monkeypatch.setattr(recorder, "MOST_BYTES", 60_000)
+    monkeypatch.setattr(turn_queue, "MOST_BYTES", 60_000)
     project_id, said = project_default().pk, stories(30)
 
     async def told() -> tuple[list[object], int]:
@@ -163,10 +163,10 @@ def test_what_is_kept_for_a_database_that_is_away_is_bounded(store, monkeypatch)
         results = await asyncio.gather(
             *(tell(recorder, each, each.new_turn(project_id)) for each in said), return_exceptions=True
         )
-        size = recorder._bytes
+        size = recorder._queue.bytes
         await asyncio.to_thread(back, store)
         await there(recorder)
-        assert recorder._bytes == 0
+        assert recorder._queue.bytes == 0
         late = Story([ended("late")])
         await tell(recorder, late, late.new_turn(project_id))
         await recorder.close()

@@ -202,7 +202,7 @@ def test_the_caller_of_a_turn_whose_row_is_held_is_told_and_the_turn_is_stored_l
                     await went_on(recorder, story, steps)
                 assert not recorder.away
             async with asyncio.timeout(30):
-                while recorder._tracks:
+                while recorder._queue.turns:
                     await asyncio.sleep(0.05)
 
     asyncio.run(told())

@@ -7,7 +7,7 @@ import pytest
 from agentcore import verify
 from agentcore.providers import PROVIDERS
 from dashboard.gateway.models import GatewayCall
-from dashboard.gateway.recording import recorder
+from dashboard.gateway.recording import turn_queue
 from dashboard.simulator.texts import ESSAY, SCRIPT
 from dashboard.turns.history import recording_of
 from tests.dashboard.gateway.served.conftest import turn_of
@@ -77,7 +77,7 @@ def test_a_call_keeps_its_raw_bytes_as_long_as_its_policy_says(gate, agent_at, p
 
 def test_who_comes_while_much_is_being_stored_waits_and_is_answered(gate, agent_at, monkeypatch):
     """Many large requests at once are no reason to say that the database is away."""
-    monkeypatch.setattr(recorder, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(turn_queue, "MOST_BYTES", 100_000)
     agent_at("sim-script", name="helper")
     large = [{"role": "user", "content": "x" * 60_000}]
     with ThreadPoolExecutor(24) as callers:
