@@ -21,6 +21,7 @@ from dashboard.api import (
     policies,
     predictions,
     projects,
+    refusals,
     replays,
     runs,
     streaming,
@@ -78,7 +79,8 @@ answer_with_problems(api)
 api.add_decorator(if_matched, mode="operation")  # which is called with what was read of the request
 for module in (
     connections, policies, limits, agents, conversations, exports, turn_files, turns, runs, why, streaming, lint,
-    replays, predictions, keys, tokens, projects, audit, webhooks, metrics, alerts,
+    replays, predictions, keys, tokens, projects, refusals, audit, webhooks, metrics,
+    alerts,
 ):  # fmt: skip
     api.add_router("", module.router)
 api.add_router("", conformance.router)

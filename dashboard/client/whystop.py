@@ -69,6 +69,11 @@ class Whystop:
         """Who may enter that project, and with which role."""
         return list(self._server.call("GET", "/projects/members"))
 
+    def refusals(self, **filters: Any) -> Iterator[Json]:
+        """Spans and log records that exporters were told are refused, by sender and reason; the filters are the
+        API's."""
+        return self._server.pages("/refusals", filters)
+
     def agents(self) -> list[Json]:
         return list(self._server.call("GET", "/agents"))
 

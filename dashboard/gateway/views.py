@@ -137,10 +137,8 @@ def _model_of(project: Project, key: GatewayKey | None) -> str:
 
 def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
     project, user = project_current(), _user(request)
-    shown_keys = key_views(keys_seen_by(user, project=project))
     whole = {
-        "keys": shown_keys,
-        "refusal_senders": [shown.key.pk for shown in shown_keys],
+        "keys": key_views(keys_seen_by(user, project=project)),
         "aliases": aliases_of(project),
         "agents": agent_list(project=project),
         "connections": connection_list(project=project),

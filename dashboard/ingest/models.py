@@ -71,6 +71,7 @@ class Refusal(models.Model):
     project_id = models.UUIDField()
     sender = models.UUIDField()  #: as `Piece.sender`
     why = models.TextField()  #: in a sentence
+    id = models.BigIntegerField(unique=True, editable=False)  #: a number that the database gives, rising
     number = models.PositiveBigIntegerField()  #: how many, since the first
     first_at = models.DateTimeField()  #: when the first was refused
     last_at = models.DateTimeField()  #: when the latest was refused

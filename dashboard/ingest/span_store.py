@@ -119,11 +119,11 @@ class Changed:
     whole: Mapping[UUID, Sequence[_Row]] = field(default_factory=dict)
 
 
-def lock(project_id: UUID, sender: UUID, traces: Iterable[UUID]) -> None:
-    """Hold these traces of the sender until the transaction ends."""
-    lines = {trace.int % LINES for trace in traces}
+def lock(project_id: UUID, sender: UUID, traces: Iterable[UUID], lines: int = LINES) -> None:
+    """Hold these traces of the sender until the transaction ends. `lines`: as many of a sender may be held at once."""
+    lines_of_them = {trace.int % lines for trace in traces}
     with connection.cursor() as cursor:
-        cursor.execute(LOCK, [[_number(b"%b%b%d" % (project_id.bytes, sender.bytes, line)) for line in lines]])
+        cursor.execute(LOCK, [[_number(b"%b%b%d" % (project_id.bytes, sender.bytes, line)) for line in lines_of_them]])
 
 
 def _number(name: bytes) -> int:

@@ -41,6 +41,8 @@ PAUSES = (1.0, 2.0, 4.0)  #: seconds before what found judges busy is asked agai
 #: Work of event loops that waits for judges, by who asked for it.
 _LINE = QueueSize(places=8, of_one=2, waiting=4_096, waiting_of_one=512, seconds=60.0)
 
+_EMPTY = "{}"  #: a schema, as text
+
 T = TypeVar("T")
 
 
@@ -68,7 +70,8 @@ def violations(schema: Mapping[str, Any], value: Any) -> list[Violation]:
     `JudgesBusy`."""
     text, judged = _text(schema, "schema must be a JSON Schema"), _text(value, "value must be JSON")
     if is_cheap(text, judged):
-        return _validate(schema, value)
+        # An empty one, as of each tool that a log only names, forbids nothing.
+        return [] if text == _EMPTY else _validate(schema, value)
     answer = _answer(Question(VIOLATIONS, text.encode(), judged.encode()))
     if "refused" in answer:
         raise _refusal(*answer["refused"])

@@ -12,4 +12,5 @@ formats                        one module for each kind of log: its records → 
 transcripts                    one module for each coding agent: its session's lines → the calls of its turns
 format_detection               which of these reads a file
 services                       what was read, stored by the same path as traces
+files, file_report, file_pool  files that people name: which reader reads each, what is told of it, and many at once
 """

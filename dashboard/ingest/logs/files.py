@@ -35,6 +35,10 @@ class Options:
     dry: bool = False
     unverified: bool = False  #: of turn files: also those that do not verify
 
+    @property
+    def verb(self) -> str:
+        return "would be imported" if self.dry else "imported"
+
 
 def transcripts_of(home: Path) -> list[Path]:
     """Those of the folders and databases that are there."""
@@ -49,6 +53,15 @@ def files_in(paths: Iterable[Path]) -> Iterator[Path]:
             yield from sorted(filter(_may_hold_a_log, path.rglob("*")), key=lambda one: (-_changed(one), one))
         else:
             yield path
+
+
+def is_turn_file_at(path: Path) -> bool:
+    """Whether Whystop exported it, as far as it can be read. Such files are imported one at a time on a machine."""
+    try:
+        with path.open("rb") as file:
+            return is_turn_file(file)
+    except OSError:
+        return False
 
 
 def _may_hold_a_log(path: Path) -> bool:

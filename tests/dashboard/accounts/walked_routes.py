@@ -52,6 +52,7 @@ SERVED = {
     "api/v1/predictions/summary": "GET",
     "api/v1/projects": "GET",
     "api/v1/projects/members": "GET",
+    "api/v1/refusals": "GET",
     "api/v1/runs": "GET",
     "api/v1/runs/<run_id>": "GET",
     "api/v1/simulator/scripts": "GET POST",

@@ -5,13 +5,16 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from agentcore.replay import Certainty
 from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.agents.models import Connection
+from dashboard.agents.selectors import project_default
 from dashboard.client import (
     Conflict,
     Draft,
@@ -24,6 +27,7 @@ from dashboard.client import (
     Unreachable,
     Whystop,
 )
+from dashboard.ingest.refusals import refusals_note
 from dashboard.runtime import worker
 from dashboard.simulator.texts import ESSAY
 from tests.dashboard.driving import AgentOf, Play
@@ -262,3 +266,11 @@ def test_what_was_predicted_for_a_rerun_is_told_with_what_came_of_it(whystop: Wh
     found = list(whystop.predictions(limit=2, came_true=True))
     assert [one["id"] for one in found] == [str(one.id) for one in reversed(made)]
     assert list(whystop.predictions(came_true=False)) == []
+
+
+def test_what_exporters_were_refused_is_listed(whystop: Whystop):
+    sender = uuid4()
+    for number in range(3):
+        refusals_note(project_default().pk, sender, {f"Reason {number}.": 1}, at=timezone.now())
+    found = whystop.refusals(limit=2, key_id=str(sender))
+    assert [one["why"] for one in found] == [f"Reason {number}." for number in (2, 1, 0)]

@@ -23,7 +23,7 @@ from dashboard.gateway.wire import decompression
 from dashboard.ingest import app, services, span_store
 from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.models import Piece
-from dashboard.ingest.refusals import refusals_of
+from dashboard.ingest.refusals import refusals_lately
 from dashboard.ingest.services import UNREAD, Outcome
 from dashboard.ingest.wire import bodies
 from dashboard.turns.models import Turn
@@ -131,7 +131,9 @@ def test_a_span_that_cannot_be_read_is_counted_told_and_noted(keyed: Keyed, monk
     assert "Refused spans and log records" in shown
     assert UNREAD in html.unescape(shown)
     GatewayKey.objects.all().delete()
-    assert [view.sender for view in refusals_of(turn.project_id)] == ["a deleted key"]
+    assert [view.sender for view in refusals_lately(User.objects.get(username=OPERATOR), turn.project)] == [
+        "a deleted key"
+    ]
 
 
 def _client_of_the_operator() -> Client:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 import zstandard
 from django.core.management import CommandError, call_command
 
+from dashboard.ingest.logs import file_report
 from dashboard.ingest.logs.transcripts.opencode_database import NO_MESSAGE, read
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.platform.environment import CHECKOUT
@@ -25,8 +25,6 @@ from dashboard.turns.models import Turn
 from tests.dashboard.ingest.logs.samples import FILES
 from tests.dashboard.ingest.logs.test_transcripts import OPENCODE
 from tests.dashboard.ingest.logs.writing import chat_answer, chat_request, lines
-
-command = import_module("dashboard.ingest.logs.management.commands.import")
 
 Run = Callable[..., tuple[str, str]]
 PAIR = {"request": chat_request(), "response": chat_answer()}
@@ -197,7 +195,7 @@ def test_progress_says_how_many_turns_were_here_already(
     path = tmp_path / "log.jsonl"
     path.write_bytes(lines(PAIR, *({**PAIR, "id": str(n), "said": "x" * 2**15} for n in range(130))))
     run(path)
-    monkeypatch.setattr(command, "EVERY_SECONDS", 0)
+    monkeypatch.setattr(file_report, "EVERY_SECONDS", 0)
     out, _ = run(path)
     assert f"{path}: 100 %, 0 turns imported, 128 here already" in out.splitlines()
 

@@ -1,23 +1,25 @@
 """`manage.py import`: turns from logs that people already have, and from files that Whystop exported."""
 
 import sys
-import time
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.db import connection
 
 from dashboard.accounts.audit.services import command_record
 from dashboard.agents.project_command import ProjectCommand
 from dashboard.agents.selectors import project_current
-from dashboard.ingest.logs.files import TRANSCRIPTS, Options, file_import, files_in, transcripts_of
-from dashboard.ingest.logs.services import ImportProgress
+from dashboard.ingest.logs import file_pool
+from dashboard.ingest.logs.file_report import FileCounts, FileReport, count_of
+from dashboard.ingest.logs.files import TRANSCRIPTS, Options, files_in, is_turn_file_at, transcripts_of
+from dashboard.platform.database import address_of
 from dashboard.runtime.database_setup import prepare
 
-EVERY_SECONDS = 2.0  #: between two lines of progress
 NOTHING = (
     "Give a file or a folder: no transcripts were found in your home folder ("
     + ", ".join(f"~/{name}" for name in TRANSCRIPTS)
@@ -51,39 +53,20 @@ class Command(ProjectCommand):
         asked = Options(project_current().id, dry=dry, unverified=options["unverified"])
         if not dry:
             command_record("import", " ".join(map(str, paths)))
-        whole = [self._file(path, asked) for path in files_in(paths)]
-        turns, here = sum(taken.turns for taken, _ in whole), sum(taken.here for taken, _ in whole)
-        faults = sum(refused for _, refused in whole)
-        verb = "would be imported" if dry else "imported"
-        told = f"{_count(len(whole), 'file')}: {_count(turns, 'turn')} {verb}"
-        self.stdout.write(f"{told}, {here:,} here already, {faults:,} refused.")
-        if faults and not turns and not here:
+        whole = list(self._imported(list(files_in(paths)), asked))
+        turns, here, refused = (sum(counts) for counts in zip((0, 0, 0), *map(astuple, whole), strict=True))
+        told = f"{count_of(len(whole), 'file')}: {count_of(turns, 'turn')} {asked.verb}"
+        self.stdout.write(f"{told}, {here:,} here already, {refused:,} refused.")
+        if refused and not turns and not here:
             sys.exit(1)
 
-    def _file(self, path: Path, asked: Options) -> tuple[ImportProgress, int]:
-        taken, refused = ImportProgress(), 0
-        verb = "would be imported" if asked.dry else "imported"
-        for fault in file_import(path, asked, taken, self._progress(path, taken, verb)):
-            refused += 1
-            self.stderr.write(f"{path}:{fault.line}: {fault.words}" if fault.line else f"{path}: {fault.words}")
-        turns = _count(taken.turns, "turn")
-        self.stdout.write(f"{path}: {turns} {verb}, {taken.here:,} here already, {refused:,} refused")
-        return taken, refused
-
-    def _progress(self, path: Path, taken: ImportProgress, verb: str) -> Callable[[int], None]:
-        """Tells how far a file is read, now and then."""
-        size, last = max(1, path.stat().st_size if path.exists() else 1), time.monotonic()
-
-        def told(read: int) -> None:
-            nonlocal last
-            if time.monotonic() - last >= EVERY_SECONDS:
-                last = time.monotonic()
-                turns = _count(taken.turns, "turn")
-                self.stdout.write(f"{path}: {100 * read // size} %, {turns} {verb}, {taken.here:,} here already")
-                self.stdout.flush()
-
-        return told
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    def _imported(self, paths: Sequence[Path], asked: Options) -> Iterator[FileCounts]:
+        """What each file came to. Many files are imported by several processes."""
+        logs = [path for path in paths if not is_turn_file_at(path)]
+        size = file_pool.size_for(logs)
+        if size > 1:
+            address = address_of(connection.get_connection_params())
+            self.stdout.flush()
+            yield from file_pool.imported(logs, asked, address=address, size=size)
+        own = paths if size == 1 else [path for path in paths if path not in set(logs)]
+        yield from map(FileReport(asked, self.stdout, self.stderr).imported, own)
