@@ -6,7 +6,6 @@ then the simulator goes, which the worker may have been talking to.
 
 import asyncio
 import contextlib
-import gc
 import logging
 import signal
 import socket
@@ -20,6 +19,7 @@ import uvicorn
 from dashboard.platform.embedded_database import say
 from dashboard.platform.errors import StartError
 from dashboard.platform.postgres import PostgresError, Share
+from dashboard.runtime.garbage import collect_garbage, garbage_kept
 from dashboard.runtime.memory import give_back_memory
 from dashboard.runtime.readiness import wait_until_ready
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus
@@ -34,8 +34,6 @@ _LOG = logging.getLogger(__name__)
 _FRAME = 4_000_000
 _GRACE = 1  #: seconds a request under way has left when stopping; a stream would take forever
 _WORKER_GRACE = 5.0  #: seconds
-#: New objects before the youngest are looked through, and so on: the default, 700, takes a tenth of a busy gateway.
-_GARBAGE = (20_000, 20, 20)
 #: Seconds that a thread which computes keeps the interpreter while the loop waits for it: the default is 0.005, and a
 #: call of the gateway waits many times.
 _TURN_SECONDS = 0.0005
@@ -97,6 +95,7 @@ async def _serve(parts: Parts) -> None:
     if parts.work:
         tasks["worker"] = asyncio.create_task(_work(parts, parts.work, stop))
     tasks["database"] = asyncio.create_task(keep(parts.database, stop))
+    tasks["garbage"] = asyncio.create_task(collect_garbage(stop))
     above = {"supervisor": asyncio.create_task(parts.supervised())} if parts.supervised else {}
     on_signals(stop, lambda: _hurry(list(servers.values()), tasks.get("worker")))
     announcing = asyncio.create_task(_announce(parts))
@@ -179,13 +178,6 @@ async def _announce(parts: Parts) -> None:
     garbage_kept()
     sys.setswitchinterval(_TURN_SECONDS)
     parts.announce()
-
-
-def garbage_kept() -> None:
-    """What has been loaded by now stays: else a full collection takes tenths of a second, not half a one."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_GARBAGE)
 
 
 async def _work(parts: Parts, work: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event) -> None:

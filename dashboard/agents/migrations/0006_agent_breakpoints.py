@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
             name="approvals",
             field=models.JSONField(
                 blank=True,
-                help_text='Tools that run only once a person has approved: {"tools": […], "seconds": 300, "otherwise": "refuse"}; otherwise is refuse, run or cancel.',
+                help_text='Tools that run only after a person approves the call: {"tools": […], "seconds": 300, "otherwise": "refuse"}. “otherwise” says what happens when the time is up: refuse, run or cancel.',
                 null=True,
             ),
         ),
@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
             field=models.JSONField(
                 blank=True,
                 default=list,
-                help_text='Where each of its turns holds: a list of objects with state, trigger, stop_reason, tool or budget_below, such as [{"state": "continue_pending"}, {"budget_below": 0.1}].',
+                help_text='Where every turn of this agent pauses: a JSON list of objects with state, trigger, stop_reason, tool or budget_below, such as [{"state": "continue_pending"}, {"budget_below": 0.1}].',
             ),
         ),
     ]

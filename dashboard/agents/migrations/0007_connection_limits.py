@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
             name="max_concurrent_calls",
             field=models.PositiveIntegerField(
                 blank=True,
-                help_text="Calls that may be under way at the same time, of all workers together; others wait in line. Empty: no limit.",
+                help_text="Calls in progress at the same time, across all workers. Further calls wait in a queue. Leave empty for no limit.",
                 null=True,
                 validators=[
                     django.core.validators.MinValueValidator(1, "It must be at least 1 call."),
@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
                         1000000, "It must be at most 1,000,000 calls; leave it empty for no limit."
                     ),
                 ],
-                verbose_name="calls at once",
+                verbose_name="concurrent calls",
             ),
         ),
         migrations.AddField(
@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
             name="requests_per_minute",
             field=models.PositiveIntegerField(
                 blank=True,
-                help_text="Calls that may begin within any 60 seconds, of all workers together; others wait in line. Empty: no limit.",
+                help_text="Calls started within any 60 seconds, across all workers. Further calls wait in a queue. Leave empty for no limit.",
                 null=True,
                 validators=[
                     django.core.validators.MinValueValidator(1, "It must be at least 1 call."),

@@ -65,18 +65,20 @@ class Migration(migrations.Migration):
                 ("pgh_context", pghistory.utils.JSONField(null=True)),
                 ("id", models.UUIDField(default=dashboard.platform.ids.new_id, editable=False, serialize=False)),
                 ("name", models.CharField(max_length=64, validators=[dashboard.agents.validation.name_valid])),
-                ("model", models.CharField(help_text="The model's name, as the provider knows it.", max_length=200)),
+                ("model", models.CharField(help_text="The model name that is sent to the provider.", max_length=200)),
                 ("system_prompt", models.TextField(blank=True, default="")),
                 (
                     "max_tokens",
-                    models.PositiveIntegerField(help_text="Tokens one call may answer with, reasoning included."),
+                    models.PositiveIntegerField(
+                        help_text="The most output tokens of one call, reasoning tokens included."
+                    ),
                 ),
                 ("tools", models.JSONField(blank=True, default=list)),
                 (
                     "envelope_schema",
                     models.JSONField(
                         blank=True,
-                        help_text="A JSON Schema the answer must satisfy. Empty: free text.",
+                        help_text="The JSON Schema that the answer must satisfy. Leave empty for free text.",
                         null=True,
                         validators=[dashboard.agents.validation.json_schema_valid],
                     ),
@@ -87,7 +89,7 @@ class Migration(migrations.Migration):
                         choices=[("observe", "observe"), ("continue", "continue")],
                         default="continue",
                         error_messages={"invalid_choice": "“%(value)s” is not one of the choices."},
-                        help_text="Whether the gateway only watches this agent's calls, or continues their truncated answers.",
+                        help_text="observe: the gateway only records the agent's calls. continue: it also continues truncated answers.",
                         max_length=16,
                     ),
                 ),
@@ -109,7 +111,7 @@ class Migration(migrations.Migration):
                 (
                     "base_url",
                     models.CharField(
-                        help_text="As the vendor's own client takes it: with /v1 for OpenAI, without for Anthropic and Gemini.",
+                        help_text="The base URL, as the provider's own client library takes it: with /v1 for OpenAI, without it for Anthropic and Gemini.",
                         max_length=500,
                         validators=[dashboard.agents.validation.base_url_valid],
                         verbose_name="address",
@@ -120,17 +122,17 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         default="",
-                        help_text="The name of the variable, such as OPENAI_API_KEY, never the key. Empty: no key is sent; Bedrock's calls are then signed with the environment's AWS credentials.",
+                        help_text="The name of the environment variable that holds the API key, such as OPENAI_API_KEY. Never enter the key itself. Leave empty to send no key; Bedrock calls are signed with the environment's AWS credentials.",
                         max_length=128,
                         validators=[dashboard.agents.validation.api_key_env_valid],
-                        verbose_name="key's environment variable",
+                        verbose_name="API key variable",
                     ),
                 ),
                 (
                     "max_output_tokens",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="Tokens one call may ask for at most. Empty: not known.",
+                        help_text="The most output tokens that one call may request. Leave empty if unknown.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1, "It must be at least 1 token.")],
                     ),
@@ -139,7 +141,7 @@ class Migration(migrations.Migration):
                     "context_window",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="Tokens of input and output together. Empty: not known.",
+                        help_text="Input and output tokens of one call together. Leave empty if unknown.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1, "It must be at least 1 token.")],
                     ),
@@ -150,7 +152,7 @@ class Migration(migrations.Migration):
                         choices=[("system", "system"), ("user", "user")],
                         default="system",
                         error_messages={"invalid_choice": "“%(value)s” is not one of the choices."},
-                        help_text="Who speaks the hint that asks for the rest of a cut answer; user where a server refuses system.",
+                        help_text="The role of the hint that asks the model to continue. Select user if the server rejects system.",
                         max_length=16,
                     ),
                 ),
@@ -160,7 +162,7 @@ class Migration(migrations.Migration):
                         choices=[("max_tokens", "max_tokens"), ("max_completion_tokens", "max_completion_tokens")],
                         default="max_tokens",
                         error_messages={"invalid_choice": "“%(value)s” is not one of the choices."},
-                        help_text="What an OpenAI-style server calls the cap; OpenAI's reasoning models want max_completion_tokens.",
+                        help_text="The field that limits the output (OpenAI-style). Reasoning models need max_completion_tokens.",
                         max_length=32,
                     ),
                 ),
@@ -168,7 +170,8 @@ class Migration(migrations.Migration):
                     "prefill",
                     models.BooleanField(
                         default=False,
-                        help_text="The model goes on writing a cut answer that ends the conversation, so it needs no hint to. Claude up to 4.5, llama.cpp, Ollama and vLLM can; others answer with an error, or begin again.",
+                        help_text="The model continues a truncated answer in place, without a hint, when it is the last message. Test the connection to find out: other servers return an error or start the answer again.",
+                        verbose_name="continues exactly",
                     ),
                 ),
             ],
@@ -207,7 +210,9 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "model",
-                    models.CharField(blank=True, default="", help_text="As the provider knows it.", max_length=200),
+                    models.CharField(
+                        blank=True, default="", help_text="The model name that is sent to the provider.", max_length=200
+                    ),
                 ),
                 ("provider", models.CharField(blank=True, default="", max_length=64)),
             ],
@@ -222,7 +227,9 @@ class Migration(migrations.Migration):
                 ("id", models.UUIDField(default=dashboard.platform.ids.new_id, editable=False, serialize=False)),
                 (
                     "model",
-                    models.CharField(blank=True, default="", help_text="As the provider knows it.", max_length=200),
+                    models.CharField(
+                        blank=True, default="", help_text="The model name that is sent to the provider.", max_length=200
+                    ),
                 ),
                 ("provider", models.CharField(blank=True, default="", max_length=64)),
             ],
@@ -356,7 +363,7 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(
                 blank=True,
                 db_constraint=False,
-                help_text="Empty: every limit at its default.",
+                help_text="Leave empty to inherit the limits.",
                 null=True,
                 on_delete=django.db.models.deletion.DO_NOTHING,
                 related_name="+",

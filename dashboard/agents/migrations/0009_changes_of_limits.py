@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
             name="approvals",
             field=models.JSONField(
                 blank=True,
-                help_text='Tools that run only once a person has approved: {"tools": […], "seconds": 300, "otherwise": "refuse"}; otherwise is refuse, run or cancel.',
+                help_text='Tools that run only after a person approves the call: {"tools": […], "seconds": 300, "otherwise": "refuse"}. “otherwise” says what happens when the time is up: refuse, run or cancel.',
                 null=True,
             ),
         ),
@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
             field=models.JSONField(
                 blank=True,
                 default=list,
-                help_text='Where each of its turns holds: a list of objects with state, trigger, stop_reason, tool or budget_below, such as [{"state": "continue_pending"}, {"budget_below": 0.1}].',
+                help_text='Where every turn of this agent pauses: a JSON list of objects with state, trigger, stop_reason, tool or budget_below, such as [{"state": "continue_pending"}, {"budget_below": 0.1}].',
             ),
         ),
         migrations.AddField(
@@ -59,7 +59,7 @@ class Migration(migrations.Migration):
             name="max_concurrent_calls",
             field=models.PositiveIntegerField(
                 blank=True,
-                help_text="Calls that may be under way at the same time, of all workers together; others wait in line. Empty: no limit.",
+                help_text="Calls in progress at the same time, across all workers. Further calls wait in a queue. Leave empty for no limit.",
                 null=True,
                 validators=[
                     django.core.validators.MinValueValidator(1, "It must be at least 1 call."),
@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
                         1000000, "It must be at most 1,000,000 calls; leave it empty for no limit."
                     ),
                 ],
-                verbose_name="calls at once",
+                verbose_name="concurrent calls",
             ),
         ),
         migrations.AddField(
@@ -75,7 +75,7 @@ class Migration(migrations.Migration):
             name="requests_per_minute",
             field=models.PositiveIntegerField(
                 blank=True,
-                help_text="Calls that may begin within any 60 seconds, of all workers together; others wait in line. Empty: no limit.",
+                help_text="Calls started within any 60 seconds, across all workers. Further calls wait in a queue. Leave empty for no limit.",
                 null=True,
                 validators=[
                     django.core.validators.MinValueValidator(1, "It must be at least 1 call."),

@@ -28,8 +28,8 @@ class Migration(migrations.Migration):
             name="prefill_echo",
             field=models.BooleanField(
                 default=False,
-                help_text="The server's answer begins with the text that it continues, as current llama.cpp's does. It is then removed before the parts are joined.",
-                verbose_name="sends the text again",
+                help_text="The server's answer starts with the text that it continues, as with current versions of llama.cpp. Whystop removes the repeated text before it joins the parts.",
+                verbose_name="repeats the text",
             ),
         ),
         migrations.AddField(
@@ -37,15 +37,15 @@ class Migration(migrations.Migration):
             name="prefill_way",
             field=models.CharField(
                 choices=[
-                    ("prefill", "as it is (llama.cpp, Ollama, Claude up to 4.5, Groq)"),
+                    ("prefill", "plain message (llama.cpp, Ollama, Claude up to 4.5, Groq)"),
                     ("prefix", "prefix: true on the message (DeepSeek, Mistral)"),
                     ("continue_final_message", "continue_final_message: true (vLLM, SGLang)"),
                 ],
                 default="prefill",
                 error_messages={"invalid_choice": "“%(value)s” is not one of the choices."},
-                help_text="How the last assistant message is sent. Only for connections that continue exactly.",
+                help_text="How the request marks the partial answer that the model is to continue. Used only if the connection continues exactly.",
                 max_length=32,
-                verbose_name="how it is told to continue",
+                verbose_name="continuation method",
             ),
         ),
         migrations.AddField(
@@ -63,8 +63,8 @@ class Migration(migrations.Migration):
             name="prefill_echo",
             field=models.BooleanField(
                 default=False,
-                help_text="The server's answer begins with the text that it continues, as current llama.cpp's does. It is then removed before the parts are joined.",
-                verbose_name="sends the text again",
+                help_text="The server's answer starts with the text that it continues, as with current versions of llama.cpp. Whystop removes the repeated text before it joins the parts.",
+                verbose_name="repeats the text",
             ),
         ),
         migrations.AddField(
@@ -72,33 +72,15 @@ class Migration(migrations.Migration):
             name="prefill_way",
             field=models.CharField(
                 choices=[
-                    ("prefill", "as it is (llama.cpp, Ollama, Claude up to 4.5, Groq)"),
+                    ("prefill", "plain message (llama.cpp, Ollama, Claude up to 4.5, Groq)"),
                     ("prefix", "prefix: true on the message (DeepSeek, Mistral)"),
                     ("continue_final_message", "continue_final_message: true (vLLM, SGLang)"),
                 ],
                 default="prefill",
                 error_messages={"invalid_choice": "“%(value)s” is not one of the choices."},
-                help_text="How the last assistant message is sent. Only for connections that continue exactly.",
+                help_text="How the request marks the partial answer that the model is to continue. Used only if the connection continues exactly.",
                 max_length=32,
-                verbose_name="how it is told to continue",
-            ),
-        ),
-        migrations.AlterField(
-            model_name="connection",
-            name="prefill",
-            field=models.BooleanField(
-                default=False,
-                help_text="The model goes on writing a cut answer that ends the conversation, so it needs no hint to. Test the connection to find out; a server that cannot answers with an error, or begins again.",
-                verbose_name="continues exactly",
-            ),
-        ),
-        migrations.AlterField(
-            model_name="connectionchange",
-            name="prefill",
-            field=models.BooleanField(
-                default=False,
-                help_text="The model goes on writing a cut answer that ends the conversation, so it needs no hint to. Test the connection to find out; a server that cannot answers with an error, or begins again.",
-                verbose_name="continues exactly",
+                verbose_name="continuation method",
             ),
         ),
         pgtrigger.migrations.AddTrigger(

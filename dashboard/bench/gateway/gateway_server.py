@@ -12,9 +12,10 @@ import uvicorn
 
 from dashboard.bench.gateway.bench_process import run, say_port
 from dashboard.platform.egress.rules import BY_DEFAULT
+from dashboard.runtime.garbage import garbage_kept
 from dashboard.runtime.ports import listen, port_of
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
-from dashboard.runtime.server import config_of, garbage_kept
+from dashboard.runtime.server import config_of
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 

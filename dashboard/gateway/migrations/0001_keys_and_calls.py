@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
                         default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
-                ("name", models.CharField(help_text="What uses it.", max_length=80)),
+                ("name", models.CharField(help_text="What the key is used for.", max_length=80)),
                 ("digest", models.CharField(editable=False, max_length=64, unique=True)),
                 ("prefix", models.CharField(editable=False, max_length=12)),
                 (
@@ -71,7 +71,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         choices=[("observe", "observe"), ("continue", "continue")],
                         default="",
-                        help_text="What the gateway does with its calls, whatever an agent says. Empty: as the agent says.",
+                        help_text="Replaces the gateway mode of the agent for calls with this key. Leave empty to use the agent's.",
                         max_length=16,
                     ),
                 ),
@@ -79,7 +79,7 @@ class Migration(migrations.Migration):
                     "requests_per_minute",
                     models.PositiveIntegerField(
                         blank=True,
-                        help_text="Calls that may begin within 60 seconds. Empty: no limit.",
+                        help_text="Calls started within any 60 seconds. Leave empty for no limit.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(
@@ -96,7 +96,7 @@ class Migration(migrations.Migration):
                     "tokens_per_minute",
                     models.PositiveBigIntegerField(
                         blank=True,
-                        help_text="Tokens, in and out, within 60 seconds. Empty: no limit.",
+                        help_text="Input and output tokens within any 60 seconds. Leave empty for no limit.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(
@@ -113,7 +113,7 @@ class Migration(migrations.Migration):
                     "tokens_per_day",
                     models.PositiveBigIntegerField(
                         blank=True,
-                        help_text="Within a day (UTC). Empty: no limit.",
+                        help_text="Input and output tokens per day (UTC). Leave empty for no limit.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(
@@ -130,7 +130,7 @@ class Migration(migrations.Migration):
                     "tokens_per_month",
                     models.PositiveBigIntegerField(
                         blank=True,
-                        help_text="Within a calendar month (UTC). Empty: no limit.",
+                        help_text="Input and output tokens per calendar month (UTC). Leave empty for no limit.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(
@@ -147,7 +147,7 @@ class Migration(migrations.Migration):
                     "tokens_in_total",
                     models.PositiveBigIntegerField(
                         blank=True,
-                        help_text="In the key's whole life. Empty: no limit.",
+                        help_text="Input and output tokens over the life of the key. Leave empty for no limit.",
                         null=True,
                         validators=[
                             django.core.validators.MinValueValidator(
@@ -165,7 +165,7 @@ class Migration(migrations.Migration):
                     models.DecimalField(
                         blank=True,
                         decimal_places=2,
-                        help_text="US dollars at list prices, within a day (UTC). Empty: no limit.",
+                        help_text="US dollars at list prices, per day (UTC). Leave empty for no limit.",
                         max_digits=12,
                         null=True,
                         validators=[
@@ -181,7 +181,7 @@ class Migration(migrations.Migration):
                     models.DecimalField(
                         blank=True,
                         decimal_places=2,
-                        help_text="Within a calendar month (UTC). Empty: no limit.",
+                        help_text="US dollars at list prices, per calendar month (UTC). Leave empty for no limit.",
                         max_digits=12,
                         null=True,
                         validators=[
@@ -197,7 +197,7 @@ class Migration(migrations.Migration):
                     models.DecimalField(
                         blank=True,
                         decimal_places=2,
-                        help_text="In the key's whole life. Empty: no limit.",
+                        help_text="US dollars at list prices, over the life of the key. Leave empty for no limit.",
                         max_digits=12,
                         null=True,
                         validators=[
@@ -240,11 +240,14 @@ class Migration(migrations.Migration):
                         default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
-                ("name", models.CharField(help_text="What callers write as model.", max_length=200)),
+                ("name", models.CharField(help_text="The model name that callers send.", max_length=200)),
                 (
                     "model",
                     models.CharField(
-                        blank=True, default="", help_text="At the connection. Empty: the name itself.", max_length=200
+                        blank=True,
+                        default="",
+                        help_text="The model name at the connection. Leave empty to use the alias.",
+                        max_length=200,
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),

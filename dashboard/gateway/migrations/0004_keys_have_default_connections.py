@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             name="default_connection",
             field=models.ForeignKey(
                 blank=True,
-                help_text="Where files and batches go, which name no model.",
+                help_text="The connection for files and batches, whose requests name no model.",
                 null=True,
                 on_delete=django.db.models.deletion.SET_NULL,
                 related_name="+",

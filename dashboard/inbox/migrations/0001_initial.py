@@ -30,7 +30,18 @@ class Migration(migrations.Migration):
                         default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
-                ("kind", models.TextField(choices=[("expired", "Expired"), ("failed", "Failed")])),
+                (
+                    "kind",
+                    models.TextField(
+                        choices=[
+                            ("decided", "Decided"),
+                            ("expired", "Expired"),
+                            ("failed", "Failed"),
+                            ("alert", "Alert"),
+                            ("resolved", "Resolved"),
+                        ]
+                    ),
+                ),
                 ("told", models.TextField()),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("seen_at", models.DateTimeField(null=True)),

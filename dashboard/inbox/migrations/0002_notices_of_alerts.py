@@ -23,13 +23,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AlterField(
             model_name="notice",
-            name="kind",
-            field=models.TextField(
-                choices=[("expired", "Expired"), ("failed", "Failed"), ("alert", "Alert"), ("resolved", "Resolved")]
-            ),
-        ),
-        migrations.AlterField(
-            model_name="notice",
             name="turn",
             field=models.ForeignKey(
                 db_constraint=False,

@@ -63,7 +63,12 @@ class Migration(migrations.Migration):
                 (
                     "word",
                     models.TextField(
-                        choices=[("same", "Same"), ("flipped", "Flipped"), ("undecidable", "Undecidable")]
+                        choices=[
+                            ("same", "Same"),
+                            ("flipped", "Flipped"),
+                            ("unended", "Unended"),
+                            ("undecidable", "Undecidable"),
+                        ]
                     ),
                 ),
                 ("before", models.TextField(blank=True, default="")),

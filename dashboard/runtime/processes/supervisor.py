@@ -22,12 +22,13 @@ from dashboard.platform.environment import CHECKOUT
 from dashboard.platform.errors import StartError
 from dashboard.platform.postgres import Share
 from dashboard.platform.process_identity import VARIABLE, WORKER, ProcessIdentity
+from dashboard.runtime.garbage import garbage_kept
 from dashboard.runtime.processes.hub import Hub
 from dashboard.runtime.processes.load_balancer import LoadBalancer
 from dashboard.runtime.processes.members import Member
 from dashboard.runtime.readiness import wait_until_ready
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
-from dashboard.runtime.server import garbage_kept, keep, on_signals, pause
+from dashboard.runtime.server import keep, on_signals, pause
 
 ENDING_SECONDS = 10.0  #: that a process has to end by itself
 SHORT_LIFE = 30.0  #: seconds; a process that ends sooner is started again after a pause, each time a longer one

@@ -89,7 +89,7 @@ class Migration(migrations.Migration):
                         default=dashboard.platform.ids.new_id, editable=False, primary_key=True, serialize=False
                     ),
                 ),
-                ("kind", models.TextField(choices=[("tag", "Tag"), ("erase", "Erase")])),
+                ("kind", models.TextField(choices=[("tag", "Tag"), ("erase", "Erase"), ("raw", "Raw")])),
                 ("by", models.TextField()),
                 ("at", models.DateTimeField(auto_now_add=True)),
                 ("filter", models.JSONField(null=True)),

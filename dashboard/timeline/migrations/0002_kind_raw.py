@@ -1,13 +1,9 @@
-"""One more kind of action on many turns: their raw answers were removed."""
+"""One more kind of action on many turns, which no database holds: it stands in the migration that made the field."""
 
-from django.db import migrations, models
+from django.db import migrations
 
 
 class Migration(migrations.Migration):
     dependencies = [("timeline", "0001_initial")]
 
-    operations = [
-        migrations.AlterField(
-            "bulkaction", "kind", models.TextField(choices=[("tag", "Tag"), ("erase", "Erase"), ("raw", "Raw")])
-        ),
-    ]
+    operations = []

@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                 (
                     "name",
                     models.CharField(
-                        help_text="Letters, digits and dashes. Agents choose its tools as name.tool.",
+                        help_text="Letters, digits and hyphens. Agents select its tools as name.tool.",
                         max_length=24,
                         validators=[dashboard.tools.validation.server_name_valid],
                     ),
@@ -72,7 +72,7 @@ class Migration(migrations.Migration):
                 (
                     "transport",
                     models.CharField(
-                        choices=[("http", "http: at an address"), ("stdio", "stdio: a command Whystop runs")],
+                        choices=[("http", "http: a server at a URL"), ("stdio", "stdio: a command that Whystop runs")],
                         default="http",
                         error_messages={"invalid_choice": "“%(value)s” is not one of the choices."},
                         max_length=8,
@@ -83,7 +83,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         default="",
-                        help_text="Of its streamable HTTP endpoint, such as http://127.0.0.1:8000/mcp.",
+                        help_text="The URL of its streamable HTTP endpoint, such as http://127.0.0.1:8000/mcp.",
                         max_length=500,
                         verbose_name="address",
                     ),
@@ -93,7 +93,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         default="",
-                        help_text="The program to run, without a shell. For stdio only.",
+                        help_text="The program to run, without a shell. Used only with stdio.",
                         max_length=500,
                     ),
                 ),
@@ -102,7 +102,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text='A JSON list of texts, such as ["--root", "/srv"]. For stdio only.',
+                        help_text='A JSON list of strings, such as ["--root", "/srv"]. Used only with stdio.',
                         validators=[dashboard.tools.validation.args_valid],
                         verbose_name="arguments",
                     ),
@@ -112,34 +112,34 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         default="",
-                        help_text="The name of the variable, never the key. http: its value is sent in the header below. stdio: the variable is handed to the program, which sees no other of ours. Empty: no key.",
+                        help_text="The name of the environment variable that holds the key. Never enter the key itself. http: the key is sent in the header below. stdio: the variable is passed to the program. Leave empty for no key.",
                         max_length=128,
                         validators=[dashboard.agents.validation.api_key_env_valid],
-                        verbose_name="key's environment variable",
+                        verbose_name="API key variable",
                     ),
                 ),
                 (
                     "key_header",
                     models.CharField(
                         default="Authorization",
-                        help_text="Authorization sends “Bearer” and the key; any other header sends the key alone. For http only.",
+                        help_text="Authorization sends “Bearer” and the key. Other headers send the key alone. Used only with http.",
                         max_length=64,
                         validators=[dashboard.tools.validation.header_valid],
-                        verbose_name="key's header",
+                        verbose_name="API key header",
                     ),
                 ),
                 (
                     "timeout",
                     models.FloatField(
                         default=30.0,
-                        help_text="Seconds for one call of a tool, connecting included.",
+                        help_text="The time limit of one tool call in seconds, including the time to connect.",
                         validators=[
                             django.core.validators.MinValueValidator(0.1),
                             django.core.validators.MaxValueValidator(600.0),
                         ],
                     ),
                 ),
-                ("enabled", models.BooleanField(default=True, help_text="Whether agents may use its tools.")),
+                ("enabled", models.BooleanField(default=True, help_text="Agents can use the tools of this server.")),
                 ("tools", dashboard.platform.fields.ExactJSONField(blank=True, default=list, editable=False)),
                 ("refreshed_at", models.DateTimeField(blank=True, editable=False, null=True)),
                 (

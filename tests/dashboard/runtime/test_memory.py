@@ -1,7 +1,14 @@
-"""Memory that is free goes back to the system."""
+"""Memory of what has ended becomes free, and goes back to the system."""
 
+import asyncio
+import gc
 import subprocess
 import sys
+import weakref
+
+import pytest
+
+from dashboard.runtime import garbage
 
 #: Frees a large piece, after which glibc by itself keeps those below; then takes and frees many of half its size, each
 #: between two that stay. Prints how much is held beside what stays, in bytes.
@@ -27,3 +34,31 @@ def held(how: str) -> int:
 
 def test_what_was_freed_between_pieces_that_stay_goes_back_to_the_system():
     assert held("given") < 4_000_000
+
+
+class Node:
+    """One that refers to itself: only a collection finds that nobody else does."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+async def test_objects_that_refer_to_each_other_go_though_too_few_are_new(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(garbage, "_EVERY", 0.01)
+    monkeypatch.setattr(garbage, "_SHARE", 1.0)
+    stop = asyncio.Event()
+    gc.disable()
+    try:
+        ended = weakref.ref(Node())
+        collecting = asyncio.create_task(garbage.collect_garbage(stop))
+        async with asyncio.timeout(30):
+            while ended() is not None:
+                await asyncio.sleep(0.01)
+            stop.set()
+            await collecting
+    finally:
+        gc.enable()
+
+
+def test_slow_collections_are_made_more_seldom():
+    assert [garbage._seconds_between(took) for took in (0.001, 0.03, 0.3)] == [30, 30, pytest.approx(300)]

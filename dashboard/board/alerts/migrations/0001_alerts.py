@@ -99,7 +99,7 @@ class Migration(migrations.Migration):
                     models.PositiveIntegerField(
                         default=1,
                         validators=[django.core.validators.MaxValueValidator(1000000)],
-                        verbose_name="fewest turns",
+                        verbose_name="minimum turns",
                     ),
                 ),
                 ("agent", models.CharField(blank=True, default="", max_length=200)),
@@ -204,7 +204,7 @@ class Migration(migrations.Migration):
                     models.PositiveIntegerField(
                         default=1,
                         validators=[django.core.validators.MaxValueValidator(1000000)],
-                        verbose_name="fewest turns",
+                        verbose_name="minimum turns",
                     ),
                 ),
                 ("agent", models.CharField(blank=True, default="", max_length=200)),

@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 (
                     "endpoint",
                     models.CharField(
-                        help_text="Without the path: /v1/traces and /v1/metrics are added, as OTEL_EXPORTER_OTLP_ENDPOINT has it.",
+                        help_text="The base URL. Whystop appends /v1/traces and /v1/metrics, as for OTEL_EXPORTER_OTLP_ENDPOINT.",
                         max_length=2000,
                         validators=[dashboard.agents.validation.base_url_valid],
                     ),
@@ -39,29 +39,34 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         default="",
-                        help_text="The environment variable that holds a key.",
+                        help_text="The name of the environment variable that holds the key. Leave empty for no key.",
                         max_length=200,
-                        verbose_name="key variable",
+                        verbose_name="API key variable",
                     ),
                 ),
                 (
                     "key_header",
                     models.CharField(
-                        default="authorization", help_text="“authorization” sends it as a bearer token.", max_length=100
+                        default="authorization",
+                        help_text="“authorization” sends the key as a bearer token. Any other header sends the key alone.",
+                        max_length=100,
+                        verbose_name="API key header",
                     ),
                 ),
                 (
                     "content",
                     models.BooleanField(
                         default=False,
-                        help_text="Messages, answers, and arguments and results of tools too.",
-                        verbose_name="send texts",
+                        help_text="Also send messages, answers, and tool arguments and results.",
+                        verbose_name="send content",
                     ),
                 ),
                 (
                     "metrics",
                     models.BooleanField(
-                        default=True, help_text="As deltas, with each batch.", verbose_name="send metrics"
+                        default=True,
+                        help_text="Send the metrics of each batch, as deltas.",
+                        verbose_name="send metrics",
                     ),
                 ),
                 ("enabled", models.BooleanField(default=True)),

@@ -31,9 +31,10 @@ class Migration(migrations.Migration):
                 choices=[
                     ("own", "signed by this installation"),
                     ("known", "signed by a known installation"),
+                    ("sender", "as reported by the sender of a trace"),
                     ("unknown", "signed by an unknown key"),
                     ("unsigned", "not signed"),
-                    ("broken", "signature broken: the file was changed after it was signed"),
+                    ("broken", "signature invalid: the file was changed after it was signed"),
                 ],
                 default="unsigned",
             ),
