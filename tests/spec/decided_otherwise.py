@@ -34,7 +34,7 @@ DECIDED_OTHERWISE: tuple[Decision, ...] = (
     ),
     Decision(
         "stop-reason-state-machine §State diagram",
-        "one edge for a retry limit or an exhausted budget; no states for errors, envelopes, repairs, backoff and holds",
+        "one edge for a retry limit or an exhausted budget; no error, envelope, repair, backoff or held states",
         "each limit is a separate trigger, and these states exist",
         "§3.2",
     ),
