@@ -39,6 +39,7 @@ WORDS = {
     404: "There is nothing at this address. /api/v1/docs lists all addresses.",
     405: "This address does not support this method.",
 }
+WRONG_METHOD = "This address does not accept {method} requests, only {allowed}."
 ONLY_FORMS = "This address accepts form submissions only. Go back and use the form."
 BROKEN = "An internal error occurred. The server log has the details."
 
@@ -119,9 +120,12 @@ def _wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpRespo
     """In words: an address that only a form sends to is opened where somebody goes back, or signs in again."""
     if not isinstance(response, HttpResponse) or response.content or request.method == "HEAD":
         return response
-    context = {"status": response.status_code, "title": "Nothing to see here", "detail": ONLY_FORMS}
+    allowed = response["Allow"]
+    is_opened = request.method == "GET" and "POST" in allowed
+    detail = ONLY_FORMS if is_opened else WRONG_METHOD.format(method=request.method, allowed=allowed)
+    context = {"status": response.status_code, "title": "Method not allowed", "detail": detail}
     page = render(request, "refused.html", context, status=response.status_code)
-    page["Allow"] = response["Allow"]
+    page["Allow"] = allowed
     return page
 
 

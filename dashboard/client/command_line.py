@@ -27,6 +27,7 @@ ACTIONS = {
     "release": "release a held turn",
     "refuse": "release a held turn and refuse the tool calls that wait for approval",
 }
+ARGUMENTS = {"agent": "the agent's name", "text": "the prompt", "id": "the turn's id"}
 BREAKPOINTS = "state=continue_pending, trigger=…, stop_reason=…, tool=… or budget_below=0.1"
 URL = "http://127.0.0.1:8321"
 NO_TOKEN = "Set WHYSTOP_TOKEN to an API token. Create one on the account page."  # noqa: S105 - a sentence
@@ -166,34 +167,41 @@ def _parser() -> ArgumentParser:
         made.set_defaults(does=does)
         made.add_argument("--json", action="store_true", default=SUPPRESS, help=one_a_line)
         for argument in arguments:
-            made.add_argument(argument)
+            made.add_argument(argument, help=ARGUMENTS[argument])
         return made
 
     start = command("start", _start, "start a turn", "agent", "text")
-    start.add_argument("--model", help="a model to use instead of the agent's")
+    start.add_argument("--model", help="the model, instead of the agent's")
     start.add_argument(
-        "--break", dest="breakpoints", action="append", type=_breakpoint, help=BREAKPOINTS, metavar="state=…"
+        "--break",
+        dest="breakpoints",
+        action="append",
+        type=_breakpoint,
+        help=f"hold the turn where all of it matches: {BREAKPOINTS}; repeatable",
+        metavar="state=…",
     )
-    watch = command("watch", _watch, "watch a turn: past events, then new events", "id")
+    watch = command("watch", _watch, "watch a turn: its past events, then new ones", "id")
     acts = [command(name, _act, words, "id") for name, words in ACTIONS.items()]
     for watcher in (start, watch, *acts):
-        watcher.add_argument("--until-held", action="store_true", help="watch it until it is held (exit code 8)")
+        watcher.add_argument("--until-held", action="store_true", help="watch the turn until it is held (exit code 8)")
     for changing in (start, *acts):
-        changing.add_argument("--watch", action="store_true", help="watch it to its end")
+        changing.add_argument("--watch", action="store_true", help="watch the turn until it ends")
         _take_limits(changing)
     command("cancel", _cancel, "cancel a turn; text that has arrived is kept", "id")
     command("show", _show, "show the status of a turn and its answer", "id")
     imagining = command("what-if", _what_if, "evaluate a turn under other limits from its recording", "id")
     _take_limits(imagining)
-    listing = command("list", _list, "turns, newest first")
-    listing.add_argument("--status", help="running, held, completed, …")
+    listing = command("list", _list, "list turns, newest first")
+    listing.add_argument("--status", help="turns with this status: running, held, completed, …")
     listing.add_argument("--agent", help="turns of this agent")
-    listing.add_argument("--most", type=_count, default=20, help="how many (default: 20)")
+    listing.add_argument("--most", type=_count, default=20, metavar="N", help="at most this many turns (default: 20)")
     return parser
 
 
 def _take_limits(parser: ArgumentParser) -> None:
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="tokens of one call")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="most output tokens of one call")
     group = parser.add_argument_group("limits, counted over the whole turn")
-    for limit, kind in LIMITS.items():
-        group.add_argument(f"--{limit.replace('_', '-')}", type=_number if kind is float else int, metavar="N")
+    for limit, (kind, said) in LIMITS.items():
+        group.add_argument(
+            f"--{limit.replace('_', '-')}", type=_number if kind is float else int, metavar="N", help=said
+        )

@@ -5,17 +5,17 @@ from dataclasses import dataclass, fields
 from typing import Any, TypedDict, TypeVar
 
 Json = Mapping[str, Any]
-#: The limits of a turn by their keys, and the kind of number each is (`Limits` of the server's policies).
-LIMITS: Mapping[str, type[int] | type[float]] = {
-    "max_continuations": int,
-    "max_total_completion_tokens": int,
-    "max_total_output_chars": int,
-    "max_tool_repair_attempts": int,
-    "max_steps": int,
-    "max_total_tokens": int,
-    "max_seconds": float,
-    "schema_rounds": int,
-    "truncation_budget_multiplier": float,
+#: The limits of a turn by their keys (`Limits` of the server's policies): the type of each, and what it bounds.
+LIMITS: Mapping[str, tuple[type[int] | type[float], str]] = {
+    "max_continuations": (int, "continuations of a truncated answer"),
+    "max_total_completion_tokens": (int, "output tokens of all calls together"),
+    "max_total_output_chars": (int, "characters of the whole answer"),
+    "max_tool_repair_attempts": (int, "repeated requests for a broken tool call"),
+    "max_steps": (int, "cycles of a model call and its tool calls"),
+    "max_total_tokens": (int, "input and output tokens of all calls together"),
+    "max_seconds": (float, "seconds in the model and in tools"),
+    "schema_rounds": (int, "repeated requests for an invalid envelope"),
+    "truncation_budget_multiplier": (float, "factor by which max_tokens grows after a truncated envelope"),
 }
 
 

@@ -19,11 +19,11 @@ PAGE = ROOT / "docs" / "reference" / "conformance.md"
 
 #: The canonical words of a chat completion's end (finish-reason-canonicalization), each with what it needs beside it.
 CANONICAL = {
-    "stop": "with a call beside it, as forced tools answer, the answer is a `tool_call`",
-    "length": "calls beside it do not outweigh it; a block or an error does",
+    "stop": "with a tool call, as forced tools answer, it is a `tool_call`",
+    "length": "a block or an error outweighs it; tool calls do not",
     "tool_calls": "without a call it is an `end_turn`",
     "content_filter": "the text is withheld from the answer",
-    "function_call": "legacy; `message.function_call` is read as one call, as `tool_calls` are",
+    "function_call": "legacy; `message.function_call` is read as one tool call",
 }
 
 
@@ -55,9 +55,9 @@ def page() -> str:
     counted = ", ".join(f"{kinds[kind]} {kind}" for kind in Kind)
     return (
         "# Conformance\n\n"
-        f"{len(shown)} rules of the five documents in `spec/` ({counted}), each with the test that shows it kept.\n\n"
-        "Made from the marks on the tests in `tests/spec/`; a test fails while this page is not current. "
-        "To make it anew: `python -m tests.spec.conformance > docs/reference/conformance.md`.\n\n"
+        f"{len(shown)} rules of the five documents in `spec/` ({counted}), each with the test that checks it.\n\n"
+        "The page is generated from the marks on the tests in `tests/spec/`; a test checks that it is current. "
+        "To generate it again: `python -m tests.spec.conformance > docs/reference/conformance.md`.\n\n"
         + "\n".join([*_documents(shown), *_decisions(), *_matrix()])
     )
 
@@ -80,8 +80,8 @@ def _row(proof: Proof) -> str:
 
 def _decisions() -> Iterator[str]:
     yield "## Decided otherwise\n"
-    yield "Where the design decides against a document, or says what one leaves open.\n"
-    yield "| document | says | holds | design |\n|---|---|---|---|"
+    yield "The design differs from a document here, or decides what the document leaves open.\n"
+    yield "| document | it says | Whystop | design |\n|---|---|---|---|"
     for one in DECIDED_OTHERWISE:
         yield f"| {one.place} | {_cell(one.said)} | {_cell(one.holds)} | {one.design} |"
     yield ""
@@ -94,7 +94,7 @@ def _matrix() -> Iterator[str]:
     yield "| finish_reason | normalized | note |\n|---|---|---|"
     for word, note in CANONICAL.items():
         yield f"| `{word}` | `{normalize(word)}` | {note} |"
-    yield "| any other, or none | `unknown` | kept as it came, logged once per provider and model |\n"
+    yield "| any other, or none | `unknown` | kept unchanged; logged once per provider and model |\n"
 
 
 def _cell(text: str) -> str:

@@ -1,6 +1,6 @@
 """What the documents of `spec/` ask for, as a register: every rule stands on the test that shows it kept.
 
-`@rule("rfc-0033 §B", "A truncation retry asks for a larger budget")` above a test is all it takes;
+`@rule("rfc-0033 §B", "A truncation retry requests a larger budget")` above a test is all it takes;
 docs/reference/conformance.md is made from these marks.
 """
 

@@ -33,8 +33,8 @@ NO_KEY = Refusal(
     401,
     "invalid_request_error",
     "invalid_api_key",
-    "Send `Authorization: Bearer <key>`, `x-api-key: <key>` or `x-goog-api-key: <key>`. Keys are made at "
-    "/gateway/keys; a user's API token does as well.",
+    "Send `Authorization: Bearer <key>`, `x-api-key: <key>` or `x-goog-api-key: <key>`. Create a key at "
+    "/gateway/keys, or send a user's API token.",
 )
 KEY_IN_ADDRESS = Refusal(
     401,
@@ -47,7 +47,7 @@ WRONG_KEY = Refusal(
     "invalid_request_error",
     "invalid_api_key",
     # Clients tell a wrong key from a bad request by the first words, which are OpenAI's (LiteLLM does).
-    "Incorrect API key provided: it is unknown, expired or revoked. Make a new one at /gateway/keys.",
+    "Incorrect API key provided: it is unknown, expired or revoked. Create a new one at /gateway/keys.",
 )
 UNREADABLE = Refusal(
     503,

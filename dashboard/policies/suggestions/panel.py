@@ -175,11 +175,15 @@ class Panel:
         return in_words(self.backtest).removeprefix("a backtest ") if self.backtest else ""
 
 
+def last_of(turn: Turn) -> Snapshot | None:
+    """How the recorded turn stands at its last record; None before its first."""
+    spans = fold(recording_of(turn))
+    return spans[-1].after if spans else None
+
+
 def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     """None where the turn needs no limit raised, or none would have helped. `last`: None, to be read."""
-    if last is None:
-        spans = fold(recording_of(turn))
-        last = spans[-1].after if spans else None
+    last = last_of(turn) if last is None else last
     case = exhausted_limit_of(turn, last) if last is not None else None
     if last is None or case is None:
         return None

@@ -14,7 +14,8 @@ from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from dashboard.accounts.models import User
-from dashboard.policies.suggestions.panel import Panel, panel_of
+from dashboard.policies.suggestions.next_step import leading_on
+from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
 from dashboard.policies.suggestions.remembered_suggestions import suggestion_now
 from dashboard.policies.suggestions.services import (
     agent_cap_use,
@@ -42,7 +43,7 @@ REWORDED = (
 def limit(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The panel as it is now; to a browser without scripts the turn's page, which has it."""
     turn = turn_or_404(turn_id)
-    return _shown(request, turn, panel_of(turn), asked=request.GET.get("found", ""))
+    return _shown(request, turn, asked=request.GET.get("found", ""))
 
 
 @require_safe
@@ -64,7 +65,7 @@ def find(request: HttpRequest, turn_id: UUID) -> HttpResponse:
         _found(turn, only, request.POST.get("value", ""), cast("User", request.user))
     except ValidationError as error:
         fault = " ".join(error.messages)
-    return _shown(request, turn, panel_of(turn), fault, asked=SECOND if only else FIRST)
+    return _shown(request, turn, fault, asked=SECOND if only else FIRST)
 
 
 def _found(turn: Turn, only: str, told: str, by: User) -> None:
@@ -149,12 +150,14 @@ def _value(given: str) -> int:
     return int(given)
 
 
-def _shown(request: HttpRequest, turn: Turn, panel: Panel | None, fault: str = "", *, asked: str = "") -> HttpResponse:
+def _shown(request: HttpRequest, turn: Turn, fault: str = "", *, asked: str = "") -> HttpResponse:
     """`asked`: what this browser had tried last, `FIRST` or `SECOND`; empty: nothing."""
     if not request.headers.get("HX-Request"):
         if fault:
             messages.error(request, fault)
         return redirect("turns:detail", turn.id)
+    last = last_of(turn)
+    panel = panel_of(turn, last)
     if panel is not None:
         tell(turn, panel.suggestion, panel.less)
     # Who had it found is shown the backtest of what was found as well, without asking for it.
@@ -168,5 +171,6 @@ def _shown(request: HttpRequest, turn: Turn, panel: Panel | None, fault: str = "
         "asked": asked,
         "just_found": just_found,
         "follows": follows,
+        **leading_on(turn, last),
     }
     return render(request, "suggesting/_limit.html", context)

@@ -1,4 +1,6 @@
-"""Comments by page: said, edited and taken back by plain forms, which lead back to the transition they are about."""
+"""Comments by page: made, edited and deleted by plain forms.
+
+They lead back to the comment, at the transition that it is about: from there a keyboard and a screen reader go on."""
 
 from typing import cast
 from uuid import UUID
@@ -21,13 +23,13 @@ def add(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     turn = turn_or_404(turn_id)
     number = request.POST.get("transition", "") or "0"
     transition = int(number) if number.isascii() and number.isdigit() and len(number) < 8 else -1
+    text, author = request.POST.get("text", ""), cast("User", request.user)
     try:
-        services.comment_add(
-            turn=turn, transition=transition, text=request.POST.get("text", ""), author=cast("User", request.user)
-        )
+        comment = services.comment_add(turn=turn, transition=transition, text=text, author=author)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
-    return _back(turn_id, max(0, transition))
+        return _back(turn_id, max(0, transition))
+    return _back(turn_id, transition, f"c{comment.id}")
 
 
 @require_POST
@@ -37,7 +39,7 @@ def edit(request: HttpRequest, turn_id: UUID, comment_id: UUID) -> HttpResponse:
         services.comment_edit(comment=comment, text=request.POST.get("text", ""))
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
-    return _back(turn_id, comment.transition)
+    return _back(turn_id, comment.transition, f"c{comment.id}")
 
 
 @require_POST
@@ -56,6 +58,6 @@ def _own_or_404(request: HttpRequest, turn_id: UUID, comment_id: UUID) -> Commen
         raise Http404("There is no such comment of yours.") from error
 
 
-def _back(turn_id: UUID, transition: int) -> HttpResponse:
-    place = f"?step={transition}#t{transition}" if transition else "#comments"
-    return redirect(reverse("turns:detail", args=[turn_id]) + place)
+def _back(turn_id: UUID, transition: int, place: str = "comments") -> HttpResponse:
+    step = f"?step={transition}" if transition else ""
+    return redirect(f"{reverse('turns:detail', args=[turn_id])}{step}#{place}")

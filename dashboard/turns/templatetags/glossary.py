@@ -1,6 +1,6 @@
 """`{% term "continuation" %}`: a word with its explanation on hover and focus, linked to the glossary.
 
-`{{ sentence|keys_in_code }}`: the keys of limits as code, each with the name that people call it.
+`{{ sentence|keys_in_code }}`: the keys of limits and of the error policy as code, each with its name.
 """
 
 import re
@@ -10,12 +10,14 @@ from django import template
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from agentcore.errors import ErrorType
 from agentcore.policy import LIMIT_NAMES
 from dashboard.turns.glossary import term_of
 
 register = template.Library()
 
-_KEYS = re.compile(rf"\b({'|'.join(LIMIT_NAMES)})\b")
+_NAMES = {**LIMIT_NAMES, **{f"on_{error}_error": f"On {error.replace('_', ' ')} errors" for error in ErrorType}}
+_KEYS = re.compile(rf"\b({'|'.join(_NAMES)})\b")
 
 
 @register.inclusion_tag("turns/_term.html")
@@ -37,7 +39,7 @@ def keys_in_code(sentence: str) -> SafeString:
 
 
 def _in_code(found: re.Match[str]) -> str:
-    return format_html('<code title="{}">{}</code>', LIMIT_NAMES[found[0]], found[0])
+    return format_html('<code title="{}">{}</code>', _NAMES[found[0]], found[0])
 
 
 @register.filter

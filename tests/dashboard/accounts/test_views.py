@@ -232,6 +232,7 @@ def test_signing_out_is_a_post_and_ends_the_session(browser: Client):
     empty = browser.get("/sign-out/")
     assert (empty.status_code, empty["Allow"]) == (405, "POST")
     assert "Go back and use the form" in empty.content.decode()
+    assert "does not accept PUT requests, only GET" in browser.put("/healthz").content.decode()
     assert browser.post("/sign-out/", {"csrfmiddlewaretoken": csrf_of(browser)})["Location"] == "/sign-in/"
     assert not is_in(browser)
 

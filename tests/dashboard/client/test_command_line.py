@@ -56,6 +56,17 @@ def test_what_cannot_be_done_is_said_in_a_sentence(words, environment, code, sen
     assert "Traceback" not in ran.stderr
 
 
+def test_every_argument_of_every_command_is_explained():
+    commands = next(action for action in command_line._parser()._actions if action.dest == "command")
+    unexplained = [
+        (name, action.dest)
+        for name, parser in commands.choices.items()
+        for action in parser._actions
+        if not action.help
+    ]
+    assert unexplained == []
+
+
 def test_a_breakpoint_may_be_any_budget_that_comes_under_a_part_of_it():
     asked = command_line._parser().parse_args(["start", "a", "b", "--break", "budget_below=0.1", "--break", "tool=t"])
     assert asked.breakpoints == [{"budget_below": 0.1}, {"tool": "t"}]
@@ -63,7 +74,7 @@ def test_a_breakpoint_may_be_any_budget_that_comes_under_a_part_of_it():
 
 def test_it_takes_every_limit_of_a_policy():
     kinds = {limit.name: float if "float" in str(limit.type) else int for limit in fields(Limits)}
-    assert kinds == LIMITS
+    assert kinds == {limit: kind for limit, (kind, _) in LIMITS.items()}
     assert narration.NATURAL_END == Trigger.END_TURN
 
 

@@ -32,7 +32,7 @@ def asked(**more: Any) -> Playbook:
     return Playbook(**more) >> started("tell me")
 
 
-@rule(VALUES, "A response carries text, tool calls and a stop reason; the raw one stays with its attempt")
+@rule(VALUES, "A response has text, tool calls and a stop reason; the raw reason is stored with its attempt")
 @pytest.mark.django_db(transaction=True)
 def test_a_response_carries_what_the_loop_needs_and_the_raw_one_is_kept(play: Play, get: Callable[[str], Any]) -> None:
     assert {"text", "tool_calls", "stop_reason"} <= set(ChatResponse.__dataclass_fields__)
@@ -49,17 +49,17 @@ def test_a_tool_call_acts_observes_and_thinks_again() -> None:
     assert story.snapshot.iteration == 2
 
 
-@rule(VALUES, "An end of turn gives the answer's text back")
+@rule(VALUES, "An end of turn returns the answer's text")
 def test_an_end_of_turn_gives_back_the_text() -> None:
     assert asked() >> ended("Forty-two.") << finish("Forty-two.", StopReason.COMPLETED, TurnStatus.COMPLETED)
 
 
-@rule(VALUES, "An end of turn without text gives back an empty one")
+@rule(VALUES, "An end of turn without text returns an empty text")
 def test_an_end_without_text_gives_back_an_empty_text() -> None:
     assert asked() >> ended("") << finish("", StopReason.COMPLETED, terminal="empty_output")
 
 
-@rule(LOOP, "The model is told the messages so far and the tools there are")
+@rule(LOOP, "The request has the messages so far and the available tools")
 def test_the_model_is_told_messages_and_tools() -> None:
     command = asked().command
     assert isinstance(command, CallModel)
@@ -75,12 +75,12 @@ def test_the_calls_stand_in_the_history_before_their_results() -> None:
     assert [c.id for c in said.tool_calls] == [first.tool_call_id, second.tool_call_id] == ["a", "b"]
 
 
-@rule(LOOP, "Every call of an answer is run, in its order")
+@rule(LOOP, "All calls of an answer run, in order")
 def test_every_call_is_run() -> None:
     assert asked() >> called(call(id="a"), call("clock", id="b")) << run_tools("calculator", "clock")
 
 
-@rule(LOOP, "An answer without calls ends the loop, whatever its reason says")
+@rule(LOOP, "An answer without calls ends the loop, whatever its stop reason")
 def test_an_answer_without_calls_ends_the_loop() -> None:
     assert (
         asked()
@@ -89,7 +89,7 @@ def test_an_answer_without_calls_ends_the_loop() -> None:
     )
 
 
-@rule(TABLE, "Calls: act, observe, think")
+@rule(TABLE, "Tool calls lead to act, observe and think")
 def test_from_think_over_act_and_observe_to_think() -> None:
     story = asked() >> called(call()) >> tools_returned()
     assert [target for _, _, target in story.moves] == [
@@ -101,19 +101,19 @@ def test_from_think_over_act_and_observe_to_think() -> None:
     ]
 
 
-@rule(TABLE, "`end_turn` without calls: the end")
+@rule(TABLE, "`end_turn` without calls ends the turn")
 def test_from_think_to_the_end() -> None:
     assert [target for _, _, target in (asked() >> ended("a")).moves][-1] is State.COMPLETE
 
 
-@rule(TABLE, "Any reason without calls: no tool runs")
+@rule(TABLE, "No tool runs without calls, whatever the stop reason")
 @pytest.mark.parametrize("reason", list(NormalizedStopReason))
 def test_without_calls_nothing_runs(reason: NormalizedStopReason) -> None:
     story = asked() >> stopped(reason, "word", "text")
     assert not any(isinstance(step.command, RunTools) for step in story.steps)
 
 
-@rule(TABLE, "At the largest number of iterations the loop ends, and says so")
+@rule(TABLE, "The loop ends at the maximum number of iterations and reports it")
 def test_at_the_last_iteration_the_loop_ends_with_its_reason() -> None:
     story = asked(max_steps=2) >> called(call()) >> tools_returned() >> called(call(id="b"))
     assert story << finish("", StopReason.STEPS_LIMIT, TurnStatus.PARTIAL)

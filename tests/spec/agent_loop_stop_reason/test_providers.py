@@ -26,7 +26,7 @@ def llama_call(key: str = "arguments") -> str:
     return json.dumps({"tool_call": {"name": "calculator", key: {"expression": "1"}}})
 
 
-@rule(JUDGED, "Gemini: an answer with a function call is a tool call, though it says STOP")
+@rule(JUDGED, "Gemini: an answer with a function call is a tool call, even with STOP")
 def test_a_function_call_of_gemini_is_a_tool_call() -> None:
     for response in (
         get_provider("gemini").decode_response(gemini_whole("STOP", CALL)),
@@ -50,13 +50,13 @@ def test_a_tool_call_key_is_a_tool_call(key: str) -> None:
     assert [(c.name, c.arguments) for c in response.tool_calls] == [("calculator", {"expression": "1"})]
 
 
-@rule(JUDGED, "Llama: a JSON answer with the key `response` is an end of turn, its value the text")
+@rule(JUDGED, "Llama: a JSON answer with the key `response` is an end of turn with its value as the text")
 def test_a_response_key_is_an_end_of_turn() -> None:
     response = llama('{"response": "Forty-two."}')
     assert (response.stop_reason, response.text, response.tool_calls) == (R.END_TURN, "Forty-two.", ())
 
 
-@rule(JUDGED, "Llama: the model is told the protocol and its tools")
+@rule(JUDGED, "Llama: the request describes the protocol and the tools")
 def test_the_model_is_told_the_protocol() -> None:
     body = get_provider("llama").encode_request((Playbook() >> started()).command.request)
     prompt = body["messages"][0]["content"]
@@ -64,7 +64,7 @@ def test_the_model_is_told_the_protocol() -> None:
     assert "tools" not in body
 
 
-@rule(ORIGINAL, "The differences end in the client: the loop sees one reason, whoever said it in whatever way")
+@rule(ORIGINAL, "The provider clients hide the differences: the loop sees one normalized reason")
 @pytest.mark.parametrize(
     "response",
     [get_provider("gemini").decode_response(gemini_whole("STOP", CALL)), llama(llama_call())],
@@ -74,7 +74,7 @@ def test_the_loop_treats_all_providers_alike_when_they_call(response: ChatRespon
     assert Playbook() >> started() >> responded(response) << run_tools("calculator")
 
 
-@rule(ORIGINAL, "And when they end")
+@rule(ORIGINAL, "The lines report when the calls end")
 @pytest.mark.parametrize(
     "response",
     [get_provider("gemini").decode_response(gemini_whole("STOP")), llama('{"response": "Hello"}')],

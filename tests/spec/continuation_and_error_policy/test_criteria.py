@@ -47,7 +47,7 @@ def said(bits: tuple[int, ...]) -> list[Says]:
     return [Says(decision) for decision, bit in zip(BITS, bits, strict=True) if bit]
 
 
-@rule(CRITERIA, "What the decisions add up to, for every combination of the four, in every order")
+@rule(CRITERIA, "Every combination of the four decisions resolves as documented, in any order")
 @pytest.mark.parametrize(("bits", "goes_on", "resolved_by"), TRUTH)
 def test_every_combination_of_decisions_adds_up(bits: tuple[int, ...], goes_on: bool, resolved_by: str) -> None:
     for criteria in permutations(said(bits)):
@@ -56,7 +56,7 @@ def test_every_combination_of_decisions_adds_up(bits: tuple[int, ...], goes_on: 
         assert outcome.decision is (D.REQUEST if goes_on else D.STOP)
 
 
-@rule(CRITERIA, "Sixteen combinations there are: the one without a criterion allows stop, as completed, by itself")
+@rule(CRITERIA, "An empty list of criteria resolves to allow stop, with the stop reason `completed`")
 def test_no_criteria_means_stop_and_completed() -> None:
     assert len({bits for bits, _, _ in TRUTH}) == 2**4 - 1
     outcome = ContinuationCriteria().evaluate(Snapshot())
@@ -64,13 +64,13 @@ def test_no_criteria_means_stop_and_completed() -> None:
     assert (outcome.resolved_by, outcome.stop_reason) == ("ContinuationCriteria", StopReason.COMPLETED)
 
 
-@rule(CRITERIA, "Every criterion is asked, in order, also after one forbade")
+@rule(CRITERIA, "All criteria are evaluated in order, even after one forbids")
 def test_every_criterion_is_asked() -> None:
     outcome = ContinuationCriteria(Says(D.FORBID), Says(D.ALLOW), Says(D.STOP)).evaluate(Snapshot())
     assert [e.criterion for e in outcome.evaluations] == ["forbid", "allow", "stop"]
 
 
-@rule(CRITERIA, "Of several that forbid, or request, the first resolves")
+@rule(CRITERIA, "The first of several criteria that forbid, or that request, resolves the outcome")
 def test_the_first_of_equals_resolves() -> None:
     def by(*pairs: tuple[str, D]) -> str:
         return resolve(tuple(ContinuationEvaluation(name, decision) for name, decision in pairs)).resolved_by
@@ -96,13 +96,13 @@ def test_a_forbidding_name_says_the_stop_reason(name: str, reason: str) -> None:
     assert resolve((ContinuationEvaluation(name, D.FORBID),)).stop_reason == reason
 
 
-@rule(CRITERIA, "The stop reason is that of the first that forbade")
+@rule(CRITERIA, "The stop reason is that of the first forbidding criterion")
 def test_the_first_forbid_names_the_stop_reason() -> None:
     names = ("AnythingElse", "StepsLimit")
     assert resolve(tuple(ContinuationEvaluation(name, D.FORBID) for name in names)).stop_reason is StopReason.GUARD
 
 
-@rule(CRITERIA, "Going on, and stopping without a forbid, have the stop reason `completed`")
+@rule(CRITERIA, "Without a forbid, the stop reason is `completed`")
 @pytest.mark.parametrize("bits", [bits for bits, _, by in TRUTH if by != "forbid"])
 def test_without_a_forbid_the_stop_reason_is_completed(bits: tuple[int, ...]) -> None:
     assert ContinuationCriteria(*said(bits)).evaluate(Snapshot()).stop_reason is StopReason.COMPLETED

@@ -31,7 +31,7 @@ def judged(case: Case, *, tool: str | None = None) -> ContinuationEvaluation:
     return ErrorPolicyCriterion().explain(state)
 
 
-@rule(CRITERION, "Stop forbids going on; retry and ignore allow it")
+@rule(CRITERION, "`stop` forbids continuing; `retry` and `ignore` allow it")
 @together
 @each_case
 def test_the_handling_decides(case: Case) -> None:
@@ -75,7 +75,7 @@ SIX = [
 ]
 
 
-@rule(BASE, "The six base criteria are asked in the document's order")
+@rule(BASE, "The six base criteria are evaluated in the document's order")
 def test_the_base_criteria_come_in_their_order() -> None:
     assert names_asked(Policy())[-6:] == SIX
 
@@ -110,7 +110,7 @@ def test_a_hard_limit_forbids_when_it_is_reached(limit: dict[str, Any], criterio
     assert outcome(wider).get_forbidding_criterion() is None
 
 
-@rule(BASE, "Tool calls request going on")
+@rule(BASE, "Tool calls request another call of the model")
 def test_tool_calls_request_going_on() -> None:
     story = Playbook() >> started() >> called(call())
     assert evaluation(story, "ToolCallPresenceCheck").decision is D.REQUEST
@@ -118,7 +118,7 @@ def test_tool_calls_request_going_on() -> None:
     assert evaluation(story, "ToolCallPresenceCheck").decision is D.STOP
 
 
-@rule(BASE, "The error policy of an agent is set as one thing")
+@rule(BASE, "The error policy of an agent is one setting")
 def test_an_agent_is_given_an_error_policy() -> None:
     story = Playbook(error_policy=ErrorPolicy.retry_all()) >> started() >> error()
     assert evaluation(story, "ErrorPolicyCriterion").context["maxRetries"] == 5
@@ -142,7 +142,7 @@ def test_every_evaluation_is_observed_with_the_documents_fields() -> None:
     }
 
 
-@rule(EVENTS, "`ContinuationEvaluated` names the parent, where there is one")
+@rule(EVENTS, "`ContinuationEvaluated` names the parent agent, if any")
 def test_an_evaluation_of_a_turn_made_from_another_names_that_other() -> None:
     story = Playbook() >> started(parent="the first turn") >> ended("a")
     assert [one["parentAgentId"] for one in story.observed("continuation_evaluated")] == ["the first turn"]
@@ -154,7 +154,7 @@ def test_the_step_of_an_evaluation_counts_on() -> None:
     assert [one["step"] for one in story.observed("continuation_evaluated")] == [1, 1, 2]
 
 
-@rule(EVENTS, "The state keeps the last outcome; before any there is none")
+@rule(EVENTS, "The state keeps the last outcome; before the first evaluation it has none")
 def test_the_snapshot_keeps_the_last_outcome() -> None:
     story = Playbook() >> started()
     assert story.snapshot.outcome is None
@@ -162,7 +162,7 @@ def test_the_snapshot_keeps_the_last_outcome() -> None:
     assert story.snapshot.outcome == story.step.transitions[-1].outcome
 
 
-@rule(COMPATIBILITY, "A criterion of before, that only decides, works unchanged")
+@rule(COMPATIBILITY, "An earlier criterion that only decides works unchanged")
 def test_an_old_criterion_still_forbids() -> None:
     class Old:
         def decide(self, state: object) -> D:
@@ -171,7 +171,7 @@ def test_an_old_criterion_still_forbids() -> None:
     assert (Playbook(criteria=(Old(),)) >> started() >> called(call())).end.stop_reason == "guard"
 
 
-@rule(COMPATIBILITY, "What RetryLimit(3) did, the preset retry_tool_errors(3) does", Kind.SHOULD)
+@rule(COMPATIBILITY, "The preset retry_tool_errors(3) does what RetryLimit(3) did", Kind.SHOULD)
 def test_a_retry_limit_is_migrated_to_an_error_policy() -> None:
     assert draft_policy({"error_policy": {"preset": "retry_tool_errors", "max_retries": 3}}).error_policy == (
         ErrorPolicy.retry_tool_errors(3)

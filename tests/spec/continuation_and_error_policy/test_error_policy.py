@@ -24,7 +24,7 @@ def test_there_are_six_types_of_errors() -> None:
     assert {error.value for error in ErrorType} == set(TYPES)
 
 
-@rule(HANDLING, "An error is stopped at, retried or ignored")
+@rule(HANDLING, "An error is handled in one of three ways: stop, retry or ignore")
 def test_there_are_three_ways_to_handle_an_error() -> None:
     assert {handling.value for handling in H} == {"stop", "retry", "ignore"}
 
@@ -35,7 +35,7 @@ def test_a_context_needs_a_type_and_two_numbers_only() -> None:
     assert (context.message, context.tool_name, dict(context.metadata)) == (None, None, {})
 
 
-@rule(CONTEXT, "No error is an unknown type with no failures")
+@rule(CONTEXT, "The context without an error has the unknown type and no failures")
 def test_the_context_of_no_error() -> None:
     none = ErrorContext.none()
     assert (none.type, none.consecutive_failures, none.total_failures) == (ErrorType.UNKNOWN, 0, 0)
@@ -49,7 +49,7 @@ def context_after(*events: Event | Move) -> ErrorContext:
     return context
 
 
-@rule(RESOLVER, "A failed tool is a tool error; where the tool ran into a rate limit or a timeout, that")
+@rule(RESOLVER, "A failed tool is a tool error, unless it failed by a rate limit or a timeout")
 @pytest.mark.parametrize("kind", [ErrorType.TOOL, ErrorType.RATE_LIMIT, ErrorType.TIMEOUT])
 def test_a_failed_tool_is_classified_by_what_failed_it(kind: ErrorType) -> None:
     context = context_after(called(call()), tools_returned(tool_failed(type=kind)))
@@ -62,7 +62,7 @@ def test_a_failed_call_of_the_model_is_a_model_error() -> None:
     assert (context.type, context.tool_name, context.message) == (ErrorType.MODEL, None, "It broke.")
 
 
-@rule(RESOLVER, "Consecutive failures are counted back to the last step without one; total failures over all")
+@rule(RESOLVER, "Consecutive failures count back to the last step without a failure; total failures count all steps")
 def test_failures_are_counted_in_a_row_and_in_total() -> None:
     fails = (called(call()), tools_returned(tool_failed("a")))
     fails_again = (called(call(id="b")), tools_returned(tool_failed("b")))
@@ -74,12 +74,12 @@ def test_failures_are_counted_in_a_row_and_in_total() -> None:
     assert (context.consecutive_failures, context.total_failures) == (1, 3)
 
 
-@rule(RESOLVER, "Without a failure there is no error")
+@rule(RESOLVER, "A state without a failure has no error")
 def test_without_a_failure_the_context_is_that_of_no_error() -> None:
     assert context_after() == ErrorContext.none()
 
 
-@rule(POLICY, "A preset says for each of the six types what is done, and has its max_retries")
+@rule(POLICY, "A preset has a decision for each of the six types, and its max_retries")
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_has_the_documents_seven_values(name: str) -> None:
     policy = getattr(ErrorPolicy, name)()
@@ -89,14 +89,14 @@ def test_a_preset_has_the_documents_seven_values(name: str) -> None:
     assert OURS[name] == policy
 
 
-@rule(POLICY, "retry_tool_errors retries 3 times, retry_all 5, unless told otherwise", Kind.DEFAULT)
+@rule(POLICY, "retry_tool_errors has max_retries 3 and retry_all has 5 by default", Kind.DEFAULT)
 def test_the_two_retrying_presets_take_another_number() -> None:
     assert (ErrorPolicy.retry_tool_errors().max_retries, ErrorPolicy.retry_all().max_retries) == (3, 5)
     assert ErrorPolicy.retry_tool_errors(7) == ErrorPolicy.retry_tool_errors().with_max_retries(7)
     assert ErrorPolicy.retry_all(max_retries=7) == ErrorPolicy.retry_all().with_max_retries(7)
 
 
-@rule(POLICY, "A modifier gives a new policy that differs in the one value")
+@rule(POLICY, "A modifier returns a new policy with one changed value")
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_modifier_changes_one_value_of_a_copy(name: str) -> None:
     policy = OURS[name]
@@ -108,7 +108,7 @@ def test_a_modifier_changes_one_value_of_a_copy(name: str) -> None:
     assert getattr(ErrorPolicy, name)() == policy
 
 
-@rule(POLICY, "What a policy makes of an error: each preset, each type, from none to six failures in a row")
+@rule(POLICY, "Each preset handles each type of error as documented, from zero to six consecutive failures")
 @together
 @pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.preset}-{case.error}-{case.failures}")
 def test_a_policy_handles_an_error_as_the_document_words_it(case: Case) -> None:
@@ -116,14 +116,14 @@ def test_a_policy_handles_an_error_as_the_document_words_it(case: Case) -> None:
     assert OURS[case.preset].evaluate(context).value == case.handling
 
 
-@rule(POLICY, "A retry stops at the failure whose number is max_retries, counting those in a row only")
+@rule(POLICY, "Retries stop when the consecutive failures reach max_retries")
 def test_total_failures_do_not_end_a_retry() -> None:
     policy = ErrorPolicy.retry_all(2)
     assert policy.evaluate(ErrorContext(ErrorType.MODEL, 1, 99)) is H.RETRY
     assert policy.evaluate(ErrorContext(ErrorType.MODEL, 2, 2)) is H.STOP
 
 
-@rule(POLICY, "In a turn, max_retries is the number of failed calls at which it stops")
+@rule(POLICY, "A turn stops when its consecutive failed calls reach max_retries")
 def test_a_turn_stops_at_the_failure_with_the_number() -> None:
     story = Playbook(error_policy=ErrorPolicy.retry_all(3)) >> started() >> error() >> woke_up() >> error() >> woke_up()
     story = story >> error()

@@ -14,7 +14,10 @@ TYPE = "continuation-and-error-policy §ErrorType"
 BODY = b'{"error": {"message": "No.", "type": "t", "code": null}}'
 
 
-@rule(TYPE, "A provider's rate limit is `rate_limit`, a request that took too long `timeout`, another error `model`")
+@rule(
+    TYPE,
+    "A provider's rate limit is `rate_limit`, a request that took too long is `timeout`, any other error is `model`",
+)
 @pytest.mark.parametrize("provider", list(PROVIDERS))
 @pytest.mark.parametrize(
     ("status", "error"),
@@ -24,14 +27,14 @@ def test_a_status_says_the_type(provider: str, status: int, error: ErrorType) ->
     assert PROVIDERS[provider].decode_error(status, {}, BODY).type is error
 
 
-@rule(TYPE, "A tool that is given invalid arguments has failed as a tool")
+@rule(TYPE, "Invalid arguments of a tool call are a tool error")
 def test_invalid_arguments_are_a_tool_error() -> None:
     story = Playbook() >> started() >> called(call(wrong=1)) >> tools_returned()
     context = evaluation(story, "ErrorPolicyCriterion").context
     assert (context["errorType"], context["toolName"]) == ("tool", "calculator")
 
 
-@rule(TYPE, "A response that cannot be read is `validation`; over HTTP each failure comes to its type")
+@rule(TYPE, "An unreadable response is `validation`; each HTTP failure has its type")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("model", "error"), [("sim-html", "validation"), ("sim-429", "rate_limit"), ("sim-500", "model")]

@@ -68,19 +68,19 @@ def asked(**more: Any) -> Playbook:
     return Playbook(**more) >> started()
 
 
-@rule(STOP_REASON, "Each stop reason is what a turn that stops for it ends with")
+@rule(STOP_REASON, "A turn that stops for a reason ends with that stop reason")
 @pytest.mark.parametrize("reason", list(StopReason))
 def test_a_turn_ends_with_the_reason_it_stopped_for(reason: StopReason) -> None:
     assert STOPS[reason]().end.stop_reason is reason
 
 
-@rule(EVALUATION, "An evaluation is a criterion's name, its decision, a reason and a context")
+@rule(EVALUATION, "An evaluation has a criterion's name, its decision, a reason and a context")
 def test_an_evaluation_has_its_four_fields() -> None:
     evaluation = ContinuationEvaluation("Name", D.ALLOW, "why", {"a": 1})
     assert evaluation.to_dict() == {"criterion": "Name", "decision": "allow", "reason": "why", "context": {"a": 1}}
 
 
-@rule(EVALUATION, "An evaluation made of a bare decision has an empty context and the decision's own sentence")
+@rule(EVALUATION, "An evaluation of a decision without a reason has the default sentence and an empty context")
 @pytest.mark.parametrize(
     ("decision", "sentence"),
     [
@@ -96,7 +96,7 @@ def test_a_bare_decision_has_a_reason_of_its_own(decision: D, sentence: str) -> 
     assert dict(evaluation.context) == {}
 
 
-@rule(EVALUATION, "A criterion may explain itself; one that only decides is given the default sentence")
+@rule(EVALUATION, "A criterion may explain its decision; otherwise the default sentence is used")
 def test_explaining_is_optional() -> None:
     class Explains:
         def explain(self, state: Snapshot) -> ContinuationEvaluation:
@@ -114,26 +114,29 @@ def outcome(*pairs: tuple[str, D]) -> ContinuationOutcome:
     return resolve(tuple(ContinuationEvaluation(name, decision, f"{name} says so") for name, decision in pairs))
 
 
-@rule(OUTCOME, "An outcome is a decision, whether to continue, what resolved it, a stop reason and all evaluations")
+@rule(
+    OUTCOME,
+    "An outcome has a decision, whether to continue, the criterion that resolved it, a stop reason and all evaluations",
+)
 def test_an_outcome_has_its_five_fields() -> None:
     names = "decision should_continue resolved_by stop_reason evaluations"
     assert set(ContinuationOutcome.__dataclass_fields__) == set(names.split())
 
 
-@rule(OUTCOME, "The evaluation of a criterion is found by its name; none where it was not asked")
+@rule(OUTCOME, "The evaluation of a criterion is found by its name; a criterion that was not evaluated has none")
 def test_an_evaluation_is_found_by_the_criterions_name() -> None:
     found = outcome(("A", D.ALLOW), ("B", D.STOP))
     assert found.get_evaluation_for("B") is found.evaluations[1]
     assert found.get_evaluation_for("C") is None
 
 
-@rule(OUTCOME, "The forbidding criterion is the first that forbade; none where none did")
+@rule(OUTCOME, "The forbidding criterion is the first one that forbade, if any")
 def test_the_forbidding_criterion_is_the_first_that_forbade() -> None:
     assert outcome(("A", D.ALLOW), ("B", D.FORBID), ("C", D.FORBID)).get_forbidding_criterion() == "B"
     assert outcome(("A", D.ALLOW), ("B", D.STOP)).get_forbidding_criterion() is None
 
 
-@rule(OUTCOME, "As an array it has the document's keys, and so has each evaluation in it")
+@rule(OUTCOME, "The array form of an outcome and of its evaluations has the document's keys")
 def test_the_array_has_the_documents_keys() -> None:
     assert outcome(("A", D.FORBID)).to_dict() == {
         "decision": "stop",
@@ -144,7 +147,7 @@ def test_the_array_has_the_documents_keys() -> None:
     }
 
 
-@rule(OUTCOME, "The outcome of every decision is kept with the move it led to, each criterion's evaluation in it")
+@rule(OUTCOME, "Every transition stores its outcome with the evaluation of each criterion")
 def test_every_move_out_of_a_decision_keeps_its_outcome() -> None:
     story = asked() >> truncated("a", tokens=2) >> called(call()) >> tools_returned() >> ended("b")
     decided = [t for step in story.steps for t in step.transitions if t.source.value.startswith("evaluate")]

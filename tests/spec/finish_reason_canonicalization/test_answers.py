@@ -29,20 +29,20 @@ WORDS = {
 each_word = pytest.mark.parametrize(("word", "reason"), WORDS.items())
 
 
-@rule(WHOLE, "A whole answer says each of the five words, kept as it is")
+@rule(WHOLE, "A complete response keeps each of the five words unchanged")
 @each_word
 def test_a_whole_answer_says_each_canonical_word(word: str, reason: R) -> None:
     response = whole("openai", word)
     assert (response.raw_stop_reason, response.stop_reason) == (word, reason)
 
 
-@rule(WHOLE, "A legacy function call is read as one call")
+@rule(WHOLE, "A legacy function call is read as one tool call")
 def test_a_legacy_function_call_is_a_call() -> None:
     (call,) = whole("openai", "function_call").tool_calls
     assert (call.name, call.arguments) == ("look", {})
 
 
-@rule(STREAMED, "A stream's last chunk says each of the five words, kept as it is")
+@rule(STREAMED, "The last chunk of a stream keeps each of the five words unchanged")
 @each_word
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_a_stream_says_each_canonical_word(word: str, reason: R, size: int) -> None:
@@ -50,7 +50,7 @@ def test_a_stream_says_each_canonical_word(word: str, reason: R, size: int) -> N
     assert (response.raw_stop_reason, response.stop_reason) == (word, reason)
 
 
-@rule(STREAMED, "A stream and a whole answer of the same content come to the same")
+@rule(STREAMED, "A stream and a complete response with the same content give the same result")
 @each_word
 def test_a_stream_and_a_whole_answer_agree(word: str, reason: R) -> None:
     def said(response: ChatResponse) -> tuple[object, ...]:
@@ -70,7 +70,7 @@ def test_a_null_reason_before_the_end_is_no_sighting() -> None:
     assert read("openai", chunks[0] + b"\n\n").stop_reason is R.UNKNOWN
 
 
-@rule(FORCED, "A `stop` beside whole tool calls is a tool call, for that is how forced tools answer")
+@rule(FORCED, "A `stop` with complete tool calls is a tool call, because forced tools answer so")
 @pytest.mark.parametrize("key", ["tool_calls", "function_call"])
 def test_calls_beside_a_stop_are_a_tool_call(key: str) -> None:
     payload = json.loads(json.dumps(_forced(key)))
@@ -88,14 +88,14 @@ def _forced(key: str) -> dict[str, object]:
     return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 
 
-@rule(FORCED, "In a stream too")
+@rule(FORCED, "The same holds for a stream")
 def test_calls_beside_a_stop_are_a_tool_call_in_a_stream() -> None:
     stream = openai_stream("tool_calls").replace(b'"finish_reason": "tool_calls"', b'"finish_reason": "stop"')
     response = read("openai", stream, size=3)
     assert (response.stop_reason, response.raw_stop_reason) == (R.TOOL_CALL, "stop")
 
 
-@rule(FORCED, "Only a natural end is outweighed by calls: a length or a filter beside them stands")
+@rule(FORCED, "Tool calls outweigh only a natural end; a length or a filter stands")
 @pytest.mark.parametrize("word", ["length", "content_filter"])
 def test_calls_outweigh_nothing_but_a_natural_end(word: str) -> None:
     stream = openai_stream("tool_calls").replace(
@@ -104,7 +104,7 @@ def test_calls_outweigh_nothing_but_a_natural_end(word: str) -> None:
     assert read("openai", stream).stop_reason is WORDS[word]
 
 
-@rule(FORCED, "The word `tool_calls` without a call is a natural end, and runs nothing")
+@rule(FORCED, "The word `tool_calls` without a call is a natural end; nothing runs")
 def test_the_word_alone_is_no_call() -> None:
     response = OPENAI.decode_response(
         {"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "tool_calls"}]}
@@ -114,7 +114,7 @@ def test_the_word_alone_is_no_call() -> None:
     assert (Playbook() >> started() >> ended("Hi")).end.status == "completed"
 
 
-@rule(DOCUMENTED, "The documentation has a matrix of the canonical words, the legacy one called out", Kind.SHOULD)
+@rule(DOCUMENTED, "The documentation has a matrix of the canonical words, which marks the legacy one", Kind.SHOULD)
 def test_the_documentation_has_the_matrix_of_the_canonical_words() -> None:
     assert set(CANONICAL) == set(WORDS)
     rows = [f"| `{word}` | `{reason}` |" for word, reason in WORDS.items()]

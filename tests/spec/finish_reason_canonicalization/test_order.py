@@ -41,7 +41,7 @@ def test_only_the_last_chunk_has_a_reason(ask: Ask, word: str) -> None:
     assert reasons == [None] * (len(reasons) - 1) + [word]
 
 
-@rule(ORDER, "Role, then content, then the reason, then usage where asked for, then the end mark")
+@rule(ORDER, "A stream has the role, the content, the reason, the usage if requested, and the end mark, in this order")
 @each_word
 @pytest.mark.parametrize("usage", [True, False])
 def test_a_stream_keeps_its_order(ask: Ask, word: str, usage: bool) -> None:
@@ -58,7 +58,7 @@ def test_a_stream_keeps_its_order(ask: Ask, word: str, usage: bool) -> None:
     assert answer.body.endswith(b"data: [DONE]\n\n")
 
 
-@rule(ORDER, "Whole and streamed, the representative cases end in the same word")
+@rule(ORDER, "The representative cases end with the same word, complete or streamed")
 @each_word
 def test_a_whole_answer_ends_in_the_same_word(ask: Ask, word: str) -> None:
     assert ask(word).reason == ask(word, stream=True).reason == word

@@ -38,7 +38,7 @@ def test_every_sighting_is_kept_with_its_source_and_priority() -> None:
     assert trail[0].priority < trail[1].priority
 
 
-@rule(TRACKER, "The source of the highest priority wins: error, block, truncation, tool call, natural end")
+@rule(TRACKER, "The source with the highest priority wins: error, block, truncation, tool call, natural end")
 @pytest.mark.parametrize(
     ("label", "native", "wins"),
     [
@@ -55,14 +55,14 @@ def test_the_weightiest_source_wins_wherever_it_stands(label: str, native: str, 
     assert answer(label, native_finish_reason=native, message=call).raw_stop_reason == wins
 
 
-@rule(TRACKER, "A refusal in the message is a source, and a block")
+@rule(TRACKER, "A refusal in the message is a source and counts as a block")
 def test_a_refusal_outweighs_the_label() -> None:
     response = answer("stop", message={"content": None, "refusal": "No."})
     assert (response.stop_reason, response.raw_stop_reason) == (R.SAFETY_BLOCKED, "stop")
     assert {seen.source for seen in response.reason_trail} == {"finish_reason", "refusal"}
 
 
-@rule(TRACKER, "An error object outweighs a reason that was given before it")
+@rule(TRACKER, "An error object outweighs an earlier reason")
 def test_an_error_outweighs_every_word() -> None:
     stream = openai_stream("length").replace(b"data: [DONE]", b'data: {"error": {"message": "Lost", "code": 500}}')
     response = read("openai", stream)
@@ -71,7 +71,7 @@ def test_an_error_outweighs_every_word() -> None:
     assert response.reason_trail[-1].source == "error"
 
 
-@rule(TRACKER, "The trail is stored with the answer, and read back as it was")
+@rule(TRACKER, "The trail is stored with the answer and read back unchanged")
 def test_the_trail_survives_storage() -> None:
     event = ModelResponded(1.0, answer("tool_calls", native_finish_reason="length"))
     stored = json.loads(json.dumps(serial.event_to_json(event)))
@@ -79,7 +79,9 @@ def test_the_trail_survives_storage() -> None:
     assert len(stored["response"]["reason_trail"]) == 2
 
 
-@rule(TRACKER, "An answer that ends without its end is `length` where its tokens show the cut, and no natural end ever")
+@rule(
+    TRACKER, "An answer without a closing event is `length` if its tokens show the truncation, and never a natural end"
+)
 def test_an_answer_without_its_end_is_never_a_natural_one() -> None:
     cut = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":{"completion_tokens":%d}}\n\n'
     at_cap = read("openai", cut % 9, cap=9)
@@ -88,13 +90,13 @@ def test_an_answer_without_its_end_is_never_a_natural_one() -> None:
     assert (short.stop_reason, short.incomplete_stream, short.text) == (R.UNKNOWN, True, "Hi")
 
 
-@rule(TRACKER, "A blocked answer's text is withheld from what the user is given")
+@rule(TRACKER, "The text of a blocked answer is withheld from the user")
 def test_the_text_of_a_blocked_answer_is_withheld() -> None:
     story = Playbook() >> started() >> responded(answer("content_filter"))
     assert story << finish("", terminal="safety_blocked")
 
 
-@rule(TRACKER, "A cut call beside `length` is marked as cut")
+@rule(TRACKER, "A truncated call under `length` is marked as truncated")
 def test_a_call_beside_length_that_does_not_close_is_cut() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"where": "K'}}
     (broken,) = answer("length", message={"tool_calls": [call]}).broken_tool_calls
@@ -106,7 +108,7 @@ def counted(reason: str, model: str) -> float:
     return REGISTRY.get_sample_value("whystop_stop_reasons_total", labels) or 0.0
 
 
-@rule(TELEMETRY, "The distribution of reasons is counted by provider and model, unknown ones among them")
+@rule(TELEMETRY, "Reasons are counted by provider and model, unknown ones included")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("model", "reason"),

@@ -21,7 +21,7 @@ def test_a_clean_stop_with_a_valid_payload_is_complete() -> None:
     assert events(story) == []
 
 
-@rule(A, "Each vendor's word for a clean stop is one")
+@rule(A, "Each vendor's word for a clean stop is a clean stop")
 @pytest.mark.parametrize(
     ("provider", "word"), [("openai", "stop"), ("anthropic", "end_turn"), ("gemini", "STOP"), ("bedrock", "end_turn")]
 )
@@ -40,7 +40,7 @@ def test_a_valid_payload_is_not_enough(answer: Event) -> None:
     assert "envelope.truncated" in names(story)
 
 
-@rule(A, "A clean stop with a payload that breaks the schema, or is no JSON, is not complete")
+@rule(A, "A clean stop with a payload that violates the schema or is not JSON is not complete")
 @pytest.mark.parametrize("text", [INVALID, '{"steps": "one"}', "[]", "no JSON at all", ""])
 def test_a_clean_stop_is_not_enough(text: str) -> None:
     story = asked() >> ended(text)
@@ -53,7 +53,7 @@ def test_a_fenced_payload_is_validated_without_its_fence() -> None:
     assert asked() >> ended(f"```json\n{VALID}\n```") << finish(envelope={"steps": ["one"]})
 
 
-@rule(A, "A truncation is told as `envelope.truncated`")
+@rule(A, "A truncation emits `envelope.truncated`")
 def test_a_truncation_is_told_as_one() -> None:
     seen = dict(events(asked() >> truncated(CUT, tokens=100)))["envelope.truncated"]
     assert seen == {
@@ -71,7 +71,7 @@ def test_a_truncation_is_retried() -> None:
     assert (asked() >> truncated(CUT)).command.kind is AttemptKind.ENVELOPE_RETRY
 
 
-@rule(A, "No corrective fragment is ever said of a truncation")
+@rule(A, "A truncation retry never has a corrective fragment")
 @pytest.mark.parametrize("text", [CUT, INVALID, "", VALID])
 def test_a_truncation_gets_no_corrective_fragment(text: str) -> None:
     story = asked(system_prompt="Be terse.") >> truncated(text)
@@ -85,7 +85,7 @@ def test_a_violation_is_retried_with_a_fragment() -> None:
     assert story.command.request.system_prompt != "Be terse."
 
 
-@rule(A, "`envelope.retry.attempted` comes before every call but the first")
+@rule(A, "`envelope.retry.attempted` precedes every call except the first")
 def test_every_call_but_the_first_is_announced() -> None:
     story = asked(schema_rounds=5) >> ended(INVALID) >> truncated(CUT) >> ended(INVALID) >> ended(VALID)
     attempts = [fields["attempt"] for name, fields in events(story) if name == "envelope.retry.attempted"]
@@ -94,7 +94,7 @@ def test_every_call_but_the_first_is_announced() -> None:
     assert events(asked()) == []
 
 
-@rule(A, "Truncation and violation are told apart in the routing and in the events")
+@rule(A, "Routing and events distinguish truncation from violation")
 def test_the_two_faults_differ_in_routing_and_telling() -> None:
     cut, wrong = asked() >> truncated(CUT), asked() >> ended(INVALID)
     assert names(cut) == ["envelope.truncated", "envelope.retry.attempted"]
@@ -106,7 +106,7 @@ def test_the_two_faults_differ_in_routing_and_telling() -> None:
     assert cut.command.request.max_tokens > wrong.command.request.max_tokens
 
 
-@rule(A, "When both faults come together it is truncation")
+@rule(A, "A payload with both faults is a truncation")
 @pytest.mark.parametrize("text", [CUT, INVALID, '{"steps": 1', "Sorry, "])
 def test_truncation_wins_over_violation(text: str) -> None:
     story = asked() >> truncated(text)
@@ -114,13 +114,13 @@ def test_truncation_wins_over_violation(text: str) -> None:
     assert events(story)[1][1]["reason"] == "truncation"
 
 
-@rule(A, "A reason nobody knows with an invalid payload is truncation; with a valid one it is complete", Kind.MAY)
+@rule(A, "An unknown reason with an invalid payload is a truncation; with a valid payload it is complete", Kind.MAY)
 def test_an_unknown_word_is_judged_by_its_payload() -> None:
     assert names(asked() >> unknown("strange", CUT))[0] == "envelope.truncated"
     assert asked() >> unknown("strange", VALID) << finish(envelope={"steps": ["one"]})
 
 
-@rule(A, "A turn that asks for no envelope has none of this")
+@rule(A, "None of this applies to a turn without an envelope")
 def test_a_plain_turn_has_no_envelope_events() -> None:
     story = Playbook() >> started() >> truncated(CUT)
     assert names(story) == []

@@ -11,30 +11,28 @@ from tests.spec.rules import Kind, rule
 B = "rfc-0033 §B"
 
 
-@rule(B, "A truncation retry asks for a larger budget", Kind.SHOULD)
+@rule(B, "A truncation retry requests a larger budget", Kind.SHOULD)
 def test_each_truncation_retry_asks_for_more() -> None:
     story = asked() >> truncated(CUT) >> truncated(CUT) >> truncated(CUT)
     budgets = [request.max_tokens for request in requests(story)]
     assert budgets == sorted(set(budgets))
 
 
-@rule(
-    B, "However small the multiplier, the larger budget is larger: rounded up, and at least one token more", Kind.SHOULD
-)
+@rule(B, "The larger budget is rounded up and at least one token larger, whatever the multiplier", Kind.SHOULD)
 @pytest.mark.parametrize(("multiplier", "larger"), [(1.0, 101), (1.005, 101), (1.1, 110)])
 def test_a_larger_budget_is_larger(multiplier: float, larger: int) -> None:
     story = asked(truncation_budget_multiplier=multiplier) >> truncated(CUT)
     assert requests(story)[-1].max_tokens == larger
 
 
-@rule(B, "Where the ceiling leaves no larger budget, the truncation is terminal", Kind.SHOULD)
+@rule(B, "A truncation is terminal if the ceiling allows no larger budget", Kind.SHOULD)
 def test_a_budget_at_the_ceiling_is_not_asked_for_again() -> None:
     story = asked(ceiling=100) >> truncated(CUT)
     assert story << finish("", error_code="envelope_truncation_unrecoverable")
     assert names(story) == ["envelope.truncated", "envelope.retry.exhausted", "cap.breached"]
 
 
-@rule(B, "A truncation that comes as an error of the provider is retried and counted as any other")
+@rule(B, "A truncation that the provider reports as an error is retried and counted like any other")
 def test_a_truncation_that_comes_as_an_error_is_one() -> None:
     cut = error(stop_reason=NormalizedStopReason.MAX_TOKENS, kind="invalid_request", retryable=False)
     story = asked(schema_rounds=1) >> cut
@@ -59,26 +57,26 @@ def test_the_multiplier_is_the_policys(multiplier: float) -> None:
     assert story.command.request.max_tokens == int(100 * multiplier)
 
 
-@rule(B, "A budget beyond the provider's ceiling is reduced to it, and the retry made", Kind.MAY)
+@rule(B, "A budget above the provider's ceiling is reduced to the ceiling, and the retry is sent", Kind.MAY)
 def test_a_budget_is_clamped_at_the_ceiling() -> None:
     story = asked(ceiling=150) >> truncated(CUT)
     assert [request.max_tokens for request in requests(story)] == [100, 150]
 
 
-@rule(B, "A clamped retry is told as a retry", Kind.SHOULD)
+@rule(B, "A clamped retry is reported as a retry", Kind.SHOULD)
 def test_a_clamped_retry_is_no_silent_one() -> None:
     seen = dict(events(asked(ceiling=150) >> truncated(CUT)))["envelope.retry.attempted"]
     assert (seen["attempt"], seen["reason"]) == (2, "truncation")
 
 
-@rule(B, "A clamped retry that is cut again is terminal, though rounds are left", Kind.SHOULD)
+@rule(B, "A clamped retry that is truncated again is terminal, even if rounds are left", Kind.SHOULD)
 def test_a_clamped_retry_that_is_cut_again_is_terminal() -> None:
     story = asked(ceiling=150, schema_rounds=9) >> truncated(CUT) >> truncated(CUT)
     assert story << finish("", status=TurnStatus.FAILED, error_code="envelope_truncation_unrecoverable")
     assert len(requests(story)) == 2
 
 
-@rule(B, "The multiplier is called truncationBudgetMultiplier; the retry count is no matter of it")
+@rule(B, "The multiplier is called truncationBudgetMultiplier; it does not affect the retry count")
 def test_the_multiplier_governs_the_budget_and_not_the_count() -> None:
     assert limits_clean({"truncation_budget_multiplier": 4}) == {"truncation_budget_multiplier": 4}
     fields = Limits.__dataclass_fields__
@@ -87,7 +85,7 @@ def test_the_multiplier_governs_the_budget_and_not_the_count() -> None:
     assert len(requests(story)) == 2
 
 
-@rule(B, "A truncation retry is the first request with a larger budget: no fragment, no partial payload, no hint")
+@rule(B, "A truncation retry is the first request with a larger budget, without a fragment, partial payload or hint")
 def test_a_truncation_retry_says_nothing_more() -> None:
     story = asked(system_prompt="Be terse.") >> truncated(CUT)
     first, second = requests(story)
@@ -95,7 +93,7 @@ def test_a_truncation_retry_says_nothing_more() -> None:
     assert (second.tools, second.envelope_schema) == (first.tools, first.envelope_schema)
 
 
-@rule(B, "A truncation retry drops the fragment of a violation before it")
+@rule(B, "A truncation retry drops the fragment of an earlier violation")
 def test_the_fragment_of_an_earlier_violation_is_dropped() -> None:
     story = asked(system_prompt="Be terse.") >> ended(INVALID) >> truncated(CUT)
     assert requests(story)[-1].system_prompt == "Be terse."
@@ -117,7 +115,7 @@ def test_the_rounds_are_shared() -> None:
     assert story << finish("", error_code="envelope_truncation_unrecoverable")
 
 
-@rule(B, "An exhausted truncation is told as exhausted with its reason, and as a breached cap of kind `schema`")
+@rule(B, "An exhausted truncation emits the exhausted event with its reason, and a breached cap of kind `schema`")
 def test_an_exhausted_truncation_tells_both_terminal_events() -> None:
     story = asked(schema_rounds=1) >> truncated(CUT) >> truncated(CUT)
     (exhausted, told), (breached, cap) = events(story)[-2:]
@@ -132,7 +130,7 @@ def test_an_exhausted_truncation_has_its_error_code() -> None:
     assert story << finish("", StopReason.RETRY_LIMIT, TurnStatus.FAILED, code, error_code=code)
 
 
-@rule(B, "Each truncation retry is told with the reason `truncation`; the first call is not")
+@rule(B, "Each truncation retry emits an event with the reason `truncation`; the first call does not")
 def test_each_truncation_retry_is_told_with_its_reason() -> None:
     story = asked() >> truncated(CUT) >> truncated(CUT) >> ended(VALID)
     told = [fields for name, fields in events(story) if name == "envelope.retry.attempted"]
@@ -140,7 +138,7 @@ def test_each_truncation_retry_is_told_with_its_reason() -> None:
     assert names(asked() >> ended(VALID)) == []
 
 
-@rule(B, "Three schema rounds", Kind.DEFAULT)
+@rule(B, "There are three schema rounds", Kind.DEFAULT)
 def test_three_retries_are_made_by_default() -> None:
     assert Limits().schema_rounds == 3
     story = asked() >> truncated(CUT) >> truncated(CUT) >> truncated(CUT) >> truncated(CUT)

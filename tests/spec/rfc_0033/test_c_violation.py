@@ -17,9 +17,7 @@ HOSTILE = [
 ]
 
 
-@rule(
-    C, "The fragment gives the validator's failure: the rule that was broken and where the schema has it", Kind.SHOULD
-)
+@rule(C, "The fragment names the violated rule and its place in the schema", Kind.SHOULD)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -37,7 +35,7 @@ def test_the_fragment_says_which_rule_was_broken(text: str, said: str) -> None:
     assert said in prompt
 
 
-@rule(C, "No word of the model's output enters the fragment")
+@rule(C, "The fragment contains nothing of the model's output")
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_word_of_the_model_enters_the_fragment(text: str) -> None:
     prompt = (asked() >> ended(text)).command.request.system_prompt
@@ -51,13 +49,13 @@ def test_the_rejected_payload_is_not_sent_back() -> None:
     assert second.messages == first.messages
 
 
-@rule(C, "A violation's retry has the same output budget")
+@rule(C, "A violation retry has the same output budget")
 def test_a_violation_gets_no_larger_budget() -> None:
     story = asked() >> ended(INVALID) >> ended(INVALID)
     assert [request.max_tokens for request in requests(story)] == [100, 100, 100]
 
 
-@rule(C, "A violation after a truncation keeps the budget that the truncation had grown")
+@rule(C, "A violation after a truncation keeps the larger budget")
 def test_a_violation_after_a_truncation_keeps_its_budget() -> None:
     story = asked() >> truncated(CUT) >> ended(INVALID)
     assert [request.max_tokens for request in requests(story)] == [100, 200, 200]
@@ -73,7 +71,7 @@ def test_violation_retries_are_bound_by_the_rounds(rounds: int) -> None:
     assert len(requests(story)) == 1 + rounds
 
 
-@rule(C, "An exhausted violation is told as exhausted with its reason, and as a breached cap of kind `schema`")
+@rule(C, "An exhausted violation emits the exhausted event with its reason, and a breached cap of kind `schema`")
 def test_an_exhausted_violation_tells_both_terminal_events() -> None:
     story = asked(schema_rounds=1) >> ended(INVALID) >> ended(INVALID)
     (exhausted, told), (breached, cap) = events(story)[-2:]
@@ -91,7 +89,7 @@ def test_an_exhausted_violation_has_its_error_code() -> None:
     assert story << finish("", status=TurnStatus.FAILED, terminal="envelope_invalid", error_code="envelope_invalid")
 
 
-@rule(C, "Each retry is told with the reason `schema-violation`")
+@rule(C, "Each retry emits an event with the reason `schema-violation`")
 def test_each_violation_retry_is_told_with_its_reason() -> None:
     story = asked() >> ended(INVALID) >> ended(INVALID)
     told = [(fields["attempt"], fields["reason"]) for _, fields in events(story)]

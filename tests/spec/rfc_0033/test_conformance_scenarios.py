@@ -21,7 +21,7 @@ def wrong() -> Playbook:
     return asked(system_prompt="Be terse.") >> ended(MISSING_FIELD)
 
 
-@rule(SCENARIO, "Truncation path: truncated is told, the retry is told with its reason")
+@rule(SCENARIO, "Truncation path: the truncated event is emitted, and the retry event has its reason")
 def test_the_truncation_path_tells_truncation(cut: Playbook) -> None:
     assert names(cut) == ["envelope.truncated", "envelope.retry.attempted"]
     assert events(cut)[1][1]["reason"] == "truncation"
@@ -35,7 +35,7 @@ def test_the_truncation_path_asks_for_more_and_says_nothing(cut: Playbook) -> No
     assert cut >> ended(VALID) << finish(status=TurnStatus.COMPLETED, envelope={"steps": ["one"]})
 
 
-@rule(SCENARIO, "Violation path: truncated is not told, the retry is told with its reason")
+@rule(SCENARIO, "Violation path: no truncated event is emitted, and the retry event has its reason")
 def test_the_violation_path_tells_a_violation(wrong: Playbook) -> None:
     assert names(wrong) == ["envelope.retry.attempted"]
     assert events(wrong)[0][1]["reason"] == "schema-violation"
@@ -50,7 +50,7 @@ def test_the_violation_path_says_what_was_wrong_and_asks_for_no_more(wrong: Play
     assert wrong >> ended(VALID) << finish(status=TurnStatus.COMPLETED, envelope={"steps": ["one"]})
 
 
-@rule(SCENARIO, "Cap exhaustion: a provider that always truncates is asked no more than maxRetryAttempts times")
+@rule(SCENARIO, "Cap exhaustion: a provider that always truncates is called at most maxRetryAttempts times")
 @pytest.mark.parametrize("rounds", [0, 1, 2, 3, 7])
 def test_a_provider_that_always_truncates_is_asked_so_often_and_no_more(rounds: int) -> None:
     attempts = rounds + 1

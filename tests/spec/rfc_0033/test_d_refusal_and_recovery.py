@@ -19,14 +19,14 @@ def test_a_refusal_is_not_retried(answer: Event) -> None:
     assert story.end.status is TurnStatus.FAILED
 
 
-@rule(D, "That a refusal is not retried is the envelope criterion's word, rounds left or not")
+@rule(D, "The envelope criterion forbids retrying a refusal, even if rounds are left")
 def test_the_criterion_forbids_after_a_refusal() -> None:
     outcome = (asked(schema_rounds=9) >> blocked()).snapshot.outcome
     assert outcome is not None
     assert outcome.get_forbidding_criterion() == "EnvelopeCriterion"
 
 
-@rule(D, "A refusal is told as one, and as no retry")
+@rule(D, "A refusal emits a refusal event and no retry event")
 def test_a_refusal_is_told_as_one() -> None:
     story = asked() >> blocked("I will not.")
     assert names(story) == ["envelope.refusal"]
@@ -38,7 +38,7 @@ def test_a_refusal_has_its_error_code() -> None:
     assert asked() >> blocked() << finish("", StopReason.FINISH_REASON, TurnStatus.FAILED, code, error_code=code)
 
 
-@rule(D, "A refusal ends a turn also in the middle of its retries")
+@rule(D, "A refusal ends a turn even during its retries")
 def test_a_refusal_after_a_truncation_ends_the_turn() -> None:
     story = asked() >> truncated(CUT) >> blocked()
     assert story << finish("", error_code="envelope_refusal")
@@ -51,7 +51,7 @@ RECOVERED = {
 }
 
 
-@rule(D, "A recovery costs no retry and is told as no retry")
+@rule(D, "A recovery uses no retry and emits no retry event")
 @pytest.mark.parametrize("path", RECOVERED)
 def test_a_recovery_costs_no_retry(path: str) -> None:
     story = asked(schema_rounds=0) >> ended(RECOVERED[path])
@@ -59,13 +59,13 @@ def test_a_recovery_costs_no_retry(path: str) -> None:
     assert [(name, fields["path"]) for name, fields in events(story)] == [("envelope.recovery.applied", path)]
 
 
-@rule(D, "What is recovered and does not validate is a violation")
+@rule(D, "A recovered payload that does not validate is a violation")
 def test_a_recovered_payload_that_does_not_validate_is_a_violation() -> None:
     story = asked() >> ended(f"```json\n{INVALID}\n```")
     assert names(story) == ["envelope.recovery.applied", "envelope.retry.attempted"]
     assert events(story)[1][1]["reason"] == "schema-violation"
 
 
-@rule(D, "What needs no recovery is told of none")
+@rule(D, "A payload that needs no recovery emits no recovery event")
 def test_a_payload_that_is_read_as_it_is_was_not_recovered() -> None:
     assert names(asked() >> ended(f"  {VALID}\n")) == []

@@ -21,7 +21,7 @@ def reliability(get: Get, address: str) -> dict[str, Any]:
     return block
 
 
-@rule(E, "The block `envelopes.reliability` is served, and says that envelopes are supported")
+@rule(E, "The block `envelopes.reliability` is served and states that envelopes are supported")
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_the_block_is_served_at_both_addresses(get: Get, address: str) -> None:
     block = reliability(get, address)
@@ -29,7 +29,7 @@ def test_the_block_is_served_at_both_addresses(get: Get, address: str) -> None:
     assert block["supported"] is True
 
 
-@rule(E, "It stands under `capabilities` too, where the document writes it", Kind.SHOULD)
+@rule(E, "The block is under `capabilities` too, as in the document", Kind.SHOULD)
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_the_block_is_mirrored_under_capabilities(get: Get, address: str) -> None:
     said = get(address).json()
@@ -62,7 +62,7 @@ def test_the_events_are_named(get: Get) -> None:
     assert set(reliability(get, ADDRESSES[0])["events"]) == set(EVENTS)
 
 
-@rule(E, "maxRetryAttempts is how many calls an envelope may take: the schema rounds, and the first")
+@rule(E, "maxRetryAttempts is the number of calls of an envelope: the first call and the schema rounds")
 def test_the_largest_number_of_calls_is_named(get: Get) -> None:
     assert reliability(get, ADDRESSES[0])["maxRetryAttempts"] == Limits().schema_rounds + 1 == 4
 
@@ -72,7 +72,7 @@ def test_the_wrong_name_is_not_used(get: Get) -> None:
     assert all(b"truncationRetryMultiplier" not in get(address).content for address in ADDRESSES)
 
 
-@rule(E, "Who has no credentials is told nothing", Kind.SHOULD)
+@rule(E, "A caller without credentials learns nothing", Kind.SHOULD)
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_a_stranger_is_told_nothing(client: Client, address: str) -> None:
     answer = client.get(address)

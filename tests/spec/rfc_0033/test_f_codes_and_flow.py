@@ -50,7 +50,7 @@ def test_the_codes_of_before_are_gone(code: str) -> None:
     assert "envelope_refused_by_provider" not in told
 
 
-@rule(G, "Recovery comes before the judgement, and is told before the fault")
+@rule(G, "Recovery precedes the judgement, and its event precedes that of the fault")
 @pytest.mark.parametrize(
     ("answer", "faults"),
     [
@@ -62,26 +62,26 @@ def test_recovery_is_told_before_the_fault(answer: Event, faults: list[str]) -> 
     assert names(asked() >> answer) == ["envelope.recovery.applied", *faults]
 
 
-@rule(G, "Truncation: told, then either the retry, or exhausted and a breached cap")
+@rule(G, "Truncation: the truncated event is followed by a retry, or by exhausted and a breached cap")
 def test_the_flow_of_a_truncation() -> None:
     assert names(asked() >> truncated(CUT)) == ["envelope.truncated", "envelope.retry.attempted"]
     story = asked(schema_rounds=0) >> truncated(CUT)
     assert names(story) == ["envelope.truncated", "envelope.retry.exhausted", "cap.breached"]
 
 
-@rule(G, "Violation: either the retry, or exhausted and a breached cap")
+@rule(G, "Violation: a retry follows, or exhausted and a breached cap")
 def test_the_flow_of_a_violation() -> None:
     assert names(asked() >> ended(INVALID)) == ["envelope.retry.attempted"]
     assert names(asked(schema_rounds=0) >> ended(INVALID)) == ["envelope.retry.exhausted", "cap.breached"]
 
 
-@rule(G, "What is no JSON at a clean stop ends with the final reason `parse-error`")
+@rule(G, "A payload that is not JSON at a clean stop ends with the final reason `parse-error`")
 def test_no_json_ends_as_a_parse_error() -> None:
     told = dict(events(asked(schema_rounds=0) >> ended("no JSON")))["envelope.retry.exhausted"]
     assert told["finalReason"] == "parse-error"
 
 
-@rule(G, "A refusal is told wherever in the flow it comes")
+@rule(G, "A refusal emits its event at any point of the flow")
 @pytest.mark.parametrize("before", [(), (truncated(CUT),), (ended(INVALID),), (ended(INVALID), truncated(CUT))])
 def test_a_refusal_is_told_wherever_it_comes(before: tuple[Event, ...]) -> None:
     story = asked(schema_rounds=9)
@@ -96,13 +96,13 @@ def test_a_valid_envelope_is_accepted_after_a_retry(before: Event) -> None:
     assert (asked() >> before >> ended(VALID)).end.envelope == {"steps": ["one"]}
 
 
-@rule(G, "The error policy does not retry an envelope that is exhausted: its rounds are the inner loop", Kind.SHOULD)
+@rule(G, "The error policy does not retry an exhausted envelope: the rounds are its inner loop", Kind.SHOULD)
 def test_an_exhausted_envelope_is_no_matter_of_the_error_policy() -> None:
     story = asked(schema_rounds=0, error_policy=ErrorPolicy.retry_all()) >> ended(INVALID)
     assert story.end.error_code == "envelope_invalid"
 
 
-@rule(G, "A tool call that is cut in an envelope turn is a matter of the call, not of the envelope", Kind.MAY)
+@rule(G, "A truncated tool call in an envelope turn is handled as a tool call, not as an envelope", Kind.MAY)
 def test_a_cut_call_is_no_truncated_envelope() -> None:
     story = asked() >> cut_call()
     assert names(story) == []
@@ -114,7 +114,7 @@ def everything_told(story: Playbook) -> str:
     return json.dumps([dict(fields) for _, fields in events(story)]) + story.end.error_message + story.end.notice
 
 
-@rule(H, "A refusal's words are in no event and in no error message")
+@rule(H, "No event and no error message contains a refusal's text")
 def test_a_refusal_is_told_without_its_words() -> None:
     no = ChatResponse("The secret word", refusal="The secret word", stop_reason=NormalizedStopReason.SAFETY_BLOCKED)
     story = asked() >> responded(no)
@@ -123,14 +123,14 @@ def test_a_refusal_is_told_without_its_words() -> None:
     assert dict(events(story))["envelope.refusal"]["refusalText"] is None
 
 
-@rule(H, "No word of the payload is in an event or in an error message")
+@rule(H, "No event and no error message contains any part of the payload")
 @pytest.mark.parametrize("answer", [ended(INVALID), truncated(INVALID), ended(f"```json\n{INVALID}\n```")])
 def test_no_event_holds_the_models_words(answer: Event) -> None:
     story = asked(schema_rounds=1) >> answer >> answer
     assert not any(word in everything_told(story) for word in MODELS_WORDS)
 
 
-@rule(H, "No event besides those of RFC 0032 is told of an envelope")
+@rule(H, "An envelope emits only the events of RFC 0032")
 def test_there_are_no_other_envelope_events() -> None:
     story = asked(schema_rounds=1) >> truncated(CUT) >> ended(f"```\n{INVALID}\n```")
     told = {o.type for step in story.steps for o in step.observed if o.type.startswith(("envelope.", "cap."))}
@@ -148,7 +148,7 @@ FIELDS = {
 }
 
 
-@rule(H, "Each event has the fields that RFC 0032 gives it, and no other")
+@rule(H, "Each event has exactly the fields of RFC 0032")
 @pytest.mark.parametrize("event", EVENTS)
 def test_each_event_has_its_fields_and_no_other(event: str) -> None:
     stories = (

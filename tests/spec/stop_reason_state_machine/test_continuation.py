@@ -51,7 +51,7 @@ def cut_for_ever(text: str = "more ", **limits: Any) -> Playbook:
 # Goals ----------------------------------------------------------------------------------------------------------------
 
 
-@rule(GOALS, "Only truncation is continued: after every other reason no continuation is asked for")
+@rule(GOALS, "Only a truncated answer is continued; no other reason leads to a continuation")
 @pytest.mark.parametrize("reason", list(R))
 def test_only_a_truncated_answer_is_continued(reason: R) -> None:
     story = Playbook() >> started() >> stopped(reason, "word", "some text")
@@ -72,7 +72,7 @@ def test_the_growth_of_the_output_is_bounded() -> None:
     assert len(story.end.output_text) == 250
 
 
-@rule(GOALS, "Incomplete JSON of a tool call is never run")
+@rule(GOALS, "A tool call with incomplete JSON never runs")
 def test_a_partial_tool_call_is_never_run() -> None:
     story = asked() >> cut_call("Let me see. ") >> cut_call()
     assert State.EXECUTE_TOOLS not in {target for _, _, target in story.moves}
@@ -122,7 +122,7 @@ def asked(**limits: Any) -> Playbook:
     return Playbook(**limits) >> started()
 
 
-@rule(DIAGRAM, "Every arrow of the diagram is a move of the machine")
+@rule(DIAGRAM, "Every arrow of the diagram is a transition of the machine")
 @pytest.mark.parametrize(("arrow", "story"), ARROWS, ids=[f"{s}-{t}-{e}" for (s, t, e), _ in ARROWS])
 def test_every_arrow_of_the_diagram_is_a_move(
     arrow: tuple[State, Trigger, State], story: Callable[[], Playbook]
@@ -130,7 +130,7 @@ def test_every_arrow_of_the_diagram_is_a_move(
     assert arrow in story().moves
 
 
-@rule(DIAGRAM, "What was cut and may not go on is returned as it is, with a notice apart from it")
+@rule(DIAGRAM, "A truncated answer that may not be continued is returned unchanged, with a separate notice")
 def test_a_partial_answer_is_returned_with_a_notice() -> None:
     story = asked(max_continuations=0) >> truncated("half an answer")
     assert story << finish("half an answer", StopReason.RETRY_LIMIT, TurnStatus.PARTIAL, "retry_limit")
@@ -189,7 +189,7 @@ KEYS = {
 }
 
 
-@rule(CONFIG, "Each of the four keys sets the limit it means")
+@rule(CONFIG, "Each of the four keys sets its limit")
 @pytest.mark.parametrize(("key", "limit"), KEYS.items())
 def test_a_key_of_the_document_sets_the_limit_it_means(key: str, limit: str) -> None:
     assert SPEC_KEYS == KEYS

@@ -60,34 +60,34 @@ def test_the_raw_word_is_kept_as_written_though_it_is_compared_folded(word: str)
     assert (response.stop_reason, response.raw_stop_reason) == (R.MAX_TOKENS, word)
 
 
-@rule(MATRIX, "Each row of the matrix, in a whole answer")
+@rule(MATRIX, "Each row of the matrix holds for a complete response")
 @each_row
 def test_a_whole_answer_maps_as_the_matrix_says(provider: str, word: str, reason: R) -> None:
     response = whole(provider, word)
     assert (response.stop_reason, response.raw_stop_reason) == (reason, word)
 
 
-@rule(MATRIX, "Each row of the matrix, in a streamed answer")
+@rule(MATRIX, "Each row of the matrix holds for a streamed response")
 @each_row
 def test_a_streamed_answer_maps_as_the_matrix_says(provider: str, word: str, reason: R) -> None:
     response = streamed(provider, word)
     assert (response.stop_reason, response.raw_stop_reason) == (reason, word)
 
 
-@rule(MATRIX, "The matrix's words mean the same in the codec's table alone")
+@rule(MATRIX, "The codec's table alone maps each word as the matrix does")
 @each_row
 def test_the_table_alone_maps_as_the_matrix_says(provider: str, word: str, reason: R) -> None:
     assert PROVIDERS[provider].normalize(word) is reason
 
 
-@rule(MATRIX, "A word that is in no table is `unknown`, and is kept")
+@rule(MATRIX, "A word that is in no table is `unknown`; the word is kept")
 @pytest.mark.parametrize("provider", list(WHOLE))
 def test_an_unknown_word_is_unknown_and_kept(provider: str) -> None:
     for response in (whole(provider, "solar_flare"), streamed(provider, "solar_flare")):
         assert (response.stop_reason, response.raw_stop_reason) == (R.UNKNOWN, "solar_flare")
 
 
-@rule(MATRIX, "No provider takes an unknown word for a natural end")
+@rule(MATRIX, "No provider's codec reads an unknown word as a natural end")
 @pytest.mark.parametrize("provider", list(PROVIDERS))
 def test_no_codec_takes_an_unknown_word_for_an_end(provider: str) -> None:
     assert PROVIDERS[provider].normalize("solar_flare") is PROVIDERS[provider].normalize(None) is R.UNKNOWN
@@ -108,6 +108,6 @@ def test_an_unknown_word_is_logged_once_for_each_provider_and_model() -> None:
     assert logged("sunspot", provider="q", model="spec-a") == [("q", "spec-a", "sunspot")]
 
 
-@rule(VERIFICATION, "Every adapter's mapping is tested with answers as its vendor sends them", Kind.MUST)
+@rule(VERIFICATION, "Every adapter's mapping is tested with responses in its vendor's format", Kind.MUST)
 def test_every_family_of_the_matrix_is_tested_whole_and_streamed() -> None:
     assert {provider for provider, _, _ in ROWS} == set(WHOLE) == set(STREAMED)

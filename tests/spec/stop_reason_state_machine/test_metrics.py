@@ -37,7 +37,7 @@ def test_continuations_are_counted_by_provider_and_model(read: Read, play: Play)
     assert read("whystop_continuations_total", model="sim-essay") == before + 2
 
 
-@rule(METRICS, "A counter of truncated answers that ended without a continuation, by the limit or guard that forbade")
+@rule(METRICS, "A counter of truncated answers that were not continued, by the limit or guard that forbade it")
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
@@ -62,7 +62,7 @@ def test_continuation_attempts_per_turn_are_a_histogram(read: Read, play: Play) 
     assert {sample: read(sample, model="sim-essay") - before[sample] for sample in samples} == samples
 
 
-@rule(METRICS, "A histogram of the end-to-end seconds of turns that were continued, and of no others")
+@rule(METRICS, "A histogram of the end-to-end seconds of continued turns only")
 def test_the_latency_of_continued_turns_is_a_histogram(read: Read, play: Play) -> None:
     count, total = "whystop_continued_turn_seconds_count", "whystop_continued_turn_seconds_sum"
     before, seconds = read(count, model="sim-essay"), read(total, model="sim-essay")

@@ -40,7 +40,7 @@ def test_stop_reason_observed_has_its_fields() -> None:
     ]
 
 
-@rule(EVENTS, "`stop_reason_observed` comes once per answer, with the iteration it belongs to")
+@rule(EVENTS, "`stop_reason_observed` is emitted once per answer, with the answer's iteration")
 def test_every_answer_is_observed_once() -> None:
     story = asked() >> truncated("a", tokens=2) >> called(call()) >> tools_returned() >> ended("b")
     seen = story.observed("stop_reason_observed")
@@ -75,13 +75,13 @@ TERMINATIONS: dict[str, Story] = {
 }
 
 
-@rule(EVENTS, "`continuation_terminated`: terminal reason, among them the document's four")
+@rule(EVENTS, "`continuation_terminated`: the terminal reason, which includes the document's four")
 @pytest.mark.parametrize("reason", TERMINATIONS)
 def test_continuation_terminated_says_why(reason: str) -> None:
     assert TERMINATIONS[reason]().observed("continuation_terminated") == [{"terminal_reason": reason, **PLACE}]
 
 
-@rule(EVENTS, "`continuation_terminated` is said of truncated answers only")
+@rule(EVENTS, "`continuation_terminated` is emitted for truncated answers only")
 def test_what_was_never_cut_has_no_end_of_continuation() -> None:
     assert (asked() >> ended("a")).observed("continuation_terminated") == []
 
@@ -107,7 +107,7 @@ def test_tool_payload_repair_has_its_fields(repair: str) -> None:
     ]
 
 
-@rule(EVENTS, "Every event of a turn is stored with the record it belongs to")
+@rule(EVENTS, "Every event of a turn is stored with its record")
 @pytest.mark.django_db(transaction=True)
 def test_events_are_stored_with_their_records(play: Play) -> None:
     turn = play("sim-essay", overrides={"max_tokens": 150})

@@ -48,19 +48,19 @@ UNSAFE = {
 }
 
 
-@rule(POLICY, "A call whose payload is incomplete or ambiguous is never run")
+@rule(POLICY, "A call with an incomplete or ambiguous payload never runs")
 @pytest.mark.parametrize("answer", UNSAFE.values(), ids=UNSAFE)
 def test_an_unsafe_call_is_never_run(answer: Event) -> None:
     story = Playbook() >> started() >> answer << call_model(AttemptKind.TOOL_REPAIR)
     assert not any(isinstance(step.command, RunTools) for step in story.steps)
 
 
-@rule(POLICY, "A whole and valid call under `max_tokens` is neither incomplete nor ambiguous, and runs", Kind.MAY)
+@rule(POLICY, "A complete and valid call under `max_tokens` is neither incomplete nor ambiguous, so it runs", Kind.MAY)
 def test_a_whole_and_valid_call_of_a_cut_answer_runs() -> None:
     assert Playbook() >> started() >> truncated(tool_calls=(call(),)) << run_tools("calculator")
 
 
-@rule(POLICY, "A cut call is asked for again: the call alone, and none of its fragment goes back")
+@rule(POLICY, "A truncated call is requested again by itself; its fragment is not sent back")
 def test_a_cut_call_is_asked_for_again_without_its_fragment() -> None:
     story = Playbook() >> started() >> cut_call("Let me see. ") << call_model(AttemptKind.TOOL_REPAIR)
     request = story.command.request
@@ -76,7 +76,7 @@ def test_one_repair_is_made_by_default() -> None:
     assert cut_twice() << finish(terminal="tool_repair_failed")
 
 
-@rule(POLICY, "Repairs have a budget apart from that of continuations")
+@rule(POLICY, "Repairs and continuations have separate budgets")
 def test_repairs_and_continuations_are_counted_apart() -> None:
     story = Playbook(max_continuations=0) >> started() >> cut_call() << call_model(AttemptKind.TOOL_REPAIR)
     assert story.snapshot.spent.continuations == 0
@@ -84,20 +84,20 @@ def test_repairs_and_continuations_are_counted_apart() -> None:
     assert story.snapshot.spent.tool_repairs == 0
 
 
-@rule(POLICY, "After a failed repair what there is of the answer is returned, with a notice of the cut call")
+@rule(POLICY, "After a failed repair, the partial answer is returned with a notice about the truncated call")
 def test_a_failed_repair_returns_the_partial_answer_with_a_notice() -> None:
     story = cut_twice()
     assert story << finish("Let me see. ", StopReason.RETRY_LIMIT, TurnStatus.PARTIAL, "tool_repair_failed")
     assert "truncated" in story.end.notice
 
 
-@rule(POLICY, "A failed repair is an event for operators")
+@rule(POLICY, "A failed repair is an event that operators can see")
 def test_a_failed_repair_is_observed() -> None:
     (seen,) = cut_twice().observed("tool_payload_repair")
     assert (seen["issue"], seen["repair_attempted"], seen["success"]) == ("truncated", True, False)
 
 
-@rule(POLICY, "Malformed is told apart from truncated", Kind.SHOULD)
+@rule(POLICY, "Malformed calls are distinguished from truncated ones", Kind.SHOULD)
 @pytest.mark.parametrize(("answer", "issue"), [(cut_call(), CallIssue.TRUNCATED), (malformed_call(), "malformed")])
 def test_malformed_is_told_apart_from_truncated(answer: Event, issue: str) -> None:
     story = Playbook(max_tool_repair_attempts=0) >> started() >> answer
@@ -110,7 +110,7 @@ def test_the_hint_is_the_documents_text(answer: Event) -> None:
     assert (Playbook() >> started() >> answer).command.request.continuation.hint == HINT
 
 
-@rule(PROMPT, "The hint is system-side: a system message, or in the system prompt where turns must alternate")
+@rule(PROMPT, "The hint is a system message, or part of the system prompt where roles must alternate")
 @pytest.mark.parametrize("provider", ["openai", "llama", "ollama", "anthropic", "bedrock", "gemini", "cohere"])
 def test_the_hint_is_said_by_the_system(provider: str) -> None:
     command = (Playbook() >> started() >> truncated("Once upon")).command
@@ -123,7 +123,7 @@ def test_the_hint_is_said_by_the_system(provider: str) -> None:
     assert HINT.splitlines()[0] not in repr([one for one in said if one["role"] != "system"])
 
 
-@rule(PROMPT, "The hint never enters the conversation itself")
+@rule(PROMPT, "The hint is never part of the conversation")
 def test_the_hint_is_in_no_message_of_the_turn() -> None:
     story = Playbook() >> started() >> truncated("a ") >> truncated("b ") >> ended("c")
     told = [m for step in story.steps for m in step.snapshot.messages]

@@ -12,21 +12,21 @@ VERIFICATION = "stop-reason-state-machine §Verification"
 over_http = pytest.mark.django_db(transaction=True)
 
 
-@rule(VERIFICATION, "A truncated answer, then a successful continuation")
+@rule(VERIFICATION, "A truncated answer is continued successfully")
 @over_http
 def test_a_provider_that_truncates_once_or_twice_is_continued_to_the_end(play: Play) -> None:
     turn = play("sim-essay", overrides={"max_tokens": 150})
     assert (turn.status, turn.terminal_reason, turn.output_text) == ("completed", "completed", ESSAY)
 
 
-@rule(VERIFICATION, "Truncated again and again, until the retry limit")
+@rule(VERIFICATION, "An answer that is always truncated reaches the retry limit")
 @over_http
 def test_a_provider_that_always_truncates_is_asked_four_times(play: Play) -> None:
     turn = play("sim-endless", overrides={"max_tokens": 40})
     assert (turn.status, turn.terminal_reason, turn.attempts) == ("partial", "retry_limit", 4)
 
 
-@rule(VERIFICATION, "A partial tool call, then its repair")
+@rule(VERIFICATION, "A partial tool call is repaired")
 @over_http
 def test_a_provider_that_cuts_a_call_is_asked_for_it_again(play: Play) -> None:
     turn = play("sim-cut-tool", tools=["calculator"], overrides={"max_tokens": 60})
@@ -41,13 +41,13 @@ def test_a_whole_answer_is_passed_on_as_it_is() -> None:
     assert story.snapshot.spent.attempts == 1
 
 
-@rule(VERIFICATION, "Merging a continuation duplicates no text")
+@rule(VERIFICATION, "Merged continuations contain no duplicated text")
 def test_text_that_a_continuation_repeats_stands_once() -> None:
     story = Playbook() >> started() >> truncated("The quick brown fox ") >> ended("quick brown fox jumps.")
     assert story << finish("The quick brown fox jumps.")
 
 
-@rule(VERIFICATION, "Continuations that say nothing new are ended, before the limits are", Kind.SHOULD)
+@rule(VERIFICATION, "Continuations that add nothing new end before the limits do", Kind.SHOULD)
 def test_repetition_is_noticed() -> None:
     text = "The quick brown fox jumps over the lazy dog."
     story = Playbook(max_continuations=50, max_total_completion_tokens=9999) >> started() >> truncated(text)

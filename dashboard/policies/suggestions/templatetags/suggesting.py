@@ -9,8 +9,8 @@ from django import template
 from django.template.context import Context
 
 from agentcore.machine.snapshot import Snapshot
-from agentcore.verdict import verdict_of
 from dashboard.policies.suggestions.limit_order import may_need_a_limit
+from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import panel_of
 from dashboard.policies.suggestions.remembered_suggestions import last_suggestion
 from dashboard.policies.suggestions.selectors import suggestion_of
@@ -32,10 +32,10 @@ def limit_of_turn(context: Context, turn: Turn, last: Snapshot) -> dict[str, Any
     if "request" not in context:
         return {"turn": turn, "later": True}
     rights = {"perms": context["perms"], "csrf_token": context["csrf_token"]}
-    told, panel = verdict_of(last), panel_of(turn, last)
+    panel = panel_of(turn, last)
     if panel is not None:
         tell(turn, panel.suggestion, panel.less)
-    return {"turn": turn, "panel": panel, "advice": told.advice if told else "", **rights}
+    return {"turn": turn, "panel": panel, **leading_on(turn, last), **rights}
 
 
 @register.simple_tag

@@ -30,7 +30,7 @@ def add(browser: Client, turn: Turn, text: str, transition: int | str = 3):
 
 def test_a_comment_stands_in_its_step_on_the_deck_and_in_the_list(browser: Client, cut: Turn):
     response = browser.post(f"/turns/{cut.id}/comments", {"text": "Too small.", "transition": "3"})
-    assert response["Location"] == f"/turns/{cut.id}?step=3#t3"
+    assert response["Location"] == f"/turns/{cut.id}?step=3#c{cut.comments.get().id}"
     html = page(browser, f"/turns/{cut.id}?step=3")
     assert html.count("Too small.") == 3  # step, list, and the form to edit it
     assert html.count('class="remarked"') == 1

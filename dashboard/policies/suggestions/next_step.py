@@ -1,0 +1,62 @@
+"""What a person can do about a turn that no higher limit would have helped: the sentence and the places it leads to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentcore.machine.snapshot import Snapshot
+from agentcore.reasons import TurnStatus
+from agentcore.verdict import verdict_of
+from dashboard.agents.models import Agent, Connection
+from dashboard.turns.models import UNFINISHED, Turn
+
+_OTHER_PROMPT = "Change the prompt, or ask another model."
+#: By the reason why the turn ended. A turn that ended otherwise has the button alone.
+_BY_END: Mapping[str, str] = {
+    "safety_blocked": _OTHER_PROMPT,
+    "empty_output": _OTHER_PROMPT,
+    "unknown_fatal": _OTHER_PROMPT,
+    "context_window_exceeded": "Shorten the conversation, or use a model with a larger context window.",
+}
+#: By the kind of the provider's error: what to look at first.
+_BY_ERROR: Mapping[str, str] = {
+    "auth": "Check the API key of connection {connection}, and what it may use.",
+    "quota": "Check the balance and the plan of the account behind connection {connection}.",
+    "not_found": "Check the model of agent {agent} and the base URL of connection {connection}.",
+    "not_dialect": "Check the base URL and the provider of connection {connection}.",
+    "context_length": _BY_END["context_window_exceeded"],
+    "content_policy": _OTHER_PROMPT,
+}
+_OF_CONNECTION = frozenset({"auth", "quota", "not_found", "not_dialect"})
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """`connection`: the one to look at first, or None; `agent`: whose turn can be re-run."""
+
+    advice: str
+    connection: Connection | None
+    agent: Agent
+
+
+def leading_on(turn: Turn, last: Snapshot | None) -> dict[str, Any]:
+    """`advice`, what the verdict says of limits, and `step`, for the template. `last`: None without records."""
+    said = verdict_of(last) if last is not None else None
+    return {"advice": said.advice if said else "", "step": next_step_of(turn, last) if last is not None else None}
+
+
+def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
+    """None while the turn runs, where it completed, and where its agent is gone, so that it cannot be re-run."""
+    agent = turn.agent
+    if agent is None or turn.status in (*UNFINISHED, TurnStatus.COMPLETED) or last.end is None:
+        return None
+    kind = _kind_of_error(last)
+    words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "")
+    advice = words.format(agent=agent.name, connection=agent.connection.name)
+    return NextStep(advice, agent.connection if kind in _OF_CONNECTION else None, agent)
+
+
+def _kind_of_error(last: Snapshot) -> str:
+    """Empty where no error of the provider ended the turn."""
+    ended = last.end is not None and last.end.terminal_reason == "provider_error"
+    return last.failure.provider.kind if ended and last.failure and last.failure.provider else ""
