@@ -21,6 +21,12 @@ UNEVALUATED = 25
 #: level again, which takes 3 to 9 µs and some 2 KB.
 ALTERNATIVE = 16
 
+TOO_MANY_PAIRS = (
+    f"Judging this value by the schema looks at more than {MOST_LOOKED_AT:,} pairs of a subschema and a part of the "
+    "value, which has {parts:,} parts. Make the value smaller, or give fewer alternatives for each part."
+)
+ENDLESS = "The schema refers to itself for the same value, so judging by it never ends."
+
 _ALL_OF = ("allOf", "anyOf", "oneOf")
 _ALTERNATIVES = ("anyOf", "oneOf")
 _ONE = ("not", "if", "then", "else")
@@ -35,6 +41,7 @@ _SCALARS = (str, int, float)
 _ID = ("$id", "id")
 #: The end of an address that only an address with the same end can be equal to.
 _PLAIN = re.compile(r"(?:[^?#%]*/)?(?!\.{1,2}$)([^/?#%]+)")
+_ENDLESS = MOST_STEPS + 1  #: in place of steps that are being counted
 _Key = tuple[int, int]  #: which subschema with which value
 _Pairs = Iterable[tuple[Any, Any]]  #: a subschema, and what it judges
 
@@ -68,14 +75,17 @@ class _Counting:
         self._read: dict[int, _Subschema] = {}
 
     def of(self, value: Any) -> int:
+        self._value = value
         part = self._part(self._root, value, 0)
         return part if isinstance(part, int) else walked(part)
 
     def _part(self, schema: Any, value: Any, depth: int) -> int | Walk:
         """The steps, or the walk that counts them."""
         self._looked_at += 1
-        if depth > MOST_DEPTH or self._looked_at > MOST_LOOKED_AT:
-            raise TooMuchWork(NESTED)
+        if depth > MOST_DEPTH:
+            raise TooMuchWork(NESTED.format(most=MOST_DEPTH))
+        if self._looked_at > MOST_LOOKED_AT:
+            raise TooMuchWork(TOO_MANY_PAIRS.format(parts=Sizes().of(self._value)))
         if not isinstance(schema, Mapping):
             return 1
         read = self._read.get(id(schema)) or self._reading(schema)
@@ -84,9 +94,11 @@ class _Counting:
         key = (id(schema), id(value))
         known = self._known.get(key)
         if known is None:
-            self._known[key] = MOST_STEPS + 1  # it refers to itself, and so never ends, if it is asked for meanwhile
+            self._known[key] = _ENDLESS  # it refers to itself, and so never ends, if it is asked for meanwhile
             return self._count(key, read, value, depth + 1)
-        return self._within(known)
+        if known == _ENDLESS:
+            raise TooMuchWork(ENDLESS)
+        return known
 
     def _count(self, key: _Key, read: _Subschema, value: Any, depth: int) -> Walk:
         own = read.own.steps(value, self._sizes)
@@ -106,8 +118,8 @@ class _Counting:
     def _within(self, taken: int) -> int:
         if taken > MOST_STEPS:
             raise TooMuchWork(
-                f"Judging this value by the schema takes more than {MOST_STEPS:,} steps: its subschemas refer to each "
-                "other too often, or compare and match too much. Make it smaller, or split it."
+                f"Judging this value by the schema takes more than {MOST_STEPS:,} steps, at least {taken:,}: its "
+                "subschemas refer to each other too often, or compare and match too much. Make it smaller, or split it."
             )
         return taken
 

@@ -13,15 +13,24 @@ from typing import Any, NamedTuple
 from agentcore.argument_validation import CoreError
 from agentcore.json_values import MOST_LEVELS
 
-MOST_SUBSCHEMAS = 10_000  #: objects and arrays; compiling takes time that grows with their square
+MOST_SUBSCHEMAS = 30_000  #: objects and arrays: 5,000 properties, each of which may be null, have 25,000
 MOST_STATES = 20_000  #: of all patterns together: a state takes some hundred bytes
-TOO_LARGE = (
-    f"The schema is too large: it may have {MOST_SUBSCHEMAS:,} objects and arrays, and its patterns {MOST_STATES:,} "
-    "states, where a bounded repeat such as {0,900} counts as often as it repeats."
+TOO_MANY = (
+    "The schema is too large: it has {parts:,} objects and arrays, {over:,} more than the "
+    f"{MOST_SUBSCHEMAS:,} that it may have. Split it, or name what is repeated under “$defs” and refer to it."
+)
+TOO_MANY_STATES = (
+    "The patterns of the schema are too large: together they have at least {states:,} states, and may have "
+    f"{MOST_STATES:,}. A bounded repeat such as {{{{0,900}}}} counts as often as it repeats."
 )
 #: Pairs of a subschema and a part of the value that are looked at to count steps, half a million a second.
-MOST_LOOKED_AT = 200_000
-NESTED = "The schema or the value is nested too deeply, or too large, to be judged."
+MOST_LOOKED_AT = 400_000
+NESTED = "The schema or the value is nested too deeply to be judged: it has more than {most:,} levels."
+TOO_MANY_NAMES = (
+    "The value is too large for this schema: {names:,} names, each compared with {patterns:,} patterns of "
+    "“patternProperties”, are {over:,} more comparisons than the "
+    f"{MOST_LOOKED_AT:,} that are made for one object."
+)
 LONG = 64  #: characters that are copied or compared in the time of one value
 _LONG_PATTERN = 2_000  #: characters from which on a pattern is too large
 BACKTRACKS = 100_000  #: that the engine for lookaround and back references may do for one text, in some 2 ms
@@ -61,11 +70,13 @@ class TooMuchWork(CoreError, ValueError):
 
 def check(schema: Any) -> None:
     """Raises `TooMuchWork` for a schema that would take too long, or too much memory, to compile."""
-    states = 0
+    states = subschemas = 0
     for subschemas, part in enumerate(parts_of(schema), 1):
-        states += sum(map(states_of, _patterns(part)))
-        if subschemas > MOST_SUBSCHEMAS or states > MOST_STATES:
-            raise TooMuchWork(TOO_LARGE)
+        states += sum(map(states_of, _patterns(part))) if subschemas <= MOST_SUBSCHEMAS else 0
+        if states > MOST_STATES:
+            raise TooMuchWork(TOO_MANY_STATES.format(states=states))
+    if subschemas > MOST_SUBSCHEMAS:
+        raise TooMuchWork(TOO_MANY.format(parts=subschemas, over=subschemas - MOST_SUBSCHEMAS))
 
 
 def parts_of(schema: Any) -> Iterator[Any]:
@@ -165,7 +176,7 @@ def walked(walk: Walk) -> int:
             waiting.pop()
             answer = ended.value
         if len(waiting) > MOST_LEVELS:
-            raise TooMuchWork(NESTED)
+            raise TooMuchWork(NESTED.format(most=MOST_LEVELS))
     return int(answer)
 
 
@@ -253,8 +264,8 @@ class Words(NamedTuple):
         if isinstance(value, str):
             taken += len(value) // _COUNTED + sum([matching(*one, len(value)) for one in self.patterns])
         elif isinstance(value, Mapping):
-            if len(self.names) * len(value) > MOST_LOOKED_AT:
-                raise TooMuchWork(NESTED)
+            if (over := len(self.names) * len(value) - MOST_LOOKED_AT) > 0:
+                raise TooMuchWork(TOO_MANY_NAMES.format(names=len(value), patterns=len(self.names), over=over))
             taken += sum([matching(*one, len(name)) for one in self.names for name in value])
         elif self.unique and isinstance(value, list | tuple):
             taken += sizes.of(value) // _HASHED + sizes.alike(value)

@@ -28,6 +28,12 @@ class FailureCounter:
             times.append(now)
             return 0.0
 
+    def is_full(self, address: str, *, now: float) -> bool:
+        """Whether one more would be too many."""
+        with self._lock:
+            times = self._failed.get(address)
+            return times is not None and len(times) == self._limit and times[0] + self._seconds > now
+
     def forget(self, address: str) -> None:
         """Its failures count no more."""
         with self._lock:

@@ -20,6 +20,7 @@ from dashboard.accounts import authentication, selectors, services, two_factor
 from dashboard.accounts.access import ADMIN, HOME, SIGN_IN, next_url
 from dashboard.accounts.error_responses import forbidden
 from dashboard.accounts.forms import ApiTokenForm, CurrentPasswordForm, SecondFactorForm, SignInForm
+from dashboard.accounts.known_devices import device_remember
 from dashboard.accounts.models import User
 from dashboard.accounts.projects import NO_PROJECT
 from dashboard.accounts.roles import MAKE_KEY, may
@@ -51,13 +52,20 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if isinstance(verdict, authentication.Refused):
         status = HTTPStatus.UNAUTHORIZED if verdict.guess else HTTPStatus.BAD_REQUEST
         return _sign_in_page(request, wanted, problem=verdict.sentence, status=status)
+    response = _enter(request, verdict, wanted)
+    if verdict.by_password:
+        device_remember(response, verdict.user.username)
+    response["Referrer-Policy"] = "no-referrer"  # the address that sends on may hold the code
+    return response
+
+
+def _enter(request: HttpRequest, verdict: authentication.Admitted, wanted: str) -> HttpResponse:
+    """Open the session, or ask for the code that has to follow a password."""
     if verdict.by_password and (settings.TWO_FACTOR_REQUIRED or two_factor.is_on(verdict.user)):
         sign_in_pending(request, verdict.user, wanted)
         return redirect("accounts:sign_in_code")
     session_open(request, verdict.user, verdict.token)
-    response = redirect(landing(wanted))
-    response["Referrer-Policy"] = "no-referrer"  # the address that sends on may hold the code
-    return response
+    return redirect(landing(wanted))
 
 
 def landing(wanted: str) -> str:

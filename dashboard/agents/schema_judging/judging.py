@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from agentcore.argument_validation import WrongInput
+from agentcore.json_values import MOST_LEVELS
 from agentcore.policy import Violation
 from agentcore.schema import jsonschema_rs_validator
 from agentcore.schema_size import NESTED, TooMuchWork
@@ -199,7 +200,7 @@ def _text(given: Any, words: str) -> str:
     try:
         return json.dumps(given, sort_keys=False, allow_nan=False)
     except RecursionError as error:
-        raise TooMuchWork(NESTED) from error
+        raise TooMuchWork(NESTED.format(most=MOST_LEVELS)) from error
     except (TypeError, ValueError) as error:
         raise _refusal(type(error).__name__, f"{words}: {error}") from error
 

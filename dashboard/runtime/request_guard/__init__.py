@@ -15,6 +15,6 @@ client_identity     whose request it is, behind trusted proxies
 guard               the ASGI application before all others
 callers             who may send a large body; `guess_limits` is who may not even ask
 body_limits         how large a body each address takes
-concurrency_limits  how many are worked on at once
+concurrency_limits  how many are worked on at once; `sign_in_queue` is whose password is checked next
 refusals            an answer in the form its address speaks
 """

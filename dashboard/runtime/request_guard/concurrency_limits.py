@@ -4,8 +4,8 @@ Each such request is a thread, and all threads share one interpreter with the lo
 once would make every call wait for a hundred turns. A place is taken when the whole request is here, and given back
 when its answer begins, so that nobody holds one by sending or reading slowly. Files have a room of their own: there a
 place is held until the file is sent, for all of it is in memory until then. So have replays, comparisons and the map of
-limits, which keep the interpreter busy for longest. The gateway, the ingest, health checks and static files have bounds
-of their own, and take no place.
+limits, which keep the interpreter busy for longest. Passwords that are typed have a queue (`sign_in_queue`). The
+gateway, the ingest, health checks and static files have bounds of their own, and take no place.
 
 Whoever asks without credentials counts by address; with credentials that have let somebody in, by that user. What only
 looks like a credential counts as none, until it has worked. A share link that has worked is a caller of its own among
@@ -25,10 +25,12 @@ from django.http import parse_cookie
 
 from dashboard.accounts.access import LET_IN, AccessForm, access_form_of
 from dashboard.accounts.credentials import bearer_of, digest_of
+from dashboard.accounts.known_devices import COOKIE, is_known
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
 from dashboard.platform.local_client import is_near
 from dashboard.platform.proxies import customer_of
 from dashboard.runtime.replay_processes import is_replay
+from dashboard.runtime.request_guard.sign_in_queue import SignIn, SignInPlace, SignInQueue, is_sign_in
 
 Scope = MutableMapping[str, Any]
 
@@ -79,11 +81,13 @@ class ConcurrencyLimits:
     ) -> None:
         self._strangers, self._known, self._downloads = FairQueue(strangers), FairQueue(known), FairQueue(downloads)
         self._replays, self._handshakes = FairQueue(replays), FairQueue(handshakes)
+        self._sign_ins = SignInQueue()
         self._pace = RequestRate(A_SECOND / processes, AT_FIRST / processes)
         self._users: OrderedDict[str, str] = OrderedDict()  #: who was let in, by the digest of their credentials
 
-    async def enter(self, scope: Scope) -> "RequestPlace | None":
-        """A place for this request; None: it needs none. Raises FullError."""
+    async def enter(self, scope: Scope, *, account: str = "") -> "RequestPlace | SignInPlace | None":
+        """A place for this request; None: it needs none. `account`: the user name that a sign-in gives. Raises
+        FullError."""
         if scope["path"] == "/healthz" or f"{scope['path']}/".startswith(_OWN_ROOM):
             return None
         shared = access_form_of(scope["path"]) is AccessForm.SHARED
@@ -93,6 +97,8 @@ class ConcurrencyLimits:
         who = user or customer_of(host) or ""
         if user is None and not is_near(scope) and not self._pace.may(who, now=time.monotonic()):
             raise FullError(own=True)
+        if is_sign_in(scope):
+            return await self._sign_ins.enter(SignIn(who, account, known=_is_known(scope["headers"], account)))
         line = self._line_of(scope["path"]) if user and not shared else self._strangers
         line = self._handshakes if scope["type"] == "websocket" else line
         await line.enter(who)
@@ -142,7 +148,7 @@ class RequestPlace:
         self._begun = self._loop.time()
         scope[LET_IN] = self._let_in
 
-    def answered(self) -> None:
+    def answered(self, _status: int = 200) -> None:
         """The answer begins."""
         if self._held and self._looked and self._credential:
             self._rooms.learn(self._credential, self._user)
@@ -178,6 +184,12 @@ def concurrency_limits_of_loop(processes: int) -> ConcurrencyLimits:
     if rooms is None:
         rooms = _rooms[loop] = ConcurrencyLimits(processes=processes)
     return rooms
+
+
+def _is_known(headers: Iterable[tuple[bytes, bytes]], account: str) -> bool:
+    """Whether the account has signed in before in this browser."""
+    told = "; ".join(value.decode("latin-1") for name, value in headers if name == b"cookie")
+    return is_known(parse_cookie(told).get(COOKIE, ""), account)
 
 
 def _credential_of(headers: Iterable[tuple[bytes, bytes]]) -> str | None:

@@ -26,6 +26,7 @@ from dashboard.runtime.request_guard.concurrency_limits import (
     concurrency_limits_of_loop,
 )
 from dashboard.runtime.request_guard.refusals import CHALLENGE, Answer, refusal
+from dashboard.runtime.request_guard.sign_in_queue import SignInPlace, account_in, is_sign_in
 
 log = structlog.get_logger(__name__)
 
@@ -107,7 +108,8 @@ class _Exchange:
         self._size, self._allowed = 0, SMALL
         self._whole = False  #: the body is here
         self._handed = False  #: and the application has it
-        self._place: RequestPlace | None = None
+        self._form = bytearray() if is_sign_in(scope) else None  #: of the sign-in page, as far as it has come
+        self._place: RequestPlace | SignInPlace | None = None
         self.refused: Answer | None = None
         self.begun = False
         self._answering = asyncio.Event()  #: set with `begun`
@@ -124,6 +126,8 @@ class _Exchange:
         if self._works_on and message.get("type") == "http.disconnect":
             await self._answering.wait()
         self._size += len(message.get("body", b""))
+        if self._form is not None and self._size <= SMALL:
+            self._form += message.get("body", b"")
         if self._size > self._allowed:
             self.refused = await self.judge(self._size)
         ends = message["type"] == "http.request" and not message.get("more_body", False)
@@ -143,7 +147,7 @@ class _Exchange:
             return
         if message["type"] == "http.response.start":
             if self._place is not None:
-                self._place.answered()
+                self._place.answered(message["status"])
             self.begun = True
             self._answering.set()
             self._until = asyncio.get_running_loop().time() + FILE_SECONDS
@@ -171,7 +175,7 @@ class _Exchange:
         """All of the request is here: take a place among those that are worked on, or refuse it."""
         self._whole = True
         try:
-            self._place = await self._rooms.enter(self._scope)
+            self._place = await self._rooms.enter(self._scope, account=account_in(bytes(self._form or b"")))
         except FullError as full:
             status, told = (429, _OFTEN) if full.own else (503, _BUSY)
             self.refused = refusal(self._scope["path"], status, told, more=_AGAIN)

@@ -5,6 +5,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.accounts import guess_limiter, services
+from dashboard.accounts.known_devices import COOKIE, is_known
 from dashboard.accounts.models import ApiToken, User
 
 from .conftest import HERE, csrf_of
@@ -167,6 +168,19 @@ def test_an_account_that_is_guessed_from_everywhere_closes_to_other_machines_and
     assert "sign_in_link" in shut.content.decode()
     assert sign_in(Client(), address="198.51.100.1", username="eve", password=PASSWORD).status_code == 302
     assert sign_in(stranger, username="operator", password=PASSWORD).status_code == 302  # on this machine
+
+
+def test_the_browser_remembers_that_a_password_was_right_in_it_and_by_a_cookie_that_opens_nothing(
+    stranger: Client, operator: User
+):
+    services.password_set(user=operator, password=PASSWORD)
+    sign_in(stranger, username="operator", password="wrong")
+    assert COOKIE not in stranger.cookies
+    sign_in(stranger, username="operator", password=PASSWORD)
+    assert is_known(stranger.cookies[COOKIE].value, "Operator")
+    other = Client()
+    other.cookies[COOKIE] = stranger.cookies[COOKIE].value
+    assert other.get("/account/").status_code == 302
 
 
 def test_the_present_password_cannot_be_guessed_by_who_holds_a_session(browser: Client, operator: User):
