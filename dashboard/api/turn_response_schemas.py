@@ -122,7 +122,7 @@ class Attempt(BaseModel):
     index: int
     kind: str = Field(description=words(AttemptKind))
     iteration: int
-    max_tokens: int
+    max_tokens: int | None = Field(description="Null: no limit was sent.")
     request: Json = Field(description="The body as it was sent.")
     response: MaybeObject = Field(
         description="`{content_type, headers, body}`; `truncated` is true where the body is only its first MB; null, "

@@ -97,7 +97,10 @@ def _acted(event: Json) -> Iterator[str]:
 
 def _call_model(command: Json) -> Iterator[str]:
     kind = command["kind"].replace("_", " ")
-    yield f"[THINK] Call {command['attempt']} of {command['request']['model']}: {kind}, {command['max_tokens']} tokens"
+    request = command["request"]
+    sent = request.get("extra", {}).get("uncapped") != "unset"
+    cap = f"{command['max_tokens']} tokens" if sent else "no max_tokens set"
+    yield f"[THINK] Call {command['attempt']} of {request['model']}: {kind}, {cap}"
 
 
 def _run_tools(command: Json) -> Iterator[str]:

@@ -74,7 +74,7 @@ class Attempt:
     index: int
     kind: str
     iteration: int
-    max_tokens: int
+    max_tokens: int | None  #: None: none was sent
     request: Any
     response: Json | None
     status_code: int | None

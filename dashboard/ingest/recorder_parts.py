@@ -26,6 +26,7 @@ from dashboard.live.model_call import prepared_call
 from dashboard.platform.fields import storable_text
 from dashboard.turns.evidence import answer_columns
 from dashboard.turns.row_mapping import CallEnd, CallRow, StepRows
+from dashboard.turns.sent_caps import sent_cap
 from dashboard.turns.shared_values import rules_text
 
 NOWHERE = Connection(name="trace", base_url="")
@@ -65,7 +66,7 @@ def _new(made: TraceTurn, project_id: UUID, by: int | None) -> NewTurn:
         agent_name=storable_text(agent_of(history)[:MOST_NAME]),
         provider=setup.provider,
         model=setup.model,
-        max_tokens=setup.max_tokens,
+        max_tokens=sent_cap(setup),
         input_text=storable_text(shown_input(started.messages)[:MOST_SHOWN]),
         started=started,
         ruling=ruling_of(history.policy),

@@ -27,6 +27,7 @@ from dashboard.platform.fields import storable_text
 from dashboard.turns.history import body_text
 from dashboard.turns.recorder import CallRow
 from dashboard.turns.request_frames import MESSAGE_KEYS
+from dashboard.turns.sent_caps import sent_cap
 
 LONG_READ = 0.004  #: seconds of processor time; what providers send is read in far less
 REST = 4.0  #: times as long as reading took
@@ -60,7 +61,7 @@ def prepared_call(
         iteration=iteration,
         provider=provider.name,
         model=request.model,
-        max_tokens=request.max_tokens,
+        max_tokens=sent_cap(request),
         url=connection.base_url.rstrip("/") + provider.path(request),
         body=body,
         history=messages,

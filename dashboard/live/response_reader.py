@@ -1,6 +1,7 @@
 """An answer as its bytes come in: decoded in passing, and at its end one event. No sockets, no database."""
 
 import random
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -151,7 +152,8 @@ class ResponseReader:
 
     def _decoded(self) -> ChatResponse:
         response = self._decoder.close()
-        return beside_window(response, max_tokens=self.call.max_tokens, context_window=self.context_window)
+        cap = sys.maxsize if self.call.max_tokens is None else self.call.max_tokens
+        return beside_window(response, max_tokens=cap, context_window=self.context_window)
 
     def end(self, ending: CallResult) -> CallEnd:
         """The attempt's columns, now that it is over."""

@@ -64,7 +64,7 @@ def sources_of(turn: Turn) -> tuple[Source, ...]:
     stored = turn.policy_sources
     if stored is None:
         stored = stored_before(turn.overrides, turn.policy_version, turn.agent_name)
-    asked = Source("max_tokens", turn.max_tokens, *_of_max_tokens(turn.overrides, turn.agent_name))
+    asked = Source("max_tokens", turn.max_tokens, *_of_max_tokens(turn))
     return asked, *_each(values, stored)
 
 
@@ -75,8 +75,10 @@ def sources_to_come(agent: Agent) -> tuple[Source, ...]:
     return asked, *_each(standing.resolved.values, standing.resolved.stored())
 
 
-def _of_max_tokens(overrides: Mapping[str, Any], agent: str) -> tuple[str, str]:
-    return (Level.TURN.value, "") if overrides.get("max_tokens") else (Level.AGENT.value, agent)
+def _of_max_tokens(turn: Turn) -> tuple[str, str]:
+    if turn.max_tokens is None:
+        return Level.DEFAULT.value, ""
+    return (Level.TURN.value, "") if turn.overrides.get("max_tokens") else (Level.AGENT.value, turn.agent_name)
 
 
 def _each(values: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Source]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.limit_fields import NUMBER_FIELDS, number_in_words, spec_key_of
+from dashboard.turns.sent_caps import NO_CAP_SET
 
 LEVEL_WORDS = {
     "watched": "observed only: no limits applied",
@@ -52,6 +53,8 @@ def value_in_words(field: str, value: Any) -> str:
         if value is None:
             return limit.unset or "no limit"
         return _with_unit(value, limit.unit)
+    if field == "max_tokens" and value is None:
+        return NO_CAP_SET
     if isinstance(value, list):
         return ", ".join(item if isinstance(item, str) else _written(item) for item in value) or "none"
     if isinstance(value, int) and field in _UNITS:

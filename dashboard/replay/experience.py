@@ -44,19 +44,21 @@ class AttemptSample(NamedTuple):
     kind: str
     text: str
     usage: dict[str, Any] | None
-    max_tokens: int
+    max_tokens: int | None  #: None: none was sent
     stop_reason: str | None
 
     @property
     def counts_reasoning(self) -> bool | None:
         """Whether its reasoning counted towards `max_tokens`; None where it does not show."""
+        if self.max_tokens is None:
+            return None
         usage, cut = self.usage or {}, self.stop_reason == NormalizedStopReason.MAX_TOKENS
         return shows_counting(self.max_tokens, usage.get("output_tokens"), usage.get("reasoning_tokens") or 0, cut=cut)
 
     @property
     def unreported(self) -> int | None:
         """Tokens that counted towards `max_tokens` and were not reported; None where it does not show."""
-        if self.reports_all is None:
+        if self.max_tokens is None or self.reports_all is None:
             return None
         left = self.max_tokens - (self.usage or {}).get("output_tokens", 0)
         return left if left > slack(self.max_tokens) else 0
@@ -64,7 +66,7 @@ class AttemptSample(NamedTuple):
     @property
     def reports_all(self) -> bool | None:
         """Whether it was cut at just the tokens that it reported; None where it does not show."""
-        if self.stop_reason != NormalizedStopReason.MAX_TOKENS or self.usage is None:
+        if self.stop_reason != NormalizedStopReason.MAX_TOKENS or self.usage is None or self.max_tokens is None:
             return None
         return bool(self.usage.get("output_tokens", 0) >= self.max_tokens)
 

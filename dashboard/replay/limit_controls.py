@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from agentcore.policy import LIMIT_NAMES, Policy
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.turns.models import Turn
+from dashboard.turns.sent_caps import NO_CAP_SET
 
 Number = int | float
 #: Those that stand open on the page; the others are behind "all limits".
@@ -36,8 +37,11 @@ class LimitControl:
 
 def limit_controls_of(turn: Turn, policy: Policy) -> tuple[LimitControl, ...]:
     """max_tokens and every limit; sliders reach well beyond what was recorded, and numbers typed in may go further."""
-    used = max(int(turn.output_tokens), turn.max_tokens)
-    first = LimitControl("max_tokens", LIMIT_NAMES["max_tokens"], "tokens per call", turn.max_tokens, 1, 4 * used)
+    used = max(int(turn.output_tokens), turn.max_tokens or 1)
+    unset = NO_CAP_SET if turn.max_tokens is None else ""
+    first = LimitControl(
+        "max_tokens", LIMIT_NAMES["max_tokens"], "tokens per call", turn.max_tokens, 1, 4 * used, unset
+    )
     return (first, *(_limit_dial(name, policy, turn, used) for name in LIMIT_FIELDS))
 
 

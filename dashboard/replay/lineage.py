@@ -12,6 +12,7 @@ from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.rates import Price
 from dashboard.turns.prices.selectors import prices_of
+from dashboard.turns.sent_caps import cap_in_words
 
 MOST = 400  #: turns of one family that are shown
 UNREAD = ("output_text", "setup", "base_snapshot", "breakpoints", "error_message", "envelope")
@@ -86,7 +87,7 @@ def changes(child: Turn, parent: Turn | None) -> Iterator[str]:
     if parent is None:
         return
     if child.max_tokens != parent.max_tokens:
-        yield f"max_tokens {parent.max_tokens:,} → {child.max_tokens:,}"
+        yield f"max_tokens {cap_in_words(parent.max_tokens)} → {cap_in_words(child.max_tokens)}"
     yield from _numbers(parent.policy, child.policy)
     if child.model != parent.model:
         yield f"model {parent.model} → {child.model}"

@@ -39,6 +39,7 @@ from dashboard.replay.services import turn_what_if
 from dashboard.tools.selectors import wire_name_of
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
+from dashboard.turns.sent_caps import sent_cap
 
 GONE = (
     "This turn has no agent, or its agent was deleted, so it cannot be re-run. It can still be read, verified and "
@@ -182,7 +183,9 @@ def _say(child: Turn, said: ChangedConversation, words: RerunChanges, lost: list
 
 def _within(child: Turn, setup: Setup, connection: Connection) -> None:
     """A smaller ceiling than the turn was asked under is said, not silently kept to."""
-    asked = child.max_tokens if child.policy.get("max_tokens") else setup.max_tokens
+    asked = child.max_tokens if child.policy.get("max_tokens") else sent_cap(setup)
+    if asked is None:
+        return
     try:
         max_tokens_within(asked, ceiling=connection.ceiling, connection=connection.name)
     except ValidationError as error:

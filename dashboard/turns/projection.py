@@ -13,6 +13,7 @@ from agentcore.remedy_text import RE_RUN
 from agentcore.resource import resource_of
 from agentcore.verdict import verdict
 from dashboard.platform.fields import storable_text
+from dashboard.turns.sent_caps import sent_cap
 
 
 def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: datetime | None) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def _asked(snapshot: Snapshot) -> dict[str, Any]:
     """What the turn really asks with, overrides and operators' changes included."""
     if snapshot.setup is None:
         return {}
-    return {"model": snapshot.setup.model, "max_tokens": snapshot.setup.max_tokens}
+    return {"model": snapshot.setup.model, "max_tokens": sent_cap(snapshot.setup)}
 
 
 def failed_by(transitions: Iterable[Mapping[str, Any]]) -> str | None:

@@ -21,6 +21,7 @@ from dashboard.platform.fields import as_stored
 from dashboard.turns.evidence import Fault
 from dashboard.turns.history import body_text, sha256_of
 from dashboard.turns.models import Attempt
+from dashboard.turns.sent_caps import cap_agrees
 
 CLOCKS_DIFFER = timedelta(hours=1)  #: what the clocks of two machines may differ by
 #: The columns of an attempt that its command gives.
@@ -76,6 +77,12 @@ class CommandedCall:
                 return getattr(self, name)
         return getattr(request, name)
 
+    def has(self, name: str, stored: object) -> bool:
+        """Whether the attempt's column of this name may have this value."""
+        if name == "max_tokens":
+            return cap_agrees(stored, self.command.request)
+        return bool(stored == as_stored(self.column(name)))
+
 
 @dataclass(frozen=True, slots=True)
 class CommandedCalls:
@@ -117,7 +124,7 @@ def call_faults(calls: CommandedCalls, attempts: Iterable[Attempt], body_of: Bod
             yield Fault(max(1, len(calls.asked)), f"Attempt {row.index} is stored, and no record asks for it.")
             continue
         for name in COMMANDED:
-            if getattr(row, name) != as_stored(asked.column(name)):
+            if not asked.has(name, getattr(row, name)):
                 words = f"The {name} of attempt {row.index} is not what its record asks for."
                 yield Fault(asked.seq, words)
         if asked.is_ours and not asked.of_client and (keys := _unlike(asked, row, body_of)):

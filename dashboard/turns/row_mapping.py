@@ -37,7 +37,7 @@ class CallRow:
     iteration: int
     provider: str
     model: str
-    max_tokens: int
+    max_tokens: int | None
     url: str
     body: Mapping[str, Any]
     history: Sequence[Mapping[str, Any]]

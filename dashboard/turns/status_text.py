@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from dashboard.turns.models import Turn
+from dashboard.turns.sent_caps import NO_CAP_SET
 
 
 def status_text(turn: Turn, snapshot: Snapshot) -> str:
@@ -15,7 +16,9 @@ def status_text(turn: Turn, snapshot: Snapshot) -> str:
 
 
 def _cap(snapshot: Snapshot) -> str:
-    return f"at most {snapshot.call.max_tokens} tokens" if snapshot.call else "no call yet"
+    if snapshot.call is None:
+        return "no call yet"
+    return f"max_tokens: {NO_CAP_SET}" if snapshot.sent_cap is None else f"at most {snapshot.sent_cap} tokens"
 
 
 def _continuation(snapshot: Snapshot) -> str:

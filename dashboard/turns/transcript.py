@@ -223,7 +223,7 @@ def _seam(event: Event, before: Snapshot) -> str:
             return f"answered by {response.answered_by}"
         case ModelResponded(response=response) if response.stop_reason is NormalizedStopReason.MAX_TOKENS:
             tokens = response.usage.output_tokens if response.usage else None
-            cap = tokens or (before.call.max_tokens if before.call else None)
+            cap = tokens or before.sent_cap
             return f"cut at {cap} tokens" if cap else "cut"
         case ModelResponded(response=response) if response.stop_reason is NormalizedStopReason.PAUSED:
             return "paused"

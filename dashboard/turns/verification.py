@@ -27,6 +27,7 @@ from dashboard.turns.missing_records import MissingRecords, missing_records
 from dashboard.turns.models import Piece, Record, Turn
 from dashboard.turns.record_reader import stamps_of
 from dashboard.turns.request_evidence import CLOCKS_DIFFER, RecordStamp, call_faults, calls_of, requests_unproven
+from dashboard.turns.sent_caps import cap_agrees, sent_cap
 from dashboard.turns.shared_values import UNREADABLE
 from dashboard.turns.stored_turn import StoredTurn
 
@@ -170,6 +171,8 @@ def _row_faults(turn: Turn, recording: Recording, rows: Sequence[Record]) -> Ite
     compared = (*ROW, *SAID) if turn.core_version == VERSION else ROW
     told = rebuilt.keys() - skipped
     wrong = [name for name in compared if name in told and getattr(turn, name) != as_stored(rebuilt[name])]
+    if wrong == ["max_tokens"] and _is_reckoned(turn, recording):
+        wrong = []
     if wrong:
         yield Fault(last, f"The turn's row differs from its history: {', '.join(wrong)}")
     first = recording.records[0].event
@@ -178,6 +181,13 @@ def _row_faults(turn: Turn, recording: Recording, rows: Sequence[Record]) -> Ite
     began = rebuilt["started_at"]
     if began is not None and turn.created_at > began + CLOCKS_DIFFER:
         yield Fault(1, "The turn's row says that it was created after its first record")
+
+
+def _is_reckoned(turn: Turn, recording: Recording) -> bool:
+    """Whether the row has what Whystop calculated with where no cap was sent, as earlier releases stored it."""
+    first = recording.records[0].event
+    setup = first.setup if isinstance(first, Started) else recording.base_snapshot.setup
+    return setup is not None and sent_cap(setup) is None and cap_agrees(turn.max_tokens, setup)
 
 
 def _beginning_faults(turn: Turn, first: Started, began: Mapping[str, Any]) -> Iterator[Fault]:

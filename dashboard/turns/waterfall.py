@@ -10,6 +10,7 @@ from agentcore.events import CancelRequested, Interrupted, ModelFailed, ModelRes
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Span
 from dashboard.turns.moments import Moment
+from dashboard.turns.sent_caps import commanded_cap
 from dashboard.turns.time_breakdown import TimeLayer, TimeSpan, TimeTotal, time_layers_of, time_totals_of
 
 LENGTH = 1000.0
@@ -29,7 +30,7 @@ class Bar:
 
     attempt: int
     kind: str
-    max_tokens: int
+    max_tokens: int | None  #: None: none was sent
     start: float
     since: int
     end: float | None = None
@@ -97,7 +98,7 @@ def bars_of(spans: tuple[Span, ...]) -> tuple[Bar, ...]:
             bars[-1] = _ended(bars[-1], span)
         command = span.record.command
         if command.get("type") == "call_model" and (not bars or bars[-1].attempt != command["attempt"]):
-            kind, tokens = command["kind"], command["max_tokens"]
+            kind, tokens = command["kind"], commanded_cap(command)
             bars.append(Bar(command["attempt"], kind, tokens, span.record.event.at, span.last))
     return tuple(bars)
 

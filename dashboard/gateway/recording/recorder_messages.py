@@ -29,7 +29,7 @@ class NewTurn:
     agent_name: str
     provider: str
     model: str
-    max_tokens: int
+    max_tokens: int | None  #: of the first call; None: none is sent
     input_text: str
     started: Started  #: the first event; its setup and messages are the row's `setup`
     ruling: ResolvedPolicy  #: policy, its sources and its version

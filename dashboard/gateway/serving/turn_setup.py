@@ -22,6 +22,7 @@ from dashboard.gateway.wire.parsed_request import ParsedRequest, shown_input
 from dashboard.gateway.wire.request_fields import extra_of, tools_of, wants_json
 from dashboard.gateway.wire.signatures import signed
 from dashboard.platform.fields import storable_text
+from dashboard.turns.sent_caps import sent_cap
 
 MOST_SHOWN = 100_000  #: characters of the question that the timeline keeps; all of it is in the request
 
@@ -99,7 +100,7 @@ def prepare_call(
         agent_name=route.name,
         provider=route.provider.name,
         model=route.model,
-        max_tokens=setup.max_tokens,
+        max_tokens=sent_cap(setup),
         input_text=storable_text(shown_input(asked.messages)[:MOST_SHOWN]),
         started=started,
         ruling=ruling,

@@ -17,6 +17,7 @@ from dashboard.agents.policies import overridden
 from dashboard.ingest.turn_files import file_schema
 from dashboard.turns.evidence import other_beginning
 from dashboard.turns.request_evidence import CLOCKS_DIFFER
+from dashboard.turns.sent_caps import cap_agrees
 
 UUID_OF_TIME = 7
 INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
@@ -33,9 +34,11 @@ def turn_doubt(turn: file_schema.Turn, recording: Recording, columns: Mapping[st
 
 
 def _turn_faults(turn: file_schema.Turn, recording: Recording, columns: Mapping[str, Any]) -> Iterator[str]:
-    for name in ("model", "max_tokens"):
-        if name in columns and getattr(turn, name) != columns[name]:
-            yield f"Its {name} is not the one of its history"
+    setup = _setup(recording)
+    if "model" in columns and turn.model != columns["model"]:
+        yield "Its model is not the one of its history"
+    if "max_tokens" in columns and not _has_cap(turn, columns["max_tokens"], setup):
+        yield "Its max_tokens is not the one of its history"
     if turn.gave_up is not None and columns["state"] in ENDED:
         yield "It has a reason for being given up, but its history has an end"
     first = recording.records[0].event if recording.records else None
@@ -46,13 +49,16 @@ def _turn_faults(turn: file_schema.Turn, recording: Recording, columns: Mapping[
         yield NOT_THE_STATE.format(what=other)
     if (turn.forked_at is None) != (turn.base_snapshot is None):
         yield "It names a record that it was forked at, and no state, or the other way round"
-    setup = _setup(recording)
     if setup is not None and setup.parent is not None and setup.parent != str(turn.parent_id):
         yield NOT_THE_FIRST.format(what="parent")
     if not _gives_its_policy(turn.overrides, recording):
         yield "Its policy is not what its overrides make of it"
     yield from _unused(turn)
     yield from _times(turn)
+
+
+def _has_cap(turn: file_schema.Turn, cap: int | None, setup: Setup | None) -> bool:
+    return turn.max_tokens == cap or (cap is None and setup is not None and cap_agrees(turn.max_tokens, setup))
 
 
 def _setup(recording: Recording) -> Setup | None:

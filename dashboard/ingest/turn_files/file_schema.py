@@ -128,7 +128,7 @@ class Attempt(Shape):
     iteration: Count
     provider: Word
     model: Word
-    max_tokens: Count
+    max_tokens: Count | None
     request: Text
     request_sha256: Digest
     request_url: Line
@@ -170,7 +170,7 @@ class Turn(Shape):
     provider: Literal[tuple(PROVIDERS)]  # type: ignore[valid-type]
     model: Word
     input_text: Text
-    max_tokens: Count
+    max_tokens: Count | None
     created_at: Moment
     policy: Object
     overrides: Object

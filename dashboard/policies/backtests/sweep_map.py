@@ -19,6 +19,7 @@ from dashboard.turns.models import UNFINISHED
 from dashboard.turns.prices.rates import rate_of
 from dashboard.turns.prices.selectors import totals_price
 from dashboard.turns.selectors import turns_matching
+from dashboard.turns.sent_caps import sent_cap
 
 SAMPLE = 100  #: turns, the newest
 MOST_WORK = 32_000  #: of one map, in steps of following a recording (`agentcore.replay.work_budget`)
@@ -207,7 +208,7 @@ def columns_of(sample: Sequence[tuple[TurnRow, Recording | None]]) -> tuple[int,
 
 def _asked_first(recording: Recording) -> int:
     setup = getattr(recording.records[0].event, "setup", None) if recording.records else None
-    return setup.max_tokens if setup is not None else 0
+    return (sent_cap(setup) or 0) if setup is not None else 0
 
 
 def cell_of(

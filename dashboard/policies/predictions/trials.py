@@ -205,7 +205,8 @@ def _boundaries(turn: Turn, ask: Ask) -> Iterator[tuple[int, int]]:
 
     connection = connection_of(turn) if turn.agent else None
     ceiling = (connection.ceiling if connection else None) or 10**9
-    asked = {max(1, min(ceiling, round(share * turn.output_tokens))) for share in SHARES} | {turn.max_tokens}
+    own = set() if turn.max_tokens is None else {turn.max_tokens}
+    asked = {max(1, min(ceiling, round(share * turn.output_tokens))) for share in SHARES} | own
     for low, high in pairwise(sorted(asked)):
         if answer(low) != answer(high):
             yield from dict.fromkeys(_narrowed(low, high, answer, leaving=side) for side in (True, False))

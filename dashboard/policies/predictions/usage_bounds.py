@@ -22,8 +22,8 @@ TAKEN_OVER = 1  #: calls that are given again where a worker dies
 
 @dataclass(frozen=True, slots=True)
 class UsageBound:
-    """An upper bound. `dollars`: at list prices; None where the price is not known, or tools return part of the
-    input."""
+    """An upper bound. `dollars`: at list prices; None where the price is not known, tools return part of the input, or
+    no max_tokens is sent, so that nothing bounds the output: then the tokens are what Whystop calculates with."""
 
     calls: int
     input_tokens: int
@@ -50,7 +50,8 @@ def usage_bound(turn: Turn, overrides: Mapping[str, Any]) -> UsageBound:
     first = _first_input(turn)
     came = _sent(calls, first=first, cap=cap, said=said, asked=asked)
     rate = turn_rate(turn)
-    if rate is None or tools or max(came, said) > LARGEST_NUMBER:
+    unbounded = tools or (policy.max_tokens or turn.max_tokens) is None
+    if rate is None or unbounded or max(came, said) > LARGEST_NUMBER:
         return UsageBound(calls, min(came, LARGEST_NUMBER), min(said, LARGEST_NUMBER), None)
     return UsageBound(calls, came, said, rate.dollars(TokenUsage(came, said)))
 
@@ -96,7 +97,7 @@ def _retries(policy: Policy) -> int:
 
 def _cap(turn: Turn, policy: Policy, *, envelope: bool) -> int:
     """Tokens that one call may ask for. An envelope that was cut asks for more each time, up to the ceiling."""
-    asked = policy.max_tokens or turn.max_tokens
+    asked = policy.max_tokens or turn.max_tokens or _setup_of(turn)["max_tokens"]
     if not envelope:
         return asked
     grown = asked * policy.limits.truncation_budget_multiplier**policy.limits.schema_rounds

@@ -96,7 +96,7 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
         return _retried(turn, last)
     limit = _limit(last)
     case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together(last, limit))
-    full = case is not None and case.ceiling is not None and case.ceiling <= turn.max_tokens
+    full = case is not None and case.ceiling is not None and case.ceiling <= (turn.max_tokens or 0)
     return _continued(turn, last) if full else case
 
 

@@ -10,6 +10,7 @@ from agentcore.messages import ToolSpec
 from dashboard.agents.policies import stored_policy
 from dashboard.replay.comparison.word_comparison import WordDiff, word_diff
 from dashboard.turns.models import Turn
+from dashboard.turns.sent_caps import cap_in_words
 from dashboard.turns.turn_view import RecordingView
 
 LONG = 60  #: characters from which two texts are compared by word
@@ -52,7 +53,7 @@ def _asked(turn: Turn, shown: RecordingView) -> dict[str, str]:
         "agent": turn.agent_name,
         "provider": turn.provider,
         "model": turn.model,
-        "max_tokens": _written(turn.max_tokens),
+        "max_tokens": cap_in_words(turn.max_tokens),
         "system_prompt": setup.system_prompt if setup else "",
         "tools": _names(setup.tools) if setup else "",
         "envelope_schema": _written(setup.envelope_schema) if setup and setup.envelope_schema else UNSET,

@@ -26,7 +26,7 @@ class Attempt(models.Model):
     iteration = models.PositiveIntegerField()
     provider = models.TextField()
     model = models.TextField()
-    max_tokens = models.PositiveIntegerField()
+    max_tokens = models.PositiveIntegerField(null=True)  #: null: none was sent (`sent_caps`)
     #: The body as JSON text, its message list replaced by `{"history": n, "tail": [...]}`: the first n `TurnMessage`s
     #: of the turn, then these.
     request = RequestField()

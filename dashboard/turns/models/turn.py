@@ -49,7 +49,7 @@ class Turn(models.Model):
     continuations = models.PositiveIntegerField(default=0)
     tool_repairs = models.PositiveIntegerField(default=0)
     envelope_retries = models.PositiveIntegerField(default=0)
-    max_tokens = models.PositiveIntegerField()  #: of the first call
+    max_tokens = models.PositiveIntegerField(null=True)  #: of the first call; null: none was sent (`sent_caps`)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

@@ -149,7 +149,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
     "turns_attempt": {
         "kind": "Purpose of the call",
         "iteration": "Iteration (think, act, observe), from 1",
-        "max_tokens": "Maximum number of output tokens",
+        "max_tokens": "Maximum number of output tokens; null: none was sent",
         "request_url": "Address of the request",
         "status_code": "HTTP status of the response; null: no response",
         "response_headers": "Headers of the response",

@@ -27,7 +27,7 @@ SELECT turn.id, -- Id; ids sort by the time the turn was made.
        turn.output_tokens, -- Output tokens of all its calls, reasoning included.
        turn.tokens, -- Both together.
        turn.tokens_estimated, -- Whether some of these were not counted by the provider, and are estimates.
-       turn.max_tokens, -- Output tokens that its first call was allowed.
+       turn.max_tokens, -- Output tokens that its first call was allowed; null: no limit was sent.
        turn.attempts, -- Calls of the model.
        turn.continuations, -- Calls that continued a cut answer.
        turn.tool_repairs, -- Calls that repaired a broken tool call.
@@ -57,7 +57,7 @@ SELECT attempt.turn_id, -- The turn it is of.
        attempt.iteration, -- The cycle of thinking and acting that it is in, from 1.
        attempt.provider, -- The dialect of the API that was asked.
        attempt.model, -- Name of the model.
-       attempt.max_tokens, -- Output tokens that it was allowed.
+       attempt.max_tokens, -- Output tokens that it was allowed; null: no limit was sent.
        attempt.status_code, -- HTTP status of the answer; null: none came.
        attempt.stop_reason, -- Why the model stopped, normalized.
        attempt.raw_stop_reason, -- The provider's own word for it.

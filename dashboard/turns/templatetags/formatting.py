@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import Truncator
 
 from dashboard.turns.models import Turn
+from dashboard.turns.sent_caps import cap_in_words
 from dashboard.turns.transcript import TINTS
 from dashboard.turns.verdicts import verdict_now
 
@@ -49,6 +50,9 @@ def number(value: float | str | None) -> str:
         return "–"
     whole = int(value) if float(value).is_integer() else value
     return f"{whole:,}"
+
+
+register.filter("cap", cap_in_words)
 
 
 @register.filter

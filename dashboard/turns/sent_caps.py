@@ -1,0 +1,29 @@
+"""The `max_tokens` that a provider is sent. Where nobody set one, none is: Whystop only calculates with the setup's."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentcore.events import Setup
+from agentcore.messages import NO_CAP, ChatRequest
+
+NO_CAP_SET = "no limit set"  #: what pages say in place of a number
+
+
+def cap_in_words(cap: int | None) -> str:
+    return NO_CAP_SET if cap is None else f"{cap:,}"
+
+
+def sent_cap(asked: Setup | ChatRequest) -> int | None:
+    """In tokens; None where none is sent."""
+    return None if asked.extra.get("uncapped") == NO_CAP else asked.max_tokens
+
+
+def commanded_cap(command: Mapping[str, Any]) -> int | None:
+    """The same of a recorded `call_model`."""
+    unset = command["request"].get("extra", {}).get("uncapped") == NO_CAP
+    return None if unset else command["max_tokens"]
+
+
+def cap_agrees(stored: object, asked: Setup | ChatRequest) -> bool:
+    """Whether a row has the right one. Releases before 28 November 2026 stored what Whystop calculates with."""
+    return stored in (sent_cap(asked), asked.max_tokens)
