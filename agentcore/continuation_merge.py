@@ -167,6 +167,7 @@ def cut(text: str, length: int) -> str:
     """At most `length` characters of the text, cut where no grapheme is split."""
     if len(text) <= length:
         return text
+    length = int(length)  # a stored limit may be no whole number
     while length > 0 and splits_grapheme(text, length):
         length -= 1
     return text[:length]

@@ -23,6 +23,7 @@ from agentcore.machine.advance import Transition
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatRequest, ToolSpec
 from agentcore.policy import Policy
+from agentcore.type_check import is_calculable, misfits
 from agentcore.values import replace
 
 #: Makes a value of JSON types; raises `RecordingError` for what cannot be read.
@@ -202,7 +203,20 @@ def policy_from_json(data: Json) -> Policy:
     from before they were numbered. Raises `RecordingError`.
     """
     policy: Policy = _reader(Policy)({"revision": None, **data} if isinstance(data, Mapping) else data)
+    for place in misfits(Policy, policy):
+        if not _calculable(policy, place):
+            raise RecordingError(f"This policy's {place} is not of the type or size that it has there.")
     return policy
+
+
+#: Where a policy may hold a number of another kind or size than is taken today: turns have run under such ones.
+_NUMBERS = re.compile(r"limits\.\w+|error_policy\.max_retries|max_tokens|max_retry_after")
+
+
+def _calculable(policy: Policy, place: str) -> bool:
+    """Whether a number that no policy may have today is one that a turn can be judged by."""
+    value = attrgetter(place)(policy) if _NUMBERS.fullmatch(place) else None
+    return is_calculable(value)
 
 
 def from_json(cls: type[_Read], data: Any) -> _Read:

@@ -12,6 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from agentcore.argument_validation import LARGEST_NUMBER
 
+_CALCULABLE = 10**300  #: beyond which a whole number is no `float`
 _Test = Callable[[Any], bool]  #: whether a value is of one type, all the way down
 
 
@@ -27,6 +28,11 @@ def misfits(hint: Any, value: Any, place: str = "") -> Iterator[str]:
             yield from misfits(inner, getattr(value, name), f"{place}.{name}".lstrip("."))
     else:
         yield place
+
+
+def is_calculable(value: object) -> bool:
+    """Whether this is a number with which a turn can be judged, whole or not, negative or very large."""
+    return value.__class__ in (int, float) and -_CALCULABLE <= value <= _CALCULABLE
 
 
 @cache

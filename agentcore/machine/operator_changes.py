@@ -1,6 +1,7 @@
 """What an operator changes in a turn that runs."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from agentcore.error_policy import ErrorPolicy
@@ -12,6 +13,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import DECIDING, State
 from agentcore.messages import ChatResponse, Message, TokenUsage
 from agentcore.policy import Limits, Policy
+from agentcore.type_check import is_calculable
 from agentcore.values import replace
 
 #: What a held turn goes on by.
@@ -66,7 +68,7 @@ def _stand_in(snapshot: Snapshot, answer: ChatResponse, by: str) -> ChatResponse
 
 def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
     """Limits, policy, the next request, breakpoints, and results in place of tools."""
-    if event.max_tokens is not None and event.max_tokens < 1:
+    if event.max_tokens is not None and not (is_calculable(event.max_tokens) and event.max_tokens >= 1):
         raise IllegalEvent(f"max_tokens cannot be {event.max_tokens!r}; nothing has changed.")
     asked = snapshot.asked.asking(max_tokens=event.max_tokens, model=event.model, system_prompt=event.system_prompt)
     call = snapshot.call
@@ -78,8 +80,8 @@ def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
         flagged=_flagged(snapshot, event),
         setup=asked,
         call=call,
-        limits=_with(snapshot.limits, event.limits),
-        error_policy=_with(snapshot.error_policy, event.error_policy),
+        limits=_with(snapshot.limits, event.limits, snapshot.revision),
+        error_policy=_with(snapshot.error_policy, event.error_policy, snapshot.revision),
         messages=snapshot.messages if event.messages is None else _with_pending_calls(snapshot, event.messages),
         breakpoints=snapshot.breakpoints if event.breakpoints is None else event.breakpoints,
         supplied=snapshot.supplied if event.tool_result is None else (*snapshot.supplied, event.tool_result),
@@ -103,13 +105,23 @@ def _with_pending_calls(snapshot: Snapshot, messages: tuple[Message, ...]) -> tu
 
 
 _Numbers = TypeVar("_Numbers", Limits, ErrorPolicy)
+#: The rules from which on an operator's numbers are judged as those of a policy are. Before, any number of at least 0
+#: was taken, and turns have run under such ones.
+_JUDGED_SINCE = 8
 
 
-def _with(numbers: _Numbers, changes: Mapping[str, Any]) -> _Numbers:
+def _odd(numbers: Limits | ErrorPolicy, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes that are numbers by the earlier rules, whole or not, and however large."""
+    known = {each.name for each in fields(numbers) if not each.name.startswith("on_")}
+    return {name: value for name, value in changes.items() if name in known and is_calculable(value) and value >= 0}
+
+
+def _with(numbers: _Numbers, changes: Mapping[str, Any], revision: int | None) -> _Numbers:
     """The limits, or the error policy, with these changes alone judged: what was stored earlier stands. Decisions come
     as words from a stored event, as members from a live one."""
+    odd = _odd(numbers, changes) if (revision or 0) < _JUDGED_SINCE else {}
     try:
-        judged = type(numbers)(**changes)
+        judged = replace(type(numbers)(**{name: value for name, value in changes.items() if name not in odd}), **odd)
     except WrongInput as error:
         raise IllegalEvent(f"{str(error).rstrip('.')}; nothing has changed.") from error
     return replace(numbers, **{name: getattr(judged, name) for name in changes})

@@ -142,15 +142,18 @@ class PendingCall:
         return not self._tells_cuts
 
     def _may_go_on(self, heard: Heard) -> bool:
-        """Whether an answer that is said to have ended was cut, of a provider that may call a cut an end. If it lacks
-        a few tokens of its cap, or tells of a share of its reasoning, its end is taken as told: an assumption."""
+        """Whether an answer that is said to have ended was cut, of a provider that may call a cut an end. Its end is
+        taken as told, which is an assumption wherever its tokens do not show it."""
         if self._may_fill_its_cap(heard):
             return self._is_called_an_end()
-        nearly = heard.tokens is not None and heard.tokens + END_AT_MOST >= heard.cap
-        share = self._all_told and not self._surely_told
-        if (nearly or share) and heard.told_below_cap and heard.claims_an_end:
+        if heard.claims_an_end and not self._ended_below_its_cap(heard):
             self.assuming.note(Assumed.TRUNCATION, 0.0, 0.0, CUT_AS_TOLD)
         return False
+
+    def _ended_below_its_cap(self, heard: Heard) -> bool:
+        """Whether all of its tokens are told, and are fewer than its cap by more than the end of an answer takes."""
+        below = heard.tokens is not None and heard.tokens + END_AT_MOST < heard.cap
+        return below and self._surely_told
 
     def _may_fill_its_cap(self, heard: Heard) -> bool:
         """Whether an answer that is said to have ended may have as many tokens as its cap allows: nothing that it

@@ -8,7 +8,7 @@ from agentcore.messages import CallIssue, ChatResponse
 from agentcore.reasons import MALFORMED_CALL_WORDS
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.asked_requests import Asks, alike, asks_of
-from agentcore.replay.assumptions import LOW, NEARLY
+from agentcore.replay.assumptions import LOW, NEARLY, SHARE
 from agentcore.replay.certainty import Assumed, Certainty, Why
 from agentcore.replay.pending_call import Answer, broke_off, failing, own_timeout, unknown, unsized
 from agentcore.replay.recorded_calls import Heard
@@ -107,7 +107,7 @@ class Asked(TapeReading):
     def _nothing_shown(self, struck: Heard, asks: Asks) -> Answer:
         """A failure before anything was received: of a call that had been taken nobody knows how far it was."""
         begun = not isinstance(struck.event, ModelFailed) or struck.event.error.status is None
-        if not begun or (self.cap >= struck.cap and alike(asks, struck.asks)):
+        if not begun or (self.cap == struck.cap and alike(asks, struck.asks)):
             return self._again(struck, Certainty.CERTAIN)
         if self.cap < struck.cap and (struck.seconds > _AT_ONCE or self.past.reasoning):
             return unknown(Why.FAILED_CALL)  # it may have been at work, and might have been cut before
@@ -149,7 +149,7 @@ class Asked(TapeReading):
                 if was_cut:
                     self.assuming.note(Assumed.WORDING, 0.0, 0.0, "the same request was answered whole only later")
                     return self._again(heard, Certainty.ESTIMATED)
-                if self.cap != heard.cap and self.past.reasoning:
+                if self.cap != heard.cap:
                     self._shift_by(heard)
                 return self._again(heard, Certainty.CERTAIN if asks == heard.asks else self._reworded())
             if heard is same:
@@ -170,19 +170,24 @@ class Asked(TapeReading):
     def _shift_by(self, heard: Heard) -> None:
         """It ends in this cap too, however much of that is reasoning; what follows it may depend on how much that is,
         and so may the time limit, and whether the context window has room for it."""
-        times = max(1.0, self.cap / heard.cap)
-        reasoning = max(float(heard.reasoning), float(self.past.reasoning)) * times
-        self.assuming.shifted = max(self.assuming.shifted, reasoning)
-        more = heard.reasoning * (times - 1.0)
+        times, told = max(1.0, self.cap / heard.cap), _tells_reasoning(heard)
+        if self.past.reasoning:
+            own = float(heard.reasoning if told else max(heard.reasoning, self.past.reasoning))
+            reasoning, more = max(own, float(self.past.reasoning)) * times, own * (times - 1.0)
+            self.assuming.shifted = max(self.assuming.shifted, reasoning)
+        elif told:
+            return
+        else:  # it may have hidden some, and nothing but the cap bounds it
+            reasoning = more = float(max(self.cap, heard.cap) - (heard.tokens or 0))
         if self.left is not None or self._fills_the_window(heard, more) or self._meets_the_total(heard, more):
-            self.assuming.note_shifted()
+            self.assuming.note(Assumed.REASONING, 0.0, reasoning, SHARE)
 
     def _meets_the_total(self, heard: Heard, more: float) -> bool:
         """Whether it depends on how long it reasons, `more` tokens at most, whether `max_total_tokens` is used up."""
         limit, spent = self.snapshot.limits.max_total_tokens, self.snapshot.spent
         usage = heard.response.usage if heard.response is not None else None
         if limit is None or usage is None:
-            return False
+            return limit is not None and not self.past.reasoning
         used = spent.input_tokens + spent.output_tokens + usage.input_tokens + usage.output_tokens
         return used - max(heard.reasoning, self.past.reasoning) < limit <= used + more
 
@@ -190,7 +195,7 @@ class Asked(TapeReading):
         """Whether an answer that reasoned fills a context window of known size with `more` tokens of reasoning."""
         window = self.snapshot.asked.context_window or self.past.window
         usage = heard.response.usage if heard.response is not None else None
-        if window is None or usage is None or not heard.reasoning:
+        if window is None or usage is None or not more:
             return False
         return usage.input_tokens + usage.output_tokens + more >= window
 
@@ -271,6 +276,12 @@ def _is_malformed(heard: Heard) -> bool:
 
 def _if_failing(heard: Heard | None) -> Heard | None:
     return heard if heard is not None and failing(heard) else None
+
+
+def _tells_reasoning(heard: Heard) -> bool:
+    """Whether its usage tells how many of its tokens were reasoning, be it none."""
+    usage = heard.response.usage if heard.response is not None else None
+    return usage is not None and usage.tells_reasoning
 
 
 def _refuses(event: Event) -> bool:

@@ -265,7 +265,7 @@ class _Run:
         if self.snapshot.state is State.EXECUTE_TOOLS:
             return self._answer_tools()
         if self.snapshot.state is State.BACKOFF:
-            return Answer(WokeUp(self.snapshot.at + self.snapshot.wait_seconds), Certainty.CERTAIN)
+            return Answer(WokeUp(self.snapshot.at + max(0.0, self.snapshot.wait_seconds)), Certainty.CERTAIN)
         assert self.snapshot.state is State.HELD, "no other state waits"
         release = OperatorActed(self.snapshot.at, by="what-if", action=OperatorAction.RELEASE)
         return Answer(release, Certainty.CERTAIN)

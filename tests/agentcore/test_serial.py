@@ -300,3 +300,17 @@ def test_a_large_schema_is_written_without_a_copy_of_it():
     setup = Setup(turn_id="t", provider="p", model="m", max_tokens=1, tools=(ToolSpec("look", "", schema),))
     written = to_json(replace(setup, envelope_schema=schema))
     assert written["tools"][0]["schema"] is written["envelope_schema"] is schema
+
+
+@pytest.mark.parametrize("odd", [-1, 0, 2.5, 10**18])
+def test_a_stored_policy_may_have_numbers_that_none_may_have_today(odd):
+    stored = to_json(Policy()) | {"limits": {"max_continuations": odd, "max_total_output_chars": odd}}
+    assert policy_from_json(stored).limits.max_continuations == odd
+
+
+@pytest.mark.parametrize("odd", ["12", None, True, [], {}, 10**400, float("nan"), float("inf")], ids=repr)
+def test_a_stored_policy_with_what_is_no_number_is_refused_by_name(odd):
+    """It was read, and raised a `TypeError` where it was first calculated with."""
+    stored = to_json(Policy()) | {"limits": {"max_continuations": odd}}
+    with pytest.raises(RecordingError, match=r"policy's limits\.max_continuations is not of the type or size"):
+        policy_from_json(stored)

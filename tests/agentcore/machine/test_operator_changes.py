@@ -1,5 +1,7 @@
 """What an operator does to a turn: run to a state, answer in the model's place, and who did it stays in the history."""
 
+from dataclasses import replace
+
 import pytest
 
 from agentcore import AttemptKind, Message, NormalizedStopReason, Role, State, StopReason, TurnStatus
@@ -7,6 +9,7 @@ from agentcore.commands import CallModel
 from agentcore.errors import IllegalEvent
 from agentcore.events import Breakpoint, OperatorAction
 from agentcore.machine.states import DECIDING
+from agentcore.replay import verify, what_if
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.verdict import verdict
 from tests.agentcore.playbook import (
@@ -174,3 +177,24 @@ def test_changed_numbers_are_judged_as_those_of_a_policy_are_and_named(changes, 
     with pytest.raises(IllegalEvent, match=words):
         story >> operator(**changes)
     assert (story >> operator(limits={"max_seconds": None, "max_steps": 3})).snapshot.limits.max_steps == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"limits": {"max_continuations": 2.5}},
+        {"limits": {"max_total_tokens": 10**18}},
+        {"limits": {"truncation_budget_multiplier": 0.5}},
+        {"limits": {"max_steps": 3.0}},
+        {"error_policy": {"max_retries": 10**18}},
+    ],
+    ids=str,
+)
+def test_an_odd_number_that_an_earlier_release_took_is_replayed_as_its_turn_ran(change):
+    """The act was refused when it was replayed, so the turn neither verified nor had a what-if."""
+    old = Playbook(max_tokens=60, revision=7) >> started() >> operator(**change) >> ended("Fine.")
+    assert verify(old.recording).verified
+    assert what_if(old.recording, replace(old.policy, max_tokens=90)).final.end.status == "completed"
+    assert verdict(old.snapshot)
+    with pytest.raises(IllegalEvent, match="nothing has changed"):
+        Playbook(max_tokens=60) >> started() >> operator(**change)

@@ -40,6 +40,7 @@ from tests.agentcore.playbook import (
     tools_returned,
     truncated,
     unknown,
+    usage,
     woke_up,
     worded,
 )
@@ -50,6 +51,10 @@ from tests.agentcore.replay.texts import prose
 
 ESSAY = text_of(300)
 TOLD = prose(random.Random(1), 80)
+
+
+#: Of a model whose stored calls were cut, and reported so.
+TELLS_CUTS = Experience(tells_cuts=True)
 
 
 def asked(story, experience=None, **changes):
@@ -103,7 +108,7 @@ def test_the_reasoning_that_a_provider_tells_of_may_be_a_share_of_what_counts():
 
 
 @pytest.mark.parametrize(
-    ("cap", "certainty"), [(303, "undecidable"), (530, "estimated"), (1000, "recorded"), (1500, "certain")]
+    ("cap", "certainty"), [(303, "undecidable"), (530, "estimated"), (1000, "recorded"), (1500, "estimated")]
 )
 def test_where_nothing_shows_that_all_tokens_are_reported_a_smaller_cap_is_an_estimate(cap, certainty):
     """Some providers count reasoning that stands in no usage: of a cap of 1,000 it may have taken 700 tokens. Most
@@ -111,8 +116,38 @@ def test_where_nothing_shows_that_all_tokens_are_reported_a_smaller_cap_is_an_es
     story = Playbook(max_tokens=1000) >> started() >> ended(ESSAY, tokens=300)
     imagined = asked(story, max_tokens=cap)
     assert imagined.certainty == certainty
-    assert [one.source for one in imagined.assumes] == [UNTOLD] * (cap < 1000)
-    assert asked(story, Experience(reports_all=True), max_tokens=305).certainty is Certainty.CERTAIN
+    assert [one.source for one in imagined.assumes] == {303: [UNTOLD], 530: [UNTOLD], 1500: [CUT_AS_TOLD]}.get(cap, [])
+    for known in (305, 1500):
+        assert asked(story, Experience(reports_all=True), max_tokens=known).certainty is Certainty.CERTAIN
+
+
+def test_the_end_of_an_answer_may_be_a_cut_where_reasoning_may_have_taken_the_rest_of_its_cap():
+    """A provider that leaves reasoning out of the usage, and calls a cut an end: 700 tokens of thinking and 300 of text
+    are all of the cap. A larger cap was certain to bring the same 300."""
+    for tokens in (300, None):
+        story = Playbook(max_tokens=1000) >> started() >> ended(ESSAY, tokens=tokens)
+        assert asked(story, max_tokens=4000).certainty is Certainty.ESTIMATED
+        assert asked(story, TELLS_CUTS, max_tokens=4000).certainty is Certainty.CERTAIN
+    told = replace(usage(300), no_reasoning=True)
+    whole = ChatResponse(ESSAY, usage=told, stop_reason=NormalizedStopReason.END_TURN, raw_stop_reason="stop")
+    assert asked(Playbook(max_tokens=1000) >> started() >> responded(whole), max_tokens=4000).certainty == "certain"
+
+
+@pytest.mark.parametrize("limit", [{"max_seconds": 60}, {"max_total_tokens": 900}], ids=str)
+def test_hidden_reasoning_may_be_longer_under_a_larger_cap_where_a_limit_depends_on_it(limit):
+    """It was certain. The same answer comes, after as much reasoning as the larger cap leaves room for."""
+    story = Playbook(max_tokens=100, **limit) >> started() >> called(call(), tokens=8) >> tools_returned()
+    story = story >> ended("42.", tokens=5)
+    imagined = asked(story, TELLS_CUTS, max_tokens=2000)
+    assert (imagined.certainty, names(imagined)) == (Certainty.ESTIMATED, {Assumed.REASONING})
+    without = dict.fromkeys(limit)
+    assert asked(story, TELLS_CUTS, max_tokens=2000, **without).certainty is Certainty.CERTAIN
+
+
+def test_a_connection_that_broke_before_anything_was_shown_may_break_after_it_under_a_larger_cap():
+    """It was certain to show nothing again: all of the smaller cap may have been reasoning."""
+    story = Playbook(max_tokens=10, error_policy=ErrorPolicy()) >> started() >> error(ErrorType.MODEL, status=None)
+    assert asked(story, max_tokens=400).certainty is Certainty.ESTIMATED
 
 
 def test_a_call_that_was_cut_at_just_what_it_reported_shows_that_all_tokens_are_reported():
@@ -254,10 +289,11 @@ def test_no_reasoning_is_hidden_among_tokens_of_which_the_provider_says_that_non
 
 def test_a_failure_belongs_to_the_occurrence_it_struck():
     """`sim-flaky` under `retry_all`: another cap and `stop_on_any_error` were said to complete."""
-    story = Playbook(error_policy=ErrorPolicy.retry_all()) >> started() >> error() >> woke_up() >> ended("fine")
-    imagined = asked(story, max_tokens=300, error_policy=ErrorPolicy.stop_on_any_error())
+    story = Playbook(error_policy=ErrorPolicy.retry_all()) >> started() >> error(status=503) >> woke_up()
+    story = story >> ended("fine")
+    imagined = asked(story, TELLS_CUTS, max_tokens=300, error_policy=ErrorPolicy.stop_on_any_error())
     assert (imagined.final.end.status, imagined.certainty) == (TurnStatus.FAILED, Certainty.CERTAIN)
-    patient = asked(story, max_tokens=300)
+    patient = asked(story, TELLS_CUTS, max_tokens=300)
     assert (patient.final.end.status, patient.final.spent.attempts) == (TurnStatus.COMPLETED, 2)
     assert patient.certainty is Certainty.CERTAIN
 
@@ -288,7 +324,7 @@ def test_a_tools_result_belongs_to_the_occurrence_of_its_call():
     story = Playbook(max_tokens=60, error_policy=ErrorPolicy.ignore_tool_errors()) >> started()
     story = story >> called(call()) >> tools_returned(ToolResult("a", "calculator", "no", "tool"))
     story = story >> called(call(id="b")) >> tools_returned(ToolResult("b", "calculator", "42")) >> ended("42.")
-    imagined = asked(story, max_tokens=400)
+    imagined = asked(story, TELLS_CUTS, max_tokens=400)
     assert [m.text for m in imagined.final.messages if m.tool_call_id] == ["no", "42"]
     assert imagined.certainty is Certainty.CERTAIN
 
@@ -318,7 +354,7 @@ def test_a_forks_pending_call_under_another_cap_is_not_recorded(cap):
 
 def test_a_natural_end_without_usage_is_known_under_a_larger_cap_and_assumed_under_a_smaller_one():
     story = Playbook(max_tokens=4000) >> started() >> ended(ESSAY, tokens=None)
-    assert asked(story, max_tokens=5000).certainty is Certainty.CERTAIN
+    assert asked(story, TELLS_CUTS, max_tokens=5000).certainty is Certainty.CERTAIN
     smaller = asked(story, max_tokens=200)
     assert Assumed.USAGE in names(smaller)
     assert smaller.certainty.rank >= Certainty.ESTIMATED.rank
@@ -334,7 +370,7 @@ def test_an_end_whose_words_may_take_all_of_its_cap_may_be_a_cut(tokens):
     assert asked(story, Experience(tells_cuts=True), max_tokens=400).certainty is Certainty.CERTAIN
     assert asked(story, Experience(tells_cuts=False), max_tokens=400).why is Why.OUTPUT_AT_CAP
     few_words = Playbook(max_tokens=60) >> started() >> ended(ESSAY[:59], tokens=tokens)
-    assert asked(few_words, max_tokens=400).certainty is Certainty.CERTAIN
+    assert asked(few_words, Experience(tells_cuts=False), max_tokens=400).certainty is Certainty.ESTIMATED
 
 
 def test_a_cut_answer_that_a_token_brought_does_not_come_again():
@@ -401,7 +437,7 @@ def test_an_answer_that_was_cut_below_its_cap_says_nothing_about_other_caps():
 
 def test_a_malformed_call_under_another_cap_is_the_same_and_a_cut_one_is_undecidable():
     story = Playbook(max_tokens=60, max_tool_repair_attempts=0) >> started() >> malformed_call("Let me see.")
-    assert asked(story, max_tokens=100).certainty is Certainty.CERTAIN
+    assert asked(story, TELLS_CUTS, max_tokens=100).certainty is Certainty.CERTAIN
     assert asked(story, max_tokens=2).undecidable
 
 

@@ -72,7 +72,7 @@ def test_an_act_in_a_longer_call_is_assumed():
     story = story >> operator(limits={"max_total_output_chars": 900}) >> ended("one " * 9, tokens=20)
     imagined = asked(story, max_tokens=200)
     assert (imagined.certainty, imagined.final.limits.max_total_output_chars) == (Certainty.ESTIMATED, 900)
-    assert names(imagined) == {Assumed.OPERATORS}
+    assert names(imagined) == {Assumed.OPERATORS, Assumed.TRUNCATION}
 
 
 def at(seconds, event):
@@ -146,7 +146,8 @@ def mended(text="one ", **changes):
 def test_a_mended_call_is_mended_again_where_the_operator_sees_the_same():
     """The act was done without it, and the tool had no result."""
     book = mended() >> tools_returned() >> ended("two")
-    imagined = asked(book, max_tokens=400)
+    known = Experience(tells_cuts=True)
+    imagined = what_if(book.recording, replace(book.policy, max_tokens=400), experience=known)
     assert imagined.final.end is not None
     assert (imagined.certainty, imagined.final.end.status) == (Certainty.CERTAIN, "completed")
 

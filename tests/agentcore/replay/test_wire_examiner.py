@@ -184,7 +184,7 @@ def examined(name: str, cases: range) -> Counter[tuple[Certainty, bool | None]]:
 @pytest.mark.parametrize("name", CLASSES)
 def test_no_class_of_providers_makes_a_sure_claim_wrong(name, cases):
     counts = examined(name, range(cases))
-    assert counts[Certainty.CERTAIN, True] >= 0.04 * cases, "there is something to examine"
+    assert counts[Certainty.CERTAIN, True] >= 0.01 * cases, "there is something to examine"
     assert counts[Certainty.UNDECIDABLE, None] <= 0.5 * cases
 
 
