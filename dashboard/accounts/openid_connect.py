@@ -19,11 +19,13 @@ from requests import ConnectionError as RequestsConnectionError
 from requests import RequestException, Timeout
 
 from dashboard.accounts.openid_session import ProviderSession
+from dashboard.platform.fields import storable_text
 from dashboard.platform.sign_in_provider import SignInProvider
 
 KEPT = 3600.0  #: seconds that the provider's metadata and keys are kept
 PAUSE = 20.0  #: seconds that a provider which cannot be reached is not asked again: strangers wait for few places
 LONGEST_EMAIL = 254
+LONGEST_SUBJECT = 255  #: characters, as OpenID Connect Core 1.0, section 2, says
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
 DISCOVERY = "/.well-known/openid-configuration"
 SCOPE = "openid profile email"
@@ -153,9 +155,13 @@ class OpenIdClient:
         listed = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else ()
         name = next((claims[key] for key in NAMES if isinstance(claims.get(key), str) and claims[key]), claims["sub"])
         email = claims.get("email") if claims.get("email_verified") is True else ""
-        subject = str(claims["sub"])
-        if "\0" in subject:
-            raise ProviderError("The provider's subject contains U+0000.")
-        if not isinstance(email, str) or len(email) > LONGEST_EMAIL or "\0" in email:
+        if not isinstance(email, str) or len(email) > LONGEST_EMAIL or email != storable_text(email):
             email = ""
-        return Person(issuer, subject, str(name), email, frozenset(map(str, listed)))
+        return Person(issuer, _subject(str(claims["sub"])), str(name), email, frozenset(map(str, listed)))
+
+
+def _subject(text: str) -> str:
+    """Whom an account belongs to. Raises ProviderError for what would stand for several people, or cannot be stored."""
+    if not text.strip() or len(text) > LONGEST_SUBJECT or text != storable_text(text):
+        raise ProviderError(f"The provider's subject is not 1 to {LONGEST_SUBJECT} characters of valid text.")
+    return text

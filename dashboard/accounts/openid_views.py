@@ -70,6 +70,8 @@ def finish(request: HttpRequest) -> HttpResponse:
     attempt = _attempt(request)
     if attempt is None or not constant_time_compare(request.GET.get("state", ""), attempt.state):
         return _refused(request, STALE)
+    if request.GET.get("iss", provider.issuer).rstrip("/") != provider.issuer:
+        return _refused(request, STALE)  # RFC 9207: the code is another provider's
     if "code" not in request.GET:
         return _refused(request, DECLINED.format(name=provider.name))
     if session_is_valid(user=request.user, session=request.session):

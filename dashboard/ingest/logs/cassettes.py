@@ -84,7 +84,7 @@ class _Making:
         elif isinstance(self.open[-1], list):
             self.open[-1].append(value)
         elif self.keys[-1] is None:
-            self.keys[-1] = value if isinstance(value, str) else str(value)
+            self.keys[-1] = _key(value)
         else:
             self.open[-1][self.keys[-1]] = value
             self.keys[-1] = None
@@ -99,6 +99,13 @@ class _Making:
         value = self.open.pop()
         self.keys.pop()
         self.put(value)
+
+
+def _key(value: Any) -> str:
+    """The name of a value. A list or an object is none: as text, it would double in length with each level of it."""
+    if isinstance(value, list | dict):
+        raise UnreadableError("A key of it is a list or an object.")
+    return value if isinstance(value, str) else str(value)
 
 
 def _value(raw: bytes) -> Any:

@@ -206,6 +206,10 @@ LIES: dict[str, dict[str, Any]] = {
     "that has expired": {"claims": {"exp": 1_000_000_000}},
     "without an end": {"claims": {"exp": None}},
     "without a subject": {"claims": {"sub": None}},
+    "of an empty subject, which could be several people": {"claims": {"sub": ""}},
+    "of a blank subject": {"claims": {"sub": " \t"}},
+    "of a subject that is too long": {"claims": {"sub": "a" * 256}},
+    "of a subject that is no text": {"claims": {"sub": "\ud800"}},
     "of another sign-in": {"claims": {"nonce": "another"}},
     "without a nonce": {"claims": {"nonce": None}},
     "signed by another key": {"signs_with": OTHER},
@@ -373,12 +377,31 @@ def test_a_look_alike_of_the_owners_name_is_told_apart(browser: Client, provider
     assert ExternalIdentity.objects.get().user.username == "operator-2"
 
 
-@pytest.mark.parametrize("claims", [{"sub": "a\0b"}, {"email": "x" * 300, "email_verified": True}, {"email": 5}])
+UNSTORABLE = [
+    {"sub": "a\0b"},
+    {"email": "x" * 300, "email_verified": True},
+    {"email": "\ud800@example.org", "email_verified": True},
+    {"email": 5},
+    {"preferred_username": "\ud800\0", "groups": ["\ud800", "\0"]},
+]
+
+
+@pytest.mark.parametrize("claims", UNSTORABLE)
 def test_claims_that_cannot_be_stored_fail_in_words_or_are_left_out(
     browser: Client, provider: Provider, claims: dict[str, object]
 ):
     provider.claims = claims
     assert come_back(browser, provider).status_code == 302
+    assert is_in(browser) is ("sub" not in claims)
+
+
+def test_a_code_that_another_provider_sent_is_not_redeemed(browser: Client, provider: Provider):
+    back = urlsplit(provider.approve(browser.get("/sign-in/oidc/")["Location"]))
+    answer = f"{back.path}?{back.query}&iss="
+    assert browser.get(answer + "https://elsewhere.example")["Location"] == "/sign-in/"
+    assert not is_in(browser)
+    browser.get(answer + provider.issuer)
+    assert is_in(browser)
 
 
 @pytest.mark.django_db(transaction=True)

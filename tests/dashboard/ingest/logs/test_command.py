@@ -7,6 +7,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from io import StringIO
@@ -18,7 +19,8 @@ import zstandard
 from django.core.management import CommandError, call_command
 
 from dashboard.ingest.logs import file_report
-from dashboard.ingest.logs.transcripts.opencode_database import NO_MESSAGE, read
+from dashboard.ingest.logs.transcripts.opencode_database import NO_MESSAGE, NO_TABLES, TOO_MUCH, read
+from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.models import Turn
@@ -141,6 +143,56 @@ def test_another_database_and_a_damaged_one_are_told_of(run: Run, tmp_path: Path
         run(other)
     with pytest.raises(SystemExit):
         run(damaged)
+
+
+MESSAGE = "id text, session_id text, time_created int, data text"
+PART = "CREATE TABLE part (id text, message_id text, data text)"
+NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {most}) "
+#: Databases whose reading would take hours or gigabytes, by the statements that make them and what is said of them.
+HOSTILE = {
+    "a column that is computed": (
+        f"CREATE TABLE message (id, session_id, time_created, data AS (hex(zeroblob(400000000)))); {PART};"
+        "INSERT INTO message VALUES ('m', 's', 1)",
+        NO_TABLES,
+    ),
+    "a virtual table": (
+        f"CREATE VIRTUAL TABLE message USING fts5(id, session_id, time_created, data); {PART};",
+        NO_TABLES,
+    ),
+    "a text that seems to be short": (
+        f"CREATE TABLE message ({MESSAGE}); {PART}; INSERT INTO message VALUES ('m', 's', 1, '{{}}');"
+        "INSERT INTO part VALUES ('p', 'm', char(0) || hex(zeroblob(10000000)))",
+        "The message is longer than 16 MiB.",
+    ),
+    "a session's name of 20 MB": (
+        f"CREATE TABLE message ({MESSAGE}); {PART};"
+        "INSERT INTO message VALUES ('m', hex(zeroblob(10000000)), 1, '{}')",
+        "string or blob too big",
+    ),
+    "many messages that share one large part": (
+        f"CREATE TABLE message ({MESSAGE}); {PART};"
+        + NUMBERS.format(most=100_000) + "INSERT INTO message SELECT 'm', 's', i, '{}' FROM n;"
+        "INSERT INTO part VALUES ('p', 'm', '\"' || hex(zeroblob(1000000)) || '\"')",
+        TOO_MUCH,
+    ),
+    "no index": (
+        f"CREATE TABLE message ({MESSAGE}); {PART};"
+        + NUMBERS.format(most=50_000) + "INSERT INTO message SELECT i, 's', i, '{}' FROM n;"
+        + NUMBERS.format(most=50_000) + "INSERT INTO part SELECT i, i, '{}' FROM n",
+        TOO_MUCH,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_database_that_makes_work_without_end_is_refused_soon(kind: str, tmp_path: Path) -> None:
+    made, words = HOSTILE[kind]
+    with closing(sqlite3.connect(tmp_path / "opencode.db")) as database:
+        database.executescript(made)
+    begun = time.process_time()
+    faults = [one.words for one in read(tmp_path / "opencode.db") if isinstance(one, Fault)]
+    assert words in faults[-1]
+    assert time.process_time() - begun < 20
 
 
 @pytest.mark.parametrize("seed", range(3))

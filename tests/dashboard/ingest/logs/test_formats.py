@@ -138,6 +138,12 @@ def test_a_cassette_that_is_no_yaml_in_one_place_gives_the_others() -> None:
     assert faults_in(content)[0] == (2, "It has an alias (*), which is not supported.")
 
 
+def test_a_key_of_a_cassette_that_is_an_object_is_refused() -> None:
+    """As text it would be quoted again at each level: 400 bytes made some 2**40."""
+    content = b"version: 1\ninteractions:\n- " + b"{? " * 40 + b'"a\\\\\'"' + b" : x}" * 40 + b"\n"
+    assert faults_in(content) == [(1, "A key of it is a list or an object.")]
+
+
 def test_results_of_batches_are_read_without_their_requests() -> None:
     done = {"custom_id": "a", "response": {"status_code": 200, "request_id": "r", "body": chat_answer()}, "error": None}
     failed = {"custom_id": "b", "response": None, "error": {"code": "batch_expired", "message": "It expired."}}
