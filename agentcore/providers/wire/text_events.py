@@ -55,7 +55,8 @@ class TextEvents:
         What stands at `at` begins an event.
         """
         head, tail = self._head, self._tail
-        texts, at = self._close_together(data, at) if head else ([], at)
+        several = head and len(data) - at > 2 * len(head)  # else there is one, which needs no looking for the next
+        texts, at = self._close_together(data, at) if several else ([], at)
         while head and data.startswith(head, at):
             start = at + len(head)
             end = data.find(b'"', start)
