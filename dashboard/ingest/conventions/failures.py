@@ -25,6 +25,7 @@ _WORDS: tuple[tuple[str, ErrorType, str], ...] = (
     ("authentication", ErrorType.MODEL, "auth"),
     ("internalserver", ErrorType.MODEL, "server"),
 )
+_TRACE = "Traceback (most recent call last)"
 _SIGNS = re.compile(r"[^a-z]")
 #: What frameworks call their limits of an agent's loop, in the same letters.
 _LIMITS = (
@@ -38,7 +39,7 @@ def failure_of(span: Span, provider: str) -> ProviderError | None:
     if not span.failed and not span.attributes.get("error.type"):
         return None
     told = _class_of(span)
-    message = (span.message or _message_of(span) or told or "The span's status is an error.")[:_MOST]
+    message = (_own_words(span.message) or _message_of(span) or told or "The span's status is an error.")[:_MOST]
     status = _status_of(span, message)
     if status is not None and status >= 400:
         found = get_provider(dialect_of(provider)).decode_error(status, {}, b"")
@@ -61,6 +62,11 @@ def loop_failure_of(span: Span) -> LoopFailure | None:
     is_limit = any(word in folded for word in _LIMITS)
     known = failed.kind != NOT_TOLD and not is_limit
     return LoopFailure(name, failed.message, is_limit, failed if known else None)
+
+
+def _own_words(message: str) -> str:
+    """Without the stack trace that OpenInference for LangChain writes after them."""
+    return message.partition(_TRACE)[0].strip() or message
 
 
 def _class_of(span: Span) -> str:
