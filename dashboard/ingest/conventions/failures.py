@@ -61,7 +61,7 @@ def loop_failure_of(span: Span) -> LoopFailure | None:
     folded = _SIGNS.sub("", f"{name} {failed.message}".casefold())
     is_limit = any(word in folded for word in _LIMITS)
     known = failed.kind != NOT_TOLD and not is_limit
-    return LoopFailure(name, failed.message, is_limit, failed if known else None)
+    return LoopFailure(name, _message_of(span) or failed.message, is_limit, failed if known else None)
 
 
 def _own_words(message: str) -> str:

@@ -270,3 +270,15 @@ def test_a_call_of_which_nothing_is_told_has_the_providers_error_that_its_loop_t
     (other,) = made(failing_agent("KeyError", "'city'"), silent)
     assert turn.history.turn.steps[0].call.error is not None
     assert other.history.turn.steps[0].call.error is None, "which says nothing of the call"
+
+
+def test_a_refusal_without_a_word_is_a_refusal() -> None:
+    """As OpenAI's agents kit tells it: no span of it has a stop reason."""
+    said = json.dumps([{"role": "assistant", "content": None, "refusal": "No."}])
+    about = {"openinference.span.kind": "LLM", "llm.model_name": "m", "output.value": said}
+    (turn,) = made(replace(chat(0), attributes=about))
+    assert turn.history.snapshot.end is not None
+    assert (turn.history.snapshot.end.status.value, turn.history.snapshot.model_stop_reason) == (
+        "aborted",
+        "safety_blocked",
+    )
