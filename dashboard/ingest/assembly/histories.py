@@ -30,12 +30,12 @@ from agentcore.values import replace
 from dashboard.ingest.assembly.call_links import CallLink
 from dashboard.ingest.assembly.notes import loop_failure_told
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
+from dashboard.ingest.conventions.content.event_messages import NOT_TOLD
 from dashboard.ingest.conventions.observations import ModelCall, ToolRun
 from dashboard.ingest.conventions.tables import dialect_of
 
 #: Tokens the machine reckons with where the trace names no cap and no answer was cut, as the gateway does.
 CAP_UNKNOWN = 16_384
-NOT_TOLD = "[The tool's result was not recorded.]"
 ENDS = "The recording ends here."
 _SECOND = 10**9
 

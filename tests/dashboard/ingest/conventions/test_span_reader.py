@@ -340,3 +340,26 @@ def test_the_stack_trace_after_an_error_is_no_part_of_its_words() -> None:
     assert isinstance(failed, ModelCall)
     assert failed.error is not None
     assert (failed.error.message, failed.error.status) == ("RateLimitError('Error code: 429')", 429)
+
+
+def test_messages_whose_contents_are_not_recorded_are_unknown_and_not_empty() -> None:
+    """As `opentelemetry-instrumentation-openai-v2` sends them, which records no content unless it is told to."""
+    named = {"gen_ai__operation__name": "chat", "gen_ai__request__model": "gpt-4o"}
+    function = {"id": "c1", "type": "function", "function": {"name": "look"}}
+    answered = call(
+        SpanEvent("gen_ai.user.message", {}),
+        SpanEvent("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": {"role": "assistant"}}),
+        **named,
+    )
+    assert (answered.content.answered, answered.content.input) == (False, None)
+    assert [word.raw for word in answered.words] == ["stop"]
+    later = call(
+        SpanEvent("gen_ai.user.message", {}),
+        SpanEvent("gen_ai.assistant.message", {"body": {"tool_calls": [function]}}),
+        SpanEvent("gen_ai.tool.message", {"body": {"id": "c1"}}),
+        **named,
+    )
+    assert [(one.role, one.text) for one in later.content.input or ()] == [
+        (Role.ASSISTANT, ""),
+        (Role.TOOL, "[The tool's result was not recorded.]"),
+    ]
