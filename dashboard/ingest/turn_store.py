@@ -21,6 +21,7 @@ from dashboard.gateway.recording.row_text import row_text
 from dashboard.gateway.recording.rows import listed
 from dashboard.ingest.assembly.implied_policy import told as policy_told
 from dashboard.ingest.assembly.trace import TraceTurn
+from dashboard.ingest.assembly.turn_grouping import TurnCalls
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.recorder_parts import part_of
 from dashboard.platform.fields import storable_text
@@ -39,6 +40,7 @@ INSERT = f"""
 INSERT INTO ingest_ingested ({_COLUMNS})
 SELECT {_COLUMNS} FROM json_populate_recordset(null::ingest_ingested, $1::json)
 """  # noqa: S608 - made of constants
+MOST_REASON = 200  #: characters
 BY = "the ingest: more of the trace has come"
 RUNS = """
 UPDATE turns_turn SET run_id = given.run, follows = given.follows
@@ -105,11 +107,17 @@ def _row(trace: UUID, made: TraceTurn) -> Columns:
         "service": storable_text(first.span.service),
         "provider": storable_text(first.provider),
         "loop": storable_text(loop.name) if loop else "",
-        "loop_reason": storable_text(loop.word) if loop and loop.word else None,
+        "loop_reason": storable_text(told) if (told := _loop_reason(turn)) else None,
         "policy": policy_told(turn, made.history.policy),
         "notes": [asdict(note) for note in made.notes],
     }
     return {**row, "digest": _written(_digest(row, made))}
+
+
+def _loop_reason(turn: TurnCalls) -> str:
+    """The loop's own word; else the name of the exception that ended it, or what that says."""
+    word, failure = turn.loop.word if turn.loop else None, turn.failure
+    return word or (failure.name or failure.message[:MOST_REASON] if failure is not None else "")
 
 
 def _digest(row: Columns, made: TraceTurn) -> bytes:

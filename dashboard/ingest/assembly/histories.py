@@ -28,13 +28,14 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.usage import likely_output, reported
 from agentcore.values import replace
 from dashboard.ingest.assembly.call_links import CallLink
+from dashboard.ingest.assembly.notes import loop_failure_told
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
+from dashboard.ingest.conventions.content.event_messages import NOT_TOLD
 from dashboard.ingest.conventions.observations import ModelCall, ToolRun
 from dashboard.ingest.conventions.tables import dialect_of
 
 #: Tokens the machine reckons with where the trace names no cap and no answer was cut, as the gateway does.
 CAP_UNKNOWN = 16_384
-NOT_TOLD = "[The tool's result was not recorded.]"
 ENDS = "The recording ends here."
 _SECOND = 10**9
 
@@ -99,7 +100,8 @@ def history_of(
         history.used += 1
     if not isinstance(history.command, Finish):
         last = turn.steps[history.used - 1].call.span.end
-        history.tell(Interrupted(history.seconds(last), lost=ENDS), last)
+        lost = ENDS if turn.failure is None else loop_failure_told(turn.failure)
+        history.tell(Interrupted(history.seconds(last), lost=lost), last)
     return history
 
 
@@ -163,7 +165,7 @@ def _started(turn: TurnCalls, turn_id: str, breaches: Breaches) -> Started:
         tools=tuple(_tools(turn, breaches)),
         output_floor=get_provider(dialect_of(first.provider)).output_floor,
         extra={} if cap else {"uncapped": "unknown"},  # what was sent is not recorded; the limit is what cut the answer
-        client_tools=True if turn.steps[-1].answer.tool_calls or _wrote_itself(asked) else None,
+        client_tools=True if _hands_out(turn) or _wrote_itself(asked) else None,
     )
     messages = first.content.input or ()
     return Started(0.0, setup, messages or (Message(Role.USER, ""),))
@@ -176,6 +178,11 @@ def reckoned_cap(turn: TurnCalls) -> int:
     if not any(answer.stop_reason is NormalizedStopReason.MAX_TOKENS for answer in answers):
         return CAP_UNKNOWN
     return max(1, *(reported(answer) or likely_output(answer) for answer in answers))
+
+
+def _hands_out(turn: TurnCalls) -> bool:
+    """Whether it ends with tools that somebody else was to run."""
+    return turn.failure is None and bool(turn.steps[-1].answer.tool_calls)
 
 
 def _wrote_itself(calls: Sequence[ModelCall]) -> bool:

@@ -33,13 +33,14 @@ def meaning_of(word: str) -> NormalizedStopReason:
 
 
 def reason_of(call: ModelCall) -> AnswerReason:
-    """The first word that means something, else the first word; calls beside a natural end are what it ended for."""
+    """The first word that means something, else the first word; calls beside a natural end are what it ended for.
+    A refusal is one without any word too."""
     chosen: StopReasonSighting | None = next(
         (word for word in call.words if meaning_of(word.raw) is not _UNKNOWN), None
     )
     chosen = chosen or next(iter(call.words), None)
     found = _UNKNOWN if chosen is None else meaning_of(chosen.raw)
-    if found is _END and call.content.refusal:
+    if call.content.refusal and (found is _END or chosen is None):
         found = NormalizedStopReason.SAFETY_BLOCKED
     if found is _END and call.content.calls:
         found = _CALL

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from agentcore.reasons import NormalizedStopReason
 from dashboard.ingest.assembly.model_answers import lacks_its_end
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
-from dashboard.ingest.conventions.observations import ModelCall
+from dashboard.ingest.conventions.observations import LoopFailure, ModelCall
 from dashboard.ingest.conventions.tables import dialect_of
 
 #: Words that only a provider of this dialect, or none of it, says.
 _RENAMED = {"anthropic": frozenset({"length", "tool_call", "tool_calls", "stop", "content_filter"})}
 _CAP_UNKNOWN = "The trace does not contain the limit of output tokens that was requested."
 _CUT_AT = " What the truncated answer used is taken for the limit."
+_MOST_OF_FAILURE = 300  #: characters
 _HYPHEN = "-"  #: stands in the AI SDK's own words only
 
 
@@ -36,7 +37,17 @@ def notes_of(turn: TurnCalls, unread: int = 0) -> list[Note]:
     reason = turn.loop.word if turn.loop is not None else None
     if reason:
         found.append(Note("loop_reason", f"The loop around the calls gave “{reason}” as its own reason."))
+    if turn.failure is not None and turn.steps[-1].call.error is None:
+        found.append(Note("loop_failed", loop_failure_told(turn.failure)))
     return found
+
+
+def loop_failure_told(failure: LoopFailure) -> str:
+    """How a loop failed, in a sentence."""
+    words = failure.message.strip()[:_MOST_OF_FAILURE].rstrip(".")
+    if failure.is_limit:
+        return f"A limit of the agent's loop ended it: “{words}”."
+    return f"The agent's loop ended with an error: “{words}”."
 
 
 def _of(step: TurnCall) -> Iterator[tuple[str, str]]:

@@ -60,7 +60,7 @@ def _histories(
                 part = TurnCalls(taken, rest.loop)
                 history = history_of(part, implied(part, base), runs, str(turn_id), breaches)
             yield history, turn_id
-            rest = TurnCalls(left, rest.loop) if left else None
+            rest = TurnCalls(left, rest.loop, rest.failure) if left else None
 
 
 def id_of(trace: str, turn: TurnCalls) -> UUID:

@@ -1,7 +1,7 @@
 """Groups the calls of a trace into turns: calls of one loop or span that continue one another."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from agentcore.messages import ChatResponse
@@ -9,7 +9,7 @@ from dashboard.ingest.assembly.call_links import CallLink, call_link_of
 from dashboard.ingest.assembly.lost_calls import with_calls_from
 from dashboard.ingest.assembly.model_answers import answer_of
 from dashboard.ingest.assembly.span_tree import SpanTree
-from dashboard.ingest.conventions.observations import Loop, ModelCall
+from dashboard.ingest.conventions.observations import Loop, LoopFailure, ModelCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,11 @@ class TurnCall:
 
 @dataclass(frozen=True, slots=True)
 class TurnCalls:
-    """The calls of one turn, and the loop that they are of."""
+    """The calls of one turn, and the loop that they are of. `failure`: how that failed, after its last call."""
 
     steps: tuple[TurnCall, ...]
     loop: Loop | None
+    failure: LoopFailure | None = None
 
 
 def joined(calls: Iterable[ModelCall], places: SpanTree) -> Iterator[TurnCalls]:
@@ -36,8 +37,21 @@ def joined(calls: Iterable[ModelCall], places: SpanTree) -> Iterator[TurnCalls]:
         loop = places.loop_of(call.span.id)
         place = loop.span.id if loop else call.span.parent or call.span.id
         by_place.setdefault(place, (loop, []))[1].append(call)
-    found = [turn for loop, calls in by_place.values() for turn in _turns_in(_steps(calls), loop)]
+    found = [turn for loop, calls in by_place.values() for turn in _turns_in(_steps(_with_error(calls, loop)), loop)]
     yield from sorted(found, key=lambda turn: (turn.steps[0].call.span.start, turn.steps[0].call.span.id))
+
+
+def _with_error(calls: Sequence[ModelCall], loop: Loop | None) -> Sequence[ModelCall]:
+    """The last call with the error of its loop, where nothing is told of its answer: the span of a stream that failed
+    as it began ends without one."""
+    error = loop.failure.error if loop is not None and loop.failure is not None else None
+    return calls if error is None or not _is_blank(calls[-1]) else [*calls[:-1], replace(calls[-1], error=error)]
+
+
+def _is_blank(call: ModelCall) -> bool:
+    content = call.content
+    said = call.words, content.text, content.calls, content.reasoning, content.refusal
+    return call.error is None and call.usage is None and not any(said)
 
 
 def _steps(calls: Sequence[ModelCall]) -> list[TurnCall]:
@@ -47,7 +61,7 @@ def _steps(calls: Sequence[ModelCall]) -> list[TurnCall]:
 
 def _turns_in(steps: Sequence[TurnCall], loop: Loop | None) -> Iterator[TurnCalls]:
     """A turn whose last answer asks for tools, of which the trace shows no results, is handed out as the gateway does
-    it: each of its calls is a turn, and who asked runs the tools."""
+    it: each of its calls is a turn, and who asked runs the tools. A loop that failed ran them, and asked no more."""
     at = 0
     while at < len(steps):
         end = at + 1
@@ -58,8 +72,10 @@ def _turns_in(steps: Sequence[TurnCall], loop: Loop | None) -> Iterator[TurnCall
                 break
             turn.append(TurnCall(steps[end].call, steps[end].answer, joint))
             end += 1
-        parts = _handed_out(turn) if turn[-1].answer.tool_calls and len(turn) > 1 else [turn]
-        yield from (TurnCalls(tuple(part), loop) for part in parts)
+        failure = loop.failure if loop is not None and end == len(steps) else None
+        is_handed_out = turn[-1].answer.tool_calls and len(turn) > 1 and failure is None
+        parts = _handed_out(turn) if is_handed_out else [turn]
+        yield from (TurnCalls(tuple(part), loop, failure) for part in parts)
         at = end
 
 

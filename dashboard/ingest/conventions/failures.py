@@ -6,11 +6,13 @@ from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers import get_provider
 from agentcore.values import replace
 from dashboard.ingest.conventions.attributes import as_count
+from dashboard.ingest.conventions.observations import LoopFailure
 from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.conventions.tables import dialect_of
 
 #: How clients word the status in their messages.
 _STATUS = re.compile(r"(?:Error code|status_code|status code|HTTP)[ :=]+([1-5][0-9]{2})\b")
+NOT_TOLD = "not_told"  #: the kind of an error of which no more is known than its words
 _MOST = 2_000  #: characters of a message
 #: By a word in the exception's class or in its message, in lower case without signs.
 _WORDS: tuple[tuple[str, ErrorType, str], ...] = (
@@ -23,7 +25,13 @@ _WORDS: tuple[tuple[str, ErrorType, str], ...] = (
     ("authentication", ErrorType.MODEL, "auth"),
     ("internalserver", ErrorType.MODEL, "server"),
 )
+_TRACE = "Traceback (most recent call last)"
 _SIGNS = re.compile(r"[^a-z]")
+#: What frameworks call their limits of an agent's loop, in the same letters.
+_LIMITS = (
+    "graphrecursion", "maxagentsteps", "maximumiterations", "maxiter", "maxsteps", "maxtoolcalls", "maxturns",
+    "recursionlimit", "requestlimit", "toolcallslimit", "usagelimit",
+)  # fmt: skip
 
 
 def failure_of(span: Span, provider: str) -> ProviderError | None:
@@ -31,7 +39,7 @@ def failure_of(span: Span, provider: str) -> ProviderError | None:
     if not span.failed and not span.attributes.get("error.type"):
         return None
     told = _class_of(span)
-    message = (span.message or _message_of(span) or told or "The span's status is an error.")[:_MOST]
+    message = (_own_words(span.message) or _message_of(span) or told or "The span's status is an error.")[:_MOST]
     status = _status_of(span, message)
     if status is not None and status >= 400:
         found = get_provider(dialect_of(provider)).decode_error(status, {}, b"")
@@ -41,7 +49,24 @@ def failure_of(span: Span, provider: str) -> ProviderError | None:
         for word, type_, kind in _WORDS:
             if word in folded:
                 return ProviderError(type_, kind, message)
-    return ProviderError(ErrorType.UNKNOWN, "not_told", message)
+    return ProviderError(ErrorType.UNKNOWN, NOT_TOLD, message)
+
+
+def loop_failure_of(span: Span) -> LoopFailure | None:
+    """How a loop failed; None where its span says that it did not."""
+    failed = failure_of(span, "")
+    if failed is None:
+        return None
+    name = _class_of(span).rpartition(".")[2]
+    folded = _SIGNS.sub("", f"{name} {failed.message}".casefold())
+    is_limit = any(word in folded for word in _LIMITS)
+    known = failed.kind != NOT_TOLD and not is_limit
+    return LoopFailure(name, _message_of(span) or failed.message, is_limit, failed if known else None)
+
+
+def _own_words(message: str) -> str:
+    """Without the stack trace that OpenInference for LangChain writes after them."""
+    return message.partition(_TRACE)[0].strip() or message
 
 
 def _class_of(span: Span) -> str:

@@ -99,6 +99,16 @@ class ModelCall:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopFailure:
+    """How a loop ended that did not end by itself. `error`: what of a provider it was, where that is told."""
+
+    name: str  #: of the exception; empty where it is not told
+    message: str
+    is_limit: bool  #: whether a limit of the loop's own ended it
+    error: ProviderError | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Loop:
     """A span around calls: an agent's run, a chain, a function that calls until there are no more tools to run."""
 
@@ -106,6 +116,7 @@ class Loop:
     name: str
     is_agent: bool  #: else a chain, or a workflow
     word: str | None = None  #: the stop reason of the whole loop
+    failure: LoopFailure | None = None
 
 
 @dataclass(frozen=True, slots=True)

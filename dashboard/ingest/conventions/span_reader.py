@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from agentcore.messages import TokenUsage
 from dashboard.ingest.conventions.attributes import (
     as_count,
     count_of,
@@ -17,9 +18,9 @@ from dashboard.ingest.conventions.attributes import (
 from dashboard.ingest.conventions.content import event_messages, indexed_attributes, parts, provider_json, vercel
 from dashboard.ingest.conventions.content.account_merge import merged, unique
 from dashboard.ingest.conventions.content.shapes import mapping, words
-from dashboard.ingest.conventions.failures import failure_of
+from dashboard.ingest.conventions.failures import failure_of, loop_failure_of
 from dashboard.ingest.conventions.observations import Content, Loop, ModelCall, Seen, ToolRun
-from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
+from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanEvent
 from dashboard.ingest.conventions.tables import (
     CONVENTIONS,
     GENAI,
@@ -57,7 +58,13 @@ def seen(span: Span, logs: Sequence[LogEvent] = ()) -> Seen | None:
             return _call(convention, span)
         case Kind.TOOL:
             return _tool(convention, span)
-    return _loop(convention, span, is_agent=kind is Kind.AGENT)
+    return _loop(convention, span, is_agent=kind is Kind.AGENT and not _is_node(span))
+
+
+def _is_node(span: Span) -> bool:
+    """Whether it is one step of LangGraph's, which OpenInference takes for an agent where its name has that word: the
+    agent is the graph, which goes through such a node for each call."""
+    return mapping(read_json(span.attributes.get("metadata"))).get("langgraph_node") == span.name
 
 
 def kind_of(span: Span) -> tuple[Convention, Kind] | None:
@@ -109,7 +116,7 @@ def _call(convention: Convention, span: Span) -> ModelCall:
         stream=stream is True or parameters.get("stream") is True or ".doStream" in span.name,
         response_id=text_of(convention, attributes, "response_id") or content.response_id,
         agent=text_of(convention, attributes, "agent"),
-        usage=usage_of(convention, attributes),
+        usage=_usage(convention, attributes, content),
         words=unique((*words_of(convention, attributes), *content.words)),
         content=content,
         error=failure_of(span, provider),
@@ -117,6 +124,13 @@ def _call(convention: Convention, span: Span) -> ModelCall:
         spans=(span.id,),
         scopes=(scope_of(span),),
     )
+
+
+def _usage(convention: Convention, attributes: Attributes, content: Content) -> TokenUsage | None:
+    """What was used. Some write zeros for a stream of which they were told no counts; an answer takes tokens."""
+    usage = usage_of(convention, attributes)
+    is_told = usage is None or usage.input_tokens or usage.output_tokens or not (content.text or content.calls)
+    return usage if is_told else None
 
 
 def scope_of(span: Span) -> str:
@@ -150,7 +164,7 @@ def _is_of_strands(span: Span) -> bool:
 def _loop(convention: Convention, span: Span, *, is_agent: bool) -> Loop:
     name = text_of(convention, span.attributes, "agent") or span.name
     word = next((word.raw for word in words_of(convention, span.attributes)), None)
-    return Loop(span, name, is_agent, word)
+    return Loop(span, name, is_agent, word, loop_failure_of(span))
 
 
 def _tool(convention: Convention, span: Span) -> ToolRun:

@@ -4,7 +4,6 @@ A process takes one file after another, and stores it as the command itself woul
 portions of a file (`services`). It ends with the command, whatever ends that.
 """
 
-import gc
 import os
 import signal
 import sys
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from dashboard.ingest.logs.files import Options
 
 WORTH = 16 * 2**20  #: bytes of files; with fewer, to start processes takes longer than they save
-#: Objects, and collections of younger ones, between collections: nothing here is in a cycle for long.
-_RARELY = 50_000, 20, 100
 _SPAWN = get_context("spawn")
 _POLL_SECONDS = 1.0
 _report: "FileReport | None" = None  #: of a process of the pool
@@ -34,12 +31,6 @@ def size_for(paths: Sequence[Path]) -> int:
     if sum(path.stat().st_size for path in paths if path.exists()) < WORTH:
         return 1
     return min(len(paths), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-
-
-def collect_rarely() -> None:
-    """Let Python look for cycles now and then only, which took a tenth of an import."""
-    gc.freeze()
-    gc.set_threshold(*_RARELY)
 
 
 def imported(paths: Sequence[Path], asked: "Options", *, address: str, size: int) -> Iterator["FileCounts"]:
@@ -80,7 +71,6 @@ def _prepare(address: str, asked: Mapping[str, Any], halt: Event) -> None:
 
     current.set(Project.objects.get(pk=asked["project_id"]))
     _report = FileReport(Options(**asked), OutputWrapper(sys.stdout), OutputWrapper(sys.stderr))
-    collect_rarely()
 
 
 def _imported(path: Path) -> "FileCounts":

@@ -27,6 +27,7 @@ from dashboard.turns.comments.services import comment_add
 from dashboard.turns.models import Turn
 from dashboard.turns.verification import verification_of
 from tests.dashboard.ingest import exports
+from tests.dashboard.ingest.assembly.test_turn_grouping import calling, failing_agent
 from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db
@@ -241,3 +242,13 @@ def _lock_at_once(project: UUID, sender: UUID, traces: list[UUID]) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL lock_timeout = '300ms'")
         span_store.lock(project, sender, traces)
+
+
+def test_the_limit_that_ended_a_loop_is_its_reason_however_its_spans_come() -> None:
+    message = "The next request would exceed the request_limit of 3."
+    spans = [failing_agent("UsageLimitExceeded", message), calling(0), calling(1), calling(2)]
+    random.Random(36).shuffle(spans)
+    for span in (*spans, *spans):
+        exports.send(span)
+    turn = Turn.objects.get()
+    assert (turn.status, turn.attempts, turn.ingested.loop_reason) == ("interrupted", 3, "UsageLimitExceeded")

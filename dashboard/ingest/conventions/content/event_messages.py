@@ -13,6 +13,9 @@ from dashboard.ingest.conventions.spans import SpanEvent
 
 DETAILS = "gen_ai.client.inference.operation.details"  #: whose attributes are the span's, messages among them
 CHOICE = "gen_ai.choice"
+#: What a message says anything in. Where contents are not recorded, it has a role alone, and that is no empty answer.
+_SAYS = frozenset({"content", "parts", "tool_calls", "refusal", "audio", "function_call"})
+NOT_TOLD = "[The tool's result was not recorded.]"
 _ROLES = {
     "gen_ai.system.message": Role.SYSTEM,
     "gen_ai.user.message": Role.USER,
@@ -29,8 +32,9 @@ def read(events: Iterable[SpanEvent], *, in_blocks: bool) -> Content:
     for event in events:
         told = _with_blocks(_told(event)) if in_blocks else _told(event)
         if event.name in _ROLES:
-            entry = {"role": _ROLES[event.name].value, **told}
-            sent += [message for message in parts.messages_of([entry]) if message not in sent]
+            entry = _with_result({"role": _ROLES[event.name].value, **told})
+            if not _SAYS.isdisjoint(entry):
+                sent += [message for message in parts.messages_of([entry]) if message not in sent]
         elif event.name == CHOICE and told.get("index", 0) in (0, "0"):
             answer = _choice(told)
         elif event.name == "gen_ai.content.prompt":
@@ -50,6 +54,11 @@ def _told(event: SpanEvent) -> dict[str, Any]:
     return {**mapping(body), **{name: value for name, value in event.attributes.items() if name != "body"}}
 
 
+def _with_result(entry: dict[str, Any]) -> dict[str, Any]:
+    """A tool's message without its content still says that the tool ran."""
+    return {"content": NOT_TOLD, **entry} if entry["role"] == Role.TOOL.value and "content" not in entry else entry
+
+
 def _with_blocks(told: dict[str, Any]) -> dict[str, Any]:
     blocks = read_json(told.get("content"))
     return {**told, "content": blocks} if isinstance(blocks, list) else told
@@ -58,7 +67,8 @@ def _with_blocks(told: dict[str, Any]) -> dict[str, Any]:
 def _choice(told: Mapping[str, Any]) -> Content:
     message = read_json(told.get("message"))
     message = {"parts": message} if isinstance(message, list) else mapping(message) or told
-    answer = parts.read({"gen_ai.output.messages": [dict(message)]})
+    is_told = not _SAYS.isdisjoint(message)
+    answer = parts.read({"gen_ai.output.messages": [dict(message)]}) if is_told else NOTHING
     reason = told.get("finish_reason")
     found = (StopReasonSighting(CHOICE, reason),) if isinstance(reason, str) and reason else ()
     return replace(answer, words=found)

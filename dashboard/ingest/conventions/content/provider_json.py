@@ -34,12 +34,17 @@ def read(attributes: Attributes) -> Content:
         read_value = read_json(attributes[name])
         if name == _PLAIN and isinstance(attributes[name], str) and not isinstance(read_value, dict | list):
             return Content(text=attributes[name])  # Langfuse writes the text of a stream as it is
-        told = mapping(read_value)
+        told = mapping(_only(read_value))
         dialect = _DIALECTS.get(str(told.get("object") or told.get("type")))
         content = _decoded(dialect, told, name) if dialect else _otherwise(told, name)
         if content.answered or content.words:
             return content
     return NOTHING
+
+
+def _only(told: Any) -> Any:
+    """OpenAI's agents kit writes a list of the answer's one message."""
+    return told[0] if isinstance(told, list) and len(told) == 1 else told
 
 
 def _decoded(dialect: str, told: Mapping[str, Any], source: str) -> Content:
@@ -98,7 +103,8 @@ def _openai_message(message: Mapping[str, Any], reason: Any, source: str) -> Con
         function = mapping(call.get("function"))
         calls.append(asked_call(call.get("id"), function.get("name"), function.get("arguments")))
     found = (StopReasonSighting(source, reason),) if isinstance(reason, str) and reason else ()
-    return Content(text=words(message.get("content")), calls=tuple(calls), words=found)
+    refusal = words(message.get("refusal")) or None
+    return Content(text=words(message.get("content")), calls=tuple(calls), words=found, refusal=refusal)
 
 
 def _langchain(generation: Mapping[str, Any], source: str) -> Content:
@@ -112,4 +118,9 @@ def _langchain(generation: Mapping[str, Any], source: str) -> Content:
     reason = about.get("finish_reason") or about.get("stop_reason")
     found = (StopReasonSighting(source, reason),) if isinstance(reason, str) and reason else ()
     text = generation.get("text")
-    return Content(text=text if isinstance(text, str) else words(message.get("content")), calls=calls, words=found)
+    return Content(
+        text=text if isinstance(text, str) else words(message.get("content")),
+        calls=calls,
+        words=found,
+        refusal=words(mapping(message.get("additional_kwargs")).get("refusal")) or None,
+    )

@@ -13,7 +13,7 @@ from tests.dashboard.ingest import exports
 from tests.dashboard.ingest.export_outcomes import BECOMES, Becomes
 
 #: Said of every export of an instrumentation, and so not each time.
-ALWAYS = {"told_twice", "loop_reason"}
+ALWAYS = {"told_twice", "loop_reason", "loop_failed"}
 
 
 def made_of(name: str) -> list[TraceTurn]:

@@ -11,7 +11,7 @@ from agentcore.events import ModelFailed, ModelResponded, ToolsReturned, WokeUp
 from dashboard.ingest.assembly.call_dedup import MOST_TELLING
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
 from dashboard.ingest.conventions.span_reader import seen
-from dashboard.ingest.conventions.spans import Span
+from dashboard.ingest.conventions.spans import Span, SpanEvent
 from dashboard.ingest.services import base_policy
 
 SECOND, START = 10**9, 2 * 10**18
@@ -200,3 +200,85 @@ def test_a_call_that_the_provider_dropped_as_malformed_is_no_whole_call() -> Non
     assert ([call.issue for call in answer.broken_tool_calls], answer.tool_calls) == (["malformed"], ())
     assert turn.history.snapshot.end is not None
     assert turn.history.snapshot.end.status.value == "partial"
+
+
+def failing_agent(name: str, message: str) -> Span:
+    raised = SpanEvent("exception", {"exception.type": f"framework.errors.{name}", "exception.message": message})
+    return replace(agent(), failed=True, events=(raised,))
+
+
+def calling(place: int) -> Span:
+    """A call that asks for a tool, after as many that did so before."""
+    asked: list[Any] = [USER]
+    for number in range(place):
+        call = {"type": "tool_call", "id": f"c{number}", "name": "look", "arguments": "{}"}
+        asked += [{"role": "assistant", "parts": [call]}]
+        asked += [{"role": "tool", "parts": [{"type": "tool_call_response", "id": f"c{number}", "result": "42"}]}]
+    call = {"type": "tool_call", "id": f"c{place}", "name": "look", "arguments": "{}"}
+    said = json.dumps([{"role": "assistant", "parts": [call], "finish_reason": "tool_call"}])
+    return chat(place, reason="tool_call", asked=asked, **{"gen_ai.output.messages": said})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("UsageLimitExceeded", "The next request would exceed the request_limit of 3."),
+        ("GraphRecursionError", "Recursion limit of 6 reached without hitting a stop condition."),
+        ("MaxTurnsExceeded", "Max turns (3) exceeded"),
+        ("SpanError", "Max turns exceeded: {'max_turns': 3}"),
+        ("AgentMaxStepsError", "Reached max steps."),
+    ],
+)
+def test_a_limit_of_the_loop_ends_one_turn_of_all_its_calls(name: str, message: str) -> None:
+    (turn,) = made(failing_agent(name, message), calling(0), calling(1), calling(2))
+    end = turn.history.snapshot.end
+    assert end is not None
+    assert len(turn.history.turn.steps) == 3
+    told = f"A limit of the agent's loop ended it: “{message.rstrip('.')}”."
+    assert (end.status.value, end.error_message) == ("interrupted", told)
+    assert ("loop_failed", told) in [(note.code, note.words) for note in turn.notes]
+
+
+def test_an_error_of_the_loop_after_a_tool_call_is_told_as_one() -> None:
+    (turn,) = made(failing_agent("KeyError", "'city'"), calling(0))
+    assert turn.history.snapshot.end is not None
+    assert turn.history.snapshot.end.error_message == "The agent's loop ended with an error: “'city'”."
+
+
+def test_a_loop_that_did_not_fail_hands_its_calls_out_as_before() -> None:
+    assert [turn.history.snapshot.model_stop_reason for turn in made(agent(), calling(0), calling(1))] == [
+        "tool_call",
+        "tool_call",
+    ]
+
+
+def test_only_the_last_turn_of_a_loop_was_ended_by_its_failure() -> None:
+    first, last = made(failing_agent("MaxTurnsExceeded", "Max turns (3) exceeded"), chat(0), calling(1))
+    assert [note.code for note in first.notes if note.code == "loop_failed"] == []
+    assert [note.code for note in last.notes if note.code == "loop_failed"] == ["loop_failed"]
+
+
+def test_a_call_of_which_nothing_is_told_has_the_providers_error_that_its_loop_tells() -> None:
+    """As a stream that fails before its first word: its own span has no error, and ends as if it were well."""
+    empty = json.dumps([{"role": "assistant", "parts": []}])
+    nothing = {"gen_ai.response.finish_reasons": [], "gen_ai.usage.output_tokens": None}
+    silent = chat(0, **nothing, **{"gen_ai.output.messages": empty})
+    (turn,) = made(failing_agent("ModelHTTPError", "status_code: 429, model_name: m"), silent)
+    end = turn.history.snapshot.end
+    assert end is not None
+    assert (end.status.value, end.error_message) == ("failed", "status_code: 429, model_name: m")
+    (other,) = made(failing_agent("KeyError", "'city'"), silent)
+    assert turn.history.turn.steps[0].call.error is not None
+    assert other.history.turn.steps[0].call.error is None, "which says nothing of the call"
+
+
+def test_a_refusal_without_a_word_is_a_refusal() -> None:
+    """As OpenAI's agents kit tells it: no span of it has a stop reason."""
+    said = json.dumps([{"role": "assistant", "content": None, "refusal": "No."}])
+    about = {"openinference.span.kind": "LLM", "llm.model_name": "m", "output.value": said}
+    (turn,) = made(replace(chat(0), attributes=about))
+    assert turn.history.snapshot.end is not None
+    assert (turn.history.snapshot.end.status.value, turn.history.snapshot.model_stop_reason) == (
+        "aborted",
+        "safety_blocked",
+    )

@@ -302,3 +302,64 @@ def test_a_method_of_llama_index_that_only_prepares_the_request_is_no_call() -> 
     told = span(openinference__span__kind="LLM", llm__model_name="m")
     assert seen(replace(told, name="OpenAILike._prepare_chat_with_tools")) is None
     assert isinstance(seen(replace(told, name="OpenAILike.chat")), ModelCall)
+
+
+def test_a_step_of_langgraph_whose_name_has_the_word_agent_is_none() -> None:
+    about = {"openinference.span.kind": "AGENT", "metadata": json.dumps({"langgraph_node": "agent"})}
+    step = seen(replace(span(**about), name="agent"))
+    helper = seen(replace(span(**about), name="reviewer"))
+    assert isinstance(step, Loop)
+    assert isinstance(helper, Loop)
+    assert [step.is_agent, helper.is_agent] == [False, True]
+
+
+def test_counts_of_zero_beside_an_answer_are_unknown() -> None:
+    zeros = {"llm.token_count.prompt": 0, "llm.token_count.completion": 0, "openinference.span.kind": "LLM"}
+    said = {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "Because."}
+    assert call(**zeros, **said).usage is None
+    silent = call(**zeros).usage
+    assert silent is not None
+    assert silent.output_tokens == 0
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"generations": [[{"text": "", "message": {"kwargs": {"additional_kwargs": {"refusal": "No."}}}}]]},
+        [{"role": "assistant", "content": None, "refusal": "No."}],
+    ],
+)
+def test_a_refusal_that_langchain_or_openais_agents_kit_writes_is_one(written: Any) -> None:
+    told = call(**{"openinference.span.kind": "LLM", "llm.model_name": "m", "output.value": json.dumps(written)})
+    assert told.content.refusal == "No."
+
+
+def test_the_stack_trace_after_an_error_is_no_part_of_its_words() -> None:
+    message = "RateLimitError('Error code: 429')Traceback (most recent call last):\n  File 'client.py'"
+    failed = seen(replace(span(**{"openinference.span.kind": "LLM"}), failed=True, message=message))
+    assert isinstance(failed, ModelCall)
+    assert failed.error is not None
+    assert (failed.error.message, failed.error.status) == ("RateLimitError('Error code: 429')", 429)
+
+
+def test_messages_whose_contents_are_not_recorded_are_unknown_and_not_empty() -> None:
+    """As `opentelemetry-instrumentation-openai-v2` sends them, which records no content unless it is told to."""
+    named = {"gen_ai__operation__name": "chat", "gen_ai__request__model": "gpt-4o"}
+    function = {"id": "c1", "type": "function", "function": {"name": "look"}}
+    answered = call(
+        SpanEvent("gen_ai.user.message", {}),
+        SpanEvent("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": {"role": "assistant"}}),
+        **named,
+    )
+    assert (answered.content.answered, answered.content.input) == (False, None)
+    assert [word.raw for word in answered.words] == ["stop"]
+    later = call(
+        SpanEvent("gen_ai.user.message", {}),
+        SpanEvent("gen_ai.assistant.message", {"body": {"tool_calls": [function]}}),
+        SpanEvent("gen_ai.tool.message", {"body": {"id": "c1"}}),
+        **named,
+    )
+    assert [(one.role, one.text) for one in later.content.input or ()] == [
+        (Role.ASSISTANT, ""),
+        (Role.TOOL, "[The tool's result was not recorded.]"),
+    ]
