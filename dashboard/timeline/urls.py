@@ -1,4 +1,4 @@
-"""`/timeline/…`: what belongs to the timeline beside its page, which is `/`; and the tags of one turn."""
+"""`/`, the timeline; `/timeline/…`, what belongs to it; and the tags of one turn."""
 
 from django.urls import path
 
@@ -7,6 +7,7 @@ from dashboard.timeline import bulk_pages, tag_pages, view_pages, views
 app_name = "timeline"
 
 urlpatterns = [
+    path("", views.timeline, name="timeline"),
     path("timeline/facets", views.facets, name="facets"),
     path("timeline/chart", views.chart, name="chart"),
     path("timeline/drops", views.drops, name="drops"),

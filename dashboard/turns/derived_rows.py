@@ -12,14 +12,15 @@ from uuid import UUID
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
-from agentcore import VERSION, serial
+from agentcore import serial
 from agentcore.machine.advance import advance
 from agentcore.replay import Recording, as_judged
 from dashboard.platform.fields import exact_json
 from dashboard.turns.evidence import Fault
-from dashboard.turns.models import Checkpoint, Cohort, Outcome, Record, Turn
+from dashboard.turns.models import Cohort, Outcome, Record, Turn
 from dashboard.turns.record_compression import PACKED, beside_packed, unpacked_records
 from dashboard.turns.row_mapping import judged_in, judgement
+from dashboard.turns.stored_turn import StoredTurn
 
 JUDGEMENT = ("state", "decision", "resolved_by", "stop_reason", "error_type", "handling", "evaluations")
 COHORT = (
@@ -32,12 +33,12 @@ COUNTED = {"continuation": "continuations", "repair": "tool_repairs", "envelope_
 Place = tuple[int, int]  #: the record, and the transition in it
 
 
-def derived_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
+def derived_faults(turn: Turn, recording: Recording, stored: StoredTurn) -> Iterator[Fault]:
     """Every such row that is not as the history has it, is missing, or is one too many."""
     yield from _column_faults(turn.id)
     yield from _judgement_faults(turn.id, recording)
-    yield from _checkpoint_faults(turn.id, recording)
-    if recording.records and not _is_in(turn):
+    yield from _checkpoint_faults(stored.checkpoints, recording)
+    if recording.records and not _is_in(turn, stored.cohort):
         yield Fault(len(recording.records), "The group that the turn is counted in differs from its row.")
 
 
@@ -45,7 +46,7 @@ def _column_faults(turn_id: UUID) -> Iterator[Fault]:
     """Statements read the columns, people what is compressed beside them."""
     rows = Record.objects.filter(turn_id=turn_id).exclude(packed=None, length=1).order_by("seq")
     as_stored = (Cast(name, TextField()) for name in PACKED)
-    for seq, length, content, *held in rows.values_list("seq", "length", "packed", *as_stored).iterator():
+    for seq, length, content, *held in rows.values_list("seq", "length", "packed", *as_stored):
         columns = content and beside_packed(unpacked_records(content, length))
         if dict(zip(PACKED, map(exact_json, held), strict=True)) != columns:
             yield Fault(seq, f"The columns of record {seq} are not those of the record.")
@@ -73,9 +74,9 @@ def _said(recording: Recording) -> tuple[dict[Place, Mapping[str, Any]], set[Pla
     return said, judged
 
 
-def _checkpoint_faults(turn_id: UUID, recording: Recording) -> Iterator[Fault]:
+def _checkpoint_faults(checkpoints: Mapping[int, Any], recording: Recording) -> Iterator[Fault]:
     """What another version of the core wrote may say the same in another form."""
-    stored = dict(Checkpoint.objects.filter(turn_id=turn_id, core_version=VERSION).values_list("seq", "snapshot"))
+    stored = dict(checkpoints)
     if not stored:
         return
     snapshot = recording.base_snapshot
@@ -87,9 +88,8 @@ def _checkpoint_faults(turn_id: UUID, recording: Recording) -> Iterator[Fault]:
         yield Fault(len(recording.records), f"A state is stored of record {seq}, which the turn does not have.")
 
 
-def _is_in(turn: Turn) -> bool:
-    """Whether it stands in the cohort that its row belongs to. The database puts it there, so it is asked anew."""
-    cohort = Cohort.objects.filter(id__in=Turn.objects.filter(id=turn.id).values("cohort")).first()
+def _is_in(turn: Turn, cohort: Cohort | None) -> bool:
+    """Whether it stands in the cohort that its row belongs to."""
     return (
         cohort is not None
         and all(getattr(cohort, name) == getattr(turn, name) for name in COHORT)

@@ -123,7 +123,11 @@ def begun_as(turn: models.Turn) -> dict[str, Any]:
 
 def messages_of(turn_id: UUID) -> list[str]:
     """The turn's conversation in the provider's form, each message as JSON text."""
-    head = models.Turn.objects.filter(id=turn_id).values_list("node_id", flat=True).first()
+    return messages_from(turn_id, models.Turn.objects.filter(id=turn_id).values_list("node_id", flat=True).first())
+
+
+def messages_from(turn_id: UUID, head: UUID | None) -> list[str]:
+    """The same, where the caller knows the last node of the conversation; None: an earlier release stored it."""
     if head is not None:
         return [wire.decode() for wire in nodes.said(nodes.read(head), nodes.NodeForm.WIRE)]
     return list(models.TurnMessage.objects.filter(turn_id=turn_id).order_by("n").values_list("wire", flat=True))

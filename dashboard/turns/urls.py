@@ -1,15 +1,11 @@
-"""`/`, `/turns/<id>` and what belongs to a turn. Each address answers with and without a last slash."""
-
-from django.urls import path
+"""`/turns/<id>` and what belongs to a turn. Each address answers with and without a last slash."""
 
 from dashboard.platform.url_patterns import either
-from dashboard.timeline.views import timeline
 from dashboard.turns import views
 
 app_name = "turns"
 
 urlpatterns = [
-    path("", timeline, name="timeline"),
     *either("glossary", views.glossary, "glossary"),
     *either("turns/<uuid:turn_id>", views.detail, "detail"),
     *either("turns/<uuid:turn_id>/transcript", views.transcript, "transcript"),

@@ -117,7 +117,7 @@ def _examined(turn: Turn, recording: Recording, lacking: MissingRecords | None, 
         _row_faults(turn, recording, stored.records),
         call_faults(calls, attempts, body_of),
         faults_of(recording.records, attempts, raws, ours),
-        derived_faults(turn, recording),
+        derived_faults(turn, recording, stored),
     )
     for fault in chain(*faults):
         return diverging(found, fault)

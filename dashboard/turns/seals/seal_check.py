@@ -21,7 +21,7 @@ from dashboard.turns.seals.row_parts import is_cut_by_removal
 from dashboard.turns.seals.services import CLOCKS_APART
 from dashboard.turns.seals.signed_lists import is_ours, members_of
 from dashboard.turns.seals.tombstones import Erased, removed_on_purpose
-from dashboard.turns.stored_turn import StoredTurn
+from dashboard.turns.stored_turn import StoredTurn, stored_turns
 from dashboard.turns.verification import examined
 
 BATCH = 100
@@ -179,7 +179,7 @@ def _ids(after: UUID | None) -> Iterator[UUID]:
 
 def _turns(ids: Sequence[UUID], checked: Checked, sealed: Sealed, bared: frozenset[UUID], replay: bool) -> None:
     turns = list(Turn.objects.filter(id__in=ids).select_related("origin", "ingested").order_by("id"))
-    chains, parts = Chain.objects.in_bulk(ids), _parts(turns)
+    chains, parts, known = Chain.objects.in_bulk(ids), _parts(turns), stored_turns(turns)
     for turn in turns:
         checked.turns += 1
         chain = chains.get(turn.id)
@@ -190,7 +190,7 @@ def _turns(ids: Sequence[UUID], checked: Checked, sealed: Sealed, bared: frozens
             now = parts[turn.id] if turn.id in parts else parts_of([turn])[turn.id]
             faults = [*_chain_faults(turn, chain, now, sealed, bared)]
             if not faults and turn.status not in UNFINISHED:
-                stored = StoredTurn(turn)
+                stored = known.pop(turn.id)  # what it reads goes with the turn
                 faults += _other_faults(turn, sealed, bared, stored)
                 changed += _replay_faults(turn, stored) if replay else ()
         except (OperationalError, InterfaceError):

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import subprocess
 import sys
+import time
 import weakref
 
 import pytest
@@ -61,4 +62,20 @@ async def test_objects_that_refer_to_each_other_go_though_too_few_are_new(monkey
 
 
 def test_slow_collections_are_made_more_seldom():
-    assert [garbage._seconds_between(took) for took in (0.001, 0.03, 0.3)] == [30, 30, pytest.approx(300)]
+    assert [garbage._seconds_between(took) for took in (0.001, 0.06, 0.6)] == [30, 30, pytest.approx(300)]
+
+
+async def test_a_collection_on_a_busy_machine_is_not_taken_for_a_slow_one(monkeypatch: pytest.MonkeyPatch):
+    took = list[float]()
+    stop = asyncio.Event()
+
+    def told(seconds: float) -> float:
+        took.append(seconds)
+        stop.set()
+        return 0.01
+
+    monkeypatch.setattr(garbage, "_EVERY", 0.01)
+    monkeypatch.setattr(garbage, "_seconds_between", told)
+    monkeypatch.setattr("gc.collect", lambda: time.sleep(1.0))  # others have the core meanwhile
+    await garbage.collect_garbage(stop)
+    assert took[0] < 0.5

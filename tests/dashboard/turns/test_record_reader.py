@@ -25,6 +25,7 @@ from dashboard.turns.models import Piece, Record, Turn
 from dashboard.turns.record_reader import acts_between, last_record, record_at, records_of, stamps_of
 from dashboard.turns.recorder import StepRows
 from dashboard.turns.row_mapping import MOST_TOGETHER, rows_of
+from dashboard.turns.stored_turn import StoredTurn
 from tests.dashboard.driving import Play
 from tests.dashboard.gateway.told_turns import ODD, Story, cut, ended
 from tests.together import together as all_cases
@@ -68,7 +69,7 @@ def test_what_was_committed_at_once_is_as_it_was_said(together: Turn):
     assert [record.event for record in recording.records] == [entry.event for entry in entries]
     assert [at for at, _ in stamps_of(together.id)] == [entry.at for entry in entries]
     assert verify(recording).verified
-    assert list(derived_faults(together, recording)) == []
+    assert list(derived_faults(together, recording, StoredTurn(together))) == []
     assert b"".join(map(bytes, Piece.objects.order_by("attempt").values_list("raw", flat=True))) == b"".join(
         answer.text.encode("utf-8", "surrogatepass") for answer in ANSWERS
     )
