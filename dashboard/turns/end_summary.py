@@ -58,7 +58,8 @@ def _aborted(turn: Turn) -> EndSummary:
 def _failed(turn: Turn) -> EndSummary:
     if turn.out_of_time:
         return EndSummary("time_limit", "Stopped, no answer", f"{LIMIT_NAMES['max_seconds']} reached")
-    return EndSummary("failed", "Failed", _failure(turn))
+    cause = _failure(turn) or (reason_label(turn.terminal_reason).capitalize() if turn.terminal_reason else "")
+    return EndSummary("failed", "Failed", cause)
 
 
 def _failure(turn: Turn) -> str:

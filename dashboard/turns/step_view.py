@@ -118,6 +118,10 @@ class StepView:
 def step_view(moment: Moment) -> StepView:
     """The view model of one moment."""
     error = moment.error or {}
+
+    def way(road: Road) -> AlternativeText:
+        return _way(road, error_in_words(road.miss, error))
+
     return StepView(
         number=moment.number,
         state=moment.target,
@@ -131,8 +135,8 @@ def step_view(moment: Moment) -> StepView:
         handling=str(error.get("handling", "")),
         facts=tuple(_facts(error)),
         gauges=tuple(map(gauge, moment.meters)),
-        roads=tuple(_way(road) for road in sorted(moment.roads, key=_ends) if road.near),
-        others=tuple(_way(road) for road in moment.roads if not road.near),
+        roads=tuple(way(road) for road in sorted(moment.roads, key=_ends) if road.near),
+        others=tuple(way(road) for road in moment.roads if not road.near),
     )
 
 
@@ -142,9 +146,9 @@ def _ends(road: Road) -> bool:
 
 
 @lru_cache(KEPT)
-def _way(road: Road) -> AlternativeText:
+def _way(road: Road, miss: str) -> AlternativeText:
     stood, shape = STOOD[road.open]
-    return AlternativeText(road.trigger.value, words(road.target), road.guard, road.miss, stood, shape)
+    return AlternativeText(road.trigger.value, words(road.target), road.guard, miss, stood, shape)
 
 
 def _place(moment: Moment) -> Iterator[str]:

@@ -57,6 +57,8 @@ PICTURES: Mapping[str, str] = {
     "gateway": "/gateway/",
     "keys": "/gateway/keys",
     "account": "/account/",
+    "webhooks": "/webhooks/",
+    "webhook": "{webhook}",
     "lint": "/lint",
     "run": "/runs/{cut_id}",
     "document": "/docs/how-to/gateway",
@@ -92,6 +94,8 @@ WHOLE = {
     "backtest",
     "inbox",
     "account",
+    "webhooks",
+    "webhook",
     "keys",
     "metrics",
     "raw",
@@ -138,6 +142,7 @@ def made(page: Page) -> dict[str, str]:
         "unended": unended(page),
         "policy": policy_of(page),
         "shared": shared(page, cut),
+        "webhook": webhook(page),
     }
 
 
@@ -212,6 +217,21 @@ def shared(page: Page, turn: str) -> str:
     page.goto(f"{turn}/share")
     page.get_by_role("button", name="Create link").click()
     return page.get_by_label("Address of the link").input_value()
+
+
+def webhook(page: Page) -> str:
+    """A webhook that a test event was sent to; nothing listens at its address."""
+    page.goto("/webhooks/")
+    if not page.locator("main .outgoing a").count():
+        page.locator("[name=name]").fill("on-call")
+        page.locator("[name=url]").fill("http://127.0.0.1:9/hook")
+        for place in range(3):
+            page.locator("[name=events]").nth(place).check()
+        page.get_by_role("button", name="Create webhook").click()
+    page.locator("main .outgoing a").first.click()
+    address = urlsplit(page.url).path
+    page.get_by_role("button", name="Send a test").click()
+    return address
 
 
 def failing(page: Page, name: str) -> None:

@@ -35,6 +35,9 @@ def test_the_limit_is_used_by_keyboard_alone_and_fits_a_phone(new_page: NewPage)
     assert not scrolls_sideways(page)
     limit.get_by_role("button", name="Prove it live").press("Enter")
     expect(limit).to_contain_text(re.compile(r"A live re-run( with max_retries \d)? completed"), timeout=LONG)
+    expect(limit).to_be_focused()
+    page.keyboard.press("Tab")
+    assert limit.evaluate("limit => limit.contains(document.activeElement)"), "the keyboard goes on at what was found"
     limit.get_by_role("button", name=re.compile("Create draft: Max retries")).press("Enter")
     expect(page.locator("#messages")).to_contain_text("Draft v")
 

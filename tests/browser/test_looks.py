@@ -133,3 +133,19 @@ def test_on_a_wide_screen_header_and_deck_line_up_with_the_content(new_page: New
     edges = [(round(box["x"]), round(box["x"] + box["width"])) for box in boxes if box]
     assert edges[0][0] == edges[2][0] == edges[3][0]
     assert edges[1][1] == edges[2][1] == edges[3][1]
+
+
+LINES_OF_ADDRESSES = """() => [...document.querySelectorAll('.audit td[data-label="Address"], .audit td small')]
+  .filter((each) => !each.textContent.includes("/"))
+  .map((each) => {
+    const text = document.createRange();
+    text.selectNodeContents(each);
+    return text.getClientRects().length;
+  })"""
+
+
+def test_no_user_and_no_address_of_the_audit_log_is_broken_within_a_word(page: Page):
+    page.goto("/audit/")
+    lines = page.evaluate(LINES_OF_ADDRESSES)
+    assert lines
+    assert set(lines) == {1}

@@ -52,8 +52,9 @@ def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
         return None
     kind = _kind_of_error(last)
     words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "")
-    advice = words.format(agent=agent.name, connection=agent.connection.name)
-    return NextStep(advice, agent.connection if kind in _OF_CONNECTION else None, agent)
+    if kind not in _OF_CONNECTION:  # a connection is a query of its own
+        return NextStep(words, None, agent)
+    return NextStep(words.format(agent=agent.name, connection=agent.connection.name), agent.connection, agent)
 
 
 def _kind_of_error(last: Snapshot) -> str:

@@ -49,6 +49,7 @@ READINGS = [
     ),
     ({"status": "aborted", "terminal_reason": "safety_blocked"}, EndSummary("aborted", "Blocked or refused")),
     ({"status": "failed", "error_type": "rate_limit"}, EndSummary("failed", "Failed", "Rate limit error")),
+    ({"status": "failed", "terminal_reason": "envelope_invalid"}, EndSummary("failed", "Failed", "Invalid envelope")),
     ({"status": "cancelled"}, EndSummary("cancelled", "Cancelled")),
 ]
 

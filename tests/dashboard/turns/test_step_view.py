@@ -13,9 +13,9 @@ def steps(recording) -> list[StepView]:
     return [step_view(moment) for moment in moments_of(fold(recording))]
 
 
-def failed_once() -> list[StepView]:
+def failed_once(handling: ErrorPolicy) -> list[StepView]:
     error = ModelFailed(1.0, ProviderError(ErrorType.RATE_LIMIT, "rate_limit", "Slow down.", status=429))
-    return steps(recorded(started(), error, policy=Policy(error_policy=ErrorPolicy.retry_all(5))))
+    return steps(recorded(started(), error, policy=Policy(error_policy=handling)))
 
 
 def test_a_step_says_where_it_is_and_why():
@@ -36,7 +36,7 @@ def test_a_decision_has_a_word_a_colour_and_a_shape():
 
 
 def test_the_error_policy_is_shown_with_the_context_it_saw():
-    step = failed_once()[-1]
+    step = failed_once(ErrorPolicy.retry_all(5))[-1]
     assert step.handling == "retry"
     assert "Rate limit error, retrying (1/5)" in [said.reason for said in step.said]
     assert [(fact.name, fact.value) for fact in step.facts] == [
@@ -58,6 +58,14 @@ def test_no_step_shows_the_sentence_of_the_specification():
     shown = "\n".join(f"{step.reason}\n{[said.reason for said in step.said]}" for step in told_steps)
     assert "consecutive failures (max" not in shown
     assert "tool error, 1 failure; max_retries is 0 (calculator: division by zero)" in shown
+
+
+def test_nor_does_another_transition_that_was_possible():
+    missed = [
+        road.miss for step in failed_once(ErrorPolicy.stop_on_any_error()) for road in (*step.roads, *step.others)
+    ]
+    assert "rate limit error, 1 failure; max_retries is 0" in missed
+    assert not any("consecutive failures (max" in said for said in missed)
 
 
 def test_where_nothing_failed_there_is_no_error_to_show():

@@ -75,6 +75,17 @@ def test_a_delivery_shows_its_request_and_answer_and_is_sent_again(
     assert len(receiver.requests) == 2
 
 
+def test_a_delivery_that_failed_is_told_apart_from_one_that_was_not_sent_yet(
+    admins_browser: Client, webhook_of: WebhookOf
+):
+    webhook, _ = webhook_of()
+    delivery = webhook_test(webhook)
+    assert "failed, will retry" not in admins_browser.get(f"/webhooks/{webhook.id}").content.decode()
+    Delivery.objects.update(tried=2)
+    for page in (webhook.id, f"deliveries/{delivery.id}"):
+        assert "failed, will retry" in admins_browser.get(f"/webhooks/{page}").content.decode()
+
+
 def test_deliveries_have_pages(admins_browser: Client, webhook_of: WebhookOf):
     webhook, _ = webhook_of()
     made = [webhook_test(webhook) for _ in range(51)]
