@@ -15,6 +15,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
     from django.core.management import execute_from_command_line
 
+    from dashboard.agents.schema_judging.busy_judges import JudgesBusy, JudgingSpent
     from dashboard.platform.errors import StartError
     from dashboard.platform.postgres import PostgresError
     from dashboard.runtime.terminal_output import guard_terminal
@@ -30,6 +31,19 @@ def main() -> None:
         if not _reader_is_gone():
             raise
         sys.exit(READER_GONE)
+    except (Exception, JudgesBusy, JudgingSpent) as error:
+        _end_by(error)
+
+
+def _end_by(error: BaseException) -> None:
+    """Say in a sentence what ended the command, where it was something outside."""
+    from dashboard.runtime.command_faults import fault_of
+
+    fault = fault_of(error)
+    if fault is None:
+        raise error
+    sys.stderr.write(f"{fault.sentence}\n")
+    sys.exit(fault.code)
 
 
 def _reader_is_gone() -> bool:

@@ -96,6 +96,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "dashboard.runtime.busy_schema_judges.BusySchemaJudgesMiddleware",
+    "dashboard.runtime.client_gone.ClientGoneMiddleware",
 ]
 
 ROOT_URLCONF = "dashboard.urls"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth import login
+from django.contrib.sessions.models import Session
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -13,6 +14,7 @@ from dashboard.accounts import services, two_factor
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.selectors import SESSION_TOKEN
 
+SWEEP_SECONDS = 3_600.0  #: between two looks for sessions that have expired
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 PENDING = "second_factor"  #: the session's key
 PENDING_SECONDS = 300  #: that a right password is remembered for
@@ -38,6 +40,11 @@ def session_open(
     if token:
         request.session[SESSION_TOKEN] = token.pk
         services.api_token_used(token, now=timezone.now())
+
+
+def sweep() -> None:
+    """Erase the sessions that have expired: each sign-in makes one, and a token may sign in any number of times."""
+    Session.objects.filter(expire_date__lt=timezone.now()).delete()
 
 
 def sign_in_pending(request: HttpRequest, user: User, wanted: str) -> None:

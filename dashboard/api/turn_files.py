@@ -17,6 +17,7 @@ from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
 from dashboard.ingest.turn_files.import_runner import log_import_apart, turn_import_apart
 from dashboard.ingest.turn_files.selectors import vouched_of
+from dashboard.platform.client_gone import client_of
 from dashboard.turns import selectors
 from dashboard.turns.comments import selectors as comments
 from dashboard.turns.comments.services import comment_add
@@ -59,7 +60,9 @@ def turn_export(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[str, Any]]:
     """An exported file of at most 64 MB. Its turn is verified; with `unverified=true` it is stored even if it does not
     verify. 200 if the same turn exists already."""
-    made = turn_import_apart(read=lambda: _content(request), by=caller(request), unverified=unverified)
+    made = turn_import_apart(
+        read=lambda: _content(request), by=caller(request), unverified=unverified, client=client_of(request)
+    )
     said = {
         "id": made.turn.id, "already_here": not made.fresh, "verified": made.verified, "doubt": made.doubt,
         "missing": made.missing, "vouched_by": vouched_of(made.turn).by,
@@ -72,7 +75,9 @@ def log_import(request: HttpRequest, name: str = "log", dry_run: bool = False) -
     """A log of at most 64 MB: requests and answers in JSONL, an HTTP archive, a cassette, batch results, LiteLLM's or
     Langfuse's export, or a coding agent's transcript (docs/how-to/imports.md). `name`: the name of the file, which its
     turns show. Importing the same log twice changes nothing. With `dry_run=true` nothing is stored."""
-    made = log_import_apart(read=lambda: _log(request), by=caller(request), name=name[:200], dry=dry_run)
+    made = log_import_apart(
+        read=lambda: _log(request), by=caller(request), name=name[:200], dry=dry_run, client=client_of(request)
+    )
     faults = [{"line": line, "words": words} for line, words in made.faults]
     return {**asdict(made), "faults": faults}
 

@@ -34,6 +34,7 @@ from dashboard.metrics.ingests import count_spans
 from dashboard.platform.db_threads import AWAY, in_database
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
 from dashboard.platform.notifications import announce_group
+from dashboard.platform.statement_timeout import SECONDS, was_too_slow
 
 log = structlog.get_logger(__name__)
 
@@ -46,6 +47,10 @@ MOST_OF_ONE = 8  #: requests of one sender that are held at once, those whose bo
 MOST_HELD = 32  #: of all senders; beyond it each may have one, up to `MOST_SENDERS`
 MOST_SENDERS = 64
 RETRY_SECONDS = 2
+TOO_SLOW = (
+    f"A statement of the database took more than {SECONDS['page']} s and was stopped; nothing was stored. Send this "
+    "again; if that happens again, send fewer spans at once."
+)
 _READERS: Mapping[tuple[str, str], Callable[[bytes, str], ParsedBody]] = {
     ("traces", PROTOBUF): protobuf.spans_of,
     ("traces", JSON): json_body.spans_of,
@@ -233,6 +238,8 @@ async def _taken(export: _Export, *, most: int | None) -> tuple[ParsedBody, Outc
     except JudgesBusy as error:
         raise ExportRefused(503, BUSY, RETRY_SECONDS) from error
     except AWAY as error:
+        if was_too_slow(error):
+            raise ExportRefused(503, TOO_SLOW, RETRY_SECONDS) from error
         raise ExportRefused(503, "The database is not available; send this again.", RETRY_SECONDS) from error
 
 

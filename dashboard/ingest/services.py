@@ -13,6 +13,7 @@ from django.utils import timezone
 from agentcore.policy import Policy
 from dashboard.agents.policies import draft_policy
 from dashboard.agents.schema_judging.busy_judges import JudgingSpent
+from dashboard.agents.schema_judging.judging import REQUEST_SECONDS
 from dashboard.agents.schemas import violations
 from dashboard.agents.selectors import project_default
 from dashboard.ingest import span_store
@@ -30,6 +31,11 @@ log = structlog.get_logger(__name__)
 SMALL = 2_000
 
 UNREAD = "A span or log record about a model could not be read. It is stored, but missing from its turn."
+COSTLY = (
+    f"Checking the JSON Schemas of one request's traces takes more than {REQUEST_SECONDS:g} s of processor time. These "
+    "spans are stored, but their traces have no turns until a further span of them arrives. Send fewer traces in one "
+    "request, or make the schemas of tools and answers simpler."
+)
 FULL = f"A trace may have {span_store.MOST_OF_TRACE:,} spans. Further spans are not accepted."
 
 
@@ -70,18 +76,20 @@ def ingest(
     _bound(taken, sorted(traces), held)
     now = timezone.now()
     changed = span_store.put(project_id, sender, taken, now, traces - held.keys())
-    made, name, unread = {}, _name(project_id, sender), set[tuple[str, str]]()
+    made, name = {}, _name(project_id, sender)
+    unread, costly = set[tuple[str, str]](), set[tuple[str, str]]()
     for trace in span_store.get(project_id, sender, changed):
         turns = _turns(trace, name)
         if turns is not None:
             made[trace.id] = turns
-        unread.update((trace.id.hex, span) for span in trace.unread)
+        (costly if trace.costly else unread).update((trace.id.hex, span) for span in trace.unread)
     written = turns_put(project_id, sender, made, by=by, at=now) if made else []
     let_go = sum(not span_store.is_kept(span) for span in taken.spans)
-    lacking = _unread(taken, unread)
+    beyond, lacking = _unread(taken, costly), _unread(taken, unread)
+    taken.refuse(COSTLY, beyond)
     taken.refuse(UNREAD, lacking)
     refusals_note(project_id, sender, taken.refused, at=now)
-    return Outcome(written, let_go, lacking, taken.refused)
+    return Outcome(written, let_go, lacking + beyond, taken.refused)
 
 
 def _unread(taken: ParsedBody, unread: Set[tuple[str, str]]) -> int:
@@ -127,6 +135,7 @@ def _turns(trace: Trace, name: str) -> list[TraceTurn] | None:
     except JudgingSpent:
         log.info("trace_of_costly_schemas", trace=trace.id.hex)
         trace.unread.update(one.span.id for one in trace.seen)
+        trace.costly = True
         return None
     except Exception:
         # Whatever a stranger's trace holds, it must not keep the others of its request from being stored.

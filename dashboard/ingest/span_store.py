@@ -79,6 +79,7 @@ class Trace:
     seen: list[Seen] = field(default_factory=list)
     parents: dict[str, str] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
+    costly: bool = False  #: the schemas of its request took all the time that they may, so it has no turns
 
 
 #: Of a piece: its span, its part, its span's parent, and what it holds, as JSON.

@@ -10,6 +10,7 @@ import structlog
 from procrastinate import App
 from procrastinate.contrib.django import app as django_app
 
+from dashboard.accounts import sessions
 from dashboard.agents.schema_judging.busy_judges import JudgesBusy
 from dashboard.agents.selectors import project_default
 from dashboard.api.idempotency import services as idempotency
@@ -126,6 +127,7 @@ def _upkeep() -> tuple[tuple[Any, ...], ...]:
         (sealing.SWEEP_SECONDS, sealing.sweep),
         (webhooks.SWEEP_SECONDS, webhooks.sweep),
         (idempotency.SWEEP_SECONDS, idempotency.sweep),
+        (sessions.SWEEP_SECONDS, sessions.sweep),
         (told_suggestions.SWEEP_SECONDS, told_suggestions.sweep),
         (run_links.SOON_SECONDS, run_links.sweep, run_links.SOON_REACH),
         (run_links.LATER_SECONDS, run_links.sweep, run_links.LATER_REACH),

@@ -11,7 +11,7 @@ from agentcore.schema_size import MOST_STATES, Sizes, TooMuchWork, check, matchi
 from tests.together import together
 
 violations = jsonschema_rs_validator()
-CHAIN = {"$defs": {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(20_000)} | {"a20000": {}}}
+CHAIN = {"$defs": {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(40_000)} | {"a40000": {}}}
 PATTERNS = {"patternProperties": {f"(((a{{0,20}}){{0,20}}){{0,20}}){n}": {} for n in range(200)}}
 
 

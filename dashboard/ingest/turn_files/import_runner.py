@@ -26,6 +26,7 @@ from dashboard.agents.selectors import project_current
 from dashboard.ingest.turn_files.import_process import MOST_SECONDS, TOO_MUCH_MEMORY
 from dashboard.ingest.turn_files.services import Import
 from dashboard.ingest.turn_files.zip_import import FileOutcome
+from dashboard.platform.client_gone import ClientConnection, ClientGoneError
 from dashboard.platform.database import address_of
 from dashboard.platform.environment import CHECKOUT
 from dashboard.platform.notifications import announce_created
@@ -82,25 +83,35 @@ class ImportResult:
     log: LogOutcome | None = None
 
 
-def turn_import_apart(*, read: Callable[[], bytes], by: User | None, unverified: bool) -> Import:
-    """Import a turn file. Where nothing is stored, raises `ValidationError` by field, or `ImportBusyError`."""
-    (outcome,) = _imported(read, by, unverified=unverified, bundles=False).outcomes
+def turn_import_apart(
+    *, read: Callable[[], bytes], by: User | None, unverified: bool, client: ClientConnection | None = None
+) -> Import:
+    """Import a turn file. Where nothing is stored, raises `ValidationError` by field, or `ImportBusyError`; with the
+    `client` it ends, by `ClientGoneError`, and what was not stored whole is not stored."""
+    (outcome,) = _imported(read, by, client, unverified=unverified, bundles=False).outcomes
     return _made(outcome)
 
 
-def log_import_apart(*, read: Callable[[], bytes], by: User | None, name: str, dry: bool) -> LogOutcome:
+def log_import_apart(
+    *, read: Callable[[], bytes], by: User | None, name: str, dry: bool, client: ClientConnection | None = None
+) -> LogOutcome:
     """Import a log of this name; `dry`: only tell what would be stored. Raises as `turn_import_apart`."""
-    imported = _imported(read, by, unverified=False, bundles=False, log=name, dry=dry)
+    imported = _imported(read, by, client, unverified=False, bundles=False, log=name, dry=dry)
     assert imported.log is not None, "a log was asked for"
     return imported.log
 
 
 def file_import_apart(
-    *, read: Callable[[], bytes], by: User | None, unverified: bool, name: str = "log"
+    *,
+    read: Callable[[], bytes],
+    by: User | None,
+    unverified: bool,
+    name: str = "log",
+    client: ClientConnection | None = None,
 ) -> ImportResult:
     """Import a turn file, each file of a ZIP, or a log of this name. Raises as `turn_import_apart` where nothing is
     stored."""
-    imported = _imported(read, by, unverified=unverified, bundles=True, log=name)
+    imported = _imported(read, by, client, unverified=unverified, bundles=True, log=name)
     if not imported.bundle and imported.log is None:
         _made(imported.outcomes[0])
     return imported
@@ -115,6 +126,7 @@ def _made(outcome: FileOutcome) -> Import:
 def _imported(
     read: Callable[[], bytes],
     by: User | None,
+    client: ClientConnection | None,
     *,
     unverified: bool,
     bundles: bool,
@@ -124,29 +136,30 @@ def _imported(
     whose = None if by is None else by.pk
     asked = {"by": whose, "unverified": unverified, "bundles": bundles, "log": log, "dry": dry}
     asked["project"] = str(project_current().pk)
-    with _alone():
+    client = client or ClientConnection()
+    with _alone(client):
         content, late = read(), threading.Event()
-        with _process(late) as process:
+        with _process(late) as process, client.ending(process.kill):
             _hand_over(process, asked, content)
-            return _heard(process, late)
+            return _heard(process, late, client)
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _alone(client: ClientConnection) -> Iterator[None]:
     """Of all threads and processes that share the data folder, for each import may take a gigabyte. Raises
     `ImportBusyError`."""
     until = time.monotonic() + WAITING_SECONDS
-    if not _one.acquire(timeout=WAITING_SECONDS):
-        raise ImportBusyError
+    while not _one.acquire(timeout=LOOKING_SECONDS):
+        _may_wait(until, client)
     try:
-        with _kept_out_of_other_processes(until):
+        with _kept_out_of_other_processes(until, client):
             yield
     finally:
         _one.release()
 
 
 @contextmanager
-def _kept_out_of_other_processes(until: float) -> Iterator[None]:
+def _kept_out_of_other_processes(until: float, client: ClientConnection) -> Iterator[None]:
     try:
         descriptor = open_lock(_lock_file())
     except OSError as error:  # a data folder that nobody may write to
@@ -155,12 +168,19 @@ def _kept_out_of_other_processes(until: float) -> Iterator[None]:
         return
     try:
         while not try_lock(descriptor):
-            if time.monotonic() > until:
-                raise ImportBusyError
+            _may_wait(until, client)
             time.sleep(LOOKING_SECONDS)
         yield
     finally:
         os.close(descriptor)
+
+
+def _may_wait(until: float, client: ClientConnection) -> None:
+    """Raises where it is too late to wait on, or nobody waits any more."""
+    if client.closed.is_set():
+        raise ClientGoneError
+    if time.monotonic() > until:
+        raise ImportBusyError
 
 
 def _lock_file() -> Path:
@@ -206,7 +226,9 @@ def _hand_over(process: "subprocess.Popen[bytes]", asked: dict[str, Any], conten
         process.stdin.close()
 
 
-def _heard(process: "subprocess.Popen[bytes]", late: threading.Event) -> ImportResult:
+def _heard(
+    process: "subprocess.Popen[bytes]", late: threading.Event, client: ClientConnection | None = None
+) -> ImportResult:
     """What it says of each file. Where it ends before it has said all, what it imported until then stays."""
     assert process.stdout is not None, "a pipe was asked for"
     bundle = False
@@ -227,7 +249,10 @@ def _heard(process: "subprocess.Popen[bytes]", late: threading.Event) -> ImportR
             bundle = True
         else:
             outcomes.append(_outcome(said))
-    return _broken_off([("", _why(process.wait(), late.is_set()))], bundle, outcomes)
+    code = process.wait()
+    if client is not None and client.closed.is_set():
+        raise ClientGoneError
+    return _broken_off([("", _why(code, late.is_set()))], bundle, outcomes)
 
 
 def _broken_off(faults: list[Any], bundle: bool, outcomes: list[FileOutcome]) -> ImportResult:

@@ -19,6 +19,7 @@ from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.ingest.turn_files.services import Import
 from dashboard.ingest.turn_files.zip_export import turns_bundle
 from dashboard.ingest.turn_files.zip_import import FileOutcome, faults_of
+from dashboard.platform.client_gone import client_of
 from dashboard.timeline.selection import choice_of
 from dashboard.turns.timeline_page import address_of
 
@@ -31,7 +32,9 @@ def page(request: HttpRequest) -> HttpResponse:
     unverified, by = request.POST.get("unverified") == "on", cast("User", request.user)
     try:
         file = _file(request)
-        imported = file_import_apart(read=file.read, by=by, unverified=unverified, name=file.name or "log")
+        imported = file_import_apart(
+            read=file.read, by=by, unverified=unverified, name=file.name or "log", client=client_of(request)
+        )
     except ValidationError as error:
         return render(request, "keeping/import.html", {"faults": faults_of(error)}, status=422)
     except ImportBusyError as error:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from dashboard.ingest.conventions.spans import LogEvent, Span
+from dashboard.ingest.wire.values import MOST_DEPTH
 
 MOST_SPANS = 20_000  #: of one request that are looked at; more are refused, and the exporter is told
 MOST_GROUPS = 20_000  #: resources and scopes of one request: each may be a few bytes and hold nothing
@@ -68,7 +69,7 @@ TOO_MANY = f"A request may hold {MOST_SPANS:,} spans or log records."
 TOO_MANY_GROUPS = f"A request may hold {MOST_GROUPS:,} resources and scopes. Send fewer at once."
 NO_ID = "The trace's id must be 16 bytes, a span's 8, and neither may be zero."
 NO_TIME = "It needs a start between 2001 and 2096, in nanoseconds since 1970."
-TOO_DEEP = "An attribute is nested too deeply."
+TOO_DEEP = f"An attribute has more than {MOST_DEPTH} lists and maps in one another. Send it as text, or flatter."
 OWN = "These spans come from this installation, which already has their turns: its telemetry is sent back to itself."
 INSTANCE = "whystop.instance"  #: of a resource: the installation whose telemetry it is
 NO_SPAN_OF_LOG = "A log record is accepted only if it names its trace and its span."

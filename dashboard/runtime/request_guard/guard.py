@@ -16,6 +16,7 @@ from dashboard.accounts.access import is_machine
 from dashboard.accounts.error_responses import STRANGER
 from dashboard.accounts.failure_responses import AWAY
 from dashboard.accounts.websocket import NO_PLACE, TOO_MANY, deny
+from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection
 from dashboard.platform.fair_queue import FullError
 from dashboard.runtime.replay_processes import STOPS
 from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of
@@ -105,6 +106,7 @@ class _Exchange:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, rooms: ConcurrencyLimits) -> None:
         self._scope, self._receive, self._send, self._rooms = scope, receive, send, rooms
+        self._client = scope[SCOPE_KEY] = ClientConnection()
         self._size, self._allowed = 0, SMALL
         self._whole = False  #: the body is here
         self._handed = False  #: and the application has it
@@ -119,12 +121,14 @@ class _Exchange:
         """What the client sends; where it is too much, for the application it has gone.
 
         Whoever hangs up is not told of before the answer begins: the application would give its place back, while the
-        thread, which nothing ends, works on. Before the application has the request, no thread works on it; and a
-        replay's process is ended.
+        thread works on for a moment. Before the application has the request, no thread works on it; and a replay's
+        process is ended.
         """
         message = await self._receive() if self.refused is None else {}
-        if self._works_on and message.get("type") == "http.disconnect":
-            await self._answering.wait()
+        if message.get("type") == "http.disconnect":
+            await asyncio.to_thread(self._client.close)
+            if self._works_on:
+                await self._answering.wait()
         self._size += len(message.get("body", b""))
         if self._form is not None and self._size <= SMALL:
             self._form += message.get("body", b"")
@@ -138,7 +142,7 @@ class _Exchange:
 
     @property
     def _works_on(self) -> bool:
-        """Whether a thread works on it that nothing ends."""
+        """Whether a thread works on it."""
         return self._handed and self._place is not None and not self._scope.get(STOPS)
 
     async def send(self, message: Message) -> None:

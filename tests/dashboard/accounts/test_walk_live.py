@@ -12,6 +12,9 @@ from django.db import connection, transaction
 from dashboard.accounts.roles import START
 from dashboard.asgi import application
 from dashboard.gateway import app
+from dashboard.gateway.serving.uploading import UPLOADED
+from dashboard.gateway.wire.file_routes import _ROUTES
+from dashboard.gateway.wire.relay_routes import RELAYED
 from tests.dashboard.accounts.walking import MEMBERS, STRANGERS, Caller, World, made_world, member, stranger
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,6 +27,7 @@ GATEWAY = (
 SHUT = (401,) * len(GATEWAY)
 SERVED = (400, 405, 200, 404, 400, 405, 200)
 OF_A_WATCHERS_TOKEN = (403,) * len(GATEWAY)
+DIALECTS = ("/v1/chat/completions", "/v1/messages", "/v1/responses")
 #: Tables that may have other rows afterwards: a session that is worth nothing any more is let go, one used is noted.
 WRITTEN_BY_COMING_IN = {"accounts_apitoken", "django_session"}
 
@@ -101,4 +105,36 @@ async def test_only_its_keys_and_the_tokens_of_operators_open_the_gateway(world:
             assert found == await database_sync_to_async(by_the_gateway)(caller), caller.name
     finally:
         await app.close()
+    assert await database_sync_to_async(rows)() == before
+
+
+#: Every address that the gateway and the ingest serve, with what stands for an id or a model.
+ADDRESSES = (
+    *(("POST", path) for path in DIALECTS),
+    *(("POST", path) for path in RELAYED),
+    *((method, address.replace("{id}", "file-x")) for address, _, methods in _ROUTES for method in methods),
+    *(("POST", path) for path in sorted(UPLOADED)),
+    *(("POST", f"/v1beta/models/m:{method}") for method in ("generateContent", "streamGenerateContent", "countTokens")),
+    ("GET", "/v1/models"), ("GET", "/v1/models/m"), ("GET", "/v1beta/models"), ("GET", "/v1/responses/resp_x"),
+    ("DELETE", "/v1/responses/resp_x"), ("POST", "/v1/responses/resp_x/cancel"),
+    ("GET", "/v1/responses/resp_x/input_items"), ("POST", "/v1/traces"), ("POST", "/v1/logs"),
+)  # fmt: skip
+
+
+async def test_whom_the_gateway_does_not_know_has_nothing_at_any_address_of_it(world: World):
+    everybody = [one for one in await database_sync_to_async(callers)(world) if one.name != "gateway key"]
+    may = {one.name: await database_sync_to_async(one.may)(START) and one.bears for one in everybody}
+    before = await database_sync_to_async(rows)()
+    wrong = []
+    try:
+        for caller in everybody:
+            if may[caller.name]:
+                continue
+            right = 403 if caller.known and caller.bears else 401
+            for method, path in ADDRESSES:
+                if (status := await answered(caller, method, path)) != right:
+                    wrong.append((caller.name, method, path, status))
+    finally:
+        await app.close()
+    assert wrong == []
     assert await database_sync_to_async(rows)() == before

@@ -12,12 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, api_token_create, one_time_code_create
+from dashboard.agents.schema_judging.busy_judges import JudgingSpent
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.wire import decompression
 from dashboard.ingest import app, services, span_store
@@ -134,6 +136,43 @@ def test_a_span_that_cannot_be_read_is_counted_told_and_noted(keyed: Keyed, monk
     assert [view.sender for view in refusals_lately(User.objects.get(username=OPERATOR), turn.project)] == [
         "a deleted key"
     ]
+
+
+def test_what_is_beyond_the_time_for_schemas_is_told_with_the_budget_and_what_to_do(
+    keyed: Keyed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no fault of the spans, and sending the same again would end the same: partial success, as OTLP has it."""
+
+    def spent(*_: object) -> Any:
+        raise JudgingSpent
+
+    monkeypatch.setattr(services, "turns_of", spent)
+    gate = keyed()
+    answer = gate.send("POST", "/v1/traces", otlp.json_body("vercel-ai-sdk-agent"), otlp.JSON)
+    told = answer.json["partialSuccess"]
+    assert (answer.status, int(told["rejectedSpans"]) > 0) == (200, True)
+    assert "more than 10 s of processor time" in told["errorMessage"]
+    assert "Send fewer traces in one request" in told["errorMessage"]
+    assert UNREAD not in told["errorMessage"]
+    monkeypatch.undo()
+    more = json.loads(otlp.json_body("vercel-ai-sdk-agent"))
+    span = more["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+    more["resourceSpans"][0]["scopeSpans"][0]["spans"] = [{**span, "spanId": "ab" * 8}]
+    gate.send("POST", "/v1/traces", json.dumps(more).encode(), otlp.JSON)
+    assert Turn.objects.exists(), "a further span of the trace has its turns made"
+
+
+def test_a_statement_that_takes_too_long_is_told_as_such_and_sent_again(
+    keyed: Keyed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(**_: object) -> Any:
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = 20; SELECT pg_sleep(5)")
+
+    monkeypatch.setattr(app, "ingest", slow)
+    answer = keyed().send("POST", "/v1/traces", otlp.json_body("vercel-ai-sdk-agent"), otlp.JSON)
+    assert (answer.status, answer.headers["retry-after"]) == (503, "2")
+    assert "took more than 30 s" in answer.json["message"]
 
 
 def _client_of_the_operator() -> Client:

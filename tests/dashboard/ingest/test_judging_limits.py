@@ -35,6 +35,7 @@ def test_a_trace_beyond_the_budget_is_told_as_unread_and_keeps_no_other_back(mon
     costly = trace()
     assert services._turns(costly, "sender") is None
     assert costly.unread == {"00f067aa0ba902b7"}
+    assert costly.costly
 
 
 def test_a_trace_for_which_judges_are_busy_is_neither_stored_nor_unread(monkeypatch: pytest.MonkeyPatch):

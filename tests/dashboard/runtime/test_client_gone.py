@@ -1,0 +1,153 @@
+"""A client that hangs up is worked for no longer: not by a thread, not by the database, not by an import's process."""
+
+import socket
+import time
+from io import BytesIO
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.core.handlers.asgi import ASGIRequest
+from django.core.handlers.base import BaseHandler
+from django.db import connection, transaction
+from django.http import HttpRequest, HttpResponse
+
+from dashboard.accounts import services
+from dashboard.accounts.models import User
+from dashboard.ingest.turn_files import import_runner
+from dashboard.ingest.turn_files.import_runner import turn_import_apart
+from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, ClientGoneError
+from dashboard.runtime.client_gone import NOBODY_READS
+from dashboard.turns.models import Turn
+from tests.dashboard.accounts.walked_routes import SERVED
+from tests.dashboard.accounts.walking import ROUTES, made_world, member
+from tests.dashboard.website import until, website
+
+#: Stands in for an import that takes long.
+SLEEPS = "import sys, time; sys.stdin.buffer.read(); time.sleep(60)"
+SLEEPING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%pg_sleep(60)%%' AND pid <> pg_backend_pid()"
+
+
+def asked(handler: BaseHandler, path: str, cookie: str, client: ClientConnection) -> int:
+    scope: dict[str, Any] = {
+        "type": "http", "method": "GET", "path": path, "query_string": b"", "scheme": "http",
+        "headers": [(b"host", b"testserver"), (b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}".encode())],
+        SCOPE_KEY: client,
+    }  # fmt: skip
+    return handler.get_response(ASGIRequest(scope, BytesIO(b""))).status_code
+
+
+@pytest.mark.django_db
+def test_no_page_and_no_part_of_the_api_asks_the_database_for_a_client_that_has_gone():
+    world = made_world()
+    cookie = member("superuser", world).client.cookies[settings.SESSION_COOKIE_NAME].value
+    handler, gone = BaseHandler(), ClientConnection()
+    handler.load_middleware()
+    gone.close()
+    statements = list[str]()
+
+    def counted(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        statements.append(sql)
+        return execute(sql, params, many, context)
+
+    worked = dict[str, int]()
+    for route in (route for route in ROUTES if "GET" in SERVED.get(route, "")):
+        with transaction.atomic(), connection.execute_wrapper(counted):
+            statements.clear()
+            asked(handler, world.address(route), cookie, gone)
+            transaction.set_rollback(True)
+        worked[route] = len(statements)
+    #: The session, its user and the project are known before.
+    assert {route: count for route, count in worked.items() if count > MOST_BEFORE} == {}
+
+
+MOST_BEFORE = 5
+
+
+def hang_up_after(address: str, head: bytes, body: bytes, begun: Any) -> float:
+    """Send a request, and hang up once the work on it has begun; when that was."""
+    place = urlsplit(address)
+    with socket.create_connection((place.hostname, place.port), timeout=30) as client:
+        client.sendall(head.replace(b"\n", b"\r\n") + b"\r\n" + body)
+        until(begun)
+    return time.monotonic()
+
+
+@pytest.fixture
+def bearer(transactional_db: None) -> bytes:
+    services.one_time_code_create()
+    return services.api_token_create("t", user=User.objects.get())[1].encode()
+
+
+def sleeping() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(SLEEPING)
+        return int(cursor.fetchone()[0])
+
+
+def test_a_statement_of_the_database_ends_with_its_client(bearer: bytes, monkeypatch: pytest.MonkeyPatch):
+    from dashboard.api import turns
+
+    def slow(*_: object, **__: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(60)")
+
+    monkeypatch.setattr(turns.selectors, "turn_get", slow)
+    path = b"/api/v1/turns/00000000-0000-0000-0000-000000000001"
+    head = b"GET " + path + b" HTTP/1.1\nHost: localhost\nAuthorization: Bearer " + bearer + b"\n"
+    with website() as address:
+        gone = hang_up_after(address, head, b"", lambda: sleeping() == 1)
+        until(lambda: sleeping() == 0, 10)
+    assert time.monotonic() - gone < 5
+
+
+def test_an_import_ends_with_its_client_and_nothing_is_stored(bearer: bytes, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(import_runner, "_RUN", SLEEPS)
+    running = list[Any]()
+    popen = import_runner.subprocess.Popen
+
+    def opened(*args: Any, **kwargs: Any) -> Any:
+        running.append(popen(*args, **kwargs))
+        return running[-1]
+
+    monkeypatch.setattr(import_runner.subprocess, "Popen", opened)
+    head = b"POST /api/v1/turns/import HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"
+    head += b"Content-Length: 2\nAuthorization: Bearer " + bearer + b"\n"
+    with website() as address:
+        gone = hang_up_after(address, head, b"{}", lambda: bool(running))
+        until(lambda: running[0].poll() is not None, 10)
+    assert time.monotonic() - gone < 5
+    assert not Turn.objects.exists()
+    assert import_runner._one.acquire(timeout=5), "and the next import may begin"
+    import_runner._one.release()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_has_gone_while_waiting_for_another_import_waits_no_more():
+    gone = ClientConnection()
+    gone.close()
+    with import_runner._one, pytest.raises(ClientGoneError):
+        turn_import_apart(read=lambda: b"{}", by=None, unverified=False, client=gone)
+
+
+def test_what_is_to_be_ended_is_ended_once_and_only_while_it_runs():
+    client, ended = ClientConnection(), list[str]()
+    with client.ending(lambda: ended.append("before")):
+        pass
+    with client.ending(lambda: ended.append("within")):
+        client.close()
+    assert ended == ["within"]
+    with pytest.raises(ClientGoneError), client.ending(lambda: None):
+        pass
+
+
+def test_what_changes_something_goes_on_to_its_end():
+    from dashboard.runtime.client_gone import ClientGoneMiddleware
+
+    gone = ClientConnection()
+    gone.close()
+    request = HttpRequest()
+    request.method, request.path = "POST", "/agents/+new/"
+    request.scope = {SCOPE_KEY: gone}  # type: ignore[attr-defined]
+    assert ClientGoneMiddleware(lambda _: HttpResponse(status=200))(request).status_code != NOBODY_READS
