@@ -21,6 +21,7 @@ def main() -> None:
     from dashboard.runtime.terminal_output import guard_terminal
 
     guard_terminal()
+    os.umask(os.umask(0o022) | 0o022)  # nobody else may change what is written, such as the static files
     try:
         execute_from_command_line(sys.argv)
         sys.stdout.flush()

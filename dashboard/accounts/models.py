@@ -28,6 +28,9 @@ OPERATOR, BOOTSTRAP = "operator", "bootstrap"
 class User(AbstractUser):
     """A person or a program. When its password changes, the tokens that were made with the password end."""
 
+    #: How often two-factor authentication was turned on. Each time it ends the sessions that a password alone opened.
+    second_factors_set = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+
     _password_removed = False
     scopes: Collection[str] = ALL  #: of the token that let this user in
     is_in_project = True  #: False in a request of somebody who is in no project: they may do nothing
@@ -36,6 +39,11 @@ class User(AbstractUser):
         """As Django's; saving it counts as a change of the password."""
         super().set_unusable_password()
         self._password_removed = True
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """What a session has to know; as Django's while two-factor authentication was never turned on."""
+        of_password: str = super()._get_session_auth_hash(secret)  # type: ignore[misc]
+        return f"{of_password}-{self.second_factors_set}" if self.second_factors_set else of_password
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:
         """In the current project, and within the scopes of the token, where one let the user in."""

@@ -38,12 +38,17 @@ def new_secret() -> str:
 
 @transaction.atomic
 def second_factor_set(*, user: User, sealed: str, code: str) -> bool:
-    """Turn it on, by a code that shows that the app has the secret. False if the code is wrong, or it is on already."""
-    User.objects.select_for_update().get(pk=user.pk)
+    """Turn it on, by a code that shows that the app has the secret. False if the code is wrong, or it is on already.
+
+    The user's sessions end, for a password alone may have opened them. Whoever keeps one has to renew its hash.
+    """
+    times = User.objects.select_for_update().get(pk=user.pk).second_factors_set
     step = _step_of(_secret(sealed.encode()), code, after=0)
     if step is None or is_on(user):
         return False
     SecondFactor.objects.create(user=user, sealed=sealed.encode(), last_step=step)
+    user.second_factors_set = times + 1
+    user.save(update_fields=["second_factors_set"])
     return True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -69,8 +70,10 @@ def setup(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
     if SETUP not in request.session or two_factor.is_on(user):
         return redirect("accounts:account")
-    page = _setup(request, user, reverse("accounts:two_factor"))
-    return page or _codes_page(request, user, reverse("accounts:account"))
+    if page := _setup(request, user, reverse("accounts:two_factor")):
+        return page
+    update_session_auth_hash(request, user)
+    return _codes_page(request, user, reverse("accounts:account"))
 
 
 @never_cache

@@ -84,6 +84,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "is_staff": "Whether the user may open the admin",
         "is_active": "Whether the user may sign in",
         "username": "User name",
+        "second_factors_set": "How often two-factor authentication was turned on. Each time ends earlier sessions.",
     },
     "accounts_user_groups": {"": "Roles of users in the project default."},
     "accounts_membershipchange": {"": "A change of the membership or role of a user in a project"},

@@ -18,7 +18,7 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 
 pytestmark = pytest.mark.django_db(transaction=True)
-BEFORE, AFTER = "0011_two_factor_and_identities", "0014_membership_changes"
+BEFORE, AFTER = "0011_two_factor_and_identities", "0015_second_factors_set"
 
 
 def migrate(to: str) -> Apps:

@@ -84,6 +84,19 @@ def test_it_is_set_up_from_the_account_page_with_a_code_of_the_app(at_home: Clie
     assert sessions.SETUP not in at_home.session
 
 
+def test_turning_it_on_ends_the_sessions_that_a_password_alone_opened(at_home: Client, owner: User):
+    thief = Client(headers={"host": HERE})
+    sign_in(thief, username=owner.username, password=PASSWORD)
+    assert is_in(thief)
+    key = begun(at_home)
+    at_home.post("/account/two-factor/", {"code": pyotp.TOTP(key).now()})
+    assert SecondFactor.objects.filter(user=owner).exists()
+    assert is_in(at_home)
+    assert not is_in(thief)
+    two_factor.second_factor_remove(user=owner)
+    assert not is_in(thief)
+
+
 @pytest.mark.parametrize("password", ["", "wrong", "\0"])
 def test_setting_it_up_asks_for_the_current_password(at_home: Client, password: str):
     at_home.post("/account/two-factor/begin/", {"password": password})
@@ -260,6 +273,7 @@ def test_an_admin_turns_it_off_for_who_has_no_more_rights(guarded: User):
 
 
 def test_a_new_setup_does_not_replace_a_factor_that_is_on(at_home: Client, guarded: User):
+    at_home.force_login(guarded)  # the session of before has ended
     before = key_of(guarded)
     code = pyotp.TOTP(begun(at_home)).now()
     assert at_home.post("/account/two-factor/", {"code": code}).status_code == 302
