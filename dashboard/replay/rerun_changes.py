@@ -19,6 +19,7 @@ from dashboard.agents.models import Connection
 from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import connection_list
 from dashboard.live.services import MAX_INPUT_CHARS, settings_of
+from dashboard.live.turn_loader import connection_of
 from dashboard.platform.fields import storable_text
 from dashboard.turns.models import Turn
 
@@ -96,11 +97,13 @@ def supplied(snapshot: Snapshot, words: RerunChanges) -> tuple[ToolResult, ...]:
 
 def connection_asked(turn: Turn, name: str | None, *, gone: str) -> Connection:
     """The connection named, or the one the turn itself asked: its own, or its agent's."""
-    if turn.agent is None:
+    own = connection_of(turn)
+    if turn.agent is None and own is None:
         raise ValidationError(gone)
-    wanted = name or turn.overrides.get("connection") or turn.agent.connection.name
-    if wanted == turn.agent.connection.name:
-        return turn.agent.connection
+    standing = turn.overrides.get("connection") or (own.name if own else "")
+    wanted = name or standing
+    if own is not None and wanted == own.name:
+        return own
     there = connection_list(project=turn.project)
     found = there.filter(name=wanted).first()
     if found is None:
