@@ -27,7 +27,7 @@ CAP_NAME = "max_tokens_field"
 #: The settings among a turn's fields that are its caller's, and not its connection's.
 OF_CALLER = frozenset({FIRST_CALL, HEADERS})
 #: Names that ask for nothing of their own: the framing, and the tools, which any dialect is told in its own way.
-NOT_ASKED = OF_CALLER | {CAP_NAME, "stream_options", "tools", "anthropic-version"}
+NOT_ASKED = OF_CALLER | {CAP_NAME, "uncapped", "stream_options", "tools", "anthropic-version"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def callers_part(setup: Setup, provider: str) -> dict[str, Any]:
     """What the caller of a turn asked for in words of its provider's dialect. Another dialect has other words."""
     if setup.provider != provider:
         return {}
-    own = OF_CALLER | {CAP_NAME} if setup.client_tools else OF_CALLER
+    own = OF_CALLER | {CAP_NAME, "uncapped"} if setup.client_tools else OF_CALLER
     return {name: value for name, value in setup.extra.items() if name not in SETTINGS or name in own}
 
 

@@ -220,6 +220,20 @@ def test_a_call_that_asked_for_a_whole_answer_is_asked_again_for_a_whole_one(cal
     assert recorder.take() == calls
 
 
+def test_a_call_for_which_nobody_set_a_cap_is_asked_again_without_one(gate, recorder, connected):
+    connection = connected("openai", base_url=recorder.address + BASES["openai"])
+    body = {**PLAIN["openai"], "model": f"{connection.name}/sim-essay", "stream": True}
+    del body["max_tokens"]
+    turn = turn_of(gate.send("POST", "/v1/chat/completions", json.dumps(body).encode(), {}))
+    calls = recorder.take()
+    child = drive(turn_rerun(turn=turn, overrides={"limits": {"max_continuations": 1}}))
+    assert recorder.take() == calls
+    assert (turn.max_tokens, child.max_tokens) == (None, None)
+    capped = drive(turn_rerun(turn=turn, overrides={"max_tokens": 60}))
+    assert json.loads(recorder.take()[0][2])["max_tokens"] == 60
+    assert capped.max_tokens == 60
+
+
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_call_that_named_a_connection_and_no_agent_is_asked_again(call, gate, recorder, client, whole: bool):
     _, _ = call("openai", "openai")
