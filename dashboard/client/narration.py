@@ -57,7 +57,10 @@ def answer_of(event: Json) -> str:
 def lines_of(record: Json) -> Iterator[str]:
     """The lines of one record (`{event, transitions, command}` as JSON): what came, what it led to, what is asked."""
     event = record["event"]
-    yield from _EVENTS.get(event["type"], _nothing)(event)
+    if record.get("provenance") == "derived" and event["type"] == "model_responded":
+        yield f"[LLM] Response stop_reason: {event['response']['stop_reason']} (derived; the provider was not asked)"
+    else:
+        yield from _EVENTS.get(event["type"], _nothing)(event)
     for transition in record["transitions"]:
         if transition["outcome"] is not None:
             yield f"[WHY] {transition['from']} → {transition['to']}: {transition['reason']}"
@@ -73,6 +76,9 @@ def _nothing(_said: Json) -> Iterator[str]:
 def _responded(event: Json) -> Iterator[str]:
     response = event["response"]
     raw = response.get("raw_stop_reason")
+    if response.get("answered_by"):
+        yield f"[LLM] Answered by {response['answered_by']}: the provider was not asked"
+        return
     said = "none given" if raw is None else f"provider said “{raw}”"
     yield f"[LLM] Response stop_reason: {response['stop_reason']} ({said})"
 

@@ -9,6 +9,8 @@ from typing import Any
 from dashboard.turns.history import request_body_of
 from dashboard.turns.models import Attempt, Turn
 
+STREAMS = ("streamGenerateContent", "-stream")  #: of an address that is asked for pieces
+
 
 def recorded_order(turn: Turn) -> Any:
     """The first request of the turn that this one runs again; None where there is none, or none that can be read."""
@@ -19,6 +21,18 @@ def recorded_order(turn: Turn) -> Any:
         return None if first is None else json.loads(request_body_of(first))
     except ValueError:
         return None
+
+
+def is_streamed(turn: Turn) -> bool:
+    """Whether the turn's calls are: a re-run asks as the recorded call did, which a client of the gateway may have
+    asked for a whole answer. Three dialects say so in the address."""
+    if turn.parent_id is None:
+        return True
+    first = Attempt.objects.filter(turn_id=turn.parent_id).order_by("index").first()
+    if first is None or any(word in first.request_url for word in STREAMS):
+        return True
+    sample = recorded_order(turn)
+    return not isinstance(sample, dict) or bool(sample.get("stream", False))
 
 
 def in_order_of(value: Any, sample: Any) -> Any:

@@ -13,6 +13,7 @@ from agentcore.events import Event, ToolsReturned, WokeUp
 from agentcore.machine.advance import Step
 from agentcore.messages import ChatResponse
 from agentcore.providers import get_provider
+from agentcore.values import replace
 from dashboard.agents.models import Connection
 from dashboard.live import tool_claims
 from dashboard.live.model_call import Exchange, arrived, prepared_call
@@ -39,6 +40,7 @@ class CommandExecutor:
     connection: Connection = field(init=False)
     dialect: str = field(init=False)
     order: Any = None  #: a request whose order of names its own requests keep
+    streams: bool = True  #: whether its calls ask for their answers in pieces
     exchange: Exchange | None = None  #: the last call that was begun here
     work: "asyncio.Task[Event] | None" = None  #: the command in flight
     running: Command | None = None  #: which one that is
@@ -54,6 +56,8 @@ class CommandExecutor:
         if not isinstance(command, CallModel) or command.attempt == in_flight:
             return None
         provider, iteration = get_provider(self.dialect), step.snapshot.iteration
+        if not self.streams:
+            command = replace(command, request=replace(command.request, stream=False))
         return prepared_call(command, provider, self.connection, iteration, order=self.order)
 
     def prepare(self, command: Command, begun: CallRow | None) -> None:

@@ -98,7 +98,7 @@ class Driver:
         """The turn as it was found."""
         self.loaded, self.standing = loaded, loaded.standing
         self.performer.connection, self.performer.dialect = loaded.connection, loaded.turn.provider
-        self.performer.order = loaded.order
+        self.performer.order, self.performer.streams = loaded.order, loaded.streams
 
     async def _begin(self) -> Command:
         """The command to perform first: of a fresh turn, of a fork, or of a history that is taken over."""

@@ -9,7 +9,7 @@ from agentcore import serial
 from agentcore.events import Event, OperatorActed
 from agentcore.messages import ChatResponse
 from dashboard.agents.models import Connection
-from dashboard.live.body_order import recorded_order
+from dashboard.live.body_order import is_streamed, recorded_order
 from dashboard.turns import models
 from dashboard.turns.history import TurnPosition, partial_of, position_of
 from dashboard.turns.record_reader import records_of
@@ -24,6 +24,7 @@ class LoadedTurn:
     connection: Connection
     standing: TurnPosition
     order: Any = None
+    streams: bool = True  #: whether its calls ask for their answers in pieces
 
 
 def load(turn_id: UUID) -> LoadedTurn:
@@ -31,16 +32,37 @@ def load(turn_id: UUID) -> LoadedTurn:
     connection = connection_of(turn)
     if connection is None:
         raise Connection.DoesNotExist(f"The connection that turn {turn_id} asks no longer exists.")
-    return LoadedTurn(turn, connection, position_of(turn), recorded_order(turn))
+    return LoadedTurn(turn, connection, position_of(turn), recorded_order(turn), is_streamed(turn))
 
 
 def connection_of(turn: models.Turn) -> Connection | None:
-    """The agent's, or the one that this turn asks in its place (a re-run may); None where that is gone."""
+    """The agent's, or the one that this turn asks in its place (a re-run may), or that of a gateway call without an
+    agent; None where that is gone."""
     own = turn.agent.connection if turn.agent else None
     other = turn.overrides.get("connection")
+    if own is None and other is None:
+        return _called(turn)
     if other is None or (own is not None and other == own.name):
         return own
     return Connection.objects.filter(project=turn.project_id, name=other).first()
+
+
+def may_be_rerun(turn: models.Turn) -> bool:
+    """Whether whom the turn asks is known. Of an agent's turn whose other connection is gone a re-run says so."""
+    return turn.agent_id is not None or connection_of(turn) is not None
+
+
+def _called(turn: models.Turn) -> Connection | None:
+    """The connection at the address that the first request went to. None where there is none, or several and the
+    caller named none of them (`connection/model`). Of a turn whose tools we ran, the agent had more than that."""
+    if not (turn.setup.get("setup") or {}).get("client_tools"):
+        return None
+    first = models.Attempt.objects.filter(turn_id=turn.id).order_by("index")
+    address = first.values_list("request_url", flat=True).first() or ""
+    of_dialect = Connection.objects.filter(project=turn.project_id, provider=turn.provider)
+    there = [each for each in of_dialect if address.startswith(each.base_url.rstrip("/") + "/")]
+    found = [each for each in there if turn.agent_name.startswith(f"{each.name}/")] or there
+    return found[0] if len(found) == 1 else None
 
 
 def first_event(turn: models.Turn) -> Event:

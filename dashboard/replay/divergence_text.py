@@ -5,6 +5,7 @@ from typing import Any
 
 from agentcore.events import Interrupted
 from agentcore.replay import Divergence, Provenance, WhatIf, Why
+from dashboard.turns.sent_caps import cap_in_words, commanded_cap
 
 _NEVER_MADE = (Why.MORE_TEXT, Why.ITERATION, Why.OTHER_REQUEST, Why.ANOTHER_ANSWER, Why.REPAIR)
 
@@ -38,10 +39,18 @@ def _path(judged: Mapping[str, Any]) -> str:
 
 
 def _asked(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    tokens = (one.get("max_tokens"), other.get("max_tokens"))
-    if tokens[0] != tokens[1] and None not in tokens:
-        return f"the call asks for {tokens[1]} tokens in place of {tokens[0]}"
-    return "another command is given"
+    if not all("max_tokens" in command for command in (one, other)):
+        return "another command is given"
+    was, now = commanded_cap(one), commanded_cap(other)
+    if was == now:
+        return "another command is given"
+    return f"the call asks for {now} tokens, with no limit set before" if was is None else _other_cap(was, now)
+
+
+def _other_cap(was: int, now: int | None) -> str:
+    if now is None:
+        return f"the call sets no limit in place of {was} tokens"
+    return f"the call asks for {now} tokens in place of {was}"
 
 
 def reach_words(imagined: WhatIf) -> str:
@@ -53,9 +62,10 @@ def reach_words(imagined: WhatIf) -> str:
     if isinstance(last.event, Interrupted) and last.provenance is Provenance.DERIVED and last.event.partial is not None:
         asked = imagined.records[-2].command if len(imagined.records) > 1 else command
         known = last.event.partial.usage.output_tokens if last.event.partial.usage else 0
+        cap = cap_in_words(commanded_cap(asked) if "request" in asked else 0)
         return (
             f"Of call {asked.get('attempt', 1)} the recording knows the first {known:,} tokens (≈); with "
-            f"{asked.get('max_tokens', 0):,} the model would have continued, and that text is not recorded."
+            f"{cap} the model would have continued, and that text is not recorded."
         )
     if imagined.why is Why.TOOL_RESULTS:
         names = ", ".join(sorted({call["name"] for call in command.get("calls", ())}))

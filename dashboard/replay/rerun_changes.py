@@ -19,6 +19,7 @@ from dashboard.agents.models import Connection
 from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import connection_list
 from dashboard.live.services import MAX_INPUT_CHARS, settings_of
+from dashboard.live.turn_loader import connection_of
 from dashboard.platform.fields import storable_text
 from dashboard.turns.models import Turn
 
@@ -26,7 +27,7 @@ CAP_NAME = "max_tokens_field"
 #: The settings among a turn's fields that are its caller's, and not its connection's.
 OF_CALLER = frozenset({FIRST_CALL, HEADERS})
 #: Names that ask for nothing of their own: the framing, and the tools, which any dialect is told in its own way.
-NOT_ASKED = OF_CALLER | {CAP_NAME, "stream_options", "tools", "anthropic-version"}
+NOT_ASKED = OF_CALLER | {CAP_NAME, "uncapped", "stream_options", "tools", "anthropic-version"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +97,13 @@ def supplied(snapshot: Snapshot, words: RerunChanges) -> tuple[ToolResult, ...]:
 
 def connection_asked(turn: Turn, name: str | None, *, gone: str) -> Connection:
     """The connection named, or the one the turn itself asked: its own, or its agent's."""
-    if turn.agent is None:
+    own = connection_of(turn)
+    if turn.agent is None and own is None:
         raise ValidationError(gone)
-    wanted = name or turn.overrides.get("connection") or turn.agent.connection.name
-    if wanted == turn.agent.connection.name:
-        return turn.agent.connection
+    standing = turn.overrides.get("connection") or (own.name if own else "")
+    wanted = name or standing
+    if own is not None and wanted == own.name:
+        return own
     there = connection_list(project=turn.project)
     found = there.filter(name=wanted).first()
     if found is None:
@@ -126,7 +129,7 @@ def callers_part(setup: Setup, provider: str) -> dict[str, Any]:
     """What the caller of a turn asked for in words of its provider's dialect. Another dialect has other words."""
     if setup.provider != provider:
         return {}
-    own = OF_CALLER | {CAP_NAME} if setup.client_tools else OF_CALLER
+    own = OF_CALLER | {CAP_NAME, "uncapped"} if setup.client_tools else OF_CALLER
     return {name: value for name, value in setup.extra.items() if name not in SETTINGS or name in own}
 
 

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from agentcore.machine.states import DECIDING, State
 from agentcore.messages import Message, ToolCall
 from dashboard.agents.selectors import connection_list
+from dashboard.live.turn_loader import connection_of
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.selectors import RerunPlace, began_with, messages_at
 from dashboard.turns.models import Turn
@@ -43,13 +44,13 @@ class RerunForm(forms.Form):
             self.fields[name] = field
 
     def _initial(self, turn: Turn, place: RerunPlace | None) -> dict[str, Any]:
-        own = turn.agent.connection.name if turn.agent else ""
+        own = connection_of(turn)
         setup = place.snapshot.setup if place else None
         prompt = setup.system_prompt if setup else began_with(turn).setup.system_prompt
         asked = turn.policy.get("system_prompt")
         return {
             "from_record": place.seq if place else "",
-            "connection": turn.overrides.get("connection", own),
+            "connection": turn.overrides.get("connection", own.name if own else ""),
             "model": setup.model if setup else turn.model,
             "system_prompt": prompt if place or asked is None else asked,
         }

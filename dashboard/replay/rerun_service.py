@@ -42,8 +42,9 @@ from dashboard.turns.models import Turn
 from dashboard.turns.sent_caps import sent_cap
 
 GONE = (
-    "This turn has no agent, or its agent was deleted, so it cannot be re-run. It can still be read, verified and "
-    "tried under other limits; to run it, create an agent and start a turn with the same input."
+    "This turn has no agent, or its agent was deleted, and no connection with its address is known, so it cannot be "
+    "re-run. It can still be read, verified and tried under other limits; to run it, create an agent and start a turn "
+    "with the same input."
 )
 NO_WORDS = RerunChanges()
 

@@ -99,9 +99,10 @@ def origin_of(turn: Turn) -> Turn:
 def changed_since(turn: Turn) -> dict[str, list[str]]:
     """What a page tells of the settings that a re-run keeps, of those that it takes anew, and of what it may lose."""
     setup = turn.setup.get("setup")
-    if turn.agent is None or setup is None:
+    connection = connection_of(turn)
+    if setup is None or (turn.agent is None and connection is None):
         return {}
-    began, connection = serial.from_json(Setup, setup), connection_of(turn)
+    began = serial.from_json(Setup, setup)
     return {
         "agent_changes": _agent_changes(turn, began),
         "connection_changes": [] if connection is None else _connection_changes(began, connection),

@@ -110,7 +110,7 @@ def left_out_for(turn: Turn) -> str:
 
 
 def _changed_since(turn: Turn) -> str:
-    connection = connection_of(turn) if turn.agent else None
+    connection = connection_of(turn)
     if connection is None:
         return "whose agent or connection is gone"
     began = began_with(turn).setup
@@ -203,7 +203,7 @@ def _boundaries(turn: Turn, ask: Ask) -> Iterator[tuple[int, int]]:
         end = found.final.end
         return found.certainty, None if end is None else (end.status, end.terminal_reason, found.final.spent.attempts)
 
-    connection = connection_of(turn) if turn.agent else None
+    connection = connection_of(turn)
     ceiling = (connection.ceiling if connection else None) or 10**9
     own = set() if turn.max_tokens is None else {turn.max_tokens}
     asked = {max(1, min(ceiling, round(share * turn.output_tokens))) for share in SHARES} | own

@@ -137,8 +137,16 @@ def _together(last: Snapshot, limit: str) -> dict[str, Any] | None:
     if limit == "max_tokens":
         return None
     stood = {raised.limit for raised in remedy_of(last).raises if raised.limit != limit}
+    if limit == "max_total_output_chars":  # so many more characters need as many more calls and tokens
+        stood.update(name for name in CONTINUING if _is_short(last, name))
     larger = {name: _larger(last, name) or LARGER for name in stood}
     return {"limits": larger} if larger else None
+
+
+def _is_short(last: Snapshot, limit: str) -> bool:
+    """Whether `LARGER` times what was used of a limit is more than it allows."""
+    value = last.completion_budget if limit == "max_total_completion_tokens" else getattr(last.limits, limit)
+    return value is not None and LARGER * used_of(limit, last) > value
 
 
 def _retried(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:

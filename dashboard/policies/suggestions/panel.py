@@ -9,6 +9,7 @@ from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import TurnStatus
 from agentcore.replay import fold
+from dashboard.live.turn_loader import may_be_rerun
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.services import UNFINISHED as UNDONE
@@ -87,7 +88,7 @@ class Panel:
     @property
     def may_be_less(self) -> bool:
         """Whether a live re-run under the smaller value may be made."""
-        return self.less is not None and self.running is None and self.turn.agent is not None
+        return self.less is not None and self.running is None and may_be_rerun(self.turn)
 
     @property
     def name(self) -> str:
@@ -152,7 +153,7 @@ class Panel:
     def may_be_found(self) -> bool:
         """Whether a live re-run would tell more than is known."""
         certain = self.suggestion.basis in (Basis.RERUN, Basis.RECORDING)
-        return not (certain or self.running or self.is_reworded or self.turn.agent is None)
+        return not (certain or self.running or self.is_reworded) and may_be_rerun(self.turn)
 
     @property
     def of_agent(self) -> bool:

@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from agentcore import serial
 from agentcore.events import Setup
+from agentcore.reasons import TurnStatus
 from dashboard.agents.policies import stored_policy
 from dashboard.live.turn_loader import connection_of
 from dashboard.replay.rerun_changes import said_at
@@ -24,14 +25,15 @@ UNREAD = (
     "input_text", "output_text", "notice", "verdict", "policy_sources", "history_keys", "breakpoints", "envelope",
     "lint", "tags",
 )  # fmt: skip
-MOST = 50  #: re-runs that are looked at, the newest; a sweep makes a dozen
+MOST = 50  #: re-runs that are looked at: the newest, and the newest that completed; a sweep makes a dozen
 GENERATIONS = 8  #: of ancestors that are asked for; a line of re-runs is seldom longer than two
 
 
 def relatives_of(turn: Turn) -> list[Turn]:
     """Those that began at the start with the same words, asked of the same model in the same way; the oldest first. A
     fork is asked what its parent is, unless its conversation was changed: it asks something else from then on. Of many,
-    the turns that it runs again and the newest `MOST` others."""
+    the turns that it runs again, the newest `MOST` others, and the newest `MOST` that completed, which prove a value.
+    """
     near = _line_of(turn)
     children = set(Turn.objects.filter(parent_id__in=near).order_by().values_list("id", flat=True))
     if len(near) == 1 and not children:
@@ -41,12 +43,14 @@ def relatives_of(turn: Turn) -> list[Turn]:
 
 
 def _begun(near: Collection[UUID], children: Collection[UUID], turn: Turn) -> list[Turn]:
-    """Those of the same model that began at the start: the line itself, and the newest of the others. Their ids come
+    """Those of the same model that began at the start: the line itself, and of the others as above. Their ids come
     first, without an order, so that the database goes by parents and not through all turns."""
     family = Q(parent_id__in={*near, *children}) | Q(id__in=near)
     alike = Turn.objects.filter(family, model=turn.model, base_snapshot__isnull=True).exclude(id=turn.id)
-    ids = set(alike.order_by().values_list("id", flat=True))
-    kept = {*(ids & set(near)), *sorted(ids - set(near))[-MOST:]}
+    found = dict(alike.order_by().values_list("id", "status"))
+    others = sorted(found.keys() - set(near))
+    completed = [each for each in others if found[each] == TurnStatus.COMPLETED]
+    kept = {*(found.keys() & set(near)), *others[-MOST:], *completed[-MOST:]}
     return list(Turn.objects.filter(id__in=kept).defer(*UNREAD).order_by("id")) if kept else []
 
 
@@ -71,11 +75,20 @@ def _asked_the_same(turn: Turn, others: Iterable[Turn]) -> list[Turn]:
         began = _asked_now(turn)
     except ValidationError:  # the start is not stored any more
         return []
-    place = turn.overrides.get("connection")
-    near = (each for each in others if each.overrides.get("connection") == place)
+    place = _place(turn)
+    near = (each for each in others if _place(each) == place)
     # Their messages last, which of a gateway's turn are read from its first record.
     alike = (each for each in near if set_up_alike(began, each.setup))
     return [each for each in alike if begun_as(each).get("messages") == began.get("messages")]
+
+
+def _place(turn: Turn) -> str | None:
+    """The connection that it asks, by name; None: its agent's. A call without an agent names it in its re-runs only."""
+    other: str | None = turn.overrides.get("connection")
+    if other is not None or turn.agent_id is not None:
+        return other
+    called = connection_of(turn)
+    return None if called is None else called.name
 
 
 def _asked_now(turn: Turn) -> Mapping[str, Any]:

@@ -24,7 +24,7 @@ def unit_of(limit: str) -> str:
 def amount(limit: str, value: Number | None) -> str:
     """`378 tokens`, `1 retry`, `no limit`."""
     if value is None:
-        return LIMIT_FIELDS[limit].unset or "no limit"
+        return (LIMIT_FIELDS[limit].unset if limit in LIMIT_FIELDS else None) or "no limit"
     unit = unit_of(limit)
     return f"{number(value)} {_one(unit) if value == 1 else unit}"
 

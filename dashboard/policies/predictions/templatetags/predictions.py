@@ -1,11 +1,13 @@
 """`{% track_record turn %}`: how often what-ifs for a turn's model came true; of one certainty where that is given.
-`{% suggestion_record turn said %}`: how often limits like the suggested one were enough."""
+`{% suggestion_record turn said %}`: how often limits like the suggested one were enough. `{{ turn|may_be_rerun }}`:
+whether whom the turn asks is known."""
 
 from typing import Any
 
 from django import template
 
 from agentcore.replay import Certainty
+from dashboard.live.turn_loader import may_be_rerun
 from dashboard.policies.predictions.record_text import record_words
 from dashboard.policies.predictions.selectors import record_of
 from dashboard.policies.predictions.suggested_record import tally_of_suggestion, tally_words
@@ -13,6 +15,7 @@ from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.turns.models import Turn
 
 register = template.Library()
+register.filter(may_be_rerun)
 #: Of these the numbers are told where no certainty is named.
 TOLD = (Certainty.CERTAIN, Certainty.ESTIMATED)
 

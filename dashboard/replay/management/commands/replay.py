@@ -130,7 +130,8 @@ class Command(BaseCommand):
         for record in imagined.recording.records:
             if isinstance(record.event, Interrupted) and record.provenance is Provenance.DERIVED:
                 break
-            told = {"event": event_to_json(record.event), "transitions": record.transitions, "command": record.command}
+            event, origin = event_to_json(record.event), record.provenance.value
+            told = {"event": event, "transitions": record.transitions, "command": record.command, "provenance": origin}
             for line in lines_of(told):
                 self.stdout.write(f"{record.certainty:>11}  {line}")
         if imagined.undecidable:

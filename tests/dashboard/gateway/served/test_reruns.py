@@ -11,11 +11,12 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from django.core.exceptions import ValidationError
 
 from agentcore.providers import PROVIDERS
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
-from dashboard.agents.models import Connection
+from dashboard.agents.models import Agent, Connection
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.suggestions.relatives import relatives_of
 from dashboard.replay.lineage import changes
@@ -165,7 +166,9 @@ def recorder(simulator_url: str) -> Iterator[Recorder]:
 def call(gate, recorder, connected, agent_at):
     """Ask an agent at a provider in a caller's dialect: its turn, and the calls that were made for it."""
 
-    def ask(caller: str, provider: str, mode: str = "continue", **changed: Any) -> tuple[Turn, list[Call]]:
+    def ask(
+        caller: str, provider: str, mode: str = "continue", whole: bool = False, **changed: Any
+    ) -> tuple[Turn, list[Call]]:
         at = connected(provider, base_url=recorder.address + BASES[provider])
         agent = agent_at("sim-essay", connection=at, gateway_mode=mode)
         body = {**PLAIN[caller], **(MORE[caller] if caller == provider else {}), **changed}
@@ -173,13 +176,15 @@ def call(gate, recorder, connected, agent_at):
             body["tools"] = body["tool_choice"] = None
         body = {name: value for name, value in body.items() if value is not None}
         if caller != "gemini":
-            body |= {"model": agent.name, "stream": True}
+            body |= {"model": agent.name, "stream": not whole}
         path = {
             "openai": "/v1/chat/completions",
             "openai_responses": "/v1/responses",
             "anthropic": "/v1/messages",
             "gemini": f"/v1beta/models/{agent.name}:streamGenerateContent?alt=sse",
         }[caller]
+        if whole:
+            path = path.replace("streamGenerateContent?alt=sse", "generateContent")
         answer = gate.send("POST", path, json.dumps(body).encode(), BETA)
         assert answer.status == 200, answer.body
         return turn_of(answer), recorder.take()
@@ -209,6 +214,51 @@ def test_a_re_run_sends_the_same_bytes_but_for_the_limit_that_is_changed(call, r
     second = next(record.seq for record in recording_of(turn).records if record.command.get("attempt") == 2)
     drive(turn_rerun(turn=turn, overrides={}, from_record=second))
     assert recorder.take() == calls[1:]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_call_that_asked_for_a_whole_answer_is_asked_again_for_a_whole_one(call, recorder, provider: str):
+    turn, calls = call("openai", provider, whole=True)
+    child = drive(turn_rerun(turn=turn, overrides={}))
+    assert recorder.take() == calls
+    assert turn_verify(turn=child).verified
+    drive(turn_rerun(turn=child, overrides={}))
+    assert recorder.take() == calls
+
+
+def test_a_call_for_which_nobody_set_a_cap_is_asked_again_without_one(gate, recorder, connected):
+    connection = connected("openai", base_url=recorder.address + BASES["openai"])
+    body = {**PLAIN["openai"], "model": f"{connection.name}/sim-essay", "stream": True}
+    del body["max_tokens"]
+    turn = turn_of(gate.send("POST", "/v1/chat/completions", json.dumps(body).encode(), {}))
+    calls = recorder.take()
+    child = drive(turn_rerun(turn=turn, overrides={"limits": {"max_continuations": 1}}))
+    assert recorder.take() == calls
+    assert (turn.max_tokens, child.max_tokens) == (None, None)
+    capped = drive(turn_rerun(turn=turn, overrides={"max_tokens": 60}))
+    assert json.loads(recorder.take()[0][2])["max_tokens"] == 60
+    assert capped.max_tokens == 60
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_call_that_named_a_connection_and_no_agent_is_asked_again(call, gate, recorder, client, whole: bool):
+    _, _ = call("openai", "openai")
+    connection = Connection.objects.get()
+    Agent.objects.all().delete()
+    body = {**PLAIN["openai"], "model": f"{connection.name}/sim-essay", "stream": not whole}
+    turn = turn_of(gate.send("POST", "/v1/chat/completions", json.dumps(body).encode(), {}))
+    calls = recorder.take()
+    child = drive(turn_rerun(turn=turn, overrides={}))
+    assert recorder.take() == calls
+    assert (child.agent, child.overrides["connection"]) == (None, connection.name)
+    drive(turn_rerun(turn=child, overrides={"max_tokens": 90}))
+    assert recorder.take()[0] == with_cap(calls[0], 60, 90)
+    assert turn in relatives_of(child)
+    client.force_login(User.objects.get(username=OPERATOR))
+    assert "Re-run live" in client.get(f"/turns/{turn.id}/replay?max_tokens=90").content.decode()
+    Connection.objects.update(base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(ValidationError, match="no connection with its address"):
+        turn_rerun(turn=turn, overrides={})
 
 
 def test_a_call_that_was_only_watched_is_asked_again_with_all_that_its_caller_set(call, recorder, agent_at):

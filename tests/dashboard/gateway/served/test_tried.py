@@ -29,6 +29,7 @@ from dashboard.policies.stop_setting import stop_setting_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
+from dashboard.turns.verification import verification_of
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.upstream import Reply, called, said, whole
 from tests.together import together
@@ -107,6 +108,24 @@ def test_a_cut_of_a_call_for_which_nobody_set_a_cap_names_no_cap(gate, upstream,
     assert [sorted(body.keys() & {"max_tokens", "max_completion_tokens"}) for body in upstream.asked] == [[]] * 4
     assert "with no max_tokens set" in turn.verdict
     assert "16,384" not in turn.verdict
+
+
+def test_no_page_tells_a_cap_that_nobody_set(gate, upstream, watched):
+    upstream.says(whole("Half", "length"), whole(" and more", "stop"))
+    turn = turn_of(gate.ask(model=f"{watched.connection.name}/m"))
+    browser = Client()
+    browser.force_login(User.objects.get(username=OPERATOR))
+    shown = {
+        address: " ".join(re.sub(r"<[^>]+>", " ", unescape(browser.get(address).content.decode())).split())
+        for address in ("/", f"/turns/{turn.id}", f"/turns/{turn.id}/replay", f"/turns/{turn.id}/replay?max_tokens=20")
+    }
+    told = {address: re.search(r"16,384|in place of 16384", text) for address, text in shown.items()}
+    assert "max tokens per call no limit set" in shown[f"/turns/{turn.id}"]
+    assert "20 tokens, with no limit set before" in shown[f"/turns/{turn.id}/replay?max_tokens=20"]
+    assert told == dict.fromkeys(told)
+    json_ = browser.get(f"/api/v1/turns/{turn.id}/attempts").json()
+    assert [attempt["max_tokens"] for attempt in json_] == [None, None]
+    assert verification_of(turn).verified
 
 
 @pytest.mark.parametrize("limit", ["max_total_tokens", "max_total_completion_tokens"])

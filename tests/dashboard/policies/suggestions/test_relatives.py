@@ -34,6 +34,16 @@ def test_the_newest_are_looked_at_and_the_turn_that_was_run_again(play: Play, mo
     assert [each.id for each in relatives_of(made[0])] == [turn.id, made[3].id, made[4].id]
 
 
+def test_an_older_re_run_that_completed_counts_whatever_number_was_cut_since(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = play("sim-essay", max_tokens=60)
+    made = reruns(turn, 5)
+    Turn.objects.filter(id=made[0].id).update(status="completed")
+    monkeypatch.setattr(relatives, "MOST", 2)
+    assert [each.id for each in relatives_of(turn)] == [made[0].id, made[3].id, made[4].id]
+
+
 def test_large_columns_of_others_are_not_read_and_the_statements_are_as_many_for_many(play: Play) -> None:
     turn = play("sim-essay", max_tokens=60)
     numbers = []

@@ -457,3 +457,14 @@ def test_the_re_run_of_a_turn_whose_caller_set_more_proves_its_value(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.value, said.basis) == (900, Basis.RERUN)
+
+
+def test_more_characters_are_suggested_with_the_tokens_and_continuations_that_they_need(play: Play):
+    """A live try under the value alone would be ended by the token total, and show nothing."""
+    turn = play("sim-essay", max_tokens=40, overrides={"limits": {"max_total_output_chars": 300}})
+    said = suggestion_for(turn)
+    assert said is not None
+    assert (said.limit, turn.terminal_reason) == ("max_total_output_chars", "output_cap")
+    limits = said.overrides["limits"]
+    assert limits["max_total_completion_tokens"] >= 4 * turn.output_tokens
+    assert limits["max_continuations"] >= 4 * turn.continuations
