@@ -73,7 +73,7 @@ def _nothing(_said: Json) -> Iterator[str]:
 def _responded(event: Json) -> Iterator[str]:
     response = event["response"]
     raw = response.get("raw_stop_reason")
-    said = "none given" if raw is None else f"provider said “{raw}”"
+    said = "no stop reason given" if raw is None else f"provider said “{raw}”"
     yield f"[LLM] Response stop_reason: {response['stop_reason']} ({said})"
 
 
