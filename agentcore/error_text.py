@@ -8,6 +8,7 @@ from agentcore.criteria.builtin import stopped_after
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number
+from agentcore.reason_text import in_plain_words
 from agentcore.reasons import StopReason
 from agentcore.resource import LIMIT_OF, no_retry_helps, resource_of
 
@@ -60,23 +61,40 @@ def plainly(snapshot: Snapshot, told: str) -> str:
     said = next((each for each in evaluations if each.criterion == "ErrorPolicyCriterion"), None)
     unresolved = snapshot.failure is not None and snapshot.failure.unresolved
     if said is None or unresolved or "consecutiveFailures" not in said.context:
-        return told
+        return _by_the_model(snapshot, in_plain_words(told))
     key = f"on_{said.context['errorType']}_error"
     stops = getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP
     setting = f"{key} set to stop" if stops else f"max_retries set to {number(said.context['maxRetries'])}"
     # A message of a tool ends as a sentence does, within one of ours.
-    return told.replace(said.reason, f"{_failures_in_words(said.context)}, with {setting}").replace(".).", ").")
+    plain = told.replace(said.reason, f"{_failures_in_words(said.context)}, with {setting}").replace(".).", ").")
+    return in_plain_words(plain)
+
+
+#: Words of providers that block nothing: an answer with a refusal and one of these is the model's own refusal.
+_NO_BLOCK = frozenset({"", "stop", "completed", "end_turn", "refusal"})
+
+
+def refused_by_model(snapshot: Snapshot) -> bool:
+    """Whether the model itself refused to answer, and no filter of the provider's blocked it."""
+    word, response = (snapshot.raw_stop_reason or "").strip().lower(), snapshot.response
+    refused = response is not None and response.refusal is not None
+    return word == "refusal" or (refused and word in _NO_BLOCK)
+
+
+def _by_the_model(snapshot: Snapshot, told: str) -> str:
+    blocked = told == "The provider blocked this answer." and refused_by_model(snapshot)
+    return "The model refused to answer." if blocked else told
 
 
 def error_in_words(reason: str, context: Mapping[str, Any]) -> str:
     """The reason of an error policy's evaluation without the specification's sentence: `tool error, 1 failure;
-    max_retries is 0`. `context`: the numbers of that evaluation; any other reason stays as it is."""
+    max_retries is 0`; any other reason in plain words. `context`: the numbers of that evaluation."""
     if "consecutiveFailures" not in context:
-        return reason
+        return in_plain_words(reason)
     label, most = str(context["errorType"]).capitalize(), context["maxRetries"]
     stored = stopped_after(label, context["consecutiveFailures"], most)
     worded = reason.replace(stored, f"{_failures_in_words(context)}; max_retries is {number(most)}")
-    return worded.replace(f"{label} error", f"{label.replace('_', ' ')} error")
+    return in_plain_words(worded.replace(f"{label} error", f"{label.replace('_', ' ')} error"))
 
 
 def _failures_in_words(context: Mapping[str, Any]) -> str:

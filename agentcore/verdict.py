@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
-from agentcore.error_text import failed, plainly, stopped_in_time
+from agentcore.error_text import failed, plainly, refused_by_model, stopped_in_time
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number, times
@@ -219,6 +219,8 @@ def _error(snapshot: Snapshot, end: Finish) -> Verdict:
 
 
 def _blocked(snapshot: Snapshot, _end: Finish) -> Verdict:
+    if refused_by_model(snapshot):
+        return Verdict("Refused", " by the model.", "Higher limits would not have helped.")
     return Verdict("Blocked", f" by the provider. {_said(snapshot)}", "Higher limits would not have helped.")
 
 

@@ -130,7 +130,7 @@ class PendingCall:
         most, seen = max(_UNTOLD, _UNTOLD_SHARE * heard.tokens), self.assuming.experience.unreported
         if seen is not None and seen.calls >= LEAST_CALLS:
             most = max(most, seen.p95)
-        return min(float(heard.cap - heard.tokens), most)
+        return max(0.0, min(float(heard.cap - heard.tokens), most))
 
     def _may_have_been_cut(self, heard: Heard) -> bool:
         """Whether an answer that is said to have ended may have gone on under a larger cap: nothing shows that its

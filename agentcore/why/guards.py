@@ -72,7 +72,7 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
         Trigger.RETRY_LIMIT: Guard("max_continuations is used up", pending_guards.spent("max_continuations")),
         Trigger.BUDGET_EXHAUSTED: Guard("the token total is used up", pending_guards.budget),
         Trigger.OUTPUT_CAP: Guard("max_total_output_chars is used up", pending_guards.spent("max_total_output_chars")),
-        Trigger.REPETITION: Guard("two cut answers running added nothing new", pending_guards.repetition),
+        Trigger.REPETITION: Guard("two truncated answers in a row added nothing new", pending_guards.repetition),
         Trigger.FORBIDDEN: Guard("another criterion forbids", pending_guards.forbidden),
         Trigger.UNDER_LIMITS: Guard("no limit is used up, and no criterion forbids", pending_guards.room),
         Trigger.BREAKPOINT: _BREAKPOINT,

@@ -24,14 +24,14 @@ UNITS: Mapping[str, str] = {
     "max_total_tokens": "token in and out",
     "max_seconds": "second",
     "schema_rounds": "envelope retry",
-    "max_retries": "failure running",
+    "max_retries": "failure in a row",
     "max_output_tokens": "token of one call",
     "max_tokens": "token of one call",
 }
 _PLURALS: Mapping[str, str] = {
     "max_total_tokens": "tokens in and out",
     "schema_rounds": "envelope retries",
-    "max_retries": "failures running",
+    "max_retries": "failures in a row",
     "max_output_tokens": "tokens of one call",
     "max_tokens": "tokens of one call",
 }
@@ -72,9 +72,11 @@ class Amount:
 
     @property
     def words(self) -> str:
-        """`3 of 3 continuations used`."""
-        about = "about " if self.about else ""
-        return f"{about}{number(self.used)} of {number(self.limit)} {self.unit} used"
+        """`3 of 3 continuations used`, `2 of 2 failures in a row`, `max_continuations is 0`."""
+        if not (self.used or self.limit):
+            return f"{self.limit_name} is 0"
+        about, used = "about " if self.about else "", "" if self.limit_name == "max_retries" else " used"
+        return f"{about}{number(self.used)} of {number(self.limit)} {self.unit}{used}"
 
     @property
     def enough(self) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from agentcore.machine.states import State, Trigger
+from agentcore.reason_text import in_plain_words
 from agentcore.resource import IDLE, LIMIT_OF
 from agentcore.why.guard_status import Stand
 from agentcore.why.limit_usage import amounts_of, missing, nearest
@@ -45,11 +46,13 @@ def repetition(case: Case) -> Stand:
         return Stand(None, "")
     idle = case.snapshot.idle_answers
     if case.snapshot.eaten and idle >= IDLE:
-        return Stand(True, f"reasoning used up max_tokens in {idle} answers running, and no text came", counted=True)
+        return Stand(True, f"reasoning used up max_tokens in {idle} answers in a row, and no text came", counted=True)
     if case.snapshot.refused_as_cut and idle >= IDLE:
-        return Stand(True, f"max_tokens was used up in {idle} answers running, and no text came", counted=True)
-    words = "one cut answer added nothing new; a second would have stopped it" if idle else "the last one added text"
-    return Stand(idle >= IDLE, words if idle < IDLE else f"{idle} cut answers running added nothing new", bool(idle))
+        return Stand(True, f"max_tokens was used up in {idle} answers in a row, and no text came", counted=True)
+    if idle >= IDLE:
+        return Stand(True, f"{idle} truncated answers in a row added nothing new", counted=True)
+    one = "one truncated answer added nothing new; a second would have stopped it"
+    return Stand(False, one if idle else "the last one added text", counted=bool(idle))
 
 
 def forbidden(case: Case) -> Stand:
@@ -59,7 +62,7 @@ def forbidden(case: Case) -> Stand:
     own = _OWN.get(case.source, ())
     beside = [said for said in case.forbade if said["criterion"] not in own]
     if case.trigger is Trigger.FORBIDDEN or beside:
-        why = (beside or list(case.forbade))[0]["reason"]
+        why = in_plain_words((beside or list(case.forbade))[0]["reason"])
         return Stand(True, why, counted=True)
     near = nearest(case)
     return Stand(False, near.words if near else "no criterion forbade", counted=near is not None)
@@ -136,7 +139,7 @@ def exhausted(case: Case) -> Stand:
     if fault is None:
         return Stand(False, "it is complete")
     forbade = own is not None and own["decision"] == "forbid" and fault not in ("refusal", "unknown")
-    return Stand(forbade, own["reason"] if own and forbade else amount.words, counted=True)
+    return Stand(forbade, in_plain_words(own["reason"]) if own and forbade else amount.words, counted=True)
 
 
 def returned(case: Case) -> Stand:

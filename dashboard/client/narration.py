@@ -79,7 +79,7 @@ def _responded(event: Json) -> Iterator[str]:
     if response.get("answered_by"):
         yield f"[LLM] Answered by {response['answered_by']}: the provider was not asked"
         return
-    said = "none given" if raw is None else f"provider said “{raw}”"
+    said = "no stop reason given" if raw is None else f"provider said “{raw}”"
     yield f"[LLM] Response stop_reason: {response['stop_reason']} ({said})"
 
 

@@ -31,7 +31,7 @@ def _completed(turn: Turn) -> EndSummary:
     if turn.signs:
         return EndSummary("doubtful", "Completed, may be cut", reason_label(turn.signs[0]))
     if turn.attempts and turn.model_stop_reason in (None, NormalizedStopReason.UNKNOWN):
-        said = f"“{turn.raw_stop_reason}”" if turn.raw_stop_reason else "none given"
+        said = f"“{turn.raw_stop_reason}”" if turn.raw_stop_reason else "no stop reason given"
         return EndSummary("doubtful", "Completed, unknown stop", said)
     return EndSummary("completed", "Completed", took)
 

@@ -9,7 +9,7 @@ from agentcore.verdict import verdict_of
 from dashboard.turns.templatetags.reasons import reason_label
 
 #: How a stored verdict begins that says its reason itself, as that of a redacted turn does.
-_LEADS = ("Cut off", "Completed", "Stopped", "Blocked", "Failed", "Interrupted", "Paused")
+_LEADS = ("Cut off", "Completed", "Stopped", "Blocked", "Refused", "Failed", "Interrupted", "Paused")
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,6 +271,21 @@ ENDS = [
         "Blocked by the provider. The provider said “content_filter”. Higher limits would not have helped.",
     ),
     (
+        play(stopped(NormalizedStopReason.SAFETY_BLOCKED, "refusal")),
+        "aborted finish_reason safety_blocked",
+        "Refused by the model. Higher limits would not have helped.",
+    ),
+    (
+        play(stopped(NormalizedStopReason.SAFETY_BLOCKED, "stop", refusal="I cannot help with that.")),
+        "aborted finish_reason safety_blocked",
+        "Refused by the model. Higher limits would not have helped.",
+    ),
+    (
+        play(stopped(NormalizedStopReason.SAFETY_BLOCKED, "PROHIBITED_CONTENT", refusal="PROHIBITED_CONTENT")),
+        "aborted finish_reason safety_blocked",
+        "Blocked by the provider. The provider said “PROHIBITED_CONTENT”. Higher limits would not have helped.",
+    ),
+    (
         play(stopped(NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, "model_context_window_exceeded", "a")),
         "aborted finish_reason context_window_exceeded",
         "The conversation no longer fits the model's context window. A higher max_tokens would not have helped.",
@@ -326,7 +341,7 @@ def test_each_end_is_told_as_it_is_filed(book: Playbook, filed: str, sentence: s
 def test_a_sentence_that_is_told_in_other_words_is_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("12", "a07fddfd42"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("13", "e0b18ee73a"), changed
 
 
 @pytest.mark.parametrize(

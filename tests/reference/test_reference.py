@@ -47,6 +47,7 @@ def test_every_module_somebody_imports_from_is_in_the_reference():
         "overlaps",
         "remedies",
         "remedy_text",
+        "reason_text",
         "usage",
         "machine",
         "criteria",

@@ -1,9 +1,12 @@
 """The criteria every turn is judged by, one by one (design §3.5)."""
 
+from dataclasses import replace
+
 from agentcore import ContinuationDecision, ContinuationEvaluation, NormalizedStopReason, StopReason
 from agentcore.argument_validation import unchecked
 from agentcore.criteria.builtin import ErrorPolicyCriterion, StepsLimit
 from agentcore.error_policy import ErrorPolicy
+from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Limits
 from tests.agentcore.playbook import (
@@ -71,9 +74,12 @@ def test_a_custom_criterion_that_raises_forbids_with_error_and_never_breaks_the_
 
 
 def test_a_built_in_criterion_that_cannot_compare_its_limit_forbids_too():
-    story = Playbook(limits=unchecked(Limits)(max_steps="many")) >> started() >> called(call())
-    assert story << finish("", StopReason.ERROR, terminal="forbidden")
-    assert "StepsLimit raised TypeError" in story.end.notice
+    """No stored policy has such a limit: it is refused when it is read. A program may still make one."""
+    story = Playbook() >> started()
+    odd = replace(story.snapshot, limits=unchecked(Limits)(max_steps="many"))
+    end = advance(odd, called(call()), story.policy).command
+    assert (end.stop_reason, end.terminal_reason) == (StopReason.ERROR, "forbidden")
+    assert "StepsLimit raised TypeError" in end.notice
 
 
 def test_the_order_of_criteria_does_not_change_what_happens():

@@ -157,6 +157,16 @@ def test_a_call_that_was_cut_at_just_what_it_reported_shows_that_all_tokens_are_
     assert asked(below >> ended(ESSAY[800:], tokens=100), max_tokens=305).certainty is Certainty.ESTIMATED
 
 
+@pytest.mark.parametrize("cap", [6, 40, 99])
+@pytest.mark.parametrize("characters", [1400, 2709])
+def test_an_answer_with_more_tokens_than_its_cap_has_no_fewer_than_none_unreported(cap, characters):
+    """It raised an error: of hidden reasoning there were fewer than no tokens."""
+    story = Playbook(max_tokens=273) >> started() >> truncated((ESSAY * 9)[:characters], tokens=385)
+    for continuations in (0, 1, 9):
+        imagined = asked(story >> ended("more", tokens=9), max_tokens=cap, max_continuations=continuations)
+        assert all(one.low >= 0 for one in imagined.assumes)
+
+
 @pytest.mark.parametrize("cap", [299, 300])
 def test_an_answer_that_just_fits_or_just_does_not_is_not_decided(cap):
     """llama-cpp-python counts the end mark towards the cap and does not report it; others report one token more."""

@@ -133,7 +133,7 @@ def test_the_nearest_miss_of_a_limit_is_a_number():
 def test_where_several_limits_bind_all_are_named():
     book = play(truncated("a"), max_continuations=0, max_total_completion_tokens=5)
     assert road(book, Trigger.UNDER_LIMITS, State.CONTINUE_PENDING).miss == (
-        "0 of 0 continuations used, 10 of 5 completion tokens used; "
+        "max_continuations is 0, 10 of 5 completion tokens used; "
         "with 1 continuation and a larger max_total_completion_tokens it would have continued"
     )
     open_too = road(book, Trigger.BUDGET_EXHAUSTED, State.CONTINUE_PENDING)

@@ -154,7 +154,7 @@ def test_an_error_is_told_in_the_providers_words_under_what_the_policy_says():
     assert (found.resource, found.clause) == ("max_retries", "error_policy.max_retries")
     assert list(lines_of(found.tree))[3:] == [
         "      ├─ under: max_retries is 2",
-        "      ├─ from: 2 of 2 failures running used",
+        "      ├─ from: 2 of 2 failures in a row",
         "      └─ from: the call failed: rate limit",
         "         └─ provider: 429 slow_down: “It broke.”",
     ]

@@ -102,7 +102,7 @@ def test_what_streamed_is_not_told_again_by_its_record_and_what_did_not_is():
     lines.told(Draft(1, 0, "one "))
     lines.told(Draft(1, 4, "two"))
     lines.told(Record(2, "", answered, [], {"type": "none"}, []))
-    assert out.getvalue() == "one two three\n[LLM] Response stop_reason: end_turn (none given)\n"
+    assert out.getvalue() == "one two three\n[LLM] Response stop_reason: end_turn (no stop reason given)\n"
 
 
 def test_what_came_too_late_is_told_with_the_end():

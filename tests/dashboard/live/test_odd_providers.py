@@ -132,7 +132,7 @@ def odd(odd_url: str) -> Connection:
         ("two megabytes", "partial", "output_cap", "x" * 120_000, "cut at 120,000 characters"),
         ("unstorable characters", "completed", "completed", "a\ufffdb", ""),
         ("malformed call", "partial", "tool_repair_failed", "", "was malformed and did not run"),
-        ("refusal", "aborted", "safety_blocked", "", "Blocked by the provider."),
+        ("refusal", "aborted", "safety_blocked", "", "Refused by the model."),
         ("says the same again", "partial", "repetition", "the very same sentence again.", "added nothing new"),
         ("empty", "failed", "provider_error", "", "empty body"),
         ("no content", "failed", "provider_error", "", "empty body"),

@@ -42,7 +42,7 @@ def test_an_assumption_that_often_fails_is_told_with_the_share_of_estimates_that
     often, seldom = (Assumption(Assumed.TRUNCATION, 0, 0, source) for source in (CUT_AS_TOLD, "stored calls"))
     assert assumption_and_share(often) == (
         f"The provider reports a truncated answer as truncated ({CUT_AS_TOLD}). "
-        "In our tests with providers for which this does not hold, 57 % of the estimates came true"
+        "In our tests with providers for which this does not hold, 67 % of the estimates came true"
     )
     assert assumption_and_share(seldom) == assumption_in_words(seldom)
 

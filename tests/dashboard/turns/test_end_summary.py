@@ -21,7 +21,7 @@ READINGS = [
         {**DONE, "model_stop_reason": "unknown", "raw_stop_reason": "solar_flare"},
         EndSummary("doubtful", "Completed, unknown stop", "“solar_flare”"),
     ),
-    (DONE, EndSummary("doubtful", "Completed, unknown stop", "none given")),
+    (DONE, EndSummary("doubtful", "Completed, unknown stop", "no stop reason given")),
     (
         {**DONE, "model_stop_reason": "end_turn", "lint": ["output_at_cap"]},
         EndSummary("doubtful", "Completed, may be cut", "ended at the cap"),
