@@ -2,6 +2,7 @@
 
 import socket
 import time
+from contextvars import copy_context
 from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,7 +36,8 @@ def asked(handler: BaseHandler, path: str, cookie: str, client: ClientConnection
         "headers": [(b"host", b"testserver"), (b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}".encode())],
         SCOPE_KEY: client,
     }  # fmt: skip
-    return handler.get_response(ASGIRequest(scope, BytesIO(b""))).status_code
+    # As a server does: what a request sets, such as its project, ends with it.
+    return copy_context().run(handler.get_response, ASGIRequest(scope, BytesIO(b""))).status_code
 
 
 @pytest.mark.django_db
