@@ -150,13 +150,14 @@ def test_nor_of_why_a_turn_stopped_nor_of_all_the_roads_it_did_not_take(page: Pa
     check(page)
 
 
-@pytest.mark.parametrize("menu", ["Columns", "Views"])
+@pytest.mark.parametrize("menu", ["Columns", nightly("Views")])
 def test_nor_of_a_menu_when_it_is_open(page: Page, cut_turn: str, menu: str):
     page.goto(FEW)
     page.locator("summary", has_text=menu).click()
     check(page)
 
 
+@pytest.mark.nightly
 def test_nor_of_turns_chosen_nor_of_what_is_asked_of_them(page: Page, cut_turn: str):
     page.goto(FEW)
     page.locator("#rows tr").first.wait_for()
@@ -172,7 +173,7 @@ def test_nor_of_turns_chosen_nor_of_what_is_asked_of_them(page: Page, cut_turn: 
         expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-@pytest.mark.parametrize(("place", "key"), [("timeline", "?"), ("turn", "?"), ("turn", "b")])
+@pytest.mark.parametrize(("place", "key"), [nightly("timeline", "?"), nightly("turn", "?"), ("turn", "b")])
 def test_nor_of_a_dialog_that_a_key_opens(page: Page, cut_turn: str, place: str, key: str):
     page.goto(FEW if place == "timeline" else cut_turn)
     page.wait_for_load_state()
@@ -195,6 +196,7 @@ def test_nor_of_what_was_sent_and_received_when_it_is_shown(page: Page, cut_turn
     check(page, within="#attempt-2")
 
 
+@pytest.mark.nightly
 def test_nor_of_a_file_that_is_refused(new_page: NewPage):
     page = new_page(missing=True)
     page.goto("/import")

@@ -125,6 +125,7 @@ def test_a_limit_is_raised_on_evidence_found_out_rolled_back_and_tried_in_the_sh
     see_the_shadow_tally_and_promote_with_it(page)
 
 
+@pytest.mark.nightly
 def test_who_saves_while_the_backtest_is_being_started_does_not_lose_it(page: Page, last_week: None):
     opened(page)
     page.get_by_role("link", name="Admin", exact=True).click()

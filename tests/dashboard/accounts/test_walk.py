@@ -61,8 +61,8 @@ ASKING_EVERYTHING = {"anonymous", "share link's visitor"}
 READERS_OF_THE_HEAVY = {"watcher", "superuser"}  #: who may the least, and who may all
 #: Of members, who asks for what nobody is served: a view that took such a method would take it from these.
 ASKING_UNSERVED = {"superuser", "superuser's token"}
-#: Each of these roles is asked by its other way in before each change; superusers are asked by both.
-AT_NIGHT = {"nothing", "operator's token", "admin's token", "watcher's token"}
+#: Each of these roles is asked by its other way in before each change.
+AT_NIGHT = {"superuser", "nothing", "operator's token", "admin's token", "watcher's token"}
 #: Read in another thread, which sees no row of this test's.
 STREAMS = {"api/v1/turns/<turn_id>/events", "api/v1/turns/export"}
 

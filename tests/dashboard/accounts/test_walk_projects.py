@@ -177,7 +177,7 @@ def test_members_of_one_project_read_and_change_nothing_of_another(two: Two, who
     ("two", "who"),
     [
         ("into default", "admin"),
-        ("from default", "admin's token"),
+        nightly("from default", "admin's token"),
         nightly("from default", "admin"),
         nightly("into default", "admin's token"),
     ],
