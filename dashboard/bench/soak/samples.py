@@ -23,7 +23,8 @@ CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_dat
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`at`: on the monotonic clock. `memory`: bytes by process, pages that several share counted in parts."""
+    """`at`: on the monotonic clock. `memory`: bytes by process. Of the server's: what they allocated, for pages of
+    programs come and go with whoever else runs them. Of the database's: all pages, shared ones counted in parts."""
 
     at: float
     memory: Mapping[str, int]
@@ -74,8 +75,8 @@ def sample(installation: Installation, connection: "psycopg.Connection[tuple[int
 def _memory(server: Sequence[int], installation: Installation) -> Mapping[str, int]:
     held = Counter[str]()
     for pid in server:
-        held[_called(pid)] += _share_of(pid)
-    held[DATABASE] = sum(map(_share_of, _database(installation.folder / "store")))
+        held[_called(pid)] += _bytes(pid, "Anonymous")
+    held[DATABASE] = sum(_bytes(pid, "Pss") for pid in _database(installation.folder / "store"))
     return held
 
 
@@ -92,10 +93,10 @@ def _called(pid: int) -> str:
     return next((name for name in COMMANDS if name in words), "other")
 
 
-def _share_of(pid: int) -> int:
-    """Bytes; a page that several processes have counts in parts."""
-    line = next((line for line in _read(pid, "smaps_rollup").splitlines() if line.startswith("Pss:")), "Pss: 0 kB")
-    return int(line.split()[1]) * 1024
+def _bytes(pid: int, name: str) -> int:
+    """A line of the kernel's summary of a process's pages."""
+    lines = (line.split() for line in _read(pid, "smaps_rollup").splitlines())
+    return next((int(line[1]) * 1024 for line in lines if line[0] == f"{name}:"), 0)
 
 
 def _files(pid: int) -> int:
