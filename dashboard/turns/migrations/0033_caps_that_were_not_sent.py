@@ -8,10 +8,10 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 UNKNOWN = 16_384  #: the number of a turn whose beginning does not tell it
 #: An attempt that has ended does not change otherwise.
-ATTEMPTS = f"""
+ATTEMPTS = """
 ALTER TABLE turns_attempt DISABLE TRIGGER refuse_change_once_ended;
 UPDATE turns_attempt call SET max_tokens = coalesce(
-    (SELECT turn.max_tokens FROM turns_turn turn WHERE turn.id = call.turn_id), {UNKNOWN}) WHERE call.max_tokens IS NULL;
+    (SELECT turn.max_tokens FROM turns_turn turn WHERE turn.id = call.turn_id), {unknown}) WHERE call.max_tokens IS NULL;
 ALTER TABLE turns_attempt ENABLE TRIGGER refuse_change_once_ended;
 """
 
@@ -20,7 +20,7 @@ def state_again(apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
     turns = apps.get_model("turns", "Turn").objects
     for turn in turns.filter(max_tokens=None).only("setup", "base_snapshot").iterator(chunk_size=500):
         turns.filter(pk=turn.pk).update(max_tokens=_calculated_with(turn))
-    editor.execute(ATTEMPTS)
+    editor.execute(ATTEMPTS.replace("{unknown}", str(UNKNOWN)))
 
 
 def _calculated_with(turn: Any) -> int:
