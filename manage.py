@@ -40,7 +40,7 @@ def _end_by(error: BaseException) -> None:
     """Say in a sentence what ended the command, where it was something outside."""
     from dashboard.runtime.command_faults import fault_of
 
-    fault = fault_of(error)
+    fault = fault_of(error, sys.argv[1] if len(sys.argv) > 1 else "")
     if fault is None:
         raise error
     sys.stderr.write(f"{fault.sentence}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from http import HTTPStatus
 from typing import cast
@@ -18,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.roles import ADMINISTER_KEYS, MAKE_ALIAS, MAKE_KEY, may
 from dashboard.accounts.selectors import token_by
-from dashboard.agents.models import Project
+from dashboard.agents.models import Agent
 from dashboard.agents.selectors import agent_list, connection_list, project_current
 from dashboard.gateway import services
 from dashboard.gateway.forms import AliasForm, KeyForm
@@ -124,23 +125,24 @@ def _make(form: KeyForm, *, by: User, parent: ApiToken | None) -> tuple[GatewayK
     )
 
 
-def _model_of(project: Project, key: GatewayKey | None) -> str:
+def _model_of(agents: Iterable[Agent], key: GatewayKey | None) -> str:
     """Something the key may call, to try it with."""
     scope = key.scope if key is not None else []
     named = [entry for entry in scope if not entry.endswith("/*") and entry != TRACES]
     if scope:
         return named[0] if named else "connection/model"
     # One that answers in words, if there is any; of these the one that was made first.
-    agents = sorted(agent_list(project=project), key=lambda agent: (bool(agent.tools), agent.pk))
-    return agents[0].name if agents else "connection/model"
+    first = min(agents, key=lambda agent: (bool(agent.tools), agent.pk), default=None)
+    return first.name if first else "connection/model"
 
 
 def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
     project, user = project_current(), _user(request)
+    agents = agent_list(project=project)  # one query for all that read it
     whole = {
         "keys": key_views(keys_seen_by(user, project=project)),
         "aliases": aliases_of(project),
-        "agents": agent_list(project=project),
+        "agents": agents,
         "connections": connection_list(project=project),
         "key_form": KeyForm(),
         "alias_form": AliasForm(project=project),
@@ -148,7 +150,7 @@ def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: objec
         "snippets": snippets_for(
             root=request.build_absolute_uri("/").rstrip("/"),
             key=cast("str", context.get("secret", "")),
-            model=_model_of(project, cast("GatewayKey | None", context.get("made"))),
+            model=_model_of(agents, cast("GatewayKey | None", context.get("made"))),
         ),
         "may_make": may(user, MAKE_KEY),
         "own": (keys_of(user).filter(project=project) if token_by(request) else keys_of(user)).count(),

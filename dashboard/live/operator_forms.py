@@ -19,6 +19,7 @@ from dashboard.live.operator_changes import ANSWERING, max_tokens_clean
 from dashboard.live.turn_overrides import model_clean
 from dashboard.platform.strict_json import read_strictly
 from dashboard.turns.models import Turn
+from dashboard.turns.sent_caps import NO_CAP_SET, sent_cap
 
 MAX_CHARS = 1_000_000  #: of one text
 MESSAGES = 40  #: the last messages of a conversation, which can be rewritten
@@ -76,6 +77,8 @@ class OperateForm(forms.Form):
         super().__init__(sent, auto_id="operate_%s", initial=initial)
         self.turn, self.snapshot = turn, snapshot
         self.calls = pending_calls(snapshot)
+        if initial["max_tokens"] is None:
+            self.fields["max_tokens"].widget.attrs["placeholder"] = NO_CAP_SET
         for name, limit in LIMIT_FIELDS.items():
             mode = "numeric" if limit.whole else "decimal"
             attrs = {"inputmode": mode, "placeholder": _otherwise(name, snapshot)}
@@ -126,9 +129,8 @@ class OperateForm(forms.Form):
             self.add_error(name, error)
 
     def _max_tokens(self, value: int | None) -> int:
-        if value is None:
-            now = self.snapshot.asked.max_tokens
-            raise ValidationError(f"Each call needs a limit. The current value is {now:,}.")
+        if value is None:  # of a turn without a cap, an empty field changes nothing
+            raise ValidationError(f"The limit cannot be removed. The current value is {self.initial['max_tokens']:,}.")
         return max_tokens_clean(self.turn, value)
 
     def changes(self) -> dict[str, Any]:
@@ -203,7 +205,7 @@ def _initial(turn: Turn, snapshot: Snapshot) -> dict[str, Any]:
     limits = {f"limit_{name}": _shown(getattr(snapshot.limits, name)) for name in LIMIT_FIELDS}
     return {
         "expected_seq": turn.last_seq,
-        "max_tokens": asked.max_tokens,
+        "max_tokens": sent_cap(asked),
         "model": asked.model,
         "system_prompt": asked.system_prompt,
         **limits,

@@ -12,6 +12,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policies import overridden, stored_policy
 from dashboard.live.services import overrides_clean
+from dashboard.live.turn_loader import connection_of
 from dashboard.policies.policy_creation import policy_create
 from dashboard.turns.models import Turn
 
@@ -25,7 +26,7 @@ def policy_of_replay(
     """
     if not name:
         raise ValidationError("Give the policy a name. The name of an existing policy creates its next version.")
-    wanted = overrides_clean(overrides, turn.agent.connection if turn.agent else None)
+    wanted = overrides_clean(overrides, connection_of(turn))
     policy = overridden(stored_policy(turn.policy), wanted)
     return policy_create(project=turn.project, name=name, created_by=created_by, activate=False, **_said(policy))
 

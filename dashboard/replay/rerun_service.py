@@ -183,8 +183,10 @@ def _say(child: Turn, said: ChangedConversation, words: RerunChanges, lost: list
 
 
 def _within(child: Turn, setup: Setup, connection: Connection) -> None:
-    """A smaller ceiling than the turn was asked under is said, not silently kept to."""
-    asked = child.max_tokens if child.policy.get("max_tokens") else sent_cap(setup)
+    """The cap that is sent is the one that is stated. A smaller ceiling than the turn was asked under is said, not
+    silently kept to."""
+    asked = child.policy.get("max_tokens") or sent_cap(setup)
+    child.max_tokens = asked and (child.max_tokens or asked)
     if asked is None:
         return
     try:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from django.core.exceptions import ValidationError
 
 from agentcore import serial
-from agentcore.events import Setup, Started
+from agentcore.events import Setup, Started, without_uncapped
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Message
 from agentcore.replay import Recording, fold, unforkable
+from agentcore.values import replace
 from dashboard.agents.models import Connection
 from dashboard.live.services import setup_of
 from dashboard.live.turn_loader import connection_of
@@ -119,5 +120,10 @@ def _agent_changes(turn: Turn, began: Setup) -> list[str]:
 
 
 def _connection_changes(began: Setup, connection: Connection) -> list[str]:
-    now = said_at(began, connection)
-    return [word for name, word in OF_CONNECTION.items() if getattr(began, name) != getattr(now, name)]
+    was, now = map(_without_cap_note, (began, said_at(began, connection)))
+    return [word for name, word in OF_CONNECTION.items() if getattr(was, name) != getattr(now, name)]
+
+
+def _without_cap_note(setup: Setup) -> Setup:
+    """Whether a cap is sent is no setting of the connection."""
+    return replace(setup, extra=without_uncapped(setup.extra))

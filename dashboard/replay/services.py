@@ -13,6 +13,7 @@ from agentcore.verdict import verdict_of
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
 from dashboard.live.services import overrides_clean
+from dashboard.live.turn_loader import connection_of
 from dashboard.replay.experience import experience_of
 from dashboard.turns.api_serializers import what_if_json
 from dashboard.turns.certainty_text import ending_in_words, if_high, if_low, why_in_words
@@ -131,4 +132,4 @@ def _happened(imagined: Imagined) -> str | None:
 
 def _wanted(turn: Turn, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """A what-if asks no provider: it needs no agent, but keeps to the ceiling of one that is there."""
-    return overrides_clean(overrides, turn.agent.connection if turn.agent else None)
+    return overrides_clean(overrides, connection_of(turn))

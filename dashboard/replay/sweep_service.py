@@ -23,6 +23,7 @@ from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
 from dashboard.agents.policy_validation import limit_clean, listed
 from dashboard.live.services import overrides_clean
+from dashboard.live.turn_loader import connection_of
 from dashboard.replay.limit_controls import Number
 from dashboard.replay.services import turn_experience
 from dashboard.replay.suggested_value import SuggestedValue
@@ -63,7 +64,7 @@ def turn_sweep(
     """
     _swept(name, values)
     run = run_of(turn=turn, name=name, overrides=overrides)
-    connection = turn.agent.connection if turn.agent else None
+    connection = connection_of(turn)
     overrides_clean(_at(name, values[0]), connection)
     overrides_clean(_at(name, values[-1]), connection)
     known = [each.value for each in suggested if each.known]
@@ -78,7 +79,7 @@ def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Re
         raise ValidationError("Nothing has been recorded for this turn yet.")
     if faults := criteria_faults(recording.policy):
         raise ValidationError(faults)
-    connection = turn.agent.connection if turn.agent else None
+    connection = connection_of(turn)
     policy = overridden(recording.policy, overrides_clean(overrides, connection))
     return SweepRun(recording, policy, name, turn_rate(turn), turn_experience(turn))
 

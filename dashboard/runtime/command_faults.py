@@ -21,6 +21,10 @@ OLDER = (
     "The database is not of this version ({said}): run “manage.py migrate”, or if a newer version has migrated it, "
     "install that version."
 )
+HAS_NULLS = (
+    "The database cannot be migrated to that version ({said}): some rows have values that only this version allows. "
+    "Nothing was changed: keep this version, or restore a backup of the other one."
+)
 FULL = "The disk of the database is full: free some space and run the command again."
 
 
@@ -56,8 +60,10 @@ _BY_ERROR: Mapping[type[Exception], Callable[[str], CommandFault]] = {
 }
 
 
-def fault_of(error: BaseException) -> CommandFault | None:
+def fault_of(error: BaseException, command: str = "") -> CommandFault | None:
     """How a command ends by this error; None: it is a fault of the program."""
+    if command == "migrate" and isinstance(error.__cause__ or error, postgres.NotNullViolation):
+        return CommandFault(HAS_NULLS.format(said=_first_line(error.__cause__ or error)))
     if isinstance(error, JudgesBusy | BusyError):
         return CommandFault(BUSY, TRY_AGAIN)
     if isinstance(error, JudgingSpent):
@@ -72,5 +78,8 @@ def fault_of(error: BaseException) -> CommandFault | None:
 def _of_database(error: Exception) -> CommandFault | None:
     """Django wraps the driver's error."""
     cause = error if isinstance(error, psycopg.Error) else error.__cause__ or error
-    said = str(cause).strip().partition("\n")[0].rstrip(".")
-    return next((told(said) for kind, told in _BY_ERROR.items() if isinstance(cause, kind)), None)
+    return next((told(_first_line(cause)) for kind, told in _BY_ERROR.items() if isinstance(cause, kind)), None)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".")

@@ -36,6 +36,15 @@ def test_on_a_phone_no_table_hides_columns(new_page: NewPage, cut_turn: str):
         assert page.evaluate(BEYOND) == [], address
 
 
+def test_on_a_phone_a_long_name_in_the_audit_log_is_broken_and_hides_nothing(new_page: NewPage):
+    page = new_page(viewport=PHONE)
+    page.goto("/audit/")
+    page.evaluate(
+        "document.querySelectorAll('.audit td:not(.num), .audit td small').forEach(e => e.append('name'.repeat(30)))"
+    )
+    assert page.evaluate(BEYOND) == []
+
+
 def test_a_shared_page_shows_the_numbers_of_each_attempt(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/share")
     page.get_by_role("button", name="Create link").click()

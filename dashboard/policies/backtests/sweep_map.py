@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import islice, product
 from uuid import UUID
 
+from agentcore.events import Setup
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, Experience, Recording
 from agentcore.values import replace
@@ -141,7 +142,7 @@ class Cell:
 class SweepMap:
     """Rows by continuations, columns by max_tokens. `newest`: the last of its turns; None where there is none.
     `watched`: how many were only watched. `left_out`: older turns of the sample that were not evaluated, for the map
-    would have taken too much work."""
+    would have taken too much work. `unset`: how many were sent no max_tokens."""
 
     columns: tuple[int, ...]
     rows: tuple[tuple[int, tuple[Cell, ...]], ...]
@@ -149,6 +150,7 @@ class SweepMap:
     newest: UUID | None
     watched: int
     left_out: int = 0
+    unset: int = 0
 
 
 def sample_of(
@@ -176,8 +178,10 @@ def map_of(sample: Sequence[tuple[TurnRow, Recording | None]], known: Known = no
     cells = {pair: Cell(*pair, tuple(each[place] for each in tried)) for place, pair in enumerate(pairs)}
     rows = tuple((n, tuple(cells[n, tokens] for tokens in columns)) for n in CONTINUATIONS)
     left_out = len(sample) - len(tried)
-    watched = sum(recording is not None and was_watched(recording.policy) for _, recording in sample[left_out:])
-    return SweepMap(columns, rows, len(tried), sample[-1][0].id if sample else None, watched, left_out)
+    known_turns = [recording for _, recording in sample[left_out:] if recording is not None]
+    watched = sum(was_watched(recording.policy) for recording in known_turns)
+    unset = sum(cap_of(recording) is None for recording in known_turns)
+    return SweepMap(columns, rows, len(tried), sample[-1][0].id if sample else None, watched, left_out, unset)
 
 
 def _tried(
@@ -199,16 +203,23 @@ def _tried(
 
 
 def columns_of(sample: Sequence[tuple[TurnRow, Recording | None]]) -> tuple[int, ...]:
-    asked = [recording.policy.max_tokens or _asked_first(recording) for _, recording in sample if recording]
+    """Of a turn that was sent no cap, what it gave counts as what it needs."""
+    asked = [cap_of(recording) or told.output_tokens for told, recording in sample if recording]
     largest, given = max(asked, default=0), max((told.output_tokens for told, _ in sample), default=0)
     most = min(largest, given) if given else largest
     shares = {max(1, round(most * share)) for share in SHARES}
     return tuple(sorted({*shares, largest})) if most else ()
 
 
-def _asked_first(recording: Recording) -> int:
-    setup = getattr(recording.records[0].event, "setup", None) if recording.records else None
-    return (sent_cap(setup) or 0) if setup is not None else 0
+def cap_of(recording: Recording) -> int | None:
+    """In tokens, of the first call; None where none was sent."""
+    setup = _setup_of(recording)
+    return recording.policy.max_tokens or (sent_cap(setup) if setup is not None else None)
+
+
+def _setup_of(recording: Recording) -> Setup | None:
+    base = recording.base_snapshot.setup
+    return base or (getattr(recording.records[0].event, "setup", None) if recording.records else None)
 
 
 def cell_of(

@@ -7,7 +7,8 @@ from typing import Any
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import TurnStatus
 from agentcore.verdict import verdict_of
-from dashboard.agents.models import Agent, Connection
+from dashboard.agents.models import Connection
+from dashboard.live.turn_loader import connection_of, may_be_rerun
 from dashboard.turns.models import UNFINISHED, Turn
 
 _OTHER_PROMPT = "Change the prompt, or ask another model."
@@ -22,7 +23,7 @@ _BY_END: Mapping[str, str] = {
 _BY_ERROR: Mapping[str, str] = {
     "auth": "Check the API key of connection {connection}, and what it may use.",
     "quota": "Check the balance and the plan of the account behind connection {connection}.",
-    "not_found": "Check the model of agent {agent} and the base URL of connection {connection}.",
+    "not_found": "Check the model {model} and the base URL of connection {connection}.",
     "not_dialect": "Check the base URL and the provider of connection {connection}.",
     "context_length": _BY_END["context_window_exceeded"],
     "content_policy": _OTHER_PROMPT,
@@ -32,11 +33,10 @@ _OF_CONNECTION = frozenset({"auth", "quota", "not_found", "not_dialect"})
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """`connection`: the one to look at first, or None; `agent`: whose turn can be re-run."""
+    """`connection`: the one to look at first, or None."""
 
     advice: str
     connection: Connection | None
-    agent: Agent
 
 
 def leading_on(turn: Turn, last: Snapshot | None) -> dict[str, Any]:
@@ -46,15 +46,17 @@ def leading_on(turn: Turn, last: Snapshot | None) -> dict[str, Any]:
 
 
 def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
-    """None while the turn runs, where it completed, and where its agent is gone, so that it cannot be re-run."""
-    agent = turn.agent
-    if agent is None or turn.status in (*UNFINISHED, TurnStatus.COMPLETED) or last.end is None:
+    """None while the turn runs, where it completed, and where whom it asked is gone, so that it cannot be re-run."""
+    if turn.status in (*UNFINISHED, TurnStatus.COMPLETED) or last.end is None or not may_be_rerun(turn):
         return None
     kind = _kind_of_error(last)
     words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "")
     if kind not in _OF_CONNECTION:  # a connection is a query of its own
-        return NextStep(words, None, agent)
-    return NextStep(words.format(agent=agent.name, connection=agent.connection.name), agent.connection, agent)
+        return NextStep(words, None)
+    asked = connection_of(turn)
+    if asked is None:
+        return NextStep(f"Connection {turn.overrides['connection']} no longer exists.", None)
+    return NextStep(words.format(model=last.asked.model, connection=asked.name), asked)
 
 
 def _kind_of_error(last: Snapshot) -> str:

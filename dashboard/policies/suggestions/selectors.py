@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import TokenUsage
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Certainty, fold
+from agentcore.replay import Certainty, Recording, fold
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
 from dashboard.policies.backtests.answer_lengths import ENOUGH
@@ -38,16 +38,20 @@ def suggestion_for(turn: Turn, *, usage: UsageOf = usage_of) -> Suggestion | Non
     """The suggestion for a stored turn, from its history. `usage`: what turns like it used of a limit."""
     if turn.status in UNFINISHED:
         return None
-    spans = fold(recording_of(turn))
-    return suggestion_of(turn, spans[-1].after, usage=usage) if spans else None
+    recording = recording_of(turn)
+    spans = fold(recording)
+    return next(_suggestions(turn, spans[-1].after, usage, recording), None) if spans else None
 
 
 def suggestions_for(turn: Turn, *, usage: UsageOf = usage_of) -> tuple[Suggestion, ...]:
     """All that tells of the limit, the surest first: `suggestion_for` is the first of them. The value to begin with
     is among them only where nothing else tells."""
-    if turn.status in UNFINISHED or not (spans := fold(recording_of(turn))):
+    if turn.status in UNFINISHED:
         return ()
-    found = tuple(_suggestions(turn, spans[-1].after, usage))
+    recording = recording_of(turn)
+    if not (spans := fold(recording)):
+        return ()
+    found = tuple(_suggestions(turn, spans[-1].after, usage, recording))
     return tuple(said for said in found if said.known) or found[:1]
 
 
@@ -79,18 +83,23 @@ def _in_vain(reruns: Iterable[LimitTrial]) -> int:
     return max((tried.value for tried in reruns if tried.in_vain), default=0)
 
 
-def _suggestions(turn: Turn, last: Snapshot, usage: UsageOf) -> Iterator[Suggestion]:
+def _suggestions(
+    turn: Turn, last: Snapshot, usage: UsageOf, recording: Recording | None = None
+) -> Iterator[Suggestion]:
+    """`recording`: the turn's, where the caller has read it."""
     case = exhausted_limit_of(turn, last)
     if case is None:
         return
     reruns = reruns_of(case)
     case = replace(case, in_vain=_in_vain(reruns))
-    for found in _found(case, reruns, usage):
+    for found in _found(case, reruns, usage, recording):
         yield replace(found, together=case.together, costs=_costs(case, found))
 
 
-def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf) -> Iterator[Suggestion]:
-    if (recorded := _recorded(case)) is not None:
+def _found(
+    case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf, recording: Recording | None
+) -> Iterator[Suggestion]:
+    if (recorded := _recorded(case, recording)) is not None:
         yield recorded
     if case.goal is Goal.ONE_CALL:
         return
@@ -106,7 +115,7 @@ def _found(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], usage: UsageOf)
     yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
 
 
-def _recorded(case: ExhaustedLimit) -> Suggestion | None:
+def _recorded(case: ExhaustedLimit, recording: Recording | None) -> Suggestion | None:
     """What the recording itself tells: the smallest value under which it completes, in one call where that is asked."""
     one_call = case.goal is Goal.ONE_CALL
     if one_call and (tokens := enough_for_one_call(case.last)) is not None:
@@ -117,7 +126,7 @@ def _recorded(case: ExhaustedLimit) -> Suggestion | None:
     if case.limit not in SWEPT or case.turn.attempts > MOST_ATTEMPTS or not isinstance(case.recorded, int):
         return None
     with suppress(ValidationError, TooMuchWork):  # a recording that cannot be judged any more tells nothing
-        run = run_of(turn=case.turn, name=case.limit, overrides=case.together or {})
+        run = run_of(turn=case.turn, name=case.limit, overrides=case.together or {}, recording=recording)
         holds = completes_within(1) if one_call else completes_within(FAR * case.ample)
         most = FAR * case.ample if case.ceiling is None else case.ample
         if not holds(run.at(most)):

@@ -6,6 +6,8 @@ import pytest
 from django.test import Client
 
 from agentcore.machine.pending_tool_calls import pending_calls
+from agentcore.messages import NO_CAP
+from agentcore.values import replace
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.live.models import Signal
 from dashboard.live.operator_forms import OperateForm
@@ -107,7 +109,7 @@ def test_what_differs_is_what_changes(held: Turn):
         ("limit_max_steps", "", "max_steps must be a whole number"),
         ("limit_max_seconds", "-1", "it must be a number of seconds"),
         ("max_tokens", "0", "at least 1 token"),
-        ("max_tokens", "", "Each call needs a limit. The current value is"),
+        ("max_tokens", "", "The limit cannot be removed. The current value is 400."),
         ("arguments_0", "[", "This is not JSON"),
         ("arguments_0", "[]", "must be an object"),
         ("arguments_0", '{"expression": NaN}', "This is not JSON"),
@@ -130,6 +132,19 @@ def test_a_limit_that_may_be_absent_can_be_taken_away(held: Turn):
     turn_control(turn=held, by="ada", action="change", limits={"max_seconds": 60})
     drive(held)
     assert changes(held, limit_max_seconds="")["limits"] == {"max_seconds": None}
+
+
+def test_a_turn_without_a_cap_shows_none_and_an_empty_field_keeps_none(held: Turn):
+    snapshot = position_of(held).snapshot
+    unset = replace(snapshot, setup=replace(snapshot.asked, max_tokens=16_384, extra={"uncapped": NO_CAP}))
+    form = OperateForm(held, unset)
+    assert form.initial["max_tokens"] is None
+    assert 'placeholder="no limit set"' in str(form["max_tokens"])
+    typed = {"expected_seq": str(held.last_seq), "model": "sim-essay"}
+    for cap, changed in ({}, None), ({"max_tokens": ""}, None), ({"max_tokens": "90"}, 90):
+        form = OperateForm(held, unset, {**typed, **cap})
+        assert form.is_valid(), form.errors
+        assert form.changes()["max_tokens"] == changed
 
 
 def test_what_another_changed_meanwhile_is_not_undone_unseen(held: Turn):

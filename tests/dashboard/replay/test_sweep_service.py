@@ -10,14 +10,17 @@ from agentcore.replay import Certainty
 from agentcore.replay.work_budget import MOST_WORK
 from dashboard.agents.models import Agent, PolicyVersion
 from dashboard.agents.selectors import project_default
+from dashboard.agents.services import connection_create
 from dashboard.bench.long_turn import long_turn_store
 from dashboard.replay import sweep_service
+from dashboard.replay.rerun_changes import RerunChanges
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.replay.sweep_chart import charts_of
 from dashboard.replay.sweep_result import Found, Point, Sweep, recommended
 from dashboard.replay.sweep_service import SWEPT, turn_sweep
 from dashboard.turns.models import Turn
-from tests.dashboard.driving import Play
+from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page
 from tests.together import together
 
@@ -38,6 +41,19 @@ def cut(play: Play) -> Turn:
 def completes(turn: Turn, max_tokens: int) -> bool:
     imagined = turn_what_if(turn=turn, overrides={"max_tokens": max_tokens})
     return not imagined.undecidable and imagined.turn["status"] == "completed"
+
+
+def test_a_turn_is_tried_up_to_what_the_connection_allows_that_it_asked(cut: Turn, simulator_url: str):
+    """Another one than its agent's, as a re-run may ask."""
+    connection_create(
+        project=cut.project, name="other", provider="openai", base_url=simulator_url, max_output_tokens=300
+    )
+    child = drive(turn_rerun(turn=cut, overrides={}, words=RerunChanges(connection="other")))
+    assert turn_what_if(turn=cut, overrides={"max_tokens": 400})
+    with pytest.raises(ValidationError, match="other"):
+        turn_what_if(turn=child, overrides={"max_tokens": 400})
+    with pytest.raises(ValidationError, match="other"):
+        turn_sweep(turn=child, name="max_tokens", values=range(100, 500, 100), overrides={})
 
 
 def test_the_smallest_value_that_completes_is_found_between_the_values_that_are_drawn(whole: Turn):

@@ -10,7 +10,7 @@ from unittest import mock
 import psycopg
 import pytest
 from django.core.management import get_commands
-from django.db import OperationalError, ProgrammingError
+from django.db import IntegrityError, OperationalError, ProgrammingError
 from psycopg import errors as postgres
 from psycopg_pool import PoolTimeout
 
@@ -64,6 +64,15 @@ def test_every_command_ends_by_it_with_a_sentence(command: str, fault: str, caps
 def test_a_fault_of_the_program_keeps_its_traceback():
     assert fault_of(KeyError("x")) is None
     assert fault_of(wrapped(ProgrammingError, postgres.SyntaxError("SELEC"))) is None
+
+
+def test_a_migration_that_rows_forbid_is_not_told_to_migrate():
+    """Of other commands the database is older, and `migrate` is what helps."""
+    error = wrapped(IntegrityError, postgres.NotNullViolation("column x contains null values"))
+    ends = {command: fault_of(error, command) for command in ("migrate", "verify")}
+    assert "keep this version" in ends["migrate"].sentence
+    assert "run “manage.py migrate”" in ends["verify"].sentence
+    assert "run “" not in ends["migrate"].sentence
 
 
 #: What a command is given so that it begins.

@@ -3,7 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from dashboard.live import driver
 from dashboard.live.services import turn_control, turn_start
@@ -42,6 +44,12 @@ def test_the_row_names_the_same_limit_as_the_turns_page(browser: Client, cut: Tu
 
 
 ALIKE = {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1, "last_seq": 3, "provider": "openai"}
+
+
+def test_the_cell_reads_the_history_of_its_turn_once(browser: Client, cut: Turn):
+    with CaptureQueriesContext(connection) as asked:
+        browser.get(f"/turns/{cut.id}/limit/cell", headers=HTMX)
+    assert sum('FROM "turns_record"' in query["sql"] for query in asked.captured_queries) == 1
 
 
 def test_a_complete_turn_of_one_call_needs_no_other_limit(browser: Client, play: Play):

@@ -24,7 +24,7 @@ from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_go_on, turn_rerun
 from dashboard.replay.services import turn_verify
 from dashboard.turns.history import recording_of
-from dashboard.turns.models import Turn
+from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.driving import drive
 from tests.dashboard.gateway.served.conftest import BASES, turn_of
 from tests.dashboard.serving import provider_of
@@ -238,6 +238,39 @@ def test_a_call_for_which_nobody_set_a_cap_is_asked_again_without_one(gate, reco
     capped = drive(turn_rerun(turn=turn, overrides={"max_tokens": 60}))
     assert json.loads(recorder.take()[0][2])["max_tokens"] == 60
     assert capped.max_tokens == 60
+
+
+@pytest.mark.parametrize("noted", [True, "unknown"])
+@pytest.mark.parametrize("forked", [False, True])
+def test_a_cap_that_is_stated_is_sent_whatever_an_older_release_or_a_log_noted(call, recorder, noted, forked: bool):
+    turn, _ = call("openai", "openai")
+    turn.setup["setup"]["extra"]["uncapped"] = noted
+    turn.save(update_fields=["setup"])
+    child = drive(turn_rerun(turn=turn, overrides={}, from_record=1 if forked else None))
+    assert (child.max_tokens, stated(child)) == (60, sent(recorder.take()))
+
+
+def test_a_connection_of_another_dialect_is_sent_the_cap_that_the_re_run_states(gate, recorder, connected):
+    connection = connected("openai", base_url=recorder.address + BASES["openai"])
+    connected("anthropic", name="other", base_url=recorder.address + BASES["anthropic"])
+    body = {**PLAIN["openai"], "model": f"{connection.name}/sim-essay", "stream": True}
+    del body["max_tokens"]
+    turn = turn_of(gate.send("POST", "/v1/chat/completions", json.dumps(body).encode(), {}))
+    recorder.take()
+    child = drive(turn_rerun(turn=turn, overrides={}, words=RerunChanges(connection="other")))
+    asked = sent(recorder.take())
+    assert (child.max_tokens, stated(child)) == (asked[0], asked)
+    assert turn_verify(turn=child).verified
+
+
+def stated(turn: Turn) -> list[int | None]:
+    """By each attempt of a turn."""
+    return list(Attempt.objects.filter(turn_id=turn.id).order_by("index").values_list("max_tokens", flat=True))
+
+
+def sent(calls: list[Call]) -> list[int | None]:
+    bodies = [json.loads(body) for _, _, body in calls]
+    return [body.get("max_tokens", body.get("max_completion_tokens")) for body in bodies]
 
 
 @pytest.mark.parametrize("whole", [False, True])

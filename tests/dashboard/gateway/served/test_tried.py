@@ -32,6 +32,7 @@ from dashboard.turns.models import Turn
 from dashboard.turns.verification import verification_of
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.upstream import Reply, called, said, whole
+from tests.dashboard.pages import text_of
 from tests.together import together
 
 BROKEN = Reply([b"{}"], status=500, content_type="application/json")
@@ -108,6 +109,36 @@ def test_a_cut_of_a_call_for_which_nobody_set_a_cap_names_no_cap(gate, upstream,
     assert [sorted(body.keys() & {"max_tokens", "max_completion_tokens"}) for body in upstream.asked] == [[]] * 4
     assert "with no max_tokens set" in turn.verdict
     assert "16,384" not in turn.verdict
+
+
+def test_the_map_has_columns_for_what_turns_without_a_cap_used(gate, upstream, watched):
+    """One turn with a small cap does not make the whole map as narrow as that."""
+    model = f"{watched.connection.name}/m"
+    upstream.says(whole("word " * 300).replace(b'_tokens": 5', b'_tokens": 400'))
+    alone = turn_of(gate.ask(model=model))
+    found = map_of(sample_of(project=alone.project, filters=EVERYTHING))
+    assert (found.columns, found.unset) == ((100, 200, 400, 800, 1_600), 1)
+    assert {column: cell.complete for column, cell in zip(found.columns, found.rows[0][1], strict=True)}[800] == "100 %"
+    upstream.says(whole("Short."))
+    turn_of(gate.ask(model=model, max_tokens=50))
+    both = map_of(sample_of(project=alone.project, filters=EVERYTHING))
+    assert (both.columns, both.unset) == ((100, 200, 400, 800, 1_600), 1)
+    browser = Client()
+    browser.force_login(User.objects.get(username=OPERATOR))
+    html = browser.get("/backtests/limits/map").content.decode()
+    assert "1 turn was sent no max_tokens (no limit set)." in " ".join(text_of(html).split())
+
+
+def test_an_error_of_a_turn_without_an_agent_leads_on_as_any_other(gate, upstream, watched):
+    """Its connection is known, so that it can be re-run."""
+    error = {"error": {"message": "No such model.", "type": "invalid_request_error", "code": "model_not_found"}}
+    upstream.says(Reply([json.dumps(error).encode()], status=404, content_type="application/json"))
+    turn = turn_of(gate.ask(model=f"{watched.connection.name}/m"))
+    browser = Client()
+    browser.force_login(User.objects.get(username=OPERATOR))
+    html = browser.get(f"/turns/{turn.id}").content.decode()
+    assert f"Check the model m and the base URL of connection {watched.connection.name}." in html
+    assert "Re-run with changes…" in html
 
 
 def test_no_page_tells_a_cap_that_nobody_set(gate, upstream, watched):

@@ -5,7 +5,11 @@ import re
 import pytest
 from django.test import Client
 
-from tests.dashboard.driving import Play
+from dashboard.agents.models import Connection
+from dashboard.agents.services import connection_create
+from dashboard.replay.rerun_changes import RerunChanges
+from dashboard.replay.rerun_service import turn_rerun
+from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,9 +33,21 @@ def test_a_turn_that_no_limit_would_have_helped_leads_to_a_rerun_with_changes(br
 
 def test_an_error_that_the_connection_causes_leads_to_the_connection_first(browser: Client, play: Play):
     html = head(browser, f"/turns/{play('sim-nowhere', max_tokens=400).id}")
-    assert "Check the model of agent" in text_of(html)
+    assert "Check the model sim-nowhere and the base URL of connection simulator." in text_of(html)
     assert re.search(r'<a class="btn primary" href="/connections/[^"]+">Open ', html)
     assert '<a class="btn" href=' in html, "and a re-run is there, too"
+
+
+def test_what_a_re_run_asked_is_looked_at_first_and_not_its_agents(browser: Client, play: Play, simulator_url: str):
+    turn = play("sim-essay", max_tokens=400)
+    connection_create(project=turn.project, name="other", provider="openai", base_url=simulator_url)
+    words = RerunChanges(connection="other")
+    child = drive(turn_rerun(turn=turn, overrides={"model": "sim-nowhere"}, words=words))
+    html = head(browser, f"/turns/{child.id}")
+    assert "Check the model sim-nowhere and the base URL of connection other." in text_of(html)
+    assert 'href="/connections/other">Open other' in html
+    Connection.objects.filter(name="other").delete()
+    assert "Connection other no longer exists." in text_of(head(browser, f"/turns/{child.id}"))
 
 
 def test_where_a_retry_is_suggested_the_connection_is_named_beside_it(browser: Client, play: Play):

@@ -43,7 +43,7 @@ def test_every_table_of_the_product_and_each_of_its_columns_has_a_comment(db):
 
 def test_a_comment_is_what_the_model_says(db):
     told = {(name, column): means for name, column, _, means in asked(COMMENTS, ["public", ["r", "p"]])}
-    assert told["turns_turn", "max_tokens"] == "Max tokens of the first call."
+    assert told["turns_turn", "max_tokens"] == "Max tokens of the first call; null: none was sent."
     assert told["turns_turn", "run_id"].startswith("The first turn of its run")
     assert told["turns_record", "length"] == "How many records the row holds."
 
