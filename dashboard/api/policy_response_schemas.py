@@ -36,7 +36,9 @@ class Estimate(BaseModel):
     turns: int
     cut: int = Field(description="The number of turns with a truncated answer.")
     undecided: float = Field(description="The share of answers that are longer than the longest complete one.")
-    suffices: int | None = Field(description="The smallest token total within which 95 % of answers are complete.")
+    suffices: int | None = Field(
+        description="A token total that is enough for 95 % of answers: 5 tokens more than they have, for the end of an answer."
+    )
     quantiles: list[Quantile]
     capped: bool = Field(description="Whether only the newest turns were counted, because there were more.")
     certainties: dict[str, int] = Field(

@@ -10,6 +10,7 @@ from django.db.models import Case, Exists, F, OuterRef, When
 from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.replay import Certainty
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.models import Project
 from dashboard.gateway.models import GatewayCall
 from dashboard.policies.backtests.survival import Curve, Length, estimate
@@ -64,12 +65,14 @@ class Estimate:
             if curve.undecided > 0
             else ""
         )
-        return f"{_median(median.tokens)}, {_percent(ENOUGH)} complete at {number(most.tokens)} tokens{longer}."
+        return f"{_median(median.tokens)}, {_percent(ENOUGH)} have at most {number(most.tokens)} tokens{longer}."
 
     @property
     def suffices(self) -> int | None:
-        """The smallest total at which `ENOUGH` of the answers are whole; None where that is not known."""
-        return self.curve.quantile(ENOUGH).tokens
+        """A limit that is enough for `ENOUGH` of the answers: their length, and what an end takes that nobody reports.
+        None where the length is not known."""
+        longest = self.curve.quantile(ENOUGH).tokens
+        return None if longest is None else longest + END_AT_MOST
 
     @property
     def few(self) -> bool:

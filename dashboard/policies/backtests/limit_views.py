@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.selectors import policy_list, policy_version_active, project_current
@@ -36,6 +37,7 @@ def limits(request: HttpRequest) -> HttpResponse:
         "chips": chips_of(filters),
         "query": query_of(filters),
         "most": MOST,
+        "end": END_AT_MOST,
         "policies": policy_list(project=project_current()),
     }
     return render(request, "backtests/limits.html", context, status=400 if errors else 200)
