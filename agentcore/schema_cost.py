@@ -21,10 +21,12 @@ UNEVALUATED = 25
 #: level again, which takes 3 to 9 µs and some 2 KB.
 ALTERNATIVE = 16
 
+#: Why a judgement of more than `MOST_LOOKED_AT` pairs is refused; `{parts}`: those of the value.
 TOO_MANY_PAIRS = (
     f"Judging this value by the schema looks at more than {MOST_LOOKED_AT:,} pairs of a subschema and a part of the "
     "value, which has {parts:,} parts. Make the value smaller, or give fewer alternatives for each part."
 )
+#: Why a judgement is refused that would ask for itself again.
 ENDLESS = "The schema refers to itself for the same value, so judging by it never ends."
 
 _ALL_OF = ("allOf", "anyOf", "oneOf")

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import IntegerField
 
 from agentcore import serial
-from agentcore.errors import CoreError
+from agentcore.errors import CoreError, RecordingError
 from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
@@ -103,7 +103,8 @@ def _about(place: str) -> Iterator[None]:
     try:
         yield
     except (CoreError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise ValidationError({place: UNREADABLE.format(why=_why(error))}) from error
+        within = error.place if isinstance(error, RecordingError) else ""
+        raise ValidationError({f"{place}.{within}".rstrip("."): UNREADABLE.format(why=_why(error))}) from error
 
 
 def _why(error: BaseException) -> str:
