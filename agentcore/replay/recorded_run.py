@@ -198,7 +198,7 @@ def _read(recording: Recording) -> Past:
 def _signs(heard: Heard, response: ChatResponse) -> tuple[str, ...]:
     before = heard.before
     rule, stops = rule_of(before.revision), asks_for_stops(before.asked.extra)
-    return lint(response, heard.cap, before.answer.text, stops=stops, rule=rule)
+    return lint(response, heard.sent, before.answer.text, stops=stops, rule=rule)
 
 
 def _tells_cut(heard: Heard) -> bool:
