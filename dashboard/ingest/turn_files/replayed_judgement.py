@@ -114,7 +114,9 @@ def _why(error: BaseException) -> str:
 def _columns(turn: file_schema.Turn, recording: Recording) -> dict[str, Any]:
     snapshot = recording.base_snapshot
     for record in recording.records:
-        snapshot = advance(snapshot, record.event, as_judged(recording.policy, record.transitions)).snapshot
+        snapshot = advance(
+            snapshot, record.event, as_judged(recording.policy, record.transitions, record.command)
+        ).snapshot
     first, last = (turn.records[0].at, turn.records[-1].at) if turn.records else (None, None)
     columns = project(snapshot, seq=len(turn.records), started_at=first, at=last)
     columns["error_type"] = failed_by(move for record in recording.records for move in record.transitions)
