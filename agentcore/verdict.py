@@ -18,7 +18,7 @@ from agentcore.remedies import Raise, completion_spent
 from agentcore.remedy_text import ENDS, RE_RUN, sentence, would_be_told, would_continue, would_have_waited
 from agentcore.resource import LIMIT_OF, out_of_time
 from agentcore.sufficient_max_tokens import enough_for_one_call
-from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call, where
+from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call, of_raised_call, where
 from agentcore.values import replace
 
 
@@ -181,7 +181,7 @@ def _output_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
 def _repetition(snapshot: Snapshot, _end: Finish) -> Verdict:
     larger = "A larger max_tokens may help."
     if snapshot.eaten:
-        last = f"the last time {of_call(snapshot)}, and no text came"
+        last = f"the last time {of_raised_call(snapshot)}, and no text came"
         return Verdict("Stopped", f" because reasoning used up max_tokens in two answers in a row, {last}.", larger)
     if snapshot.refused_as_cut:
         last = "as the provider's error says, and no text came"
