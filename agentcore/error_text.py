@@ -10,6 +10,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number
 from agentcore.reason_text import in_plain_words
 from agentcore.reasons import StopReason
+from agentcore.refusal import Refuser, refuser_of
 from agentcore.resource import LIMIT_OF, no_retry_helps, resource_of
 
 
@@ -61,7 +62,7 @@ def plainly(snapshot: Snapshot, told: str) -> str:
     said = next((each for each in evaluations if each.criterion == "ErrorPolicyCriterion"), None)
     unresolved = snapshot.failure is not None and snapshot.failure.unresolved
     if said is None or unresolved or "consecutiveFailures" not in said.context:
-        return _by_the_model(snapshot, in_plain_words(told))
+        return _refused(snapshot, in_plain_words(told))
     key = f"on_{said.context['errorType']}_error"
     stops = getattr(snapshot.error_policy, key, None) is ErrorHandlingDecision.STOP
     setting = f"{key} set to stop" if stops else f"max_retries set to {number(said.context['maxRetries'])}"
@@ -70,20 +71,17 @@ def plainly(snapshot: Snapshot, told: str) -> str:
     return in_plain_words(plain)
 
 
-#: Words of providers that block nothing: an answer with a refusal and one of these is the model's own refusal.
-_NO_BLOCK = frozenset({"", "stop", "completed", "end_turn", "refusal"})
+#: Who refused to answer, in place of the provider's block.
+_REFUSED = {
+    Refuser.MODEL: "The model refused to answer.",
+    Refuser.CLASSIFIER: "A safety classifier of the provider refused to answer.",
+    Refuser.UNTOLD: "The model or a filter of the provider refused to answer.",
+}
 
 
-def refused_by_model(snapshot: Snapshot) -> bool:
-    """Whether the model itself refused to answer, and no filter of the provider's blocked it."""
-    word, response = (snapshot.raw_stop_reason or "").strip().lower(), snapshot.response
-    refused = response is not None and response.refusal is not None
-    return word == "refusal" or (refused and word in _NO_BLOCK)
-
-
-def _by_the_model(snapshot: Snapshot, told: str) -> str:
-    blocked = told == "The provider blocked this answer." and refused_by_model(snapshot)
-    return "The model refused to answer." if blocked else told
+def _refused(snapshot: Snapshot, told: str) -> str:
+    refuser = refuser_of(snapshot) if told == "The provider blocked this answer." else None
+    return told if refuser is None else _REFUSED[refuser]
 
 
 def error_in_words(reason: str, context: Mapping[str, Any]) -> str:

@@ -27,6 +27,10 @@ class IllegalEvent(CoreError):
 class RecordingError(CoreError):
     """A recording that cannot be read back: an unknown type, a missing field, a gap in its sequence."""
 
+    def __init__(self, message: str = "", *, place: str = "") -> None:
+        super().__init__(message)
+        self.place = place  #: of the field within what was read, its names joined by dots; empty: not one field alone
+
 
 class ErrorType(StrEnum):
     """The types of errors that an error policy distinguishes (spec: continuation-and-error-policy, `ErrorType`)."""

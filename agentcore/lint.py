@@ -57,7 +57,7 @@ class Sign:
 
 def lint(
     response: ChatResponse,
-    max_tokens: int,
+    max_tokens: int | None,
     before: str = "",
     *,
     stops: bool = False,
@@ -69,14 +69,15 @@ def lint(
 
 def signs(
     response: ChatResponse,
-    max_tokens: int,
+    max_tokens: int | None,
     before: str = "",
     *,
     stops: bool = False,
     rule: Rule = Rule.BROKEN_OFF,
 ) -> tuple[Sign, ...]:
-    """What of one answer to a call of `max_tokens` contradicts its reason. `before`: the text that it continues, by
-    which rule; `stops`: the caller asked it to end at strings of its own, so where its text ends says nothing."""
+    """What of one answer to a call of `max_tokens` contradicts its reason. None: what was sent is not known. `before`:
+    the text that it continues, by which rule; `stops`: the caller asked it to end at strings of its own, so where its
+    text ends says nothing."""
     return tuple(_signs(response, max_tokens, before, stops, rule))
 
 
@@ -105,19 +106,19 @@ def asks_for_stops(extra: Mapping[str, Any]) -> bool:
     return any(part.get(name) for part in parts for name in _STOPS)
 
 
-def ended_at_cap(response: ChatResponse, cap: int) -> bool:
+def ended_at_cap(response: ChatResponse, cap: int | None) -> bool:
     """Whether an answer that is reported as ended used every output token. It may have been cut there."""
     return claims_an_end(response) and _at_cap(response, cap)
 
 
-def _signs(response: ChatResponse, cap: int, before: str, stops: bool, rule: Rule) -> Iterator[Sign]:
+def _signs(response: ChatResponse, cap: int | None, before: str, stops: bool, rule: Rule) -> Iterator[Sign]:
     if claims_an_end(response):
         if _at_cap(response, cap):
-            words = f"{_used(response)} of {cap} output tokens were used, and the provider says {_word(response)}."
+            words = f"{_used_of(response, cap)} output tokens were used, and the provider says {_word(response)}."
             yield Sign("output_at_cap", words)
         if not stops:
             yield from _unclosed(response, cap, before, _HOW[rule])
-    if cap > 0 and _reasoning_ate(response, cap, stops):
+    if cap != 0 and _reasoning_ate(response, cap, stops):
         yield Sign("reasoning_ate_budget", _eaten(response, cap), response.reasoning_content[-_SHOWN:])
     if words := _renamed(response, cap):
         yield Sign("relabelled", words)
@@ -148,24 +149,30 @@ def _used(response: ChatResponse) -> int:
     return response.usage.output_tokens if response.usage else 0
 
 
+def _used_of(response: ChatResponse, cap: int | None) -> str:
+    return f"{_used(response)}" if cap is None else f"{_used(response)} of {cap}"
+
+
 def _word(response: ChatResponse) -> str:
     return f"“{response.raw_stop_reason}”" if response.raw_stop_reason else "no stop reason"
 
 
-def _at_cap(response: ChatResponse, cap: int) -> bool:
+def _at_cap(response: ChatResponse, cap: int | None) -> bool:
     """Whether all output tokens were used, with reasoning or, where a server does not count that, without."""
-    return response.usage is not None and response.usage.is_at(cap)
+    return cap is not None and response.usage is not None and response.usage.is_at(cap)
 
 
-def _near_cap(response: ChatResponse, cap: int) -> bool:
+def _near_cap(response: ChatResponse, cap: int | None) -> bool:
     """Whether the answer ends about where the cap would have cut it."""
+    if cap is None:
+        return False
     used, (least, most) = _used(response), _GUESSED
     if used:
         return cap * _NEAR <= used <= cap * BEYOND_CAP + 1
     return least * cap <= len(response.text.encode("utf-8", "replace")) / _BYTES <= most * cap
 
 
-def _unclosed(response: ChatResponse, cap: int, before: str, how: Joining) -> Iterator[Sign]:
+def _unclosed(response: ChatResponse, cap: int | None, before: str, how: Joining) -> Iterator[Sign]:
     """What the answer has open at its end. What stands before calls may end anywhere."""
     for call in response.broken_tool_calls:
         if incomplete_text.json_at(call.raw) is not None:
@@ -212,7 +219,7 @@ def _met_stop_sequence(response: ChatResponse) -> bool:
     return _folded(response) == "stop_sequence"
 
 
-def _reasoning_ate(response: ChatResponse, cap: int, stops: bool) -> bool:
+def _reasoning_ate(response: ChatResponse, cap: int | None, stops: bool) -> bool:
     if response.tool_calls or response.broken_tool_calls or response.refusal or response.error is not None:
         return False
     if response.text.strip() and not _only_thinks(response.text):
@@ -230,16 +237,16 @@ def _only_thinks(text: str) -> bool:
     return text.lstrip().startswith(_THINKING) and "</think>" not in text
 
 
-def _eaten(response: ChatResponse, cap: int) -> str:
+def _eaten(response: ChatResponse, cap: int | None) -> str:
     """The evidence: counts, or the reasoning itself."""
     usage, shown = response.usage, len(response.reasoning_content or response.text)
-    spent = f"{usage.output_tokens} of {cap} output tokens were used" if usage else "No tokens were counted"
+    spent = f"{_used_of(response, cap)} output tokens were used" if usage else "No tokens were counted"
     thought = f", {usage.reasoning_tokens} of them for reasoning" if usage and usage.reasoning_tokens else ""
     seen = f"; {shown} characters of reasoning came" if shown else ""
     return f"{spent}{thought}{seen}, and no text."
 
 
-def _renamed(response: ChatResponse, cap: int) -> str:
+def _renamed(response: ChatResponse, cap: int | None) -> str:
     """Which word stands for a truncation, and what says that it is one; empty where none does."""
     if response.stop_reason is _UNKNOWN and response.raw_stop_reason and claims_an_end(response):
         return _unheard_of(response, cap)
@@ -251,10 +258,10 @@ def _renamed(response: ChatResponse, cap: int) -> str:
     return "" if cut is None else f"{_said(label)}, and {_said(cut)}: the answer was cut."
 
 
-def _unheard_of(response: ChatResponse, cap: int) -> str:
+def _unheard_of(response: ChatResponse, cap: int | None) -> str:
     if not _at_cap(response, cap):
         return ""
-    return f"{_word(response)} is no provider's word, and {_used(response)} of {cap} output tokens were used."
+    return f"{_word(response)} is no provider's word, and {_used_of(response, cap)} output tokens were used."
 
 
 def _said(seen: ReasonSighting) -> str:

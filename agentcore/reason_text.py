@@ -34,6 +34,14 @@ _PARTS: tuple[tuple[str, str], ...] = (
 _ANY = re.compile("|".join(f"(?:{pattern})" for pattern, _ in _PARTS))
 _COMPILED = tuple((re.compile(pattern), words) for pattern, words in _PARTS)
 
+#: What stands in a reason for the cap of a next call.
+_CAP = re.compile(r"^((?:continuation|repair) \d+ of \d+), \d+ tokens$")
+
+
+def without_cap(reason: str) -> str:
+    """A stored reason of a call for which nobody set a cap, without the number that Whystop calculates with."""
+    return _CAP.sub(r"\1, no max_tokens set", reason)
+
 
 def in_plain_words(reason: str) -> str:
     """A stored reason or notice as it is shown; one that reads well stays as it is."""

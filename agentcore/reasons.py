@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 
+#: Where Anthropic says why it refused: a `category`, which only a classifier gives, and an explanation.
+REFUSAL_DETAILS = "stop_details"
+
 
 class NormalizedStopReason(StrEnum):
     """Why the model stopped (spec: stop-reason-state-machine); the provider's stop reason is stored beside it."""

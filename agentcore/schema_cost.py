@@ -21,10 +21,12 @@ UNEVALUATED = 25
 #: level again, which takes 3 to 9 µs and some 2 KB.
 ALTERNATIVE = 16
 
+#: Why a judgement of more than `MOST_LOOKED_AT` pairs is refused; `{parts}`: those of the value.
 TOO_MANY_PAIRS = (
     f"Judging this value by the schema looks at more than {MOST_LOOKED_AT:,} pairs of a subschema and a part of the "
     "value, which has {parts:,} parts. Make the value smaller, or give fewer alternatives for each part."
 )
+#: Why a judgement is refused that would ask for itself again.
 ENDLESS = "The schema refers to itself for the same value, so judging by it never ends."
 
 _ALL_OF = ("allOf", "anyOf", "oneOf")
@@ -46,9 +48,9 @@ _Key = tuple[int, int]  #: which subschema with which value
 _Pairs = Iterable[tuple[Any, Any]]  #: a subschema, and what it judges
 
 
-def steps(schema: Any, value: Any) -> int:
-    """The steps of judging `value`, at most. Raises `TooMuchWork` for more than `MOST_STEPS`."""
-    return _Counting(schema).of(value)
+def steps(schema: Any, value: Any, most: int = MOST_LOOKED_AT) -> int:
+    """The steps of judging `value`, at most. Raises `TooMuchWork` for more than `MOST_STEPS`, or than `most` pairs."""
+    return _Counting(schema, most).of(value)
 
 
 class _Subschema(NamedTuple):
@@ -66,8 +68,8 @@ class _Subschema(NamedTuple):
 
 
 class _Counting:
-    def __init__(self, schema: Any) -> None:
-        names = Names(schema)
+    def __init__(self, schema: Any, most: int) -> None:
+        names, self._most = Names(schema), most
         self._root, self._names = names.root, names
         self._sizes = Sizes()
         self._looked_at = 0
@@ -84,7 +86,7 @@ class _Counting:
         self._looked_at += 1
         if depth > MOST_DEPTH:
             raise TooMuchWork(NESTED.format(most=MOST_DEPTH))
-        if self._looked_at > MOST_LOOKED_AT:
+        if self._looked_at > self._most:
             raise TooMuchWork(TOO_MANY_PAIRS.format(parts=Sizes().of(self._value)))
         if not isinstance(schema, Mapping):
             return 1

@@ -205,7 +205,8 @@ def policy_from_json(data: Json) -> Policy:
     policy: Policy = _reader(Policy)({"revision": None, **data} if isinstance(data, Mapping) else data)
     for place in misfits(Policy, policy):
         if not _calculable(policy, place):
-            raise RecordingError(f"This policy's {place} is not of the type or size that it has there.")
+            words = f"This policy's {place} is not of the type or size that it has there."
+            raise RecordingError(words, place=place)
     return policy
 
 

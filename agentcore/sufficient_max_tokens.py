@@ -44,7 +44,7 @@ def continued_at_the_cap(snapshot: Snapshot) -> bool:
     """Whether the calls that were continued spent as much as their caps allowed: what cut them below is not known, and
     a larger cap need not lift it."""
     last = snapshot.response.usage if snapshot.response is not None else None
-    if last is None:
+    if last is None or snapshot.uncapped:
         return False
     return snapshot.spent.output_tokens - last.output_tokens >= snapshot.spent.continuations * snapshot.asked.max_tokens
 

@@ -1,6 +1,7 @@
 """The phrases of a verdict about a cut answer: what cut it, and how much of its cap it had used."""
 
 from agentcore.machine.snapshot import Snapshot
+from agentcore.number_format import number
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.sufficient_max_tokens import continued_at_the_cap
 from agentcore.truncation_cause import used_of, where_cut
@@ -11,7 +12,7 @@ BY_MAX_TOKENS = ("Cut off", " by max_tokens")
 def broken_off(snapshot: Snapshot) -> tuple[str, str]:
     """What ended the answers that were gone on with: a resume follows a pause, a continuation a cut."""
     if snapshot.eaten:
-        return "", f"Reasoning used up max_tokens before any text came ({of_call(snapshot)}); cut off"
+        return "", f"Reasoning used up max_tokens before any text came ({of_raised_call(snapshot)}); cut off"
     kinds = {part.kind for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
     last_paused = snapshot.model_stop_reason == NormalizedStopReason.PAUSED
     paused = last_paused or AttemptKind.RESUME in kinds
@@ -46,3 +47,11 @@ def of_call(snapshot: Snapshot) -> str:
     assert snapshot.response is not None, "a cut answer was answered"
     assert snapshot.call is not None, "a cut answer was called for"
     return used_of(snapshot.response, snapshot.call.max_tokens)
+
+
+def of_raised_call(snapshot: Snapshot) -> str:
+    """The same, and where its cap is larger than the one that was set, that it was raised."""
+    assert snapshot.call is not None, "a cut answer was called for"
+    asked = snapshot.asked.max_tokens
+    raised = f", where max_tokens was raised from {number(asked)}" if snapshot.call.max_tokens > asked else ""
+    return f"{of_call(snapshot)}{raised}"

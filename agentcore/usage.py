@@ -34,25 +34,33 @@ def slack(cap: int) -> int:
     return cap // 50 if cap > 100 else 2
 
 
-def counts_unreported(response: ChatResponse, cap: int, window: int | None) -> bool:
+def counts_unreported(response: ChatResponse, cap: int | None, window: int | None) -> bool:
     """Whether its cap has cut an answer with fewer tokens than that, as reported, and no full context `window` explains
-    it: then the provider counts tokens that it does not report. A reported 0 is such a report."""
+    it: then the provider counts tokens that it does not report. A reported 0 is such a report. `cap` None: none was
+    sent, so that this shows nothing."""
     usage = response.usage
-    if usage is None or usage.output_tokens >= cap or response.stop_reason is not NormalizedStopReason.MAX_TOKENS:
+    if (
+        cap is None
+        or usage is None
+        or usage.output_tokens >= cap
+        or response.stop_reason is not NormalizedStopReason.MAX_TOKENS
+    ):
         return False
     full = window is not None and usage.input_tokens + usage.output_tokens >= window
     return not full and usage.output_tokens < cap - slack(cap)
 
 
-def reasoning_of(response: ChatResponse | None, cap: int, *, cut: bool) -> int:
-    """The provider's count; else the share of the thinking that is shown, of the tokens it counted or was cut at."""
+def reasoning_of(response: ChatResponse | None, cap: int | None, *, cut: bool) -> int:
+    """The provider's count; else the share of the thinking that is shown, of the tokens it counted or was cut at. `cap`
+    None: none was sent."""
     if response is None or (response.usage and response.usage.reasoning_tokens):
         return response.usage.reasoning_tokens if response and response.usage else 0
     shown = len(response.reasoning_content)
     if not shown:
         return 0
     length = shown + len(response.text) + written_in(response)
-    output = reported(response) or (cap if cut else min(cap, length * _OF_A_CHARACTER))
+    likely = length * _OF_A_CHARACTER
+    output = reported(response) or (likely if cap is None else cap if cut else min(cap, likely))
     return round(output * shown / length)
 
 
@@ -68,7 +76,7 @@ def written_in(response: ChatResponse) -> int:
     return sum(len(call.raw) + len(call.name) for call in (*response.tool_calls, *response.broken_tool_calls))
 
 
-def may_hide_reasoning(response: ChatResponse, cap: int) -> bool:
+def may_hide_reasoning(response: ChatResponse, cap: int | None) -> bool:
     """Whether more tokens were counted than such text takes in most languages, and no reasoning tells what for."""
     if response.usage is not None and 0 < response.usage.output_tokens <= len(response.text) * _DENSE:
         return False  # nearly every answer, and it has at least as many bytes as characters

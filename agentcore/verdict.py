@@ -8,16 +8,17 @@ from dataclasses import dataclass
 
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
-from agentcore.error_text import failed, plainly, refused_by_model, stopped_in_time
+from agentcore.error_text import failed, plainly, stopped_in_time
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number, times
 from agentcore.reasons import NormalizedStopReason, TurnStatus
+from agentcore.refusal import Refuser, refuser_of
 from agentcore.remedies import Raise, completion_spent
 from agentcore.remedy_text import ENDS, RE_RUN, sentence, would_be_told, would_continue, would_have_waited
 from agentcore.resource import LIMIT_OF, out_of_time
 from agentcore.sufficient_max_tokens import enough_for_one_call
-from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call, where
+from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call, of_raised_call, where
 from agentcore.values import replace
 
 
@@ -180,7 +181,7 @@ def _output_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
 def _repetition(snapshot: Snapshot, _end: Finish) -> Verdict:
     larger = "A larger max_tokens may help."
     if snapshot.eaten:
-        last = f"the last time {of_call(snapshot)}, and no text came"
+        last = f"the last time {of_raised_call(snapshot)}, and no text came"
         return Verdict("Stopped", f" because reasoning used up max_tokens in two answers in a row, {last}.", larger)
     if snapshot.refused_as_cut:
         last = "as the provider's error says, and no text came"
@@ -219,9 +220,16 @@ def _error(snapshot: Snapshot, end: Finish) -> Verdict:
 
 
 def _blocked(snapshot: Snapshot, _end: Finish) -> Verdict:
-    if refused_by_model(snapshot):
-        return Verdict("Refused", " by the model.", "Higher limits would not have helped.")
+    if (refuser := refuser_of(snapshot)) is not None:
+        return Verdict("Refused", f" by {_REFUSERS[refuser]}.", "Higher limits would not have helped.")
     return Verdict("Blocked", f" by the provider. {_said(snapshot)}", "Higher limits would not have helped.")
+
+
+_REFUSERS = {
+    Refuser.MODEL: "the model",
+    Refuser.CLASSIFIER: "a safety classifier of the provider",
+    Refuser.UNTOLD: "the model or by a filter of the provider; the answer does not say which",
+}
 
 
 def _context(_snapshot: Snapshot, _end: Finish) -> Verdict:

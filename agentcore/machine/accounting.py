@@ -43,7 +43,7 @@ def counted(snapshot: Snapshot, response: ChatResponse | None, seconds: float) -
         spent.estimated or (usage is None and output > 0),
     )
     reason, raw = response.stop_reason._value_, response.raw_stop_reason
-    cap, window = snapshot.current_call.max_tokens, snapshot.asked.context_window
+    cap, window = snapshot.sent_cap, snapshot.asked.context_window
     hides = snapshot.veiled or may_hide_reasoning(response, cap) or counts_unreported(response, cap, window)
     cut = response.stop_reason is NormalizedStopReason.MAX_TOKENS
     reasoned = snapshot.reasoned or (cut and reasoning_of(response, cap, cut=True) > 0)

@@ -121,7 +121,7 @@ def _responded(snapshot: Snapshot, event: ModelResponded, *, signs: bool) -> Int
 
 def _flagged(snapshot: Snapshot, response: ChatResponse) -> tuple[str, ...]:
     """What was flagged before, and the signs in this answer."""
-    cap, stops = snapshot.current_call.max_tokens, asks_for_stops(snapshot.asked.extra)
+    cap, stops = snapshot.known_cap, asks_for_stops(snapshot.asked.extra)
     found = lint(response, cap, snapshot.answer.text, stops=stops, rule=rule_of(snapshot.revision))
     if response.answered_by:
         found = (*found, "operator_answered")

@@ -198,6 +198,12 @@ class Snapshot(Judged):
         return None if self.call is None or self.uncapped else self.call.max_tokens
 
     @property
+    def known_cap(self) -> int | None:
+        """The same; None too where the recording does not say whether it was sent."""
+        unknown = self.setup is not None and self.setup.extra.get("uncapped")
+        return None if self.call is None or unknown else self.call.max_tokens
+
+    @property
     def cut_below_cap(self) -> bool:
         """Whether the last answer was cut though its call had tokens left."""
         known = self.revision and self.response is not None and self.call is not None

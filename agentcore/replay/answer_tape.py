@@ -6,6 +6,7 @@ reports; where a token stands in the text is proportional to characters, and so 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 from agentcore.continuation_merge import cut
@@ -198,8 +199,8 @@ def spoken_tokens(heard: Heard, rate: tuple[float, float], echoed: int = 0) -> t
         return _shared(heard, spoken, rate, echoed) if heard.by_share else (spoken, spoken)
     response = heard.response
     assert response is not None, "something was heard"
-    most = heard.cap if heard.spent is None else heard.spent
-    if heard.cut and not heard.veiled:
+    most = heard.spent if heard.spent is not None else inf if heard.sent is None else heard.sent
+    if heard.cut and not heard.veiled and heard.spent is not None:
         left = float(max(0, heard.cap - heard.reasoning))
         return left, left
     if withheld(response):

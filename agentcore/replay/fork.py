@@ -32,7 +32,9 @@ def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapsh
         raise RecordingError(f"This turn has records 1 to {len(recording.records)}, not {seq}.")
     snapshot = recording.base_snapshot
     for record in recording.records[:seq]:
-        snapshot = advance(snapshot, record.event, as_judged(recording.policy, record.transitions)).snapshot
+        snapshot = advance(
+            snapshot, record.event, as_judged(recording.policy, record.transitions, record.command)
+        ).snapshot
     if why := unforkable(snapshot, seq):
         raise RecordingError(why)
     begun = under(snapshot, recording.policy, policy)

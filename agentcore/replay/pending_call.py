@@ -4,14 +4,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from agentcore.events import Event, ModelFailed, Setup
-from agentcore.machine.classify import response_error
+from agentcore.events import Event, Setup
 from agentcore.machine.snapshot import Snapshot
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.asked_requests import Asks, alike
 from agentcore.replay.assumptions import NEARLY, Assuming
 from agentcore.replay.certainty import CUT_AS_TOLD, LEAST_CALLS, UNTOLD, Assumed, Certainty, Why, weakest
-from agentcore.replay.recorded_calls import SLACK, Heard
+from agentcore.replay.failed_calls import failing
+from agentcore.replay.recorded_calls import Heard
 from agentcore.replay.recorded_run import Past
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.usage import shown_in
@@ -79,6 +79,18 @@ class PendingCall:
     given: AbstractSet[int]  #: the recorded calls whose answers this run was given, by their place in the turn
     candidates: list[Heard] | None = field(default=None, init=False)  #: once they were looked for
 
+    def _as_capped(self, heard: Heard) -> bool:
+        """Whether the same `max_tokens` is sent as then, or none as then."""
+        return self.cap == heard.cap and _tells_no_cap(self.snapshot) == _tells_no_cap(heard.before)
+
+    def _may_be_lower(self, heard: Heard) -> bool:
+        """Whether this call may be allowed fewer tokens. Of one without `max_tokens` nobody knows how many it was."""
+        return not self._as_capped(heard) and (heard.sent is None or self.cap < heard.cap)
+
+    def _may_be_higher(self, heard: Heard) -> bool:
+        """The same of more tokens."""
+        return not self._as_capped(heard) and (heard.sent is None or self.cap > heard.cap)
+
     def _counted(self, heard: Heard) -> tuple[float, float]:
         """Output tokens of an answer towards its cap, least and most."""
         if heard.tokens is not None:
@@ -118,7 +130,7 @@ class PendingCall:
     def _untold(self, heard: Heard) -> float:
         """Tokens that counted towards the cap of an answer beside the reported ones, where it matters whether any
         did."""
-        if heard.tokens is None or not heard.tokens <= self.cap < heard.cap:
+        if heard.tokens is None or self.cap < heard.tokens or not self._may_be_lower(heard):
             return 0.0
         most = self._untold_at_most(heard)
         return self.assuming.at(Assumed.USAGE, 0.0, most, UNTOLD) if self.cap < heard.tokens + most else 0.0
@@ -130,13 +142,14 @@ class PendingCall:
         most, seen = max(_UNTOLD, _UNTOLD_SHARE * heard.tokens), self.assuming.experience.unreported
         if seen is not None and seen.calls >= LEAST_CALLS:
             most = max(most, seen.p95)
-        return max(0.0, min(float(heard.cap - heard.tokens), most))
+        return most if heard.sent is None else max(0.0, min(float(heard.sent - heard.tokens), most))
 
     def _may_have_been_cut(self, heard: Heard) -> bool:
         """Whether an answer that is said to have ended may have gone on under a larger cap: nothing shows that its
         provider says so where it cuts. Where that shows, the end is taken as it is told, which is an assumption."""
-        if not heard.ended_at_cap and not (self.cap > heard.cap and heard.tells_nothing):
-            return self.cap > heard.cap and not self._tells_cuts and self._may_go_on(heard)
+        higher = self._may_be_higher(heard)
+        if not heard.ended_at_cap and not (higher and heard.tells_nothing):
+            return higher and not self._tells_cuts and self._may_go_on(heard)
         if self._tells_cuts:
             self.assuming.note(Assumed.WORDING, 0.0, 0.0, ENDED)
         return not self._tells_cuts
@@ -157,10 +170,11 @@ class PendingCall:
 
     def _may_fill_its_cap(self, heard: Heard) -> bool:
         """Whether an answer that is said to have ended may have as many tokens as its cap allows: nothing that it
-        reports tells how many of them counted, and its words may take so many."""
+        reports tells how many of them counted, and its words may take so many. Where no cap was sent, the server may
+        have a limit of its own, as large as any answer."""
         if heard.told_below_cap or heard.response is None or not heard.claims_an_end:
             return False
-        return shown_in(heard.response) * self.past.rate[1] >= heard.cap
+        return heard.sent is None or shown_in(heard.response) * self.past.rate[1] >= heard.sent
 
     @property
     def _tells_cuts(self) -> bool:
@@ -274,16 +288,6 @@ def _characters(snapshot: Snapshot) -> int:
     return len(snapshot.asked.system_prompt) + sum(len(message.text) for message in snapshot.messages)
 
 
-def own_timeout(heard: Heard) -> bool:
-    """Whether the call was given up at the recorded time limit, not by the provider."""
-    left = heard.before.seconds_left
-    return isinstance(heard.event, ModelFailed) and left is not None and heard.seconds + SLACK >= left
-
-
-def broke_off(heard: Heard) -> Why:
-    """Why nobody knows how this call would have continued."""
-    return Why.TIMED_OUT if own_timeout(heard) else Why.FAILED_CALL
-
-
-def failing(heard: Heard) -> bool:
-    return heard.failed or (heard.response is not None and response_error(heard.response) is not None)
+def _tells_no_cap(snapshot: Snapshot) -> bool:
+    """Whether none is sent, or it is not known whether one was."""
+    return bool(snapshot.asked.extra.get("uncapped"))

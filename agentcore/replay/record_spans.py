@@ -42,7 +42,9 @@ def _spans(recording: Recording) -> Iterator[Span]:
         before = snapshot
         if known:
             try:
-                snapshot = advance(before, record.event, as_judged(recording.policy, record.transitions)).snapshot
+                snapshot = advance(
+                    before, record.event, as_judged(recording.policy, record.transitions, record.command)
+                ).snapshot
             except CoreError:
                 known = False
         yield Span(record, before, snapshot, first, known)

@@ -10,7 +10,8 @@ from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.asked_requests import Asks, alike, asks_of
 from agentcore.replay.assumptions import LOW, NEARLY, SHARE
 from agentcore.replay.certainty import Assumed, Certainty, Why
-from agentcore.replay.pending_call import Answer, broke_off, failing, own_timeout, unknown, unsized
+from agentcore.replay.failed_calls import broke_off, failing, own_timeout
+from agentcore.replay.pending_call import Answer, unknown, unsized
 from agentcore.replay.recorded_calls import Heard
 from agentcore.replay.tape_reader import TapeReading
 from agentcore.usage import shown_in
@@ -63,7 +64,7 @@ class Asked(TapeReading):
 
     def _failed(self, struck: Heard, asks: Asks) -> Answer | None:
         """The failure again; None where this call would have been cut before it failed."""
-        event, identical = struck.event, (asks, self.cap) == (struck.asks, struck.cap)
+        event, identical = struck.event, asks == struck.asks and self._as_capped(struck)
         given_up = own_timeout(struck)
         if given_up and (self.left != struck.before.seconds_left or asks != struck.asks or self._reaches(struck)):
             return self._as_far_as(struck)
@@ -75,7 +76,7 @@ class Asked(TapeReading):
             return self._again(struck, Certainty.ESTIMATED)
         if isinstance(event, ModelFailed) and event.error.stop_reason is not None:
             return self._as_far_as(struck)
-        if _refuses(event) and self.cap != struck.cap:
+        if _refuses(event) and not self._as_capped(struck):
             return self._refused_again(struck)
         said = struck.response
         if said is None or not (struck.tokens or _shows(said)):
@@ -83,22 +84,22 @@ class Asked(TapeReading):
         if not alike(asks, struck.asks):
             return unknown(Why.FAILED_CALL)
         least, most = self._counted(struck)
-        if struck.tokens is None and self.cap < struck.cap:
+        if struck.tokens is None and self._may_be_lower(struck):
             self.assuming.note(Assumed.USAGE, least, most, "not reported")
         tokens = self.assuming.at(Assumed.USAGE, least, most, "not reported") if least <= self.cap < most else most
         if tokens == self.cap and not self.assuming.at(Assumed.FAILURES, 0.0, 1.0, "it came as the cap was reached"):
             return None
         if tokens > self.cap:
             return None
-        if self.cap < struck.cap:
+        if self._may_be_lower(struck):
             self._note_what_is_told()
-        if self.cap != struck.cap:
+        if not self._as_capped(struck):
             self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "it breaks off at the same words")
         return self._again(struck, Certainty.CERTAIN)
 
     def _reaches(self, struck: Heard) -> bool:
         """Whether this cap may have cut the answer before its time was over."""
-        if self.cap >= struck.cap:
+        if not self._may_be_lower(struck):
             return False
         if struck.response is None:
             return True
@@ -107,9 +108,9 @@ class Asked(TapeReading):
     def _nothing_shown(self, struck: Heard, asks: Asks) -> Answer:
         """A failure before anything was received: of a call that had been taken nobody knows how far it was."""
         begun = not isinstance(struck.event, ModelFailed) or struck.event.error.status is None
-        if not begun or (self.cap == struck.cap and alike(asks, struck.asks)):
+        if not begun or (self._as_capped(struck) and alike(asks, struck.asks)):
             return self._again(struck, Certainty.CERTAIN)
-        if self.cap < struck.cap and (struck.seconds > _AT_ONCE or self.past.reasoning):
+        if self._may_be_lower(struck) and (struck.seconds > _AT_ONCE or self.past.reasoning):
             return unknown(Why.FAILED_CALL)  # it may have been at work, and might have been cut before
         self.assuming.note(Assumed.FAILURES, 0.0, 1.0, "it failed before anything was received")
         return self._again(struck, Certainty.ESTIMATED)
@@ -124,7 +125,7 @@ class Asked(TapeReading):
 
     def _as_far_as(self, struck: Heard) -> Answer:
         """What had come of a call that would have continued otherwise, nobody knows how."""
-        if struck.response is None or self.cap != struck.cap:
+        if struck.response is None or not self._as_capped(struck):
             return unknown(broke_off(struck))
         return unknown(broke_off(struck), Interrupted(self.snapshot.at + struck.seconds, struck.response))
 
@@ -132,24 +133,24 @@ class Asked(TapeReading):
         """The recorded answer to the same request, where this cap leaves it as it was; else None."""
         was_cut = False  #: this occurrence, of the same request: another's whole answer may have cost less
         for heard in self._candidates(same, asks):
-            if (heard is same, self.cap, asks) == (True, heard.cap, heard.asks):
+            if heard is same and asks == heard.asks and self._as_capped(heard):
                 return self._again(heard, Certainty.RECORDED)
-            if self.cap != heard.cap and _is_malformed(heard):
+            if not self._as_capped(heard) and _is_malformed(heard):
                 return unknown(Why.TOOL_CALLS)
             if heard.cut:
-                if self.cap == heard.cap and heard.nth == self.nth:
+                if self._as_capped(heard) and heard.nth == self.nth:
                     return self._again(heard, Certainty.CERTAIN)
                 was_cut = was_cut or heard is same
-                if heard is same and self.cap < heard.cap:
+                if heard is same and self._may_be_lower(heard):
                     return None
                 continue
             if self._fits(heard, same):
-                if self.cap != heard.cap and self._may_have_been_cut(heard):
+                if not self._as_capped(heard) and self._may_have_been_cut(heard):
                     return unknown(Why.OUTPUT_AT_CAP)
                 if was_cut:
                     self.assuming.note(Assumed.WORDING, 0.0, 0.0, "the same request was answered whole only later")
                     return self._again(heard, Certainty.ESTIMATED)
-                if self.cap != heard.cap:
+                if not self._as_capped(heard):
                     self._shift_by(heard)
                 return self._again(heard, Certainty.CERTAIN if asks == heard.asks else self._reworded())
             if heard is same:
@@ -158,19 +159,19 @@ class Asked(TapeReading):
 
     def _fits(self, heard: Heard, same: Heard | None) -> bool:
         """Whether an answer that ended by itself ends within this cap."""
-        if heard.tokens is None and self.cap >= heard.cap and not (heard is not same and self.past.reasoning):
+        if heard.tokens is None and not self._may_be_lower(heard) and not (heard is not same and self.past.reasoning):
             return True
         tokens = self._needed(heard, same)
-        if self.cap < heard.cap:
+        if self._may_be_lower(heard):
             tokens = self._with_its_end(tokens) + (self._untold(heard) if heard is same and tokens <= self.cap else 0.0)
-        if tokens <= self.cap < heard.cap:
+        if tokens <= self.cap and self._may_be_lower(heard):
             self._note_what_is_told()
         return tokens <= self.cap
 
     def _shift_by(self, heard: Heard) -> None:
         """It ends in this cap too, however much of that is reasoning; what follows it may depend on how much that is,
         and so may the time limit, and whether the context window has room for it."""
-        times, told = max(1.0, self.cap / heard.cap), _tells_reasoning(heard)
+        times, told = max(1.0, self.cap / (heard.sent or heard.tokens or self.cap)), _tells_reasoning(heard)
         if self.past.reasoning:
             own = float(heard.reasoning if told else max(heard.reasoning, self.past.reasoning))
             reasoning, more = max(own, float(self.past.reasoning)) * times, own * (times - 1.0)
@@ -203,8 +204,8 @@ class Asked(TapeReading):
         """The tokens that it takes of a cap."""
         if heard is not same and self.past.reasoning:
             return spoken_tokens(heard, self.past.rate)[1] + self._reasoning(heard, same)
-        if heard.unreported and heard.tokens is not None and heard.tokens <= self.cap < heard.cap:
-            return heard.tokens + self._hidden(heard)
+        if heard.unreported and (heard.tokens or 0) <= self.cap and self._may_be_lower(heard):
+            return (heard.tokens or 0) + self._hidden(heard)
         least, most = self._counted(heard)
         if least <= self.cap < most and heard.doubtful and heard.tokens is not None:
             return least + self.assuming.counted(most - least)

@@ -43,7 +43,8 @@ class Heard:
     iteration: int
     nth: int  #: of its iteration, from 1
     attempt: int  #: of the turn, from 1; a fork's go on from its parent's
-    cap: int  #: max_tokens of the call
+    cap: int  #: max_tokens of the call; where none was sent, what Whystop calculates with
+    sent: int | None  #: the same as it was sent, or has cut the answer; None where no limit is known
     before: Snapshot  #: as it was asked
     asks: Asks
     event: Event  #: how it came back
@@ -112,7 +113,7 @@ class Heard:
     @property
     def ended_at_cap(self) -> bool:
         """Whether it is said to have ended, with every output token used: some servers call a cut an end."""
-        return self.answered and self.response is not None and ended_at_cap(self.response, self.cap)
+        return self.answered and self.response is not None and ended_at_cap(self.response, self.sent)
 
     @property
     def claims_an_end(self) -> bool:
@@ -122,7 +123,7 @@ class Heard:
     @property
     def cut_as_told(self) -> bool:
         """Whether just the tokens that were reported are those of its cap, which cut it."""
-        return self.cut and self.answered and self.tokens == self.cap
+        return self.cut and self.answered and self.tokens is not None and self.tokens == self.sent
 
     @property
     def cut_otherwise(self) -> bool:
@@ -134,7 +135,7 @@ class Heard:
     @property
     def told_below_cap(self) -> bool:
         """Whether its reported tokens show that its cap did not cut it. More than the cap allows show nothing."""
-        return self.tokens is not None and self.tokens < self.cap
+        return None not in (self.tokens, self.sent) and self.tokens < self.sent  # type: ignore[operator]
 
 
 def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: int, seconds: float) -> Heard:
@@ -142,18 +143,20 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
     assert before.call is not None, "a call was in flight"
     cap = before.call.max_tokens
     cut = response is not None and response.stop_reason is _MAX_TOKENS
+    sent = before.sent_cap if cut else before.known_cap
     through = response is not None and bool(
         not cut or response.text or response.tool_calls or response.broken_tool_calls
     )
-    output, reasoning = reported(response), reasoning_of(response, cap, cut=cut)
-    counts = shows_counting(cap, output, reasoning, cut=cut) if reasoning else None
+    output, reasoning = reported(response), reasoning_of(response, sent, cut=cut)
+    counts = shows_counting(sent, output, reasoning, cut=cut) if reasoning and sent is not None else None
     if cut and not through and counts is not False:
-        reasoning = cap if output is None else output
+        reasoning = (reasoning if sent is None else sent) if output is None else output
     return Heard(
         before.iteration,
         nth,
         before.spent.attempts,
         cap,
+        sent,
         before,
         asks_of(before),
         event,
@@ -167,7 +170,7 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
         uncounted=False,
         doubtful=False,
         thought_through=through,
-        veiled=response is not None and may_hide_reasoning(response, cap),
+        veiled=response is not None and may_hide_reasoning(response, sent),
         cut_below_cap=cut and (before.uncapped or _is_below(output, cap)),
     )
 
@@ -195,7 +198,7 @@ def _shows_less(heard: Heard) -> bool:
     """Whether this call shows that its provider counts tokens that it does not report."""
     if heard.response is None or not heard.answered or not (heard.cut_below_cap or (heard.cut and not heard.tokens)):
         return False
-    return counts_unreported(heard.response, heard.cap, heard.before.asked.context_window)
+    return counts_unreported(heard.response, heard.sent, heard.before.asked.context_window)
 
 
 def _unreported(heard: Heard) -> int:

@@ -17,7 +17,10 @@ from agentcore.machine.error_context import UNRESOLVED, Unresolved
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import StopReason
+from agentcore.replay.former_bounds import as_bounded
 from agentcore.values import replace
+
+_NONE: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,11 @@ class NotHere:
         return f"{self.name} is not stored with the recording; give it with recording_from_json(…, like=…)."
 
 
-def with_stand_ins(policy: Policy, transitions: Sequence[Mapping[str, Any]]) -> Policy:
+def with_stand_ins(
+    policy: Policy, transitions: Sequence[Mapping[str, Any]], command: Mapping[str, Any] = _NONE
+) -> Policy:
     """The policy for the record with these transitions: what is not here is recalled from them, the rest is asked."""
+    policy = as_bounded(policy, command) if command else policy
     here = not isinstance(policy.resolver, NotHere)
     if here and not any(isinstance(criterion, NotHere) for criterion in policy.criteria):
         return policy
@@ -80,11 +86,13 @@ def with_stand_ins(policy: Policy, transitions: Sequence[Mapping[str, Any]]) -> 
     return replace(policy, criteria=criteria, resolver=policy.resolver if here else recalled.resolver)
 
 
-def as_judged(policy: Policy, transitions: Sequence[Mapping[str, Any]]) -> Policy:
+def as_judged(policy: Policy, transitions: Sequence[Mapping[str, Any]], command: Mapping[str, Any] = _NONE) -> Policy:
     """The policy for the record with these transitions (as JSON), its outside criteria and resolver recalled from them.
+    `command`: what the record asked for, as JSON; an earlier release may have judged less (`former_bounds`).
 
     Raises `RecordingError` for transitions that are not a record's.
     """
+    policy = as_bounded(policy, command) if command else policy
     if not policy.criteria and policy.resolver is None:
         return policy
     count = len(policy.criteria)

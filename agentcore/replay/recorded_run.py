@@ -159,11 +159,11 @@ class Past:
 def _read(recording: Recording) -> Past:
     base, after, listener = recording.base_snapshot, [], Listener()
     snapshot, policy = base, recording.policy
-    recalls = bool(policy.criteria) or policy.resolver is not None
+    recalls = bool(policy.criteria or policy.resolver or policy.validate)
     for record in recording.records:
         event = record.event
         listener.hear(snapshot, event)
-        judging = as_judged(policy, record.transitions) if recalls else policy
+        judging = as_judged(policy, record.transitions, record.command) if recalls else policy
         snapshot = settle(snapshot, event, judging, signs=False)
         after.append((event, snapshot))
     heard = told_apart(listener.calls, hides=bool(base.veiled))
@@ -198,7 +198,7 @@ def _read(recording: Recording) -> Past:
 def _signs(heard: Heard, response: ChatResponse) -> tuple[str, ...]:
     before = heard.before
     rule, stops = rule_of(before.revision), asks_for_stops(before.asked.extra)
-    return lint(response, heard.cap, before.answer.text, stops=stops, rule=rule)
+    return lint(response, heard.sent, before.answer.text, stops=stops, rule=rule)
 
 
 def _tells_cut(heard: Heard) -> bool:

@@ -9,7 +9,8 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.answer_tape import Part, Tape
 from agentcore.replay.assumptions import NEARLY, POSITION, SHARE, WORDING
 from agentcore.replay.certainty import Assumed, Certainty, Why, weakest
-from agentcore.replay.pending_call import Answer, PendingCall, broke_off, unknown
+from agentcore.replay.failed_calls import broke_off
+from agentcore.replay.pending_call import Answer, PendingCall, unknown
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from agentcore.usage import withheld
 from agentcore.values import replace

@@ -8,7 +8,8 @@ from agentcore.replay.answer_tape import Part, Tape, spoken_tokens, tape_of
 from agentcore.replay.asked_requests import Asks, alike, asks_of
 from agentcore.replay.assumptions import HIGH, IN_ONE_GO, LOW, NEARLY, WORDING
 from agentcore.replay.certainty import Assumed, Why
-from agentcore.replay.pending_call import Answer, broke_off, failing, unknown, unsized
+from agentcore.replay.failed_calls import broke_off, failing
+from agentcore.replay.pending_call import Answer, unknown, unsized
 from agentcore.replay.recorded_calls import Heard
 from agentcore.replay.tape_answers import Reading, Saying
 
@@ -59,7 +60,7 @@ class TapeReading(Saying):
         """Where this call begins to read; or why the tape does not answer it."""
         known = next((one for one in self._candidates(same, asks) if _stands_on(tape, one)), None)
         if known is not None:
-            if known.response is not None and known.response.broken_tool_calls and self.cap != known.cap:
+            if known.response is not None and known.response.broken_tool_calls and not self._as_capped(known):
                 return Why.TOOL_CALLS
             return self._from_call(tape, known, same, asks)
         if not self._goes_on(tape):
@@ -77,7 +78,7 @@ class TapeReading(Saying):
 
     def _from_call(self, tape: Tape, known: Heard, same: Heard | None, asks: Asks) -> Reading | Why:
         """The same request under another cap: the same words from the same beginning."""
-        if known.cut_below_cap and self.cap != known.cap:
+        if known.cut_below_cap and not self._as_capped(known):
             return Why.CUT_BELOW_CAP
         whole = self._enough_in_one_go() if self.past.exact else None
         end = self._usage_end(tape)

@@ -47,7 +47,7 @@ def verify(recording: Recording) -> Verification:
     snapshot = recording.base_snapshot
     for agreed, record in enumerate(recording.records):
         try:
-            step = advance(snapshot, record.event, with_stand_ins(recording.policy, record.transitions))
+            step = advance(snapshot, record.event, with_stand_ins(recording.policy, record.transitions, record.command))
         except CoreError as error:
             refused = Divergence(record.seq, _shown(record), {"error": str(error)})
             return Verification(False, agreed, refused, recording.missing)

@@ -81,7 +81,9 @@ def _checkpoint_faults(checkpoints: Mapping[int, Any], recording: Recording) -> 
         return
     snapshot = recording.base_snapshot
     for record in recording.records:
-        snapshot = advance(snapshot, record.event, as_judged(recording.policy, record.transitions)).snapshot
+        snapshot = advance(
+            snapshot, record.event, as_judged(recording.policy, record.transitions, record.command)
+        ).snapshot
         if record.seq in stored and stored.pop(record.seq) != serial.to_json(snapshot):
             yield Fault(record.seq, f"What is stored of the turn's state after record {record.seq} is not what it was.")
     for seq in stored:

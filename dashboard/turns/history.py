@@ -93,7 +93,7 @@ def _fold(
     for row in rows:
         last_at = row.at
         if row.seq > since:
-            step = advance(snapshot, serial.event_from_json(row.event), as_judged(policy, row.transitions))
+            step = advance(snapshot, serial.event_from_json(row.event), as_judged(policy, row.transitions, row.command))
             snapshot, seq = step.snapshot, row.seq
     return TurnPosition(policy, snapshot, seq, step, started_at, last_at)
 

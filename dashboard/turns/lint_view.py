@@ -45,7 +45,7 @@ def _found(spans: tuple[Span, ...]) -> Iterator[SignView]:
         response: ChatResponse = event.response
         stops = asks_for_stops(before.asked.extra)
         rule = rule_of(before.revision)
-        for sign in signs(response, before.call.max_tokens, before.answer.text, stops=stops, rule=rule):
+        for sign in signs(response, before.known_cap, before.answer.text, stops=stops, rule=rule):
             yield SignView(before.spent.attempts, response.raw_stop_reason, sign)
         yield from _seams(span, response.raw_stop_reason)
 

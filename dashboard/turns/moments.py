@@ -7,6 +7,7 @@ from typing import Any
 from agentcore.commands import Finish
 from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.machine.snapshot import Snapshot
+from agentcore.reason_text import without_cap
 from agentcore.replay import Assumption, Certainty, Provenance, Span
 from agentcore.why import Road, roads_of
 from agentcore.why.transition_case import case_of
@@ -83,7 +84,7 @@ def _moment(span: Span, number: int, transition: Mapping[str, Any], snapshot: Sn
         source=transition["from"],
         trigger=transition["trigger"],
         target=transition["to"],
-        reason=transition["reason"],
+        reason=without_cap(transition["reason"]) if snapshot.uncapped else transition["reason"],
         attempt=snapshot.spent.attempts,
         iteration=snapshot.iteration,
         provenance=Provenance(span.record.provenance).value,

@@ -101,7 +101,7 @@ def calls_of(recording: Recording, written: Sequence[RecordStamp]) -> CommandedC
     snapshot, asked = recording.base_snapshot, dict[int, CommandedCall]()
     unlike, otherwise = list[int](), list[int]()
     for record, row in zip(recording.records, written, strict=True):
-        step = advance(snapshot, record.event, as_judged(recording.policy, record.transitions))
+        step = advance(snapshot, record.event, as_judged(recording.policy, record.transitions, record.command))
         snapshot = step.snapshot
         if list(record.observed) != [serial.observation_to_json(one) for one in step.observed]:
             (unlike if row.is_ours else otherwise).append(record.seq)

@@ -278,7 +278,8 @@ def test_a_budget_that_reasoning_ate_is_told_so():
         "This answer is incomplete: reasoning used up max_tokens in 2 answers running, and no text came."
     )
     assert verdict(book.snapshot) == (
-        "Stopped because reasoning used up max_tokens in two answers in a row, the last time 120 of 120 tokens, and no "
+        "Stopped because reasoning used up max_tokens in two answers in a row, the last time 120 of 120 tokens, "
+        "where max_tokens was raised from 60, and no "
         "text came. A larger max_tokens may help."
     )
     assert "with 120 of 120 tokens used for reasoning, and no text" in words_of(book)

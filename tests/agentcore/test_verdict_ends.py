@@ -176,7 +176,8 @@ ENDS = [
     (
         play(truncated("", tokens=60), truncated("", tokens=120)),
         "partial guard repetition",
-        "Stopped because reasoning used up max_tokens in two answers in a row, the last time 120 of 120 tokens, and no "
+        "Stopped because reasoning used up max_tokens in two answers in a row, the last time 120 of 120 tokens, "
+        "where max_tokens was raised from 60, and no "
         "text came. A larger max_tokens may help.",
     ),
     (
@@ -273,7 +274,13 @@ ENDS = [
     (
         play(stopped(NormalizedStopReason.SAFETY_BLOCKED, "refusal")),
         "aborted finish_reason safety_blocked",
-        "Refused by the model. Higher limits would not have helped.",
+        "Refused by the model or by a filter of the provider; the answer does not say which. "
+        "Higher limits would not have helped.",
+    ),
+    (
+        play(stopped(NormalizedStopReason.SAFETY_BLOCKED, "refusal", refusal="cyber")),
+        "aborted finish_reason safety_blocked",
+        "Refused by a safety classifier of the provider. Higher limits would not have helped.",
     ),
     (
         play(stopped(NormalizedStopReason.SAFETY_BLOCKED, "stop", refusal="I cannot help with that.")),
@@ -341,7 +348,7 @@ def test_each_end_is_told_as_it_is_filed(book: Playbook, filed: str, sentence: s
 def test_a_sentence_that_is_told_in_other_words_is_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("13", "e0b18ee73a"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("13", "5077a35da8"), changed
 
 
 @pytest.mark.parametrize(

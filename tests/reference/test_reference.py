@@ -38,6 +38,7 @@ def test_every_module_somebody_imports_from_is_in_the_reference():
         "schema_violations",
         "truncation_text",
         "error_text",
+        "refusal",
         "schema_size",
         "schema_unfolding",
         "json_mode",

@@ -13,7 +13,7 @@ from agentcore.providers.wire.content_blocks import Block
 from agentcore.providers.wire.named_errors import find_error
 from agentcore.providers.wire.reason_tracker import fold
 from agentcore.providers.wire.untrusted_json import count, mapping, sequence, string
-from agentcore.reasons import NormalizedStopReason
+from agentcore.reasons import REFUSAL_DETAILS, NormalizedStopReason
 
 _GUARDRAIL = "amazon-bedrock-guardrailAction"
 _EVENTS = frozenset(
@@ -89,8 +89,11 @@ class MessageAnswer(BlockAnswer):
         if end.get(_GUARDRAIL) == "INTERVENED":  # Claude behind InvokeModel: the text is the guardrail's own
             self._evidence.reasons.sign(_GUARDRAIL, NormalizedStopReason.SAFETY_BLOCKED)
         if fold(raw) == "refusal":
-            details = mapping(end.get("stop_details"))
-            self._refusal = string(details.get("explanation")) or string(details.get("category")) or self._refusal
+            details = mapping(end.get(REFUSAL_DETAILS))
+            category = string(details.get("category"))
+            if category:
+                self._evidence.reasons.aside(REFUSAL_DETAILS, category, NormalizedStopReason.SAFETY_BLOCKED)
+            self._refusal = string(details.get("explanation")) or category or self._refusal
 
     def _content(self, blocks: Sequence[Block], /) -> list[Any] | None:
         return content_of(blocks)

@@ -77,6 +77,10 @@ class ReasonTracker:
         priority = _priority(word, normalized) if known else _ASIDE_PRIORITY
         self._keep(ReasonSighting(source, raw, normalized, priority))
 
+    def aside(self, source: str, raw: str, normalized: NormalizedStopReason) -> None:
+        """A word beside the label that explains it, and outweighs nothing."""
+        self._keep(ReasonSighting(source, raw, normalized, _ASIDE_PRIORITY))
+
     def sign(self, source: str, normalized: NormalizedStopReason) -> None:
         """Evidence without a word: a refusal, tokens at the cap, a `truncated` flag."""
         self._keep(ReasonSighting(source, None, normalized, PRIORITIES[normalized]))

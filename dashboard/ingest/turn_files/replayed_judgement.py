@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import IntegerField
 
 from agentcore import serial
-from agentcore.errors import CoreError
+from agentcore.errors import CoreError, RecordingError
 from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
@@ -103,7 +103,8 @@ def _about(place: str) -> Iterator[None]:
     try:
         yield
     except (CoreError, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise ValidationError({place: UNREADABLE.format(why=_why(error))}) from error
+        within = error.place if isinstance(error, RecordingError) else ""
+        raise ValidationError({f"{place}.{within}".rstrip("."): UNREADABLE.format(why=_why(error))}) from error
 
 
 def _why(error: BaseException) -> str:
@@ -113,7 +114,9 @@ def _why(error: BaseException) -> str:
 def _columns(turn: file_schema.Turn, recording: Recording) -> dict[str, Any]:
     snapshot = recording.base_snapshot
     for record in recording.records:
-        snapshot = advance(snapshot, record.event, as_judged(recording.policy, record.transitions)).snapshot
+        snapshot = advance(
+            snapshot, record.event, as_judged(recording.policy, record.transitions, record.command)
+        ).snapshot
     first, last = (turn.records[0].at, turn.records[-1].at) if turn.records else (None, None)
     columns = project(snapshot, seq=len(turn.records), started_at=first, at=last)
     columns["error_type"] = failed_by(move for record in recording.records for move in record.transitions)

@@ -151,7 +151,7 @@ def test_a_schema_that_stands_alone_is_taken(schema):
         ({"$ref": "https://example.com/a"}, "refers to “https://example.com/a”. Nothing is fetched"),
         ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "Nothing is fetched"),
         ({"$schema": "https://example.com/meta"}, "Nothing is fetched"),
-        ({"$ref": "#"}, "takes more than 2,000,000 steps"),
+        ({"$ref": "#"}, "refers to itself for the same value, so judging by it never ends"),
         (doubled(27, {"type": "string"}), "takes more than 2,000,000 steps"),
     ],
 )

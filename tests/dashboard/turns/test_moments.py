@@ -1,9 +1,12 @@
 from dataclasses import replace
 
 from agentcore.events import WokeUp
+from agentcore.messages import NO_CAP
 from agentcore.replay import fold
 from dashboard.turns.meters import Meter
 from dashboard.turns.moments import moments_of
+from tests.agentcore.playbook import Playbook, ended, truncated
+from tests.agentcore.playbook import started as began
 from tests.dashboard.turns.histories import cut_twice, recorded, started, with_a_tool
 
 
@@ -54,3 +57,13 @@ def test_a_history_this_core_cannot_judge_is_still_shown():
 def test_a_meter_never_shows_more_than_its_limit():
     meter = Meter("completion tokens", used=250, limit=240)
     assert (meter.shown, meter.left, meter.heat) == (240, 0, "full")
+
+
+def test_a_continuation_without_a_cap_names_none():
+    uncapped = {"revision": 8, "max_tokens": 16_384, "extra": {"uncapped": NO_CAP}}
+    for asked, words in (
+        (uncapped, "continuation 1 of 3, no max_tokens set"),
+        ({"max_tokens": 60}, "continuation 1 of 3, 60 tokens"),
+    ):
+        book = Playbook(**asked) >> began() >> truncated("Half of it. ") >> ended("And the rest.")
+        assert words in [moment.reason for moment in moments_of(fold(book.recording))]

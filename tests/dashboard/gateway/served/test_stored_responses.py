@@ -119,7 +119,7 @@ def test_what_only_watching_ends_is_charged_to_nobodys_policy(gate, upstream, wa
         assert stop is not None
         assert (stop.source.level, stop.source.policy, stop.setting) == ("watched", "", None)
     assert why is not None
-    assert ("only watched" if answer == "cut" else "observed only") in "\n".join(why.lines)
+    assert ("an observed call is not continued" if answer == "cut" else "observed only") in "\n".join(why.lines)
     assert "policy three" not in "\n".join(why.lines)
     now = timezone.now()
     assert ledger_of(watched.project, since=now - timedelta(days=1), now=now).lines == ()
