@@ -5,7 +5,8 @@ import re
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers import get_provider
 from agentcore.values import replace
-from dashboard.ingest.conventions.attributes import as_count
+from dashboard.ingest.conventions.attributes import as_count, read_json
+from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
 from dashboard.ingest.conventions.observations import LoopFailure
 from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.conventions.tables import dialect_of
@@ -26,6 +27,12 @@ _WORDS: tuple[tuple[str, ErrorType, str], ...] = (
     ("authentication", ErrorType.MODEL, "auth"),
     ("internalserver", ErrorType.MODEL, "server"),
 )
+#: What a framework answers in the model's place where a limit of its loop is reached, and raises no error.
+_GIVEN_UP = frozenset({
+    "Sorry, need more steps to process this request.",
+    "Agent stopped due to iteration limit or time limit.",
+    "Agent stopped due to max iterations.",
+})  # fmt: skip
 _TRACE = "Traceback (most recent call last)"
 _SIGNS = re.compile(r"[^a-z]")
 #: What frameworks name the exceptions of their limits of an agent's loop, in the same letters.
@@ -53,8 +60,8 @@ def failure_of(span: Span, provider: str) -> ProviderError | None:
     if status is not None and status >= 400:
         found = get_provider(dialect_of(provider)).decode_error(status, {}, b"")
         return replace(found, message=message)
-    for words in (told, message):
-        folded = _SIGNS.sub("", words.casefold())
+    for text in (told, message):
+        folded = _SIGNS.sub("", text.casefold())
         for word, type_, kind in _WORDS:
             if word in folded:
                 return ProviderError(type_, kind, message)
@@ -65,11 +72,20 @@ def loop_failure_of(span: Span) -> LoopFailure | None:
     """How a loop failed; None where its span says that it did not."""
     failed = failure_of(span, "")
     if failed is None:
-        return None
+        said = _last_words(span)
+        return LoopFailure("", said, is_limit=True) if said in _GIVEN_UP else None
     name = _class_of(span).rpartition(".")[2]
     is_limit = _is_limit(name, failed)
     known = failed.kind != NOT_TOLD and not is_limit
     return LoopFailure(name, _message_of(span) or failed.message, is_limit, failed if known else None)
+
+
+def _last_words(span: Span) -> str:
+    """What a loop that did not fail answered in the end."""
+    told = mapping(read_json(span.attributes.get("output.value")))
+    messages = list(mappings(told.get("messages")))
+    last = messages[-1] if messages else {}
+    return words(mapping(last.get("kwargs")).get("content") or last.get("content") or told.get("output"))
 
 
 def _is_limit(name: str, failed: ProviderError) -> bool:
@@ -96,7 +112,7 @@ def _class_of(span: Span) -> str:
 
 def _message_of(span: Span) -> str:
     told = [event.attributes.get("exception.message") for event in span.events if event.name == "exception"]
-    return next((words for words in told if isinstance(words, str)), "")
+    return next((message for message in told if isinstance(message, str)), "")
 
 
 def _status_of(span: Span, message: str) -> int | None:
