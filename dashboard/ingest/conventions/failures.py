@@ -5,7 +5,7 @@ import re
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers import get_provider
 from agentcore.values import replace
-from dashboard.ingest.conventions.attributes import as_count, read_json
+from dashboard.ingest.conventions.attributes import as_count, first, read_json
 from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
 from dashboard.ingest.conventions.observations import LoopFailure
 from dashboard.ingest.conventions.spans import Span
@@ -33,6 +33,7 @@ _GIVEN_UP = frozenset({
     "Agent stopped due to iteration limit or time limit.",
     "Agent stopped due to max iterations.",
 })  # fmt: skip
+_ANSWERS = ("output.value", "traceloop.entity.output")
 _TRACE = "Traceback (most recent call last)"
 _SIGNS = re.compile(r"[^a-z]")
 #: What frameworks name the exceptions of their limits of an agent's loop, in the same letters.
@@ -82,10 +83,12 @@ def loop_failure_of(span: Span) -> LoopFailure | None:
 
 def _last_words(span: Span) -> str:
     """What a loop that did not fail answered in the end."""
-    told = mapping(read_json(span.attributes.get("output.value")))
+    told = mapping(read_json(first(span.attributes, _ANSWERS)))
+    told = mapping(told.get("outputs")) or told
     messages = list(mappings(told.get("messages")))
     last = messages[-1] if messages else {}
-    return words(mapping(last.get("kwargs")).get("content") or last.get("content") or told.get("output"))
+    last = mapping(last.get("data")) or mapping(last.get("kwargs")) or last
+    return words(last.get("content") or told.get("output"))
 
 
 def _is_limit(name: str, failed: ProviderError) -> bool:

@@ -289,7 +289,9 @@ def test_tools_that_the_caller_runs_or_that_end_the_loop_are_handed_out_as_befor
     [
         {"messages": [{"content": "Why?"}, {"kwargs": {"content": "Sorry, need more steps to process this request."}}]},
         {"messages": [{"type": "ai", "content": "Sorry, need more steps to process this request."}]},
+        {"messages": [{"type": "ai", "data": {"content": "Sorry, need more steps to process this request."}}]},
         {"output": "Agent stopped due to max iterations."},
+        {"outputs": {"output": "Agent stopped due to iteration limit or time limit."}, "kwargs": {}},
     ],
 )
 def test_a_loop_that_gives_up_in_words_of_its_own_was_ended_by_its_limit(output: dict[str, Any]) -> None:
