@@ -14,6 +14,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="ingested",
             name="extent",
-            field=dashboard.platform.fields.ExactJSONField(default=list),
+            field=dashboard.platform.fields.ExactJSONField(db_default=[], default=list),
         ),
     ]

@@ -5,8 +5,10 @@ import random
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from dashboard.accounts.models import User
+from dashboard.ingest.models import Ingested
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.ingest.logs.writing import imported, lines
@@ -117,6 +119,18 @@ def test_the_fullest_of_several_files_of_a_session_is_kept_in_whatever_order_the
     assert second.output_text == " fields"  # of two that say as much, always this one
     again, _ = imported(lines(*CLAUDE))
     assert again.turns == 0
+
+
+def test_a_process_of_the_release_before_stores_turns_while_the_tables_are_migrated() -> None:
+    imported(lines(*CLAUDE))
+    old = ", ".join(field.column for field in Ingested._meta.concrete_fields if field.name != "extent")
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TEMP TABLE kept AS SELECT {old} FROM ingest_ingested")
+        cursor.execute("DELETE FROM ingest_ingested")
+        cursor.execute(f"INSERT INTO ingest_ingested ({old}) SELECT {old} FROM kept")
+    assert [one.extent for one in Ingested.objects.all()] == [[], []]
+    again, _ = imported(lines(*CLAUDE))
+    assert (again.turns, again.here) == (0, 2)
 
 
 def test_a_session_belongs_to_who_imported_it_and_another_users_file_leaves_it_alone() -> None:
