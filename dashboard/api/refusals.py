@@ -50,8 +50,9 @@ class Asked(Page):
 
 @router.get("/refusals", response=RefusalPage, summary="List refused spans and log records")
 def refusal_list(request: HttpRequest, asked: Annotated[Asked, Query()]) -> dict[str, Any]:
-    """What the exporters of traces and logs were told is refused, by sender and reason. The reason that came up last
-    for the first time comes first. You see those of your own keys and tokens, or all of them if you may manage keys."""
+    """What the exporters of traces and logs were told is refused, by sender and reason. Newest reasons first, by when
+    each first occurred. A reason is kept for 90 days after it last occurred. You see those of your own keys and tokens,
+    or all of them if you may manage keys."""
     filters = Filters(asked.key_id, asked.why, aware(asked.since), aware(asked.until))
     found = refusals_seen_by(caller(request), project_current(), filters)
     page = page_of(found, asked, order="-id", limit=asked.limit)

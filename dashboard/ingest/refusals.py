@@ -17,6 +17,8 @@ from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.selectors import keys_seen_by
 from dashboard.ingest.models import Refusal
 
+KEPT = timedelta(days=90)  #: since the latest was refused
+SWEEP_SECONDS = 3_600.0
 SHOWN_FOR = timedelta(days=7)
 MOST_SHOWN = 50
 NOTE = """
@@ -73,6 +75,11 @@ def refusals_note(project_id: UUID, sender: UUID, refused: Mapping[str, int], *,
     }
     with connection.cursor() as cursor:
         cursor.execute(NOTE, given)
+
+
+def sweep() -> int:
+    """Let go of reasons that have not come up for long; returns how many."""
+    return Refusal.objects.filter(last_at__lt=timezone.now() - KEPT).delete()[0]
 
 
 def refusals_seen_by(user: User, project: Project, filters: Filters) -> QuerySet[Refusal]:

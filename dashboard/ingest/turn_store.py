@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -65,12 +66,18 @@ def turns_put(
     by: int | None,
     at: datetime,
     log: str = "",
+    extents: Mapping[UUID, Sequence[Any]] = MappingProxyType({}),
 ) -> list[UUID]:
     """Let these be all the turns of these traces; the ids of those that were written. In the caller's transaction.
 
-    `log`: the name of the file that they are read from; empty: they came as spans."""
+    `log`: the name of the file that they are read from; empty: they came as spans. `extents`: of each trace, how much
+    is told of it, where it may be told in several ways."""
     about = {"project_id": project_id, "sender": sender, "log": storable_text(log), "ingested_at": at}
-    wanted = {one.id: about | _row(trace, one) for trace, turns in made.items() for one in turns}
+    wanted = {
+        one.id: {**about, "extent": list(extents.get(trace, ())), **_row(trace, one)}
+        for trace, turns in made.items()
+        for one in turns
+    }
     known = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=list(made))
     before = {turn_id: bytes(digest) for turn_id, digest in known.values_list("turn_id", "digest")}
     changed = [turn_id for turn_id, digest in before.items() if _differs(wanted.get(turn_id), digest)]

@@ -20,7 +20,7 @@ from dashboard.exports.telemetry.queue import environment_sync
 from dashboard.exports.telemetry.sending import Exporter
 from dashboard.exports.webhooks import delivery_queue as webhooks
 from dashboard.exports.webhooks.sender import Sender
-from dashboard.ingest import span_store
+from dashboard.ingest import refusals, span_store
 from dashboard.live.engine import engine
 from dashboard.live.jobs import QUEUE, jobs_done_by, jobs_take_back
 from dashboard.live.lost_turns import lost_turns_end
@@ -124,6 +124,7 @@ def _upkeep() -> tuple[tuple[Any, ...], ...]:
         (retention.SWEEP_SECONDS, retention.raw_sweep),
         (node_cleanup.SWEEP_SECONDS, node_cleanup.nodes_sweep),
         (span_store.SWEEP_SECONDS, span_store.sweep),
+        (refusals.SWEEP_SECONDS, refusals.sweep),
         (sealing.SWEEP_SECONDS, sealing.sweep),
         (webhooks.SWEEP_SECONDS, webhooks.sweep),
         (idempotency.SWEEP_SECONDS, idempotency.sweep),

@@ -38,9 +38,10 @@ def turns_of(
     told = list(seen)
     places = span_tree_of(parents, (one for one in told if isinstance(one, Loop)))
     calls = as_one((one for one in told if isinstance(one, ModelCall)), places)
-    runs = {one.call_id: one for one in told if isinstance(one, ToolRun) and one.call_id}
+    tools = [one for one in told if isinstance(one, ToolRun)]
+    runs = {one.call_id: one for one in tools if one.call_id}
     made: list[TraceTurn] = []
-    for history, turn_id in _histories(trace, joined(calls, places), runs, base, breaches):
+    for history, turn_id in _histories(trace, joined(calls, places, tools), runs, base, breaches):
         root, before = (made[0].id, made[-1].id) if made else (turn_id, None)
         made.append(TraceTurn(turn_id, history, tuple(notes_of(history.turn, unread)), root, before))
     return made

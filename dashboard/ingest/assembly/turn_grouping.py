@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from agentcore.messages import ChatResponse
-from dashboard.ingest.assembly.call_links import CallLink, call_link_of
+from dashboard.ingest.assembly.call_links import SLACK, CallLink, call_link_of
 from dashboard.ingest.assembly.lost_calls import with_calls_from
 from dashboard.ingest.assembly.model_answers import answer_of
 from dashboard.ingest.assembly.span_tree import SpanTree
-from dashboard.ingest.conventions.observations import Loop, LoopFailure, ModelCall
+from dashboard.ingest.conventions.observations import Loop, LoopFailure, ModelCall, ToolRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,27 @@ class TurnCalls:
     failure: LoopFailure | None = None
 
 
-def joined(calls: Iterable[ModelCall], places: SpanTree) -> Iterator[TurnCalls]:
-    """The turns, by when they began."""
+#: Tools that are called to end a loop, by the names that frameworks give them.
+_ENDING = frozenset({"final_answer", "final_result"})
+RAN = "The agent's loop ended after the tools of the last call had run. The model was not called with their results."
+
+
+def joined(calls: Iterable[ModelCall], places: SpanTree, tools: Sequence[ToolRun] = ()) -> Iterator[TurnCalls]:
+    """The turns, by when they began. `tools`: those that ran."""
     by_place: dict[str, tuple[Loop | None, list[ModelCall]]] = {}
     for call in calls:
         loop = places.loop_of(call.span.id)
         place = loop.span.id if loop else call.span.parent or call.span.id
         by_place.setdefault(place, (loop, []))[1].append(call)
-    found = [turn for loop, calls in by_place.values() for turn in _turns_in(_steps(_with_error(calls, loop)), loop)]
+    ran: dict[str, list[ToolRun]] = {}
+    for run in tools:
+        if (around := places.loop_of(run.span.id)) is not None:
+            ran.setdefault(around.span.id, []).append(run)
+    found = [
+        turn
+        for loop, calls in by_place.values()
+        for turn in _turns_in(_steps(_with_error(calls, loop)), loop, ran.get(loop.span.id, ()) if loop else ())
+    ]
     yield from sorted(found, key=lambda turn: (turn.steps[0].call.span.start, turn.steps[0].call.span.id))
 
 
@@ -59,9 +72,10 @@ def _steps(calls: Sequence[ModelCall]) -> list[TurnCall]:
     return [TurnCall(call, answer_of(call), None) for call in (*whole, *calls[-1:])]
 
 
-def _turns_in(steps: Sequence[TurnCall], loop: Loop | None) -> Iterator[TurnCalls]:
+def _turns_in(steps: Sequence[TurnCall], loop: Loop | None, ran: Sequence[ToolRun]) -> Iterator[TurnCalls]:
     """A turn whose last answer asks for tools, of which the trace shows no results, is handed out as the gateway does
-    it: each of its calls is a turn, and who asked runs the tools. A loop that failed ran them, and asked no more."""
+    it: each of its calls is a turn, and who asked runs the tools. A loop that failed ran them, and asked no more; so
+    did one within which they ran. `ran`: the tools that ran within the loop."""
     at = 0
     while at < len(steps):
         end = at + 1
@@ -73,10 +87,20 @@ def _turns_in(steps: Sequence[TurnCall], loop: Loop | None) -> Iterator[TurnCall
             turn.append(TurnCall(steps[end].call, steps[end].answer, joint))
             end += 1
         failure = loop.failure if loop is not None and end == len(steps) else None
+        if failure is None and len(turn) > 1 and end == len(steps) and _ran_all(turn[-1], ran):
+            failure = LoopFailure("", RAN, is_limit=False, ran=True)
         is_handed_out = turn[-1].answer.tool_calls and len(turn) > 1 and failure is None
         parts = _handed_out(turn) if is_handed_out else [turn]
         yield from (TurnCalls(tuple(part), loop, failure) for part in parts)
         at = end
+
+
+def _ran_all(last: TurnCall, ran: Sequence[ToolRun]) -> bool:
+    """Whether the loop ran each tool that its last call asked for. Spans of tools may lack the id of their call."""
+    after = [run for run in ran if run.span.start + SLACK >= last.call.span.end]
+    ids, names = {run.call_id for run in after}, {run.name for run in after if not run.call_id}
+    asked = last.answer.tool_calls
+    return bool(asked) and all(call.name not in _ENDING and (call.id in ids or call.name in names) for call in asked)
 
 
 def _handed_out(turn: Sequence[TurnCall]) -> list[list[TurnCall]]:

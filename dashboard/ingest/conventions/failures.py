@@ -5,19 +5,21 @@ import re
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers import get_provider
 from agentcore.values import replace
-from dashboard.ingest.conventions.attributes import as_count
+from dashboard.ingest.conventions.attributes import as_count, first, read_json
+from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
 from dashboard.ingest.conventions.observations import LoopFailure
 from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.conventions.tables import dialect_of
 
 #: How clients word the status in their messages.
-_STATUS = re.compile(r"(?:Error code|status_code|status code|HTTP)[ :=]+([1-5][0-9]{2})\b")
+_STATUS = re.compile(r"(?:Error code|status_code|status code|HTTP)[ :=]+([1-5][0-9]{2})\b|^([45][0-9]{2})(?= [A-Z-])")
 NOT_TOLD = "not_told"  #: the kind of an error of which no more is known than its words
 _MOST = 2_000  #: characters of a message
 #: By a word in the exception's class or in its message, in lower case without signs.
 _WORDS: tuple[tuple[str, ErrorType, str], ...] = (
     ("ratelimit", ErrorType.RATE_LIMIT, "rate_limit"),
     ("toomanyrequests", ErrorType.RATE_LIMIT, "rate_limit"),
+    ("throttling", ErrorType.RATE_LIMIT, "rate_limit"),
     ("timeout", ErrorType.TIMEOUT, "timeout"),
     ("timedout", ErrorType.TIMEOUT, "timeout"),
     ("connection", ErrorType.MODEL, "connection"),
@@ -25,13 +27,28 @@ _WORDS: tuple[tuple[str, ErrorType, str], ...] = (
     ("authentication", ErrorType.MODEL, "auth"),
     ("internalserver", ErrorType.MODEL, "server"),
 )
+#: What a framework answers in the model's place where a limit of its loop is reached, and raises no error.
+_GIVEN_UP = frozenset({
+    "Sorry, need more steps to process this request.",
+    "Agent stopped due to iteration limit or time limit.",
+    "Agent stopped due to max iterations.",
+})  # fmt: skip
+_ANSWERS = ("output.value", "traceloop.entity.output")
 _TRACE = "Traceback (most recent call last)"
 _SIGNS = re.compile(r"[^a-z]")
-#: What frameworks call their limits of an agent's loop, in the same letters.
+#: What frameworks name the exceptions of their limits of an agent's loop, in the same letters.
 _LIMITS = (
-    "graphrecursion", "maxagentsteps", "maximumiterations", "maxiter", "maxsteps", "maxtoolcalls", "maxturns",
-    "recursionlimit", "requestlimit", "toolcallslimit", "usagelimit",
+    "agentmaxsteps", "calllimitexceeded", "callslimitexceeded", "graphrecursion", "maxagentsteps", "maxcomponentruns",
+    "maxiterations", "maxstepserror", "maxstepsexceeded", "maxturnsexceeded", "usagelimitexceeded",
 )  # fmt: skip
+#: How they word them. A provider words its own limits likewise, so no word of those stands here.
+_LIMIT_SAID = re.compile(
+    r"recursion limit of \d+ reached"
+    r"|\bmax(?:imum)?[ _]?(?:number of )?(?:agent[ _]?)?(?:turns|steps|iterations|llm calls|tool calls)\b"
+    r"|\bMaxTurnsExceeded\b|\bGraphRecursionError\b"
+    r"|\b(?:request|tool_calls|(?:total|input|output)_tokens)_limit of \d",
+    re.IGNORECASE,
+)
 
 
 def failure_of(span: Span, provider: str) -> ProviderError | None:
@@ -44,8 +61,8 @@ def failure_of(span: Span, provider: str) -> ProviderError | None:
     if status is not None and status >= 400:
         found = get_provider(dialect_of(provider)).decode_error(status, {}, b"")
         return replace(found, message=message)
-    for words in (told, message):
-        folded = _SIGNS.sub("", words.casefold())
+    for text in (told, message):
+        folded = _SIGNS.sub("", text.casefold())
         for word, type_, kind in _WORDS:
             if word in folded:
                 return ProviderError(type_, kind, message)
@@ -56,12 +73,31 @@ def loop_failure_of(span: Span) -> LoopFailure | None:
     """How a loop failed; None where its span says that it did not."""
     failed = failure_of(span, "")
     if failed is None:
-        return None
+        said = _last_words(span)
+        return LoopFailure("", said, is_limit=True) if said in _GIVEN_UP else None
     name = _class_of(span).rpartition(".")[2]
-    folded = _SIGNS.sub("", f"{name} {failed.message}".casefold())
-    is_limit = any(word in folded for word in _LIMITS)
+    is_limit = _is_limit(name, failed)
     known = failed.kind != NOT_TOLD and not is_limit
     return LoopFailure(name, _message_of(span) or failed.message, is_limit, failed if known else None)
+
+
+def _last_words(span: Span) -> str:
+    """What a loop that did not fail answered in the end."""
+    told = mapping(read_json(first(span.attributes, _ANSWERS)))
+    told = mapping(told.get("outputs")) or told
+    messages = list(mappings(told.get("messages")))
+    last = messages[-1] if messages else {}
+    last = mapping(last.get("data")) or mapping(last.get("kwargs")) or last
+    return words(last.get("content") or told.get("output"))
+
+
+def _is_limit(name: str, failed: ProviderError) -> bool:
+    """Whether a limit of the loop's own ended it: as the exception's class says, else, of an error that is not known
+    to be a provider's, its message."""
+    folded = _SIGNS.sub("", name.casefold())
+    if any(word in folded for word in _LIMITS):
+        return True
+    return failed.kind == NOT_TOLD and _LIMIT_SAID.search(failed.message) is not None
 
 
 def _own_words(message: str) -> str:
@@ -79,11 +115,11 @@ def _class_of(span: Span) -> str:
 
 def _message_of(span: Span) -> str:
     told = [event.attributes.get("exception.message") for event in span.events if event.name == "exception"]
-    return next((words for words in told if isinstance(words, str)), "")
+    return next((message for message in told if isinstance(message, str)), "")
 
 
 def _status_of(span: Span, message: str) -> int | None:
     status = as_count(span.attributes.get("http.response.status_code"))
     if status is None and (found := _STATUS.search(message)) is not None:
-        status = int(found.group(1))
+        status = int(found.group(1) or found.group(2))
     return status if status is not None and 100 <= status < 600 else None

@@ -8,11 +8,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
-from multiprocessing.synchronize import Event
+from functools import cache
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
 
 WORTH = 16 * 2**20  #: bytes of files; with fewer, to start processes takes longer than they save
 _SPAWN = get_context("spawn")
-_POLL_SECONDS = 1.0
-_report: "FileReport | None" = None  #: of a process of the pool
+_asked: Mapping[str, Any] = {}  #: what a process of the pool is to import, as the fields of `Options`
 
 
 def size_for(paths: Sequence[Path]) -> int:
@@ -33,32 +34,67 @@ def size_for(paths: Sequence[Path]) -> int:
     return min(len(paths), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def imported(paths: Sequence[Path], asked: "Options", *, address: str, size: int) -> Iterator["FileCounts"]:
-    """What each file came to, in their order. `address`: the DATABASE_URL of the processes."""
-    with _halting() as halt:
-        # Plain values: they are read before Django is set up.
-        told = (address, {"project_id": asked.project_id, "dry": asked.dry, "unverified": asked.unverified}, halt)
-        with ProcessPoolExecutor(size, mp_context=_SPAWN, initializer=_prepare, initargs=told) as pool:
-            yield from pool.map(_imported, paths)
+def imported(
+    paths: Sequence[Path], asked: "Options", *, address: str, size: int, lost: Callable[[Path], "FileCounts"]
+) -> Iterator["FileCounts"]:
+    """What each file came to. `address`: the DATABASE_URL of the processes; `lost`: says that a file ended its process.
+
+    Where a process is killed, which file it was at is not known. What was not finished is imported by one process then:
+    the file that ends that is left out."""
+    left = list(paths)
+    while left:
+        finished = set[Path]()
+        try:
+            for path, counts in _by_pool(left, asked, address, size):
+                finished.add(path)
+                yield counts
+        except BrokenProcessPool:
+            left = [path for path in left if path not in finished]
+            if size == 1:
+                yield lost(left.pop(0))
+            size = 1
+        else:
+            return
+
+
+def _by_pool(paths: Sequence[Path], asked: "Options", address: str, size: int) -> Iterator[tuple[Path, "FileCounts"]]:
+    """What the files came to, as they are finished."""
+    heard, held = _SPAWN.Pipe(duplex=False)
+    # Plain values: they are read before Django is set up.
+    told = (address, {"project_id": asked.project_id, "dry": asked.dry, "unverified": asked.unverified}, heard)
+    pool = ProcessPoolExecutor(size, mp_context=_SPAWN, initializer=_prepare, initargs=told)
+    with heard, held, pool, _halting(held):
+        files = {pool.submit(_imported, path): path for path in paths}
+        for future in as_completed(files):
+            if not isinstance(future.exception(), BrokenProcessPool):
+                yield files[future], future.result()
+        if any(future.exception() for future in files):
+            raise BrokenProcessPool
 
 
 @contextmanager
-def _halting() -> Iterator[Event]:
-    """An event that is set where the block ends by an exception: what then runs or waits is let go of."""
-    halt = _SPAWN.Event()
+def _halting(held: Connection) -> Iterator[None]:
+    """Closes the pipe where the block ends by an exception: what then runs or waits is let go of. Within the pool's own
+    block, whose end waits for its processes."""
     try:
-        yield halt
+        yield
     except BaseException:
-        halt.set()
+        held.close()
         raise
 
 
-def _prepare(address: str, asked: Mapping[str, Any], halt: Event) -> None:
-    global _report  # noqa: PLW0603 - a process of the pool is given nothing else to keep it in
-    threading.Thread(target=_end_with_the_command, args=(halt,), daemon=True).start()
+def _prepare(address: str, asked: Mapping[str, Any], heard: Connection) -> None:
+    """Only what cannot fail: a pool does not say why its process could not begin."""
+    global _asked  # noqa: PLW0603 - a process of the pool is given nothing else to keep it in
+    _asked = asked
+    threading.Thread(target=_end_with_the_command, args=(heard,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the command says what to do
     os.environ["DATABASE_URL"] = address
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+
+
+@cache
+def _report() -> "FileReport":
     import django
 
     django.setup()
@@ -69,21 +105,18 @@ def _prepare(address: str, asked: Mapping[str, Any], halt: Event) -> None:
     from dashboard.ingest.logs.file_report import FileReport
     from dashboard.ingest.logs.files import Options
 
-    current.set(Project.objects.get(pk=asked["project_id"]))
-    _report = FileReport(Options(**asked), OutputWrapper(sys.stdout), OutputWrapper(sys.stderr))
+    current.set(Project.objects.get(pk=_asked["project_id"]))
+    return FileReport(Options(**_asked), OutputWrapper(sys.stdout), OutputWrapper(sys.stderr))
 
 
 def _imported(path: Path) -> "FileCounts":
-    assert _report is not None, "in a process of the pool"
-    counts = _report.imported(path)
-    _report.out.flush()
+    counts = _report().imported(path)
+    _report().out.flush()
     return counts
 
 
-def _end_with_the_command(halt: Event) -> None:
-    """Who waits for work is not told that the command was killed: each process holds both ends of what it waits at."""
-    command = parent_process()
-    assert command is not None, "in a process of the pool"
-    while command.is_alive() and not halt.wait(_POLL_SECONDS):
-        pass
+def _end_with_the_command(heard: Connection) -> None:
+    """The command alone holds the other end of the pipe, so that it closes where the command is killed too. (An event
+    would hang where a process that waits at it is killed.)"""
+    heard.poll(None)
     os._exit(1)  # the portion that it was at is not stored

@@ -11,6 +11,10 @@ from dashboard.ingest.logs.files import Options, file_import
 from dashboard.ingest.logs.services import ImportProgress
 
 EVERY_SECONDS = 2.0  #: between two lines of progress
+LOST = (
+    "The system ended the process that imported this file, probably for lack of memory. What it had stored stays. Free "
+    "some memory and import the file again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,11 @@ class FileReport:
         turns = count_of(taken.turns, "turn")
         self.out.write(f"{path}: {turns} {self.asked.verb}, {taken.here:,} here already, {refused:,} refused")
         return FileCounts(taken.turns, taken.here, refused)
+
+    def lost(self, path: Path) -> FileCounts:
+        """Say that the process which imported the file was killed."""
+        self.err.write(f"{path}: {LOST}")
+        return FileCounts(0, 0, 1)
 
     def _progress(self, path: Path, taken: ImportProgress) -> Callable[[int], None]:
         """Tells how far a file is read, now and then."""

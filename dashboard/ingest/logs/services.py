@@ -12,6 +12,7 @@ from dashboard.agents.schema_judging.busy_judges import JudgingSpent
 from dashboard.agents.schemas import violations
 from dashboard.ingest import span_store
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
+from dashboard.ingest.logs.fullest import Extent, by_trace, extent_of, fuller
 from dashboard.ingest.logs.values import Episode, Fault, Found, Skipped
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.services import base_policy
@@ -76,13 +77,16 @@ def _stored(
 def _put(
     portion: Sequence[Episode], name: str, project_id: UUID, by: int | None, taken: ImportProgress, *, dry: bool
 ) -> list[Fault]:
-    traces, sender = {UUID(one.key): one for one in portion}, sender_of(by)
+    traces, sender = by_trace(portion), sender_of(by)
     with transaction.atomic():
         span_store.lock(project_id, sender, traces, lines=OWN_LINES)
         known = _known(project_id, sender, traces)
         fresh = {trace: one for trace, one in traces.items() if not (one.is_settled and trace in known)}
-        made, sessions, faults = _made(fresh, project_id, sender, dict(taken.sessions))
-        written = set(turns_put(project_id, sender, made, by=by, at=timezone.now(), log=name)) if made else set()
+        told, sessions, faults = _made(fresh, project_id, sender, dict(taken.sessions))
+        extents = {trace: extent_of(fresh[trace], turns) for trace, turns in told.items()}
+        made = {trace: told[trace] for trace in fuller(extents, known)}
+        now = timezone.now()
+        written = set(turns_put(project_id, sender, made, by=by, at=now, log=name, extents=extents) if made else ())
         transaction.set_rollback(dry)
     changed = sum(any(one.id in written for one in turns) for turns in made.values())
     taken.turns += len(written)
@@ -97,10 +101,10 @@ def sender_of(by: int | None) -> UUID:
     return LOGS if by is None else uuid5(LOGS, str(by))
 
 
-def _known(project_id: UUID, sender: UUID, traces: Iterable[UUID]) -> set[UUID]:
-    """Those of which there are turns already."""
+def _known(project_id: UUID, sender: UUID, traces: Iterable[UUID]) -> dict[UUID, Extent]:
+    """Those of which there are turns already, with how much was told of each."""
     rows = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=list(traces))
-    return set(rows.values_list("trace", flat=True))
+    return {trace: tuple(extent) for trace, extent in rows.values_list("trace", "extent")}
 
 
 def _made(

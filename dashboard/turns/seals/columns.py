@@ -104,5 +104,8 @@ FREE: Mapping[type, Mapping[str, str]] = {
     },
     models.Cohort: {"key": "a digest of the rest"},
     models.LooseNode: {"id": "what is to be swept"},
-    Ingested: {"digest": "a digest of the turn's history and of the rest"},
+    Ingested: {
+        "digest": "a digest of the turn's history and of the rest",
+        "extent": "how much a log told, to compare its next account with",
+    },
 }

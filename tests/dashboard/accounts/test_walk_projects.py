@@ -41,6 +41,7 @@ GIVEN = {
     "policy_id": ("policy_id",),
     "version_id": ("version", "version_id", "start", "from"),
     "view_id": ("view", "view_id"),
+    "key_id": ("key_id",),
     "name": ("agent", "connection", "policy", "name", "tag", "key", "stands_for", "default_connection"),
 }  # fmt: skip
 

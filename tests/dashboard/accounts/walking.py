@@ -33,6 +33,7 @@ from dashboard.exports.webhooks.models import Delivery
 from dashboard.exports.webhooks.services import webhook_create
 from dashboard.gateway.services import alias_create, key_create
 from dashboard.inbox.models import Notice
+from dashboard.ingest.refusals import refusals_note
 from dashboard.live.conversations.models import Conversation
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.models import Shadow
@@ -147,6 +148,7 @@ def made_world(project: Project | None = None, *, name: str = NAME, said: str = 
     version = policy_create(project=project, name=name)
     policy, now = version.policy, timezone.now()
     key, secret = key_create(project=project, by=owner, name=name)
+    refusals_note(project.pk, key.pk, {said: 1}, at=now)
     call = call_stored(turn, at=now, caller=name, key_id=key.id, answer_id=f"resp_{turn.id.hex}")
     webhook, _ = webhook_create(
         project=project, by=owner, name=name, url=f"http://127.0.0.1:1/{name}", events=["turn.ended"]

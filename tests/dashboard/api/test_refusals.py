@@ -13,7 +13,8 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.services import key_create
-from dashboard.ingest.refusals import refusals_note
+from dashboard.ingest.refusals import KEPT, refusals_note, sweep
+from dashboard.runtime import worker
 from tests.dashboard.api.conftest import Program
 
 NOW = timezone.now()
@@ -83,3 +84,13 @@ def test_refusals_of_others_are_seen_by_who_looks_after_keys_alone(api: Program,
     assert [one["why"] for one in own["items"]] == [OLD]
     refused(key, "Elsewhere.", project=Project.objects.create(name="beside"))
     assert [why for _, why, _ in told(api)] == [OLD, ZEROS]
+
+
+def test_a_reason_is_let_go_of_once_it_has_not_come_up_for_long(api: Program, key: UUID):
+    refused(key, days=KEPT.days + 9)
+    refused(key, OLD, days=KEPT.days + 1)
+    refused(key)
+    assert sweep() == 1
+    assert told(api) == [("key “notebook”", ZEROS, 2)]
+    assert sweep() == 0
+    assert sweep in [task[1] for task in worker._upkeep()]

@@ -27,7 +27,7 @@ from dashboard.turns.comments.services import comment_add
 from dashboard.turns.models import Turn
 from dashboard.turns.verification import verification_of
 from tests.dashboard.ingest import exports
-from tests.dashboard.ingest.assembly.test_turn_grouping import calling, failing_agent
+from tests.dashboard.ingest.assembly.test_turn_grouping import agent, calling, failing_agent, tool_run
 from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db
@@ -252,3 +252,14 @@ def test_the_limit_that_ended_a_loop_is_its_reason_however_its_spans_come() -> N
         exports.send(span)
     turn = Turn.objects.get()
     assert (turn.status, turn.attempts, turn.ingested.loop_reason) == ("interrupted", 3, "UsageLimitExceeded")
+
+
+def test_a_loop_that_asked_no_more_is_one_turn_that_verifies_in_whatever_order_its_spans_come() -> None:
+    spans = [agent(), calling(0), tool_run(0, call_id="c0"), calling(1), tool_run(1, call_id="c1")]
+    for seed in range(4):
+        for span in random.Random(seed).sample(spans, len(spans)):
+            exports.send(span)
+        turn = Turn.objects.get()
+        assert (turn.attempts, turn.status) == (2, "interrupted")
+        assert turn_verify(turn=turn).verified, turn.verdict
+        exports.emptied()

@@ -21,7 +21,7 @@ from dashboard.ingest.conventions.observations import NOTHING, AskedCall, Conten
 from dashboard.ingest.conventions.spans import Attributes
 
 MOST_NUMBERED = 10_000  #: beyond which a number is no place in a list
-_TEXT, _THOUGHT = "text", "reasoning"
+_TEXT, _THOUGHT, _REFUSAL = "text", "reasoning", "refusal"
 _OLDER = ("gen_ai.prompt.", "llm.request.functions.", "gen_ai.completion.")
 _NUMBER = re.compile(r"[0-9]{1,5}")
 
@@ -47,6 +47,7 @@ def openinference(attributes: Attributes, *, are_objects: bool = False) -> Conte
             for call in _openinference_calls(answer)
         ),
         reasoning=_said(answer, _THOUGHT),
+        refusal=words(answer.get(_REFUSAL)) or _said(answer, _REFUSAL) or None,
     )
 
 
@@ -72,7 +73,7 @@ def _said(message: Mapping[str, Any], kind: str = _TEXT) -> str:
     if message.get("content") is not None:
         return words(message["content"]) if kind == _TEXT else ""
     parts = (mapping(mapping(entry).get("message_content")) for entry in _list(message.get("contents")))
-    return "".join(words(part.get("text")) for part in parts if part.get("type", _TEXT) == kind)
+    return "".join(words(part.get("text") or part.get(kind)) for part in parts if part.get("type", _TEXT) == kind)
 
 
 def openllmetry(attributes: Attributes) -> Content:
@@ -96,6 +97,7 @@ def openllmetry(attributes: Attributes) -> Content:
         tools=tools,
         text=words(answer.get("content")),
         calls=tuple(_older_calls(answer)),
+        refusal=words(answer.get("refusal")) or None,
         words=found,
     )
 

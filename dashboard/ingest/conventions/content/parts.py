@@ -107,6 +107,8 @@ def _parts(entry: Mapping[str, Any]) -> _Parts:
         parts.texts.append(listed)
     for part in mappings(listed):
         _take(parts, part)
+    if isinstance(entry.get("refusal"), str):
+        parts.refusals.append(entry["refusal"])
     for call in mappings(read_json(entry.get("tool_calls"))):
         about = mapping(call.get("function")) or call
         parts.calls.append(asked_call(call.get("id"), about.get("name"), about.get("arguments")))

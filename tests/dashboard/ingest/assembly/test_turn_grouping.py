@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from agentcore.events import ModelFailed, ModelResponded, ToolsReturned, WokeUp
+from agentcore.events import Interrupted, ModelFailed, ModelResponded, ToolsReturned, WokeUp
 from dashboard.ingest.assembly.call_dedup import MOST_TELLING
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
+from dashboard.ingest.assembly.turn_grouping import RAN
 from dashboard.ingest.conventions.span_reader import seen
 from dashboard.ingest.conventions.spans import Span, SpanEvent
 from dashboard.ingest.services import base_policy
@@ -250,6 +251,56 @@ def test_a_loop_that_did_not_fail_hands_its_calls_out_as_before() -> None:
         "tool_call",
         "tool_call",
     ]
+
+
+def tool_run(place: int, *, call_id: str | None = None, name: str = "look") -> Span:
+    """The tool that the call at this place asked for, run within the loop."""
+    about = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.result": "43"}
+    if call_id:
+        about["gen_ai.tool.call.id"] = call_id
+    start = START + (2 * place + 1) * SECOND
+    return Span("1" * 32, f"{place + 100:016x}", "a" * 16, f"execute_tool {name}", start, start + SECOND,
+                attributes=about)  # fmt: skip
+
+
+@pytest.mark.parametrize("ids", [("c0", "c1"), (None, None)])
+def test_a_loop_that_ran_its_last_tools_and_asked_no_more_is_one_turn(ids: tuple[str | None, ...]) -> None:
+    """As the AI SDK's `stepCountIs`, and AutoGen's most turns."""
+    tools = [tool_run(place, call_id=call_id) for place, call_id in enumerate(ids)]
+    (turn,) = made(agent(), calling(0), tools[0], calling(1), tools[1])
+    end = turn.history.snapshot.end
+    assert end is not None
+    assert kinds(turn) == [ModelResponded, ToolsReturned, ModelResponded, Interrupted], "no call that was never made"
+    assert (end.status.value, end.error_message) == ("interrupted", RAN)
+    assert ("loop_failed", RAN) in [(note.code, note.words) for note in turn.notes]
+
+
+def test_tools_that_the_caller_runs_or_that_end_the_loop_are_handed_out_as_before() -> None:
+    assert len(made(agent(), calling(0), tool_run(0, call_id="c0"), calling(1))) == 2
+    said = {"type": "tool_call", "id": "c1", "name": "final_answer", "arguments": "{}"}
+    ending = json.dumps([{"role": "assistant", "parts": [said], "finish_reason": "tool_call"}])
+    last = replace(calling(1), attributes={**calling(1).attributes, "gen_ai.output.messages": ending})
+    ran = tool_run(1, call_id="c1", name="final_answer")
+    assert len(made(agent(), calling(0), tool_run(0, call_id="c0"), last, ran)) == 2
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"messages": [{"content": "Why?"}, {"kwargs": {"content": "Sorry, need more steps to process this request."}}]},
+        {"messages": [{"type": "ai", "content": "Sorry, need more steps to process this request."}]},
+        {"messages": [{"type": "ai", "data": {"content": "Sorry, need more steps to process this request."}}]},
+        {"output": "Agent stopped due to max iterations."},
+        {"outputs": {"output": "Agent stopped due to iteration limit or time limit."}, "kwargs": {}},
+    ],
+)
+def test_a_loop_that_gives_up_in_words_of_its_own_was_ended_by_its_limit(output: dict[str, Any]) -> None:
+    graph = {"openinference.span.kind": "CHAIN", "output.value": json.dumps(output)}
+    (turn,) = made(replace(agent(), attributes=graph), calling(0), calling(1))
+    end = turn.history.snapshot.end
+    assert end is not None
+    assert end.status.value == "interrupted"
+    assert end.error_message.startswith("A limit of the agent's loop ended it: “")
 
 
 def test_only_the_last_turn_of_a_loop_was_ended_by_its_failure() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from agentcore.messages import Role
+from agentcore.reasons import NormalizedStopReason
+from dashboard.ingest.assembly.model_answers import answer_of
 from dashboard.ingest.conventions.observations import Loop, ModelCall, ToolRun
 from dashboard.ingest.conventions.span_reader import seen
 from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
@@ -363,3 +365,36 @@ def test_messages_whose_contents_are_not_recorded_are_unknown_and_not_empty() ->
         (Role.ASSISTANT, ""),
         (Role.TOOL, "[The tool's result was not recorded.]"),
     ]
+
+
+REFUSED = {"role": "assistant", "content": None, "refusal": "No."}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.refusal": "No."},
+        {"gen_ai.output.messages": json.dumps([REFUSED])},
+        {"gen_ai.output.messages": json.dumps([{"parts": [{"type": "refusal", "content": "No."}]}])},
+        {"response_data": json.dumps({"message": REFUSED, "usage": None})},
+        {
+            "openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant",
+            "llm.output_messages.0.message.contents.0.message_content.type": "refusal",
+            "llm.output_messages.0.message.contents.0.message_content.refusal": "No.",
+        },
+        {
+            "openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant",
+            "llm.output_messages.0.message.refusal": "No.",
+        },
+    ],
+)  # fmt: skip
+def test_a_refusal_is_read_wherever_an_export_has_it(attributes: dict[str, Any]) -> None:
+    stopped = {"gen_ai.response.finish_reasons": ["stop"], "gen_ai.operation.name": "chat"}
+    answer = answer_of(call(**stopped, **attributes))
+    assert (answer.refusal, answer.stop_reason) == ("No.", NormalizedStopReason.SAFETY_BLOCKED)
+
+
+def test_a_refusal_in_an_older_event_is_read() -> None:
+    choice = SpanEvent("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": REFUSED})
+    answer = answer_of(call(choice, gen_ai__operation__name="chat", gen_ai__request__model="m"))
+    assert (answer.refusal, answer.stop_reason) == ("No.", NormalizedStopReason.SAFETY_BLOCKED)

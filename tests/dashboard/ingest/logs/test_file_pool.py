@@ -5,14 +5,16 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 
 from dashboard.ingest.logs import file_pool
+from dashboard.ingest.logs.file_report import LOST, FileReport
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.platform.database import address_of
@@ -20,6 +22,8 @@ from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.ingest.logs.samples import FILES
 from tests.dashboard.ingest.logs.writing import chat_answer, chat_request, lines
+
+STOPPED = import_module("dashboard.ingest.logs.management.commands.import").STOPPED
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,6 +39,27 @@ file_pool.size_for = lambda paths: 2
 if __name__ == "__main__":
     call_command("import", sys.argv[1])
 """
+
+#: The same, with what `manage.py` says of errors.
+GUARDED = COMMAND.replace(
+    'call_command("import", sys.argv[1])',
+    """
+    from django.core.management import execute_from_command_line
+    execute_from_command_line(["manage.py", "import", sys.argv[1]])""",
+)
+#: The system kills the process that opens a file of this name.
+KILLED = COMMAND.replace(
+    "if __name__",
+    """
+from dashboard.ingest.logs import files
+whole = files.log_import
+def log_import(found, *, name, **more):
+    if name == "deadly.jsonl":
+        os.kill(os.getpid(), 9)
+    return whole(found, name=name, **more)
+files.log_import = log_import
+if __name__""",
+)
 
 
 def imported(folder: Path) -> str:
@@ -87,26 +112,90 @@ def test_small_files_are_imported_without_processes(tmp_path: Path) -> None:
     assert file_pool.size_for([*tmp_path.iterdir()]) == min(2, len(os.sched_getaffinity(0)))
 
 
-def test_killed_with_its_processes_an_import_leaves_nothing_half_stored(by_two: None, tmp_path: Path) -> None:
-    for number in range(6):
-        pairs(tmp_path / f"p{number}.jsonl", 150)
+def begun(folder: Path, script: str = COMMAND) -> subprocess.Popen[str]:
+    """The command in a session of its own, once it has stored turns."""
     environment = {**os.environ, "DATABASE_URL": address_of(connection.get_connection_params())}
-    script = tmp_path / "command.py"
-    script.write_text(COMMAND)
+    (folder / "command.py").write_text(script)
     command = subprocess.Popen(
-        [sys.executable, script, tmp_path], cwd=CHECKOUT, env={**environment, "PYTHONPATH": str(CHECKOUT)}
-    )
+        [sys.executable, folder / "command.py", folder], cwd=CHECKOUT, env={**environment, "PYTHONPATH": str(CHECKOUT)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
     until = time.monotonic() + 120
     while not Turn.objects.exists():
         assert time.monotonic() < until
-        assert command.poll() is None
+        assert command.poll() is None, command.communicate()
         time.sleep(0.05)
-    children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
-    command.send_signal(signal.SIGKILL)
-    command.wait()
+    return command
+
+
+def children_of(command: subprocess.Popen[str]) -> list[str]:
+    return Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
+
+
+def ended(children: list[str]) -> None:
+    until = time.monotonic() + 30
     while any(Path(f"/proc/{child}").exists() for child in children):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+def whole_portions(folder: Path, files: int, turns: int) -> None:
+    """Nothing is half stored, and the import goes on where it was ended."""
     stored = Turn.objects.count()
     assert Ingested.objects.count() == Attempt.objects.count() == stored
-    assert imported(tmp_path) == f"6 files: {900 - stored:,} turns imported, {stored:,} here already, 0 refused."
+    assert imported(folder) == f"{files} files: {turns - stored:,} turns imported, {stored:,} here already, 0 refused."
+
+
+def test_killed_with_its_processes_an_import_leaves_nothing_half_stored(by_two: None, tmp_path: Path) -> None:
+    for number in range(6):
+        pairs(tmp_path / f"p{number}.jsonl", 150)
+    command = begun(tmp_path)
+    children = children_of(command)
+    command.send_signal(signal.SIGKILL)
+    command.communicate()
+    ended(children)
+    whole_portions(tmp_path, 6, 900)
+
+
+def test_ctrl_c_ends_an_import_by_several_processes_at_once(by_two: None, tmp_path: Path) -> None:
+    for number in range(4):
+        pairs(tmp_path / f"p{number}.jsonl", 1_500)
+    command = begun(tmp_path, GUARDED)
+    children, since = children_of(command), time.monotonic()
+    os.killpg(command.pid, signal.SIGINT)  # as a terminal does
+    _, said = command.communicate(timeout=60)
+    took = time.monotonic() - since
+    ended(children)
+    assert (command.returncode, said) == (130, f"CommandError: {STOPPED}\n")
+    assert took < 5, "some 0.3 s where nothing else runs"
+    assert Turn.objects.count() < 6_000
+    stored = Turn.objects.count()
+    assert Ingested.objects.count() == Attempt.objects.count() == stored
+
+
+def test_ctrl_c_ends_an_import_of_one_process_with_the_same_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    pairs(tmp_path / "a.jsonl", 1)
+    monkeypatch.setattr(FileReport, "imported", stopped)
+    with pytest.raises(CommandError, match=STOPPED) as ended_by:
+        imported(tmp_path)
+    assert ended_by.value.returncode == 130
+
+
+def test_a_file_that_ends_its_process_is_named_and_the_others_are_imported(tmp_path: Path) -> None:
+    pairs(tmp_path / "first.jsonl", 150)
+    for number in range(4):
+        pairs(tmp_path / f"p{number}.jsonl", 20)
+    pairs(tmp_path / "deadly.jsonl", 20)
+    os.utime(tmp_path / "first.jsonl", (2**31, 2**31))  # what changed last is imported first
+    command = begun(tmp_path, KILLED)
+    out, said = command.communicate(timeout=120)
+    assert (command.returncode, said) == (0, f"{tmp_path}/deadly.jsonl: {LOST}\n")
+    assert out.splitlines()[-1].startswith("6 files: ")
+    assert out.splitlines()[-1].endswith(" 1 refused.")
+    assert Turn.objects.count() == 230
+    whole_portions(tmp_path, 6, 250)

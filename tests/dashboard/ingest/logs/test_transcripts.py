@@ -1,11 +1,14 @@
 """Sessions of coding agents: each prompt is a turn with all its calls, each call has its stop reason and its usage."""
 
 import json
+import random
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from dashboard.accounts.models import User
+from dashboard.ingest.models import Ingested
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.ingest.logs.writing import imported, lines
@@ -93,6 +96,41 @@ def test_a_session_that_has_grown_gains_turns_and_keeps_those_it_had() -> None:
     assert Turn.objects.order_by("id").first().id == before
     again, _ = imported(lines(*CLAUDE))
     assert (again.turns, again.here, Turn.objects.count()) == (0, 2, 2)
+
+
+#: Copies of one session: as it is, before it went on, cut within an answer, without its first turn, with other words.
+COPIES = [
+    CLAUDE,
+    CLAUDE[:5],
+    [*CLAUDE[:5], block(9, "msg_2", {"type": "text", "text": "There"}, None, 1)],
+    CLAUDE[6:],
+    [*CLAUDE[:-1], block(22, "msg_3", {"type": "text", "text": " fields"}, "end_turn", 4)],
+]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_fullest_of_several_files_of_a_session_is_kept_in_whatever_order_they_come(seed: int) -> None:
+    chance = random.Random(seed)
+    for copy in chance.sample(COPIES, len(COPIES)):
+        imported(lines(*copy), name=f"{COPIES.index(copy)}.jsonl")
+    first, second = Turn.objects.order_by("id")
+    assert (first.output_text, first.attempts, first.model_stop_reason) == ("There are three", 2, "max_tokens")
+    assert (second.run_id, second.follows) == (first.id, first.id)
+    assert second.output_text == " fields"  # of two that say as much, always this one
+    again, _ = imported(lines(*CLAUDE))
+    assert again.turns == 0
+
+
+def test_a_process_of_the_release_before_stores_turns_while_the_tables_are_migrated() -> None:
+    imported(lines(*CLAUDE))
+    old = ", ".join(field.column for field in Ingested._meta.concrete_fields if field.name != "extent")
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TEMP TABLE kept AS SELECT {old} FROM ingest_ingested")
+        cursor.execute("DELETE FROM ingest_ingested")
+        cursor.execute(f"INSERT INTO ingest_ingested ({old}) SELECT {old} FROM kept")
+    assert [one.extent for one in Ingested.objects.all()] == [[], []]
+    again, _ = imported(lines(*CLAUDE))
+    assert (again.turns, again.here) == (0, 2)
 
 
 def test_a_session_belongs_to_who_imported_it_and_another_users_file_leaves_it_alone() -> None:

@@ -26,6 +26,9 @@ NOTHING = (
     + ")."
 )
 
+STOPPED = "The import was stopped. What it has stored stays; run the command again to continue."
+STOPPED_CODE = 130  #: what a shell says of a command that Ctrl-C ended
+
 
 class Command(ProjectCommand):
     help = (
@@ -53,7 +56,10 @@ class Command(ProjectCommand):
         asked = Options(project_current().id, dry=dry, unverified=options["unverified"])
         if not dry:
             command_record("import", " ".join(map(str, paths)))
-        whole = list(self._imported(list(files_in(paths)), asked))
+        try:
+            whole = list(self._imported(list(files_in(paths)), asked))
+        except KeyboardInterrupt:
+            raise CommandError(STOPPED, returncode=STOPPED_CODE) from None
         turns, here, refused = (sum(counts) for counts in zip((0, 0, 0), *map(astuple, whole), strict=True))
         told = f"{count_of(len(whole), 'file')}: {count_of(turns, 'turn')} {asked.verb}"
         self.stdout.write(f"{told}, {here:,} here already, {refused:,} refused.")
@@ -62,11 +68,12 @@ class Command(ProjectCommand):
 
     def _imported(self, paths: Sequence[Path], asked: Options) -> Iterator[FileCounts]:
         """What each file came to. Many files are imported by several processes."""
-        logs = [path for path in paths if not is_turn_file_at(path)]
+        is_turn_file = {path: is_turn_file_at(path) for path in paths}
+        logs = [path for path in paths if not is_turn_file[path]]
+        report = FileReport(asked, self.stdout, self.stderr)
         size = file_pool.size_for(logs)
         if size > 1:
             address = address_of(connection.get_connection_params())
             self.stdout.flush()
-            yield from file_pool.imported(logs, asked, address=address, size=size)
-        own = paths if size == 1 else [path for path in paths if path not in set(logs)]
-        yield from map(FileReport(asked, self.stdout, self.stderr).imported, own)
+            yield from file_pool.imported(logs, asked, address=address, size=size, lost=report.lost)
+        yield from map(report.imported, paths if size == 1 else filter(is_turn_file.get, paths))
