@@ -114,7 +114,7 @@ def test_what_suffices_becomes_a_version_that_keeps_the_rest(browser: Client):
     answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": ""})
     assert "Draft created: version 2" in str(next(iter(get_messages(answer.wsgi_request))))
     latest = PolicyVersion.objects.order_by("-version").first()
-    assert (latest.limits["max_continuations"], latest.limits["max_total_completion_tokens"]) == (7, 950)
+    assert (latest.limits["max_continuations"], latest.limits["max_total_completion_tokens"]) == (7, 955)
     assert latest.why.startswith("Median 500")
     active = policy_version_active(policy=latest.policy)
     assert active is not None
