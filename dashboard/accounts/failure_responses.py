@@ -6,10 +6,9 @@ from http import HTTPStatus
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.views.defaults import bad_request
 
 from dashboard.accounts.access import is_machine
 from dashboard.accounts.error_responses import machine_error
@@ -38,14 +37,15 @@ def server_failed(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def request_refused(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+def request_refused(request: HttpRequest, exception: Exception) -> HttpResponse:
     """413 for a form that is too large, as a note beside it where htmx sent it; else 400. To programs in their form."""
     told = _too_large(exception)
+    strange = STRANGE if isinstance(exception, DisallowedHost) else ""
     if is_machine(request.path_info):
         status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE if told else HTTPStatus.BAD_REQUEST
-        return machine_error(request, status, told or (STRANGE if isinstance(exception, DisallowedHost) else UNREAD))
-    if told is None:
-        return bad_request(request, exception)
+        return machine_error(request, status, told or strange or UNREAD)
+    if told is None:  # without the request: its context asks for the host that is refused
+        return HttpResponseBadRequest(render_to_string("400.html", {"told": strange}))
     template = "_too_large.html" if request.headers.get("HX-Request") else "413.html"
     return render(request, template, {"told": told}, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 

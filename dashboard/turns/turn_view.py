@@ -58,6 +58,11 @@ class RecordingView:
         return plainly(self.snapshot, self.snapshot.end.notice) if self.snapshot.end else ""
 
     @property
+    def error(self) -> str:
+        """The error that ended the turn, without that sentence either. Empty where no record has one."""
+        return plainly(self.snapshot, self.snapshot.end.error_message) if self.snapshot.end else ""
+
+    @property
     def held_ms(self) -> int:
         """The time operators held the turn, in milliseconds."""
         return round(1000 * sum(part.seconds for part in self.rail.sums if part.kind == HELD))

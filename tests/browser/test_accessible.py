@@ -15,9 +15,9 @@ from playwright.sync_api import Page, expect
 
 from dashboard.accounts import two_factor
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import LONG, api, ask
+from tests.browser.journeys import LONG, api, ask, played
 from tests.browser.places import PAGES, addressed
-from tests.browser.test_operating import calling, drawer
+from tests.browser.test_operating import agent, calling, drawer
 from tests.dashboard.accounts.walked_routes import SERVED
 from tests.nightly import nightly
 
@@ -139,6 +139,19 @@ def test_nor_of_the_filters_when_they_are_open(page: Page, cut_turn: str):
 
     page.goto(FEW)
     check(page, opened, within="#facet-panel")
+
+
+def test_nor_of_the_filter_by_signs_of_truncation_nor_of_its_link(page: Page):
+    cut = agent(page, "sim-cut-label", max_tokens=60, tools=["calculator"])
+    played(page, cut, "Add up the third invoice.")
+    page.goto(f"/?agent={cut}")
+    expect(page.locator("#facet-lint legend a")).to_be_visible()
+    page.evaluate(AXE)
+    page.evaluate(STILL)
+    page.emulate_media(color_scheme="light")
+    wrong = violations(page, "#facet-lint", OF_COLOURS)
+    page.emulate_media(color_scheme="dark")
+    assert wrong + violations(page, "#facet-lint", OF_COLOURS) == []
 
 
 def test_nor_of_why_a_turn_stopped_nor_of_all_the_roads_it_did_not_take(page: Page, cut_turn: str):

@@ -113,3 +113,17 @@ def test_single_keys_are_switched_off_for_all_pages_by_the_box_of_any(page: Page
     expect(keys).to_be_hidden()
     page.keyboard.press("b")
     expect(page.get_by_role("dialog", name="Breakpoint")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_step_controls_are_three_stops_of_tab_away(new_page: NewPage, cut_turn: str, width: int):
+    page = new_page(viewport={"width": width, "height": 860})
+    page.goto(cut_turn)
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the step controls (? shows all keys)")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.locator("[data-go=first]")).to_be_focused()

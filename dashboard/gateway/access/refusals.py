@@ -71,7 +71,8 @@ def out_of_scope(*, key: str, wanted: str) -> Refusal:
 
 def too_fast(*, what: str, limit: int, retry_after: float) -> Refusal:
     """`what`: requests or tokens."""
-    message = f"This key may use {limit:,} {what} a minute, and has. Try again in {max(1, ceil(retry_after))} s."
+    seconds = max(1, ceil(retry_after))
+    message = f"This key has reached its limit of {limit:,} {what} per minute. Try again in {seconds} s."
     return Refusal(429, what, "rate_limit_exceeded", message, retry_after)
 
 

@@ -65,3 +65,11 @@ def test_a_program_that_asks_by_another_host_is_told_so_as_programs_are(browser:
     answer = browser.get(path, headers={"host": "elsewhere.example"})
     assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
     assert "WHYSTOP_ALLOWED_HOSTS" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/", "/sign-in/", "/turns/nothing"])
+def test_a_reader_who_asks_by_another_host_is_told_which_setting_names_it(browser: Client, path: str):
+    answer = browser.get(path, headers={"host": "elsewhere.example"})
+    html = answer.content.decode()
+    assert (answer.status_code, answer["Content-Type"]) == (400, "text/html; charset=utf-8")
+    assert ("WHYSTOP_ALLOWED_HOSTS" in html, "The address or the form" in html) == (True, False)

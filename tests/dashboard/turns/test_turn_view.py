@@ -80,3 +80,14 @@ def test_the_page_says_nowhere_what_the_specification_says_of_errors(agent_of: A
     html = page(browser, f"/turns/{turn.id}")
     assert "consecutive failures (max" not in html
     assert "tool error, 1 failure, with on_tool_error set to stop (calculator: This call was not approved" in html
+
+
+def test_an_error_after_which_the_provider_asks_to_wait_too_long_is_shown_in_plain_words(
+    agent_of: AgentOf, browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("dashboard.simulator.behaviours._RETRY_AFTER", 3_600)
+    turn = drive(turn_start(agent=agent_of("sim-flaky"), input_text="hi"))
+    assert "consecutive failures (max: 0)" in turn.error_message, "what is stored stays as it is"
+    answer = page(browser, f"/turns/{turn.id}").split('id="answer"')[1].split("</section>")[0]
+    assert "(rate limit error, 1 failure, with on_rate_limit_error set to stop)" in answer
+    assert "consecutive failures" not in answer

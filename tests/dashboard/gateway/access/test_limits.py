@@ -32,6 +32,7 @@ def test_the_call_beyond_the_limit_is_refused_and_told_when_to_come_back():
     refusal = asked(limits, current=Pace(calls=10))
     assert refusal is not None
     assert (refusal.status, refusal.code, refusal.type) == (429, "rate_limit_exceeded", "requests")
+    assert refusal.message.startswith("This key has reached its limit of 10 requests per minute. Try again in ")
     assert 60 < refusal.retry_after < 120  # the minute has to end, and a tenth of it to fade
 
 

@@ -15,6 +15,7 @@ from tests.dashboard.pages import HTMX, page, text_of
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OTHER_PROMPT = "Change the prompt, or ask another model."
+MAIN = re.compile(r'class="btn primary"')
 LEADS = {
     "sim-blocked": OTHER_PROMPT,
     "sim-refusal": OTHER_PROMPT,
@@ -50,10 +51,17 @@ def test_what_a_re_run_asked_is_looked_at_first_and_not_its_agents(browser: Clie
     assert "Connection other no longer exists." in text_of(head(browser, f"/turns/{child.id}"))
 
 
-def test_where_a_retry_is_suggested_the_connection_is_named_beside_it(browser: Client, play: Play):
+def test_where_a_retry_is_suggested_the_connection_comes_first_and_is_the_main_action(browser: Client, play: Play):
     html = head(browser, f"/turns/{play('sim-html', max_tokens=400).id}")
-    assert "the call would have been tried again" in text_of(html)
-    assert "Check the base URL and the provider of connection" in text_of(html)
+    words = text_of(html)
+    advice, retry = (
+        words.index(each)
+        for each in ("Check the base URL and the provider of connection", "the call would have been tried again")
+    )
+    assert advice < retry
+    assert len(MAIN.findall(html)) == 1
+    assert re.search(r'<a class="btn primary" href="/connections/[^"]+">Open ', html)
+    assert "Create draft: Max retries" in html, "and the retry is there, too"
 
 
 def test_a_completed_turn_has_nothing_to_do(browser: Client, play: Play):
