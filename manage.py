@@ -18,11 +18,13 @@ def main() -> None:
     from dashboard.agents.schema_judging.busy_judges import JudgesBusy, JudgingSpent
     from dashboard.platform.errors import StartError
     from dashboard.platform.postgres import PostgresError
+    from dashboard.runtime.database_version import look_before
     from dashboard.runtime.terminal_output import guard_terminal
 
     guard_terminal()
     os.umask(os.umask(0o022) | 0o022)  # nobody else may change what is written, such as the static files
     try:
+        look_before(sys.argv[1] if len(sys.argv) > 1 else "")
         execute_from_command_line(sys.argv)
         sys.stdout.flush()
     except (PostgresError, StartError) as error:

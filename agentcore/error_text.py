@@ -22,7 +22,7 @@ def failed(snapshot: Snapshot, end: Finish) -> str:
     if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
         ran_out += f" (max_retries is {number(snapshot.error_policy.max_retries)})"
     kept = " The partial answer is kept." if snapshot.output_text else ""
-    return f"{ran_out}: {_closed(end.error_message or str(end.error_code))}{kept}"
+    return f"{ran_out}: {_closed(plainly(snapshot, end.error_message or str(end.error_code)))}{kept}"
 
 
 def stopped_in_time(snapshot: Snapshot) -> str:

@@ -33,7 +33,6 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "channels",
-    "ninja",
     "django_htmx",
     "csp",
     "procrastinate.contrib.django",
@@ -71,6 +70,7 @@ INSTALLED_APPS = [
     "dashboard.gateway",
     "dashboard.timeline.runs",
     "dashboard.api",
+    "ninja",  # behind ours, whose command stands in for its
     "dashboard.api.idempotency",
     "dashboard.turns.sql_views",
     "dashboard.runtime.operations",

@@ -22,6 +22,7 @@ from django.db import connections
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
+from dashboard.agents.current_project import current
 from dashboard.metrics import labels
 from dashboard.platform.database import database_settings
 from dashboard.platform.postgres import Share, start
@@ -59,6 +60,12 @@ os.environ["PGOPTIONS"] = "-c whystop.erasing=truncate"
 def _no_label_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics tell so many names apart in a process, and one process runs thousands of tests."""
     monkeypatch.setattr(labels, "_known", {})
+
+
+@pytest.fixture(autouse=True)
+def _no_current_project() -> None:
+    """A test that calls a handler may leave its project as the current one, and no other has that row."""
+    current.set(None)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -158,6 +158,6 @@ async def deny(scope: Scope, receive: Receive, send: Send, status: int = STRANGE
     if DENIAL not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": REFUSED})
         return
-    headers = [*_WHY.get(status, ()), (b"content-length", b"0")]
+    headers = [*_WHY.get(status, ()), (b"cache-control", b"private, no-store"), (b"content-length", b"0")]
     await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": b"", "more_body": False})

@@ -21,7 +21,8 @@ It needs the standard library alone. `pip install ./dashboard/client` installs i
 whystop       the server: its turns, runs, policies
 turn          one turn, and what can be done with it; `replay` from its recording, `why` its stop
 values        what is sent and received, as typed values; `wire` sends and receives it
-command_line  the command `whystop`; `output` is what it prints, `narration` a turn in lines, `exit_codes` how it ends
+command_line  the command `whystop`; `output` is what it prints, `narration` a turn in lines, `terminal` keeps both from
+              steering the terminal, `exit_codes` how it ends
 """
 
 from importlib import import_module

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from .exit_codes import OUTCOMES, STOPPED, WRONG
 from .output import AsJson, AsLines, Output, say_that_it_goes_on
+from .terminal import guard_streams
 from .turn import Message, Turn
 from .values import LIMITS, Record
 from .whystop import Whystop
@@ -39,6 +40,7 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
     """Do what the words say, and exit."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
+    guard_streams()
     asked = _parser().parse_args(words)
     try:
         sys.exit(_done(asked))

@@ -80,7 +80,7 @@ def check_server(url: str) -> None:
             version = connection.info.server_version
             shared = _pooled_by_transaction(connection, parts)
     except psycopg.Error as error:
-        raise StartError(_why(str(error), parts)) from error
+        raise _why(str(error), parts) from error
     if shared:
         raise StartError(_TRANSACTION_POOLING)
     if version < _OLDEST:
@@ -109,25 +109,43 @@ def _pooled_by_transaction(connection: "psycopg.Connection[Any]", parts: Mapping
     return len({*served}) < len(served) or served != again
 
 
+def reason_away(url: str) -> StartError | None:
+    """Why the server of DATABASE_URL does not let us in; None where it does, and where there is no DATABASE_URL."""
+    try:
+        if url:
+            check_server(url)
+    except StartError as error:
+        return error
+    return None
+
+
+class ServerAwayError(StartError):
+    """The server may answer in a moment, with nothing corrected."""
+
+
 # Before there is a connection the server's words are all there is; a server in another language gets the last line.
-_WORDS: tuple[tuple[str, str], ...] = (
-    ("password authentication failed", "does not accept the password of user “{user}”: correct it in DATABASE_URL"),
-    ("no password supplied", "wants a password for user “{user}”: add it to DATABASE_URL"),
-    ("no pg_hba.conf entry", "does not let user “{user}” in from here: allow it in its pg_hba.conf"),
-    ("role ", "knows no user “{user}”: create it or correct DATABASE_URL"),
-    ("does not exist", "has no database “{dbname}”: create it or correct DATABASE_URL"),
-    ("resolve host", "is not found: there is no host “{host}”; correct DATABASE_URL"),
-    ("translate host name", "is not found: there is no host “{host}”; correct DATABASE_URL"),
-    ("Name or service not known", "is not found: there is no host “{host}”; correct DATABASE_URL"),
-    ("Connection refused", "does not answer at {host}:{port}: start it or correct DATABASE_URL"),
-    ("timeout", "does not answer at {host}:{port} in time: start it or correct DATABASE_URL"),
-    ("too many", "has no connection left: raise its max_connections or end other programs"),
-    ("starting up", "is still starting: try again in a moment"),
-    ("", "cannot be reached at {host}:{port}: {said}"),
+_WORDS: tuple[tuple[str, type[StartError], str], ...] = (
+    (
+        "password authentication failed",
+        StartError,
+        "does not accept the password of user “{user}”: correct it in DATABASE_URL",
+    ),
+    ("no password supplied", StartError, "wants a password for user “{user}”: add it to DATABASE_URL"),
+    ("no pg_hba.conf entry", StartError, "does not let user “{user}” in from here: allow it in its pg_hba.conf"),
+    ("role ", StartError, "knows no user “{user}”: create it or correct DATABASE_URL"),
+    ("does not exist", StartError, "has no database “{dbname}”: create it or correct DATABASE_URL"),
+    ("resolve host", StartError, "is not found: there is no host “{host}”; correct DATABASE_URL"),
+    ("translate host name", StartError, "is not found: there is no host “{host}”; correct DATABASE_URL"),
+    ("Name or service not known", StartError, "is not found: there is no host “{host}”; correct DATABASE_URL"),
+    ("Connection refused", ServerAwayError, "does not answer at {host}:{port}: start it or correct DATABASE_URL"),
+    ("timeout", ServerAwayError, "does not answer at {host}:{port} in time: start it or correct DATABASE_URL"),
+    ("too many", ServerAwayError, "has no connection left: raise its max_connections or end other programs"),
+    ("starting up", ServerAwayError, "is still starting: try again in a moment"),
+    ("", ServerAwayError, "cannot be reached at {host}:{port}: {said}"),
 )
 
 
-def _why(said: str, parts: Mapping[str, Any]) -> str:
+def _why(said: str, parts: Mapping[str, Any]) -> StartError:
     values = {
         "user": parts.get("user", ""),
         "dbname": parts["dbname"],
@@ -135,5 +153,5 @@ def _why(said: str, parts: Mapping[str, Any]) -> str:
         "port": parts.get("port", 5432),
         "said": said.strip().splitlines()[0] if said.strip() else "no reason was given",
     }
-    sentence = next(sentence for words, sentence in _WORDS if words in said)
-    return f"The server of DATABASE_URL {sentence.format(**values).rstrip('.')}."
+    kind, sentence = next((kind, sentence) for words, kind, sentence in _WORDS if words in said)
+    return kind(f"The server of DATABASE_URL {sentence.format(**values).rstrip('.')}.")

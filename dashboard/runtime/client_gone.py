@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.platform.client_gone import ClientGoneError, client_of
 
-NOBODY_READS = HTTPStatus.SERVICE_UNAVAILABLE  #: the status, for logs
+NOBODY_READS = HTTPStatus.REQUEST_TIMEOUT  #: the status, for logs: no fault of ours, which is told as an error
 _READS = frozenset({HTTPMethod.GET, HTTPMethod.HEAD})
 #: Paths that are asked by POST because what they are given is long; they change nothing.
 READING_BY_POST = frozenset({"/export", "/export/"})

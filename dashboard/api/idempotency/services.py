@@ -26,6 +26,16 @@ KEPT = timedelta(hours=24)
 LOST = timedelta(minutes=10)
 SWEEP_SECONDS = 600.0
 MOST_BYTES = 8_000_000  #: of an answer that is kept
+#: Of the answers of one user, which a program may make any number of: beyond these the oldest are erased.
+MOST_KEYS, MOST_BYTES_OF_USER = 100_000, 256_000_000
+_ERASE_BEYOND = """
+DELETE FROM idempotency_keptanswer WHERE id IN (
+    SELECT id FROM (
+        SELECT id, row_number() OVER newest AS place, sum(octet_length(sealed_body)) OVER newest AS bytes
+          FROM idempotency_keptanswer WHERE status IS NOT NULL
+        WINDOW newest AS (PARTITION BY user_id ORDER BY claimed_at DESC, id DESC)) kept
+     WHERE place > %(keys)s OR bytes > %(bytes)s)
+"""
 
 
 class Claim(Enum):
@@ -105,8 +115,10 @@ def let_go(asked: KeyedRequest) -> None:
 
 
 def sweep() -> None:
-    """Erase what is older than a day."""
+    """Erase what is older than a day, and of each user what is beyond the bounds, the oldest first."""
     KeptAnswer.objects.filter(claimed_at__lt=timezone.now() - KEPT).delete()
+    with connection.cursor() as cursor:
+        cursor.execute(_ERASE_BEYOND, {"keys": MOST_KEYS, "bytes": MOST_BYTES_OF_USER})
 
 
 @contextmanager

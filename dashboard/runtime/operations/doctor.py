@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from django.db import Error
+from django.conf import settings
+from django.db import Error, InterfaceError, OperationalError
 
+from dashboard.platform.database import reason_away
 from dashboard.platform.postgres import PostgresError
 
 
@@ -30,12 +32,22 @@ class Finding:
 Check = Callable[[], Iterator[Finding]]
 
 
-def examine(checks: tuple[Check, ...]) -> Iterator[Finding]:
-    """The findings of these checks, in order. A check that cannot be made is a finding of its own."""
+def examine(checks: tuple[Check, ...], *, of_database: frozenset[Check] = frozenset()) -> Iterator[Finding]:
+    """The findings of these checks, in order. A check that cannot be made is a finding of its own. `of_database`: none
+    of these is made once the database did not answer, for each would wait for it again."""
+    away = False
     for check in checks:
         name = check.__name__.replace("_", " ")
+        if away and check in of_database:
+            yield Finding(name, State.ERROR, "Not checked: the database does not answer", "Check the database first.")
+            continue
         try:
             yield from check()
+        except (OperationalError, InterfaceError) as error:
+            away = getattr(error.__cause__, "sqlstate", None) is None
+            reason = reason_away(settings.ENVIRONMENT.database_url) if away else None
+            said = str(reason or error).strip().partition("\n")[0]
+            yield Finding(name, State.ERROR, f"Not checked: {said}", "Check the database first.")
         except (Error, PostgresError) as error:
             said = str(error).strip().partition("\n")[0]
             yield Finding(name, State.ERROR, f"Not checked: {said}", "Check the database first.")

@@ -5,6 +5,7 @@ The heads of requests, and how long they may take, are the protocol's (`protocol
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import structlog
@@ -41,6 +42,8 @@ PRIVATE = (b"cache-control", b"private, no-store")
 FILE_SECONDS, FILE_RATE = 30.0, 50_000  #: in which a file is taken, and bytes a second beyond that
 _LARGE = "This is too large: {what} may have {most:,} bytes. Nothing was done; send less at once."
 _UNKNOWN = f"Sign in first, then send this again: without signing in a request may have {SMALL:,} bytes."
+#: Threads of their own: to end a statement may take two seconds, and many clients may hang up at once.
+_ENDING = ThreadPoolExecutor(max_workers=4, thread_name_prefix="client-gone")
 _DIGITS = 18  #: of a length; what is longer is far beyond every bound
 _AGAIN = ((b"retry-after", b"1"),)
 _OFTEN = "Too many requests come from you at once. Wait a second, then send this again."
@@ -126,7 +129,7 @@ class _Exchange:
         """
         message = await self._receive() if self.refused is None else {}
         if message.get("type") == "http.disconnect":
-            await asyncio.to_thread(self._client.close)
+            await self._end_work()
             if self._works_on:
                 await self._answering.wait()
         self._size += len(message.get("body", b""))
@@ -139,6 +142,11 @@ class _Exchange:
             await self.enter()
         self._handed = self._handed or ends
         return message if self.refused is None else {"type": "http.disconnect"}
+
+    async def _end_work(self) -> None:
+        """The client has gone. Where nothing works for it, no thread is needed to end that."""
+        for end in self._client.leave():
+            await asyncio.get_running_loop().run_in_executor(_ENDING, end)
 
     @property
     def _works_on(self) -> bool:

@@ -170,7 +170,7 @@ class GuardedProtocol(BufferedProtocol):
         elif self._refusal is not None:
             self._end(self._refusal)
         else:
-            super().send_400_response(msg)
+            self._end(plainly(400, msg))
 
     def handle_websocket_upgrade(self) -> None:
         """The websocket counts in place of this connection. Who shows no credentials at all gets none."""

@@ -74,4 +74,4 @@ def plainly(status: int, detail: str, *more: tuple[bytes, bytes]) -> bytes:
     """An answer on the wire where no address is known yet."""
     body = detail.encode() + b"\n"
     told = ((b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body)))
-    return Answer(status, (*told, CLOSE, *more), body).on_the_wire()
+    return Answer(status, (*HEADERS, *told, CLOSE, *more), body).on_the_wire()

@@ -65,9 +65,8 @@ class SignInQueue:
         now = self._clock()
         if status in _WRONG:
             self._addresses.add(who.address, now=now)
-            self._accounts.add(who.account, now=now)
-        elif status is not None:
-            self._addresses.forget(who.address)
+            if who.account:  # a token names none
+                self._accounts.add(who.account, now=now)
         self._call()
 
     async def _turn_of(self, one: _Waiting) -> None:

@@ -153,3 +153,26 @@ def test_a_write_whose_answer_is_too_large_to_be_kept_is_done_once_all_the_same(
     assert (first.status_code, again.status_code) == (201, 409)
     assert "succeeded" in again.json()["detail"]
     assert PolicyVersion.objects.count() == 1
+
+
+@pytest.mark.parametrize(("bound", "most"), [("MOST_KEYS", 2), ("MOST_BYTES_OF_USER", 250)])
+def test_of_what_one_user_has_sent_only_the_latest_is_kept(
+    api: Program, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
+):
+    monkeypatch.setattr(services, bound, most)
+    user, another = User.objects.get(), User.objects.create(username="another")
+    now = timezone.now()
+
+    def kept(by: User, key: str, minutes: int, status: int | None = 201) -> None:
+        claimed_at = now - timedelta(minutes=minutes)
+        KeptAnswer.objects.create(
+            user=by, key_digest=key, request_digest="", claimed_at=claimed_at, status=status, sealed_body=b"x" * 100
+        )
+
+    for minutes, key in enumerate(["latest", "next", "old", "oldest"]):
+        kept(user, key, minutes)
+    kept(user, "under way", 9, status=None)
+    kept(another, "their own", 9)
+    services.sweep()
+    left = set(KeptAnswer.objects.values_list("key_digest", flat=True))
+    assert left == {"latest", "next", "under way", "their own"}

@@ -1,24 +1,28 @@
 """A client that hangs up is worked for no longer: not by a thread, not by the database, not by an import's process."""
 
 import socket
+import threading
 import time
 from contextvars import copy_context
 from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.core.handlers.base import BaseHandler
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.accounts import services
 from dashboard.accounts.models import User
+from dashboard.agents.current_project import current
 from dashboard.ingest.turn_files import import_runner
 from dashboard.ingest.turn_files.import_runner import turn_import_apart
 from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, ClientGoneError
+from dashboard.platform.replica import REPLICA
 from dashboard.runtime.client_gone import NOBODY_READS
 from dashboard.turns.models import Turn
 from tests.dashboard.accounts.walked_routes import SERVED
@@ -36,12 +40,12 @@ def asked(handler: BaseHandler, path: str, cookie: str, client: ClientConnection
         "headers": [(b"host", b"testserver"), (b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}".encode())],
         SCOPE_KEY: client,
     }  # fmt: skip
-    # As a server does: what a request sets, such as its project, ends with it.
+    # In a context of its own, as a server would: a stream's request leaves its project there.
     return copy_context().run(handler.get_response, ASGIRequest(scope, BytesIO(b""))).status_code
 
 
 @pytest.mark.django_db
-def test_no_page_and_no_part_of_the_api_asks_the_database_for_a_client_that_has_gone():
+def test_no_page_and_no_part_of_the_api_asks_the_database_for_a_client_that_has_gone(caplog: pytest.LogCaptureFixture):
     world = made_world()
     cookie = member("superuser", world).client.cookies[settings.SESSION_COOKIE_NAME].value
     handler, gone = BaseHandler(), ClientConnection()
@@ -60,6 +64,8 @@ def test_no_page_and_no_part_of_the_api_asks_the_database_for_a_client_that_has_
             asked(handler, world.address(route), cookie, gone)
             transaction.set_rollback(True)
         worked[route] = len(statements)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+    assert current.get() is None, "or all tests that follow would work in a project of this one"
     #: The session, its user and the project are known before.
     assert {route: count for route, count in worked.items() if count > MOST_BEFORE} == {}
 
@@ -153,3 +159,101 @@ def test_what_changes_something_goes_on_to_its_end():
     request.method, request.path = "POST", "/agents/+new/"
     request.scope = {SCOPE_KEY: gone}  # type: ignore[attr-defined]
     assert ClientGoneMiddleware(lambda _: HttpResponse(status=200))(request).status_code != NOBODY_READS
+
+
+def test_work_is_over_only_when_its_end_is_no_longer_called():
+    client, called, may_return = ClientConnection(), threading.Event(), threading.Event()
+    left = threading.Event()
+
+    def end() -> None:
+        called.set()
+        may_return.wait(10)
+
+    def work() -> None:
+        with client.ending(end):
+            called.wait(10)
+        left.set()
+
+    threads = [threading.Thread(target=work)]
+    threads[0].start()
+    until(lambda: bool(client._ends))
+    threads.append(threading.Thread(target=client.close))
+    threads[1].start()
+    assert called.wait(10)
+    assert not left.wait(0.2)
+    may_return.set()
+    assert left.wait(10)
+    for thread in threads:
+        thread.join(10)
+
+
+def test_an_end_that_was_about_to_be_called_is_not_called_after_the_work():
+    client, called, may_return, ended = ClientConnection(), threading.Event(), threading.Event(), list[str]()
+
+    def first() -> None:
+        called.set()
+        may_return.wait(10)
+
+    with client.ending(first):
+        with client.ending(lambda: ended.append("second")):
+            closing = threading.Thread(target=client.close)
+            closing.start()
+            assert called.wait(10)
+        may_return.set()
+        closing.join(10)
+    assert ended == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_next_statement_of_the_same_connection_is_not_cancelled(monkeypatch: pytest.MonkeyPatch):
+    """The pool hands the connection to another request, whose statement may write."""
+    client, another_runs = ClientConnection(), threading.Event()
+    cancel = psycopg.Connection.cancel_safe
+
+    def late(database: Any, **more: Any) -> None:
+        another_runs.wait(1.0)
+        cancel(database, **more)
+
+    monkeypatch.setattr(psycopg.Connection, "cancel_safe", late)
+    closing = threading.Timer(0.2, client.close)
+    with connection.cursor() as cursor:
+        with client.statements_end():
+            closing.start()
+            cursor.execute("SELECT pg_sleep(0.5)")
+        threading.Timer(0.2, another_runs.set).start()
+        cursor.execute("SELECT pg_sleep(1)")
+        closing.join(10)
+        cursor.execute("SELECT 1")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_whose_cancel_may_still_come_goes_to_nobody(monkeypatch: pytest.MonkeyPatch):
+    client, database = ClientConnection(), list[Any]()
+
+    def unanswered(_database: Any, **_: Any) -> None:
+        raise psycopg.errors.CancellationTimeout("cancellation timeout expired")
+
+    monkeypatch.setattr(psycopg.Connection, "cancel_safe", unanswered)
+    closing = threading.Timer(0.2, client.close)
+    with connection.cursor() as cursor, client.statements_end():
+        database.append(connection.connection)
+        closing.start()
+        with pytest.raises(ClientGoneError):
+            cursor.execute("SELECT pg_sleep(0.5)")
+    closing.join(10)
+    assert database[0].closed
+    connection.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_read_from_the_replica_ends_too(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(connections.settings, REPLICA, connection.settings_dict)
+    gone = ClientConnection()
+    gone.close()
+    connections[REPLICA].alias = "default"  # the other may not be asked in tests
+    try:
+        with gone.statements_end(), connections[REPLICA].cursor() as cursor, pytest.raises(ClientGoneError):
+            cursor.execute("SELECT 1")
+    finally:
+        connections[REPLICA].close()
+        del connections[REPLICA]

@@ -2,13 +2,16 @@
 
 import errno
 import os
+import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.core.management import get_commands
 from django.db import IntegrityError, OperationalError, ProgrammingError
 from psycopg import errors as postgres
@@ -27,6 +30,10 @@ def wrapped(kind: type[Exception], cause: Exception) -> Exception:
     return error
 
 
+def of_driver(kind: type[psycopg.Error]) -> Exception:
+    return wrapped(OperationalError, kind("it said so"))
+
+
 #: What happens, the words that say what to do, and the exit code.
 FAULTS = {
     "judges busy": (JudgesBusy(), "Try again in a moment", TRY_AGAIN),
@@ -38,7 +45,19 @@ FAULTS = {
     "disk of the database": (wrapped(OperationalError, postgres.DiskFull("no space")), "free some space", TRY_AGAIN),
     "other version": (wrapped(ProgrammingError, postgres.UndefinedColumn("no x")), "manage.py migrate", FAILED),
     "disk full": (OSError(errno.ENOSPC, "full", "/a/b"), "free some space for /a/b", FAILED),
-    "folder shut": (PermissionError(errno.EACCES, "shut", "/a/b"), "/a/b is not open to this user", FAILED),
+    "statement ended": (of_driver(postgres.QueryCanceled), "stopped a statement", TRY_AGAIN),
+    "deadlock": (of_driver(postgres.DeadlockDetected), "changed the same rows", TRY_AGAIN),
+    "not serial": (of_driver(postgres.SerializationFailure), "changed the same rows", TRY_AGAIN),
+    "lock": (of_driver(postgres.LockNotAvailable), "end that program", TRY_AGAIN),
+    "memory of the database": (of_driver(postgres.OutOfMemory), "no memory left", TRY_AGAIN),
+    "connections": (of_driver(postgres.TooManyConnections), "max_connections", TRY_AGAIN),
+    "starting": (of_driver(postgres.CannotConnectNow), "wait a moment", TRY_AGAIN),
+    "shut down": (of_driver(postgres.AdminShutdown), "start it", TRY_AGAIN),
+    "password": (of_driver(postgres.InvalidPassword), "correct DATABASE_URL", FAILED),
+    "no database": (of_driver(postgres.InvalidCatalogName), "create it", FAILED),
+    "no right": (of_driver(postgres.InsufficientPrivilege), "grant it the right", FAILED),
+    "read-only database": (of_driver(postgres.ReadOnlySqlTransaction), "can be written to", FAILED),
+    "folder shut": (PermissionError(errno.EACCES, "shut", "/a/b"), "This user may not access /a/b", FAILED),
     "read-only": (OSError(errno.EROFS, "ro", "/a/b"), "read-only disk", FAILED),
     "port in use": (OSError(errno.EADDRINUSE, "in use"), "WHYSTOP_PORT", FAILED),
 }
@@ -61,9 +80,64 @@ def test_every_command_ends_by_it_with_a_sentence(command: str, fault: str, caps
     assert words in said
 
 
-def test_a_fault_of_the_program_keeps_its_traceback():
-    assert fault_of(KeyError("x")) is None
-    assert fault_of(wrapped(ProgrammingError, postgres.SyntaxError("SELEC"))) is None
+PROGRAM = (
+    KeyError("x"),
+    wrapped(ProgrammingError, postgres.SyntaxError("SELEC")),
+    wrapped(IntegrityError, postgres.NotNullViolation("no x")),
+    wrapped(IntegrityError, postgres.UniqueViolation("two x")),
+    wrapped(OperationalError, postgres.ProgramLimitExceeded("too many columns")),
+    OperationalError("raised by a program"),
+    FileNotFoundError(errno.ENOENT, "none", str(CHECKOUT / "templates" / "none.html")),
+    FileNotFoundError(errno.ENOENT, "none", "pg_nothing"),
+    FileNotFoundError(errno.ENOENT, "none"),
+)
+
+
+@pytest.mark.parametrize("error", PROGRAM, ids=lambda error: f"{type(error.__cause__ or error).__name__} {error}"[:60])
+def test_a_fault_of_the_program_keeps_its_traceback(error: Exception):
+    assert fault_of(error) is None
+
+
+@pytest.mark.parametrize("given", ["named/x.jsonl", "--file=named/x.jsonl", "named"])
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOENT, "There is no named/x.jsonl"),
+        (errno.ENOTDIR, "A part of the path named/x.jsonl is a file"),
+        (errno.EISDIR, "named/x.jsonl is a folder"),
+    ],
+)
+def test_a_path_that_the_user_named_is_told(monkeypatch: pytest.MonkeyPatch, given: str, number: int, words: str):
+    monkeypatch.setattr(sys, "argv", ["manage.py", "import", given])
+    fault = fault_of(OSError(number, "it said so", "named/x.jsonl"))
+    assert fault is not None
+    assert fault.sentence.startswith(words)
+
+
+def test_of_a_database_that_is_away_the_reason_is_told(monkeypatch: pytest.MonkeyPatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"postgresql://me:secret@127.0.0.1:{taken.getsockname()[1]}/x"
+        monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, database_url=url))
+        fault = fault_of(wrapped(OperationalError, PoolTimeout("10 s")))
+    assert fault is not None
+    assert fault.code == TRY_AGAIN
+    assert "does not answer at 127.0.0.1" in fault.sentence
+
+
+@pytest.mark.django_db
+def test_a_wrong_password_is_no_database_that_is_away(monkeypatch: pytest.MonkeyPatch):
+    def refused(**_: object) -> None:
+        raise psycopg.OperationalError("connection failed: password authentication failed for user")
+
+    given = replace(settings.ENVIRONMENT, database_url="postgresql://me:secret@127.0.0.1/x")
+    monkeypatch.setattr(settings, "ENVIRONMENT", given)
+    monkeypatch.setattr("dashboard.platform.database.psycopg.connect", refused)
+    fault = fault_of(wrapped(OperationalError, PoolTimeout("10 s")))
+    assert fault == (
+        "The server of DATABASE_URL does not accept the password of user “me”: correct it in DATABASE_URL.",
+        FAILED,
+    )
 
 
 def test_a_migration_that_rows_forbid_is_not_told_to_migrate():

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from io import StringIO
 
-from dashboard.runtime.terminal_output import PlainTerminal
+from dashboard.client.terminal import PlainTerminal
+from dashboard.platform.logs import visible
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\u202eback\r\x9b1m"
 SHOWN = r"\x1b]0;title\x07\x1b[2J\u202eback\r\x9b1m"
@@ -36,3 +37,9 @@ def test_a_terminal_gets_escapes_and_a_pipe_every_byte():
     os.close(far)
     assert seen == f"{SHOWN}\r\n"
     assert made.stderr.decode() == f"{HOSTILE}\n"
+
+
+def test_terminals_and_logs_escape_the_same():
+    out, every = StringIO(), "".join(map(chr, range(0x110000))).replace("\t", "")
+    PlainTerminal(out).write(every)
+    assert out.getvalue() == visible(every)

@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.core.management import call_command
+from django.db import OperationalError
 from django.db import connection as database
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -146,3 +148,28 @@ def test_a_check_that_fails_is_a_finding_and_ends_no_other():
     told = list(examine((broken, machine_checks.disk)))
     assert [one.name for one in told] == ["broken", "disk"]
     assert told[0].state is State.ERROR
+
+
+def test_a_database_that_is_away_is_waited_for_once():
+    asked = list[str]()
+
+    def first() -> Iterator[Finding]:
+        asked.append("first")
+        error = OperationalError("couldn't get a connection after 10.00 sec")
+        raise error from psycopg.OperationalError("it said so")
+        yield
+
+    def second() -> Iterator[Finding]:
+        asked.append("second")
+        yield from ()
+
+    def disk() -> Iterator[Finding]:
+        yield Finding("disk", State.OK, "enough")
+
+    found = list(examine((first, second, disk), of_database=frozenset({first, second})))
+    assert asked == ["first"]
+    assert [(one.name, one.state) for one in found] == [
+        ("first", State.ERROR),
+        ("second", State.ERROR),
+        ("disk", State.OK),
+    ]

@@ -1,7 +1,9 @@
 """Before anything is kept of a request: how large it may be, who may send so much, and in which form it is refused."""
 
+import asyncio
 import http.client
 import json
+import threading
 from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
@@ -11,6 +13,7 @@ from django.test import Client
 from dashboard.accounts.models import User
 from dashboard.accounts.services import api_token_create
 from dashboard.api.body_parser import MAX_BODY
+from dashboard.platform.client_gone import SCOPE_KEY
 from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of
 from dashboard.runtime.request_guard.guard import Guard
 from dashboard.runtime.request_guard.refusals import refusal
@@ -208,3 +211,47 @@ def test_every_answer_but_a_static_file_is_private_and_kept_nowhere(
             else:
                 assert "no-store" in answer.headers["Cache-Control"], path
                 assert "private" in answer.headers["Cache-Control"], path
+
+
+async def test_a_burst_of_hang_ups_takes_no_thread_from_others(monkeypatch: pytest.MonkeyPatch):
+    begun, may_return = threading.Semaphore(0), threading.Event()
+
+    def end() -> None:
+        begun.release()
+        may_return.wait(20)
+
+    async def application(scope, receive, _send):
+        with scope[SCOPE_KEY].ending(end):
+            await receive()
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(_message):
+        pass
+
+    scopes = [{"type": "http", "method": "GET", "path": "/", "headers": [(b"transfer-encoding", b"chunked")]}] * 64
+    hung_up = [asyncio.create_task(Guard(application)({**scope}, receive, send)) for scope in scopes]
+    try:
+        await asyncio.sleep(0.2)
+        async with asyncio.timeout(5):
+            await asyncio.to_thread(begun.acquire)
+    finally:
+        may_return.set()
+        await asyncio.gather(*hung_up)
+
+
+async def test_who_hangs_up_when_nothing_works_for_it_takes_no_thread(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard._ENDING", None)
+    heard = []
+
+    async def application(scope, receive, _send):
+        heard.append((await receive())["type"])
+        heard.append(scope[SCOPE_KEY].closed.is_set())
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"transfer-encoding", b"chunked")]}
+    await Guard(application)(scope, receive, receive)
+    assert heard == ["http.disconnect", True]

@@ -353,3 +353,20 @@ def test_an_upgrade_to_what_is_not_spoken_here_holds_nothing(quick: Server, upgr
         % upgrade
     )
     assert said.startswith(b"HTTP/1.1 ")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"BREW / HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"\x16\x03\x01\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n"
+        b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        head_of(HEAD_BYTES * 2),
+    ],
+    ids=["no method", "no HTTP", "websocket of a stranger", "long head"],
+)
+def test_what_is_refused_before_any_application_is_kept_by_nobody(quick: Server, sent: bytes):
+    said = quick.told(sent)
+    assert said.startswith(b"HTTP/1.1 4"), said[:100]
+    assert b"\r\ncache-control: private, no-store\r\n" in said

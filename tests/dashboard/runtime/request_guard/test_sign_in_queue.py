@@ -77,6 +77,26 @@ async def test_addresses_that_guess_at_one_account_leave_a_place_to_others():
     await line.enter(HONEST)
 
 
+@pytest.mark.parametrize("status", [200, 301, 302, 400, 403], ids=lambda status: f"answered {status}")
+async def test_an_answer_between_has_no_guesses_forgotten(status: int):
+    """Not even their own successful sign-in: an empty form, or a right password now and then, would hide any number."""
+    line = SignInQueue(QueueSize(places=2, of_one=2, waiting=8, waiting_of_one=8, seconds=0.05))
+    for _ in range(WRONG_OF_ADDRESS):
+        (await line.enter(SignIn("192.0.2.1", "x"))).answered(401)
+        (await line.enter(SignIn("192.0.2.1", "mine"))).answered(status)
+    await line.enter(SignIn("192.0.2.1", "a"))
+    with pytest.raises(FullError):
+        await line.enter(SignIn("192.0.2.1", "b"))
+
+
+async def test_wrong_tokens_say_nothing_of_others_who_sign_in_by_token():
+    line = SignInQueue(QueueSize(places=2, of_one=1, waiting=8, waiting_of_one=8, seconds=0.05))
+    for number in range(WRONG_OF_ACCOUNT):
+        (await line.enter(SignIn(f"192.0.2.{number}", ""))).answered(401)
+    await line.enter(SignIn("192.0.2.100", ""))
+    await line.enter(SignIn("192.0.2.101", ""))
+
+
 async def test_a_browser_in_which_the_account_has_signed_in_before_comes_first():
     line = SignInQueue(QueueSize(places=1, of_one=1, waiting=8, waiting_of_one=8, seconds=5.0))
     inside = await line.enter(SignIn("192.0.2.1", "x"))

@@ -25,6 +25,17 @@ CHECKS: tuple[Check, ...] = (
     machine_checks.disk,
     machine_checks.backups,
 )
+OF_DATABASE: frozenset[Check] = frozenset(
+    {
+        database_checks.database,
+        database_checks.replica_of_it,
+        database_checks.migrations,
+        database_checks.clock,
+        database_checks.queue,
+        database_checks.evidence,
+        provider_checks.providers,
+    }
+)
 
 
 class Command(BaseCommand):
@@ -37,7 +48,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         found = []
-        for finding in examine(CHECKS):
+        for finding in examine(CHECKS, of_database=OF_DATABASE):
             found.append(finding)
             if not options["json"]:
                 self.stdout.write(_line(finding))
