@@ -204,7 +204,7 @@ def spoken_tokens(heard: Heard, rate: tuple[float, float], echoed: int = 0) -> t
         left = float(max(0, heard.cap - heard.reasoning))
         return left, left
     if withheld(response):
-        return 0.0, float(heard.cap)
+        return 0.0, inf if heard.sent is None else float(heard.sent)
     length = len(response.text) - echoed + written_in(response)
     return min(length * rate[0], most), min(length * rate[1], most)
 

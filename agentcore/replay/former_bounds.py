@@ -9,7 +9,7 @@ from agentcore.schema_cost import TooMuchWork, steps
 from agentcore.schema_size import parts_of
 from agentcore.values import replace
 
-#: The bounds of releases before 28 November 2026: objects and arrays of a schema, and pairs that are looked at.
+#: The bounds of core versions before 13: objects and arrays of a schema, and pairs that are looked at.
 SUBSCHEMAS, LOOKED_AT = 10_000, 200_000
 _SAID = f"could not be judged ({TooMuchWork.__name__})"
 

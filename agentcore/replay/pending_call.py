@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from agentcore.events import Event, Setup
 from agentcore.machine.snapshot import Snapshot
+from agentcore.messages import NO_CAP
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.asked_requests import Asks, alike
 from agentcore.replay.assumptions import NEARLY, Assuming
@@ -81,6 +82,8 @@ class PendingCall:
 
     def _as_capped(self, heard: Heard) -> bool:
         """Whether the same `max_tokens` is sent as then, or none as then."""
+        if self.snapshot.asked.extra.get("uncapped") == heard.before.asked.extra.get("uncapped") == NO_CAP:
+            return True
         return self.cap == heard.cap and _tells_no_cap(self.snapshot) == _tells_no_cap(heard.before)
 
     def _may_be_lower(self, heard: Heard) -> bool:

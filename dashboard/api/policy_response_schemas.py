@@ -37,7 +37,7 @@ class Estimate(BaseModel):
     cut: int = Field(description="The number of turns with a truncated answer.")
     undecided: float = Field(description="The share of answers that are longer than the longest complete one.")
     suffices: int | None = Field(
-        description="A token total that is enough for 95 % of answers: 5 more than they have, for their ends."
+        description="A limit for 95 % of answers: their tokens, and 5 for an end marker that is not reported."
     )
     quantiles: list[Quantile]
     capped: bool = Field(description="Whether only the newest turns were counted, because there were more.")

@@ -22,8 +22,8 @@ from dashboard.platform.database import ServerAwayError, reason_away
 
 FAILED, TRY_AGAIN = 1, 75  #: 75 is what `sysexits.h` calls a temporary failure
 HAS_NULLS = (
-    "The database cannot be migrated to that version ({said}): some rows have values that only this version allows. "
-    "Nothing was changed: keep this version, or restore a backup of the other one."
+    "The database cannot be migrated to that version ({said}): some rows lack a value there. This step was "
+    "not applied; those before it may have been: keep this version, or restore a backup of the other one."
 )
 
 
@@ -60,7 +60,7 @@ _BY_STATE: Mapping[str, CommandFault] = {
     "42703": _OLDER,
     "42883": _OLDER,
     "42P01": _OLDER,
-    "53": CommandFault("The database lacks something ({said}): provide it, then run the command again.", TRY_AGAIN),
+    "53": CommandFault("The database ran out of a resource ({said}): free some, then try again.", TRY_AGAIN),
     "53100": CommandFault("The disk of the database is full: free some space and run the command again.", TRY_AGAIN),
     "53200": CommandFault(
         "The database has no memory left: end other programs on its machine, then run the command again.", TRY_AGAIN

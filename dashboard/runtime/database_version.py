@@ -20,8 +20,9 @@ NEWER = (
     "A newer version of Whystop has migrated this database ({app} {number}; this version knows {known}): install that "
     "version, or name another database in DATABASE_URL."
 )
-#: Commands that work with any database, or tell it themselves.
-OF_ANY_VERSION = frozenset({"doctor", "backup", "restore", "bench"})
+#: Commands that work with any database, or tell it themselves; and those that serve: a process of the version before
+#: may have to be started again while the new one takes over.
+OF_ANY_VERSION = frozenset({"doctor", "backup", "restore", "bench", "up", "web", "worker"})
 _NAMED = re.compile(r"(\d{4})_\w+\.py")
 _HAS_ANY = "SELECT to_regclass('django_migrations') IS NOT NULL"
 _NEWEST = "SELECT app, max(left(name, 4)) FROM django_migrations WHERE name ~ '^[0-9]{4}_' GROUP BY app ORDER BY app"

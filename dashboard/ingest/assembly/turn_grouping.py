@@ -32,7 +32,7 @@ class TurnCalls:
 
 #: Tools that are called to end a loop, by the names that frameworks give them.
 _ENDING = frozenset({"final_answer", "final_result"})
-RAN = "The agent's loop ended after the tools of the last call had run. The model was not called with their results."
+RAN = "The tools of the last call had run, and the model was not called with their results."
 
 
 def joined(calls: Iterable[ModelCall], places: SpanTree, tools: Sequence[ToolRun] = ()) -> Iterator[TurnCalls]:

@@ -25,10 +25,10 @@ def extent_of(episode: Episode, turns: Sequence[TraceTurn] = ()) -> Extent:
         return ()
     calls = [one for one in episode.seen if isinstance(one, ModelCall)]
     first = turns[0] if turns else None
-    follows, root = (first.follows is not None, str(first.root)) if first is not None else (False, "")
+    follows, root = (str(first.follows or ""), str(first.root)) if first is not None else ("", "")
     until = max((call.span.end for call in calls), default=0)
-    digest = digest_of(root, repr(episode.seen))
-    return READERS, len(calls), until, sum(map(_said, calls)), int(follows), digest
+    told = READERS, len(calls), until, sum(map(_said, calls)), int(bool(follows))
+    return *told, digest_of(repr(episode.seen)), root, follows
 
 
 def _said(call: ModelCall) -> int:

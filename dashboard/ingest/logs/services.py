@@ -102,9 +102,13 @@ def sender_of(by: int | None) -> UUID:
 
 
 def _known(project_id: UUID, sender: UUID, traces: Iterable[UUID]) -> dict[UUID, Extent]:
-    """Those of which there are turns already, with how much was told of each."""
+    """Those of which there are turns already, with how much was told of each at most: a turn that stays the same
+    keeps what was told of it first."""
     rows = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=list(traces))
-    return {trace: tuple(extent) for trace, extent in rows.values_list("trace", "extent")}
+    known = dict[UUID, Extent]()
+    for trace, extent in rows.values_list("trace", "extent"):
+        known[trace] = max(known.get(trace, ()), tuple(extent))
+    return known
 
 
 def _made(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentcore import ChatResponse, Experience, NormalizedStopReason, TokenUsage, what_if
+from agentcore import ChatResponse, Experience, NormalizedStopReason, TokenUsage, TurnStatus, what_if
 from agentcore.events import ToolResult
 from agentcore.lint import lint, signs
 from agentcore.messages import NO_CAP
@@ -104,3 +104,12 @@ def test_a_sign_without_a_cap_names_none():
 def test_a_request_that_was_refused_without_a_cap_need_not_be_refused_with_one():
     story = of(error(kind="bad_request", status=400, retryable=False))
     assert asked(story, RECKONED).certainty is not Certainty.RECORDED
+
+
+def test_two_calls_for_which_no_cap_is_sent_are_the_same_whatever_total_is_left():
+    """What is left of a total caps no call that sends none: it is judged when the answer is there."""
+    cut = said(300, NormalizedStopReason.MAX_TOKENS, "word " * 300)
+    story = of(responded(cut), responded(said(207)))
+    lower = replace(story.policy, limits=replace(story.policy.limits, max_total_completion_tokens=400))
+    found = what_if(story.recording, lower)
+    assert (found.final.end.status, found.certainty) == (TurnStatus.COMPLETED, Certainty.RECORDED)
