@@ -40,11 +40,13 @@ if __name__ == "__main__":
     call_command("import", sys.argv[1])
 """
 
-#: The same, with what `manage.py` says of errors.
+#: The same, with what `manage.py` says of errors. A shell has what it starts in the background ignore Ctrl-C; not here.
 GUARDED = COMMAND.replace(
     'call_command("import", sys.argv[1])',
     """
+    import signal
     from django.core.management import execute_from_command_line
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     execute_from_command_line(["manage.py", "import", sys.argv[1]])""",
 )
 #: The system kills the process that opens a file of this name.
