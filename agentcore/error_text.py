@@ -6,6 +6,7 @@ from typing import Any
 from agentcore.commands import Finish
 from agentcore.criteria.builtin import stopped_after
 from agentcore.error_policy import ErrorHandlingDecision
+from agentcore.machine.judges.evaluate_stop import BLOCKED
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number
 from agentcore.reason_text import in_plain_words
@@ -80,7 +81,7 @@ _REFUSED = {
 
 
 def _refused(snapshot: Snapshot, told: str) -> str:
-    refuser = refuser_of(snapshot) if told == "The provider blocked this answer." else None
+    refuser = refuser_of(snapshot) if told == BLOCKED else None
     return told if refuser is None else _REFUSED[refuser]
 
 

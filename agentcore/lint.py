@@ -118,7 +118,7 @@ def _signs(response: ChatResponse, cap: int | None, before: str, stops: bool, ru
             yield Sign("output_at_cap", words)
         if not stops:
             yield from _unclosed(response, cap, before, _HOW[rule])
-    if cap != 0 and _reasoning_ate(response, cap, stops):
+    if (cap is None or cap > 0) and _reasoning_ate(response, cap, stops):
         yield Sign("reasoning_ate_budget", _eaten(response, cap), response.reasoning_content[-_SHOWN:])
     if words := _renamed(response, cap):
         yield Sign("relabelled", words)

@@ -12,15 +12,18 @@ from agentcore.values import replace
 _FULL = NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
 
 
-def beside_window(response: ChatResponse, *, max_tokens: int, context_window: int | None) -> ChatResponse:
+def beside_window(response: ChatResponse, *, max_tokens: int | None, context_window: int | None) -> ChatResponse:
     """The answer, with `context_window_exceeded` for `max_tokens` where its tokens say so.
 
-    They do where fewer came out than the cap that was asked for (`max_tokens`), and input and output together fill the
-    window. `context_window`: in tokens; None: not known, and nothing follows. The provider's own word stays.
+    They do where fewer came out than the cap that was asked for (`max_tokens`; None: none was), and input and output
+    together fill the window. `context_window`: in tokens; None: not known, and nothing follows. The provider's own word
+    stays.
     """
     usage = response.usage
     cut = response.stop_reason is NormalizedStopReason.MAX_TOKENS and response.resume_token is None
-    if context_window is None or usage is None or not cut or usage.output_tokens >= max_tokens:
+    if context_window is None or usage is None or not cut:
+        return response
+    if max_tokens is not None and usage.output_tokens >= max_tokens:
         return response
     if usage.input_tokens + usage.output_tokens < context_window:
         return response

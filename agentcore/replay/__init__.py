@@ -21,7 +21,7 @@ A re-run is a driver's work; what it starts from is a fork.
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Observed, Why
 from agentcore.replay.fork import fork, unforkable
 from agentcore.replay.record_spans import Span, fold
-from agentcore.replay.recorded_judgement import as_judged
+from agentcore.replay.recorded_judgement import as_judged, step_again
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
 from agentcore.replay.recording_json import recording_from_json, recording_to_json
 from agentcore.replay.verify import Divergence, Verification, first_divergence, verify
@@ -47,6 +47,7 @@ __all__ = [
     "fork",
     "recording_from_json",
     "recording_to_json",
+    "step_again",
     "unforkable",
     "verify",
     "what_if",

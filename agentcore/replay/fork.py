@@ -2,12 +2,11 @@
 
 from agentcore.argument_validation import required
 from agentcore.errors import RecordingError
-from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.machine.states import CALLS, TERMINAL, State
 from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind
-from agentcore.replay.recorded_judgement import as_judged
+from agentcore.replay.recorded_judgement import step_again
 from agentcore.replay.recording import Recording
 from agentcore.values import replace
 
@@ -32,9 +31,7 @@ def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapsh
         raise RecordingError(f"This turn has records 1 to {len(recording.records)}, not {seq}.")
     snapshot = recording.base_snapshot
     for record in recording.records[:seq]:
-        snapshot = advance(
-            snapshot, record.event, as_judged(recording.policy, record.transitions, record.command)
-        ).snapshot
+        snapshot = step_again(snapshot, recording, record).snapshot
     if why := unforkable(snapshot, seq):
         raise RecordingError(why)
     begun = under(snapshot, recording.policy, policy)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from agentcore.events import Event, Setup
 from agentcore.machine.snapshot import Snapshot
-from agentcore.messages import NO_CAP
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.asked_requests import Asks, alike
 from agentcore.replay.assumptions import NEARLY, Assuming
@@ -82,9 +81,10 @@ class PendingCall:
 
     def _as_capped(self, heard: Heard) -> bool:
         """Whether the same `max_tokens` is sent as then, or none as then."""
-        if self.snapshot.asked.extra.get("uncapped") == heard.before.asked.extra.get("uncapped") == NO_CAP:
+        now, then = self.snapshot, heard.before
+        if now.uncapped and then.uncapped:
             return True
-        return self.cap == heard.cap and _tells_no_cap(self.snapshot) == _tells_no_cap(heard.before)
+        return self.cap == heard.cap and (now.known_cap is None) == (then.known_cap is None)
 
     def _may_be_lower(self, heard: Heard) -> bool:
         """Whether this call may be allowed fewer tokens. Of one without `max_tokens` nobody knows how many it was."""
@@ -289,8 +289,3 @@ class PendingCall:
 def _characters(snapshot: Snapshot) -> int:
     """Characters that its call sends, without what surrounds them."""
     return len(snapshot.asked.system_prompt) + sum(len(message.text) for message in snapshot.messages)
-
-
-def _tells_no_cap(snapshot: Snapshot) -> bool:
-    """Whether none is sent, or it is not known whether one was."""
-    return bool(snapshot.asked.extra.get("uncapped"))

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from agentcore.argument_validation import required
 from agentcore.errors import CoreError
-from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
-from agentcore.replay.recorded_judgement import as_judged
+from agentcore.replay.recorded_judgement import step_again
 from agentcore.replay.recording import Record, Recording
 
 
@@ -42,9 +41,7 @@ def _spans(recording: Recording) -> Iterator[Span]:
         before = snapshot
         if known:
             try:
-                snapshot = advance(
-                    before, record.event, as_judged(recording.policy, record.transitions, record.command)
-                ).snapshot
+                snapshot = step_again(before, recording, record).snapshot
             except CoreError:
                 known = False
         yield Span(record, before, snapshot, first, known)

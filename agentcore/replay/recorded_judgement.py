@@ -13,11 +13,13 @@ from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
 from agentcore.error_policy import ErrorContext
 from agentcore.errors import CoreError, ErrorType, RecordingError
+from agentcore.machine.advance import Step, advance
 from agentcore.machine.error_context import UNRESOLVED, Unresolved
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import StopReason
 from agentcore.replay.former_bounds import as_bounded
+from agentcore.replay.recording import Record, Recording
 from agentcore.values import replace
 
 _NONE: Mapping[str, Any] = {}
@@ -76,7 +78,7 @@ def with_stand_ins(
     policy: Policy, transitions: Sequence[Mapping[str, Any]], command: Mapping[str, Any] = _NONE
 ) -> Policy:
     """The policy for the record with these transitions: what is not here is recalled from them, the rest is asked."""
-    policy = as_bounded(policy, command) if command else policy
+    policy = as_bounded(policy, command)
     here = not isinstance(policy.resolver, NotHere)
     if here and not any(isinstance(criterion, NotHere) for criterion in policy.criteria):
         return policy
@@ -86,13 +88,21 @@ def with_stand_ins(
     return replace(policy, criteria=criteria, resolver=policy.resolver if here else recalled.resolver)
 
 
+def step_again(snapshot: Snapshot, recording: Recording, record: Record) -> Step:
+    """The step of this record, which comes after `snapshot`, judged as it was judged then.
+
+    Raises `CoreError` where the record cannot follow, and `RecordingError` where it is not one.
+    """
+    return advance(snapshot, record.event, as_judged(recording.policy, record.transitions, record.command))
+
+
 def as_judged(policy: Policy, transitions: Sequence[Mapping[str, Any]], command: Mapping[str, Any] = _NONE) -> Policy:
     """The policy for the record with these transitions (as JSON), its outside criteria and resolver recalled from them.
     `command`: what the record asked for, as JSON; an earlier release may have judged less (`former_bounds`).
 
     Raises `RecordingError` for transitions that are not a record's.
     """
-    policy = as_bounded(policy, command) if command else policy
+    policy = as_bounded(policy, command)
     if not policy.criteria and policy.resolver is None:
         return policy
     count = len(policy.criteria)

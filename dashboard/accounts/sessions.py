@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth import login
-from django.contrib.sessions.models import Session
+from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -44,7 +44,7 @@ def session_open(
 
 def sweep() -> None:
     """Erase the sessions that have expired: each sign-in makes one, and a token may sign in any number of times."""
-    Session.objects.filter(expire_date__lt=timezone.now()).delete()
+    SessionStore.clear_expired()
 
 
 def sign_in_pending(request: HttpRequest, user: User, wanted: str) -> None:

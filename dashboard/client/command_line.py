@@ -193,11 +193,14 @@ def _parser() -> ArgumentParser:
     command("show", _show, "show the status of a turn and its answer", "id")
     imagining = command("what-if", _what_if, "evaluate a turn under other limits from its recording", "id")
     _take_limits(imagining)
-    listing = command("list", _list, "list turns, newest first")
-    listing.add_argument("--status", help="turns with this status: running, held, completed, …")
-    listing.add_argument("--agent", help="turns of this agent")
-    listing.add_argument("--most", type=_count, default=20, metavar="N", help="at most this many turns (default: 20)")
+    _take_filters(command("list", _list, "list turns, newest first"))
     return parser
+
+
+def _take_filters(parser: ArgumentParser) -> None:
+    parser.add_argument("--status", help="turns with this status: running, held, completed, …")
+    parser.add_argument("--agent", help="turns of this agent")
+    parser.add_argument("--most", type=_count, default=20, metavar="N", help="at most this many turns (default: 20)")
 
 
 def _take_limits(parser: ArgumentParser) -> None:

@@ -1,7 +1,6 @@
 """An answer as its bytes come in: decoded in passing, and at its end one event. No sockets, no database."""
 
 import random
-import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -152,8 +151,7 @@ class ResponseReader:
 
     def _decoded(self) -> ChatResponse:
         response = self._decoder.close()
-        cap = sys.maxsize if self.call.max_tokens is None else self.call.max_tokens
-        return beside_window(response, max_tokens=cap, context_window=self.context_window)
+        return beside_window(response, max_tokens=self.call.max_tokens, context_window=self.context_window)
 
     def end(self, ending: CallResult) -> CallEnd:
         """The attempt's columns, now that it is over."""

@@ -13,8 +13,7 @@ from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from agentcore import serial
-from agentcore.machine.advance import advance
-from agentcore.replay import Recording, as_judged
+from agentcore.replay import Recording, step_again
 from dashboard.platform.fields import exact_json
 from dashboard.turns.evidence import Fault
 from dashboard.turns.models import Cohort, Outcome, Record, Turn
@@ -81,9 +80,7 @@ def _checkpoint_faults(checkpoints: Mapping[int, Any], recording: Recording) -> 
         return
     snapshot = recording.base_snapshot
     for record in recording.records:
-        snapshot = advance(
-            snapshot, record.event, as_judged(recording.policy, record.transitions, record.command)
-        ).snapshot
+        snapshot = step_again(snapshot, recording, record).snapshot
         if record.seq in stored and stored.pop(record.seq) != serial.to_json(snapshot):
             yield Fault(record.seq, f"What is stored of the turn's state after record {record.seq} is not what it was.")
     for seq in stored:

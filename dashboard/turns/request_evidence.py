@@ -13,9 +13,8 @@ from functools import partial
 from agentcore import VERSION, serial
 from agentcore.commands import CallModel
 from agentcore.errors import CoreError
-from agentcore.machine.advance import advance
 from agentcore.providers import PROVIDERS, get_provider
-from agentcore.replay import Recording, as_judged
+from agentcore.replay import Recording, step_again
 from agentcore.values import replace
 from dashboard.platform.fields import as_stored
 from dashboard.turns.evidence import Fault
@@ -101,7 +100,7 @@ def calls_of(recording: Recording, written: Sequence[RecordStamp]) -> CommandedC
     snapshot, asked = recording.base_snapshot, dict[int, CommandedCall]()
     unlike, otherwise = list[int](), list[int]()
     for record, row in zip(recording.records, written, strict=True):
-        step = advance(snapshot, record.event, as_judged(recording.policy, record.transitions, record.command))
+        step = step_again(snapshot, recording, record)
         snapshot = step.snapshot
         if list(record.observed) != [serial.observation_to_json(one) for one in step.observed]:
             (unlike if row.is_ours else otherwise).append(record.seq)

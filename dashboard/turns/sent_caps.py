@@ -25,5 +25,5 @@ def commanded_cap(command: Mapping[str, Any]) -> int | None:
 
 
 def cap_agrees(stored: object, asked: Setup | ChatRequest) -> bool:
-    """Whether a row has the right one. Releases before 28 November 2026 stored what Whystop calculates with."""
+    """Whether a row has the right one. Core versions before 13 stored what Whystop calculates with."""
     return stored in (sent_cap(asked), asked.max_tokens)

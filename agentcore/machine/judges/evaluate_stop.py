@@ -217,8 +217,9 @@ def _envelope(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Jud
     return Judgement(Trigger.ENVELOPE, partial(_words, response), snapshot, evaluate(snapshot, policy), repaired)
 
 
+BLOCKED = "The provider blocked this answer."
 _WHY_ABORTED: Mapping[Trigger, str] = {
-    Trigger.SAFETY_BLOCKED: "The provider blocked this answer.",
+    Trigger.SAFETY_BLOCKED: BLOCKED,
     Trigger.CONTEXT_WINDOW_EXCEEDED: "The conversation no longer fits the model's context window.",
     Trigger.CANCELLED: "The provider cancelled this answer.",
     Trigger.UNKNOWN_FATAL: "The provider ended the answer for a reason we do not know, with nothing usable in it.",

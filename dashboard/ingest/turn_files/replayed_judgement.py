@@ -10,11 +10,10 @@ from django.db.models import IntegerField
 
 from agentcore import serial
 from agentcore.errors import CoreError, RecordingError
-from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import StopReason, TurnStatus
-from agentcore.replay import Record, Recording, Verification, as_judged
+from agentcore.replay import Record, Recording, Verification, step_again
 from agentcore.type_check import misfits
 from dashboard.agents.policies import stored_policy
 from dashboard.ingest.turn_files import file_schema
@@ -114,9 +113,7 @@ def _why(error: BaseException) -> str:
 def _columns(turn: file_schema.Turn, recording: Recording) -> dict[str, Any]:
     snapshot = recording.base_snapshot
     for record in recording.records:
-        snapshot = advance(
-            snapshot, record.event, as_judged(recording.policy, record.transitions, record.command)
-        ).snapshot
+        snapshot = step_again(snapshot, recording, record).snapshot
     first, last = (turn.records[0].at, turn.records[-1].at) if turn.records else (None, None)
     columns = project(snapshot, seq=len(turn.records), started_at=first, at=last)
     columns["error_type"] = failed_by(move for record in recording.records for move in record.transitions)

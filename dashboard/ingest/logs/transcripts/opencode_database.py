@@ -37,10 +37,8 @@ SELECT length(CAST(data AS blob))
        + coalesce((SELECT sum(64 + length(CAST(data AS blob))) FROM part WHERE message_id = message.id), 0)
   FROM message WHERE id = ?
 """
-LEAST_STEPS, STEPS_PER_BYTE = (
-    10_000_000,
-    100,
-)  #: of SQLite's machine, and by the file's size; a real file needs some ten
+LEAST_STEPS = 10_000_000  #: of SQLite's machine, that any file may take
+STEPS_PER_BYTE = 100  #: of a larger file; a real one needs some ten
 LOOK_STEPS = 100_000  #: between two looks at how many there were
 TOO_MUCH = "it takes more work than a file of its size from OpenCode"
 

@@ -126,7 +126,7 @@ def test_the_map_has_columns_for_what_turns_without_a_cap_used(gate, upstream, w
     browser = Client()
     browser.force_login(User.objects.get(username=OPERATOR))
     html = browser.get("/backtests/limits/map").content.decode()
-    assert "1 turn was sent no max_tokens (no limit set)." in " ".join(text_of(html).split())
+    assert "For 1 turn, no max_tokens was sent." in " ".join(text_of(html).split())
 
 
 def test_an_error_of_a_turn_without_an_agent_leads_on_as_any_other(gate, upstream, watched):
