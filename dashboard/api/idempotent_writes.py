@@ -34,6 +34,10 @@ TOO_LARGE = (
     "The first request with this Idempotency-Key succeeded and was not repeated. Its response of {size:,} bytes is too "
     "large to be kept: read what it created at its own address."
 )
+ERASED = (
+    "The first request with this Idempotency-Key succeeded and was not repeated. Its response is no longer kept: read "
+    "what it created at its own address."
+)
 UNDER_WAY = "A request with this Idempotency-Key is still under way; send it again when that is done."
 
 
@@ -50,6 +54,8 @@ def done_once(request: HttpRequest, key: str, do: Callable[[], HttpResponseBase]
             return answer
         case Claim.OTHER_REQUEST:
             return problem(422, OTHER, [{"field": HEADER, "message": OTHER}])
+        case Claim.NOT_KEPT:
+            return problem(409, ERASED)
         case Claim.UNDER_WAY:
             answer = problem(409, UNDER_WAY)
             answer["Retry-After"] = "1"

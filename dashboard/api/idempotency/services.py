@@ -26,15 +26,19 @@ KEPT = timedelta(hours=24)
 LOST = timedelta(minutes=10)
 SWEEP_SECONDS = 600.0
 MOST_BYTES = 8_000_000  #: of an answer that is kept
-#: Of the answers of one user, which a program may make any number of: beyond these the oldest are erased.
+#: Of the answers of one user, which a program may make any number of. Beyond so many keys the oldest are erased; beyond
+#: so many bytes the oldest answers, whose keys stay: what has been done is not done again.
 MOST_KEYS, MOST_BYTES_OF_USER = 100_000, 256_000_000
 _ERASE_BEYOND = """
-DELETE FROM idempotency_keptanswer WHERE id IN (
-    SELECT id FROM (
-        SELECT id, row_number() OVER newest AS place, sum(octet_length(sealed_body)) OVER newest AS bytes
-          FROM idempotency_keptanswer WHERE status IS NOT NULL
-        WINDOW newest AS (PARTITION BY user_id ORDER BY claimed_at DESC, id DESC)) kept
-     WHERE place > %(keys)s OR bytes > %(bytes)s)
+WITH kept AS (
+    SELECT id, row_number() OVER newest AS place, sum(octet_length(sealed_body)) OVER newest AS bytes
+      FROM idempotency_keptanswer WHERE status IS NOT NULL
+    WINDOW newest AS (PARTITION BY user_id ORDER BY claimed_at DESC, id DESC)
+), erased AS (
+    DELETE FROM idempotency_keptanswer WHERE id IN (SELECT id FROM kept WHERE place > %(keys)s)
+)
+UPDATE idempotency_keptanswer SET sealed_body = ''
+ WHERE id IN (SELECT id FROM kept WHERE place <= %(keys)s AND bytes > %(bytes)s) AND sealed_body <> ''
 """
 
 
@@ -44,6 +48,7 @@ class Claim(Enum):
     OURS = auto()  #: do it
     UNDER_WAY = auto()  #: somebody does it just now
     OTHER_REQUEST = auto()  #: the key was used for another one
+    NOT_KEPT = auto()  #: it was done, and its answer has been erased
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,8 @@ def claim(asked: KeyedRequest) -> Claim | Answer:
         return Claim.OTHER_REQUEST
     if row.status is None:
         return _taken_over(row, now)
+    if not row.sealed_body:  # an empty answer is sealed, too
+        return Claim.NOT_KEPT
     try:
         return Answer(row.status, row.content_type, asked.seal.decrypt(bytes(row.sealed_body)))
     except InvalidToken:  # WHYSTOP_SECRET_KEY is another one now
@@ -115,7 +122,7 @@ def let_go(asked: KeyedRequest) -> None:
 
 
 def sweep() -> None:
-    """Erase what is older than a day, and of each user what is beyond the bounds, the oldest first."""
+    """Erase what is older than a day, and of each user the oldest keys and answers beyond the bounds."""
     KeptAnswer.objects.filter(claimed_at__lt=timezone.now() - KEPT).delete()
     with connection.cursor() as cursor:
         cursor.execute(_ERASE_BEYOND, {"keys": MOST_KEYS, "bytes": MOST_BYTES_OF_USER})

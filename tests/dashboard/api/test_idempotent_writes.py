@@ -155,6 +155,16 @@ def test_a_write_whose_answer_is_too_large_to_be_kept_is_done_once_all_the_same(
     assert PolicyVersion.objects.count() == 1
 
 
+def test_a_write_whose_answer_has_been_erased_is_done_once_all_the_same(api: Program, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(services, "MOST_BYTES_OF_USER", 10)
+    first = sent(api, "/policies", POLICY)
+    services.sweep()
+    again = sent(api, "/policies", POLICY)
+    assert (first.status_code, again.status_code) == (201, 409)
+    assert "no longer kept" in again.json()["detail"]
+    assert PolicyVersion.objects.count() == 1
+
+
 @pytest.mark.parametrize(("bound", "most"), [("MOST_KEYS", 2), ("MOST_BYTES_OF_USER", 250)])
 def test_of_what_one_user_has_sent_only_the_latest_is_kept(
     api: Program, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
@@ -174,5 +184,6 @@ def test_of_what_one_user_has_sent_only_the_latest_is_kept(
     kept(user, "under way", 9, status=None)
     kept(another, "their own", 9)
     services.sweep()
-    left = set(KeptAnswer.objects.values_list("key_digest", flat=True))
-    assert left == {"latest", "next", "under way", "their own"}
+    left = dict(KeptAnswer.objects.values_list("key_digest", "sealed_body"))
+    assert {key for key in left if left[key]} == {"latest", "next", "under way", "their own"}
+    assert ("oldest" in left) == (bound == "MOST_BYTES_OF_USER"), "what was done is known for longer than its answer"
