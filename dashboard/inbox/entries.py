@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from dashboard.inbox.models import Notice
 from dashboard.live.operator_view import Approval, approval_of
-from dashboard.turns.history import position_of
+from dashboard.turns.history import snapshot_at
 from dashboard.turns.models import Turn
 from dashboard.turns.record_reader import record_at
 from dashboard.turns.templatetags.formatting import words
@@ -89,7 +89,7 @@ def _held(turn_id: Any, seq: int) -> tuple[datetime | None, str, Approval | None
     if record is None:
         return None, "", None
     turn = Turn.objects.select_related("agent").get(id=turn_id)
-    snapshot = position_of(turn).snapshot
+    snapshot = snapshot_at(turn, seq)
     why = record.transitions[-1]["reason"] if record.transitions else ""
     before = words(snapshot.held_state) if snapshot.held_state else ""
     return (

@@ -126,7 +126,7 @@ class TurnScene(Scene):
         """What has streamed since the last record."""
         if self.streamed is None:
             if self.snapshot is None:
-                self.snapshot = history.position_of(turn).snapshot
+                self.snapshot = history.snapshot_at(turn, turn.last_seq)
             draft = draft_shown(turn, self.snapshot)
             length = draft.length if draft else 0
             self.pace = PACE * (1 + length // SLOW_DRAFT)

@@ -18,7 +18,7 @@ from dashboard.live.breakpoint_service import breakpoint_add, breakpoint_drop, b
 from dashboard.live.forms import breakpoint_asked
 from dashboard.live.operator_forms import OperateForm
 from dashboard.live.services import TurnConflict, turn_cancel, turn_control
-from dashboard.turns.history import position_of, snapshot_at
+from dashboard.turns.history import snapshot_at
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.views import turn_or_404
 
@@ -56,7 +56,7 @@ def panel(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 
 def _panel(request: HttpRequest, turn: Turn, form: OperateForm | None, *, told: str = "") -> HttpResponse:
-    snapshot = position_of(turn).snapshot
+    snapshot = snapshot_at(turn, turn.last_seq)
     form = form or (OperateForm(turn, snapshot) if snapshot.setup else None)
     by_htmx = bool(request.headers.get("HX-Request"))
     held = turn.status == TurnStatus.HELD
@@ -72,7 +72,7 @@ def _panel(request: HttpRequest, turn: Turn, form: OperateForm | None, *, told: 
 def _changed(request: HttpRequest, turn: Turn, action: str) -> HttpResponse:
     """The drawer's form: what differs is changed; what is wrong is said in it, and nothing typed is lost."""
     seen = _seen(request)
-    snapshot = position_of(turn).snapshot if seen is None else snapshot_at(turn, seen)
+    snapshot = snapshot_at(turn, turn.last_seq if seen is None else seen)
     if snapshot.setup is None:
         return _panel(request, turn, None, told="This turn has not started yet.")
     form = OperateForm(turn, snapshot, request.POST)
@@ -86,7 +86,7 @@ def _changed(request: HttpRequest, turn: Turn, action: str) -> HttpResponse:
         return _panel(request, turn, form)
     except TurnConflict as conflict:
         now = turn_or_404(turn_id=turn.id)
-        again = form.carried_over(now, position_of(now).snapshot)
+        again = form.carried_over(now, snapshot_at(now, now.last_seq))
         hope = "Your entries are kept. Send them again if they still apply." if now.status in UNFINISHED else ""
         return _panel(request, now, again, told=f"{conflict} {hope}".rstrip())
     return HttpResponse(status=204) if request.headers.get("HX-Request") else redirect("turns:detail", turn.id)

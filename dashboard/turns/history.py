@@ -53,9 +53,9 @@ def base_snapshot_of(turn: models.Turn) -> Snapshot:
     return Snapshot() if turn.base_snapshot is None else serial.snapshot_from_json(turn.base_snapshot)
 
 
-def recording_of(turn: models.Turn) -> Recording:
-    """The whole history of a turn."""
-    return recording_from(turn, records_of(turn.id))
+def recording_of(turn: models.Turn, *, upto: int | None = None) -> Recording:
+    """The whole history of a turn, or its records up to number `upto`."""
+    return recording_from(turn, records_of(turn.id, upto=upto))
 
 
 def recording_from(turn: models.Turn, rows: Iterable[models.Record]) -> Recording:

@@ -239,9 +239,11 @@ def recording_view(
 
 def turn_view(turn: Turn, *, step: int | None = None) -> TurnView:
     """A stored turn with its whole history read and judged again."""
-    recording = history.recording_of(turn)
-    shown = recording_view(recording, step=step, waits=_waits(turn))
     unfinished = turn.status in UNFINISHED
+    # Its driver may have written more since the row was read; what is shown and what its buttons send must be of one
+    # moment.
+    recording = history.recording_of(turn, upto=turn.last_seq if unfinished else None)
+    shown = recording_view(recording, step=step, waits=_waits(turn))
     proof = None if unfinished or not recording.records else proof_of(turn, recording)
     verified = None if proof is None else proof.verified
     return TurnView(

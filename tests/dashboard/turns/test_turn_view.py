@@ -8,6 +8,7 @@ from dashboard.turns.draft_answer import draft_shown
 from dashboard.turns.history import position_of
 from dashboard.turns.models import Turn
 from dashboard.turns.turn_view import turn_view
+from dashboard.turns.views import turn_context
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.pages import page
 
@@ -41,6 +42,15 @@ def test_one_that_continues_is_shown_behind_what_it_continues(browser: Client, h
     html = page(browser, f"/turns/{held.id}")
     assert html.count('id="draft"') == 1
     assert html.index("not evaluated yet") > html.index('<del class="drop">') > html.index("Agents stop for reasons")
+
+
+def test_a_page_whose_turn_goes_on_while_it_is_read_shows_one_moment(held: Turn):
+    """Once it was held and running at the same time, and its buttons sent a record before the one it showed."""
+    earlier = Turn.objects.get(id=held.id)
+    earlier.status, earlier.last_seq = "running", held.last_seq - 1
+    now, then = turn_context(held), turn_context(earlier)
+    assert (now["operating"].held_at, then["operating"].held_at) == ("evaluate_stop", "")
+    assert (now["page"].shown.count, then["page"].shown.count) == (3, 1)
 
 
 @pytest.mark.parametrize("stop", ["continue_pending", "abort_partial"])
