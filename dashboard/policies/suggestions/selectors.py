@@ -172,9 +172,7 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
 
     It is certain only where the provider said the same twice, as far as is known; no run takes as long as another.
     """
-    completed = (tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED and tried.value > case.in_vain)
-    several = case.limit == "max_tokens"
-    least = min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
+    least = _least(case, reruns)
     if least is None:
         return
     again = case.limit != "max_seconds" and said_the_same(case, least)
@@ -186,6 +184,23 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
     yield replace(told, value=value)
     if case.limit == "max_tokens" and again and (likely := _reported(case, least)) is not None:
         yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
+
+
+def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial | None:
+    completed = (tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED and tried.value > case.in_vain)
+    several = case.limit == "max_tokens"
+    return min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
+
+
+def proving_rerun(turn: Turn) -> Turn | None:
+    """The re-run whose history tells of the suggestion for a turn; None where there is none."""
+    spans = fold(recording_of(turn))
+    case = exhausted_limit_of(turn, spans[-1].after) if spans else None
+    if case is None or case.goal is Goal.ONE_CALL:
+        return None
+    reruns = reruns_of(case)
+    least = _least(replace(case, in_vain=_in_vain(reruns)), reruns)
+    return None if least is None else least.turn
 
 
 def _needed(case: ExhaustedLimit, trial: LimitTrial) -> int:
