@@ -1,7 +1,7 @@
 """What is read of many turns at once, so that a list costs as many statements as one row of it.
 
-Within `reading_ahead` the readers of nodes, records, attempts and connections answer from what was read; of other turns,
-and outside, they ask the database one by one.
+Within `reading_ahead` the readers of nodes, records, attempts and connections answer from what was read; of other
+turns, and outside, they ask the database one by one.
 """
 
 from collections.abc import Iterator

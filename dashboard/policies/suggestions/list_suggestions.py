@@ -1,7 +1,7 @@
 """The suggestions for the turns of a list, which cost the same few statements however many turns there are.
 
-What `suggestion_for` reads of one turn is read of all of them first (`dashboard.turns.read_ahead`). What turns like them
-used of a limit, and what the calls of a model bear out, is read by agent and model, and kept for some seconds.
+What `suggestion_for` reads of one turn is read of all of them first (`dashboard.turns.read_ahead`). What turns like
+them used of a limit, and what the calls of a model bear out, is read by agent and model, and kept for some seconds.
 """
 
 from collections import defaultdict
@@ -11,10 +11,10 @@ from uuid import UUID
 from django.db import connection
 
 from agentcore.errors import CoreError
-from dashboard.agents.models import Connection
+from dashboard.agents.models import Connection, Project
 from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.relatives import GENERATIONS, newest
-from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_lately
+from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_lately, suggestion_now
 from dashboard.policies.suggestions.selectors import proving_rerun
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.turns.attempt_reader import attempts_of_all
@@ -36,14 +36,24 @@ SELECT of, id FROM line
 """
 
 
-def suggestions_of_list(ids: Collection[UUID]) -> Mapping[UUID, Suggestion | None]:
-    """By turn, of those that are still there; None where no limit is missing, or none is known."""
+def suggestions_lately(ids: Collection[UUID]) -> Mapping[UUID, Suggestion | None]:
+    """By turn, of those that are still there; None where no limit is missing, or none is known. As
+    `suggestion_lately`."""
     with reading_ahead() as held:
         turns = _turns(held, ids)
         asked = [turn for turn in turns.values() if may_need_a_limit(turn)]
         _read(held, [turn for turn in asked if not remembered(turn)])
         found = {turn.id: suggestion_lately(turn) for turn in asked}
     return {turn_id: found.get(turn_id) for turn_id in turns}
+
+
+def suggestions_now(ids: Collection[UUID], project: Project) -> list[tuple[Turn, Suggestion | None]]:
+    """Found anew, of the turns of a project that are still there."""
+    with reading_ahead() as held:
+        turns = [turn for turn in _turns(held, ids).values() if turn.project_id == project.id]
+        asked = [turn for turn in turns if may_need_a_limit(turn)]
+        _read(held, asked)
+        return [(turn, suggestion_now(turn) if turn in asked else None) for turn in turns]
 
 
 def _turns(held: ReadAhead, ids: Iterable[UUID]) -> dict[UUID, Turn]:
@@ -83,9 +93,7 @@ def _read_relatives(held: ReadAhead, turns: list[Turn]) -> None:
     lines = _lines([turn.id for turn in turns])
     kept = _kept(turns, lines)
     others = {turn_id for found in (*lines.values(), *kept.values()) for turn_id in found} - {turn.id for turn in turns}
-    known = (
-        {**_turns(held, others), **{turn.id: turn for turn in turns}} if others else {turn.id: turn for turn in turns}
-    )
+    known = {turn.id: turn for turn in turns} | (_turns(held, others) if others else {})
     for turn in known.values():
         if turn.parent_id in known:
             turn.parent = known[turn.parent_id]
