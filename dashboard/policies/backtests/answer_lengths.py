@@ -13,7 +13,8 @@ from agentcore.replay import Certainty
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.models import Project
 from dashboard.gateway.models import GatewayCall
-from dashboard.policies.backtests.survival import Curve, Length, estimate
+from dashboard.policies.backtests.length_drift import newest_alike
+from dashboard.policies.backtests.survival import LEAST_ENDED, Curve, Length, estimate
 from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED
@@ -47,6 +48,7 @@ class Estimate:
     curve: Curve
     capped: bool
     certainties: Mapping[str, int] = field(default_factory=dict)  #: how certain each length is, all four; they add up
+    older: int = 0  #: answers that do not count, for the newer ones are longer (`length_drift`)
 
     @property
     def words(self) -> str:
@@ -54,25 +56,30 @@ class Estimate:
         curve = self.curve
         if not curve.count:
             return "None of these turns shows the length of an answer."
-        median, most = curve.quantile(0.5), curve.quantile(ENOUGH)
-        if most.tokens is None:
-            return (
-                f"{_median(median.tokens)}; where {_percent(ENOUGH)} are complete is not in these recordings: "
-                f"{_percent(curve.undecided)} of answers would be longer than any that ended."
-            )
-        longer = (
-            f"; {_percent(curve.undecided)} of answers would be longer than any that ended"
-            if curve.undecided > 0
-            else ""
-        )
-        return f"{_median(median.tokens)}, {_percent(ENOUGH)} have at most {number(most.tokens)} tokens{longer}."
+        older = "" if not self.older else f" Answers have become longer: {number(self.older)} older ones do not count."
+        return f"{_median(curve.quantile(0.5).tokens)}{self._nearly_all}.{older}"
+
+    @property
+    def _nearly_all(self) -> str:
+        curve = self.curve
+        tokens, share = curve.expected(ENOUGH)
+        longer = f"{_percent(curve.undecided)} of answers would be longer than any that ended"
+        if curve.ended < LEAST_ENDED:
+            return f"; at least {LEAST_ENDED} answers must have ended to tell how long others will be"
+        if tokens is None:
+            return f"; where {_percent(ENOUGH)} are complete is not in these recordings: {longer}"
+        if share < ENOUGH:
+            few = f"; more answers are needed to tell where {_percent(ENOUGH)} are complete"
+            return f", {_percent(share)} are expected to have at most {number(tokens)} tokens{few}"
+        rest = f"; {longer}" if curve.undecided > 0 else ""
+        return f", {_percent(ENOUGH)} are expected to have at most {number(tokens)} tokens{rest}"
 
     @property
     def suffices(self) -> int | None:
-        """A limit that is enough for `ENOUGH` of the answers: their length, and what an end takes that nobody reports.
-        None where the length is not known."""
-        longest = self.curve.quantile(ENOUGH).tokens
-        return None if longest is None else longest + END_AT_MOST
+        """A limit that is expected to be enough for `ENOUGH` of further answers: their length, and what an end takes
+        that nobody reports. None where these answers do not bear out so many."""
+        longest, share = self.curve.expected(ENOUGH)
+        return None if longest is None or share < ENOUGH else longest + END_AT_MOST
 
     @property
     def few(self) -> bool:
@@ -93,13 +100,15 @@ def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
     gives several and is left out. A call that was only watched counts: how long an answer is depends on no policy."""
     turns = list(_turns(project, filters))
     found = _once(turns)
-    counted = Counter(certainty for _, certainty in found)
+    alike = newest_alike([length for length, _ in found])
+    older = len(found) - len(alike)
+    counted = Counter(certainty for _, certainty in found[older:])
     certainties = {certainty.value: counted[certainty] for certainty in Certainty}
-    return Estimate(estimate(length for length, _ in found), len(turns) == MOST, certainties)
+    return Estimate(estimate(alike), len(turns) == MOST, certainties, older)
 
 
 def lengths_of(*, project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
-    """The lengths that `estimate_of` is made of."""
+    """The lengths that `estimate_of` is made of, oldest first."""
     return tuple(length for length, _ in _once(list(_turns(project, filters))))
 
 

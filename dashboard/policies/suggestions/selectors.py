@@ -1,5 +1,6 @@
 """The suggestion for a turn. What is surest is asked first: the recording, then re-runs, then the turns like it."""
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -13,12 +14,14 @@ from agentcore.replay import Certainty, Recording, fold
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
 from dashboard.policies.backtests.answer_lengths import ENOUGH
-from dashboard.policies.backtests.survival import estimate
+from dashboard.policies.backtests.length_drift import newest_alike
+from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
 from dashboard.policies.predictions.usage_bounds import usage_bound
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, exhausted_limit_of, used_of
 from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of, said_the_same
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
+from dashboard.replay.services import turn_experience
 from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
 from dashboard.turns.filters import TimelineFilters
@@ -29,7 +32,7 @@ from dashboard.turns.prices.selectors import turn_rate
 
 #: Tokens that the end of an answer is likely to take of the cap, without being reported.
 LIKELY_END = 2
-LEAST = 10  #: answers, below which nothing is said of their share
+LEAST = LEAST_ENDED  #: answers, below which nothing is said of their share
 FAR = 16  #: times the value to begin with: how far a recording is searched
 MOST_ATTEMPTS = 50  #: of a turn whose recording is searched while a page waits
 
@@ -146,17 +149,35 @@ def _usual(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
     agent = replace(model, agent=(case.turn.agent_name,))
     for basis, filters in ((Basis.AGENT, agent), (Basis.MODEL, model)):
         lengths = usage(turn=case.turn, limit=case.limit, filters=filters)
-        curve = estimate(length for length in lengths if length.tokens > beyond)
+        longer = [length for length in lengths if length.tokens > beyond]
+        alike = newest_alike(longer)
+        curve = estimate(alike)
         if curve.ended < LEAST:
             continue
-        value, share = curve.expected(ENOUGH)
-        if value is None or (case.ceiling is not None and value > case.ceiling) or _too_many_characters(case, value):
+        length, share = curve.expected(ENOUGH)
+        unreported = _unreported(case)
+        if length is None or unreported is None or _too_many_characters(case, length):
+            return None
+        value = length + unreported
+        if case.ceiling is not None and value > case.ceiling:
             return None
         told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)
         of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
         about: dict[str, Any] = {"share": share, "answers": curve.count, "cut": curve.cut, "longer_than": beyond}
+        about |= {"newest": len(alike) < len(longer), "unreported": unreported}
         return Suggestion(case.limit, *told, of=of, **about)
     return None
+
+
+def _unreported(case: ExhaustedLimit) -> int | None:
+    """Tokens that count towards the limit of an answer and not towards its recorded length, as the model's stored calls
+    bear out. None: there are some, and too few calls show how many."""
+    if case.limit != "max_tokens":
+        return 0
+    known = turn_experience(case.turn)
+    if known.unreported is not None:
+        return math.ceil(known.unreported.p95)
+    return None if known.reports_all is False else 0
 
 
 def _too_many_characters(case: ExhaustedLimit, tokens: Number) -> bool:
