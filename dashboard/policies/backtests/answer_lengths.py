@@ -1,11 +1,12 @@
 """Lengths of stored answers in tokens; a truncated answer counts as censored."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Exists, F, OuterRef, When
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Value, When
 
 from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import NormalizedStopReason, TurnStatus
@@ -17,7 +18,7 @@ from dashboard.policies.backtests.length_drift import newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, Curve, Length, estimate
 from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.models import UNFINISHED
+from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import turns_matching
 from dashboard.turns.shared_values import whole
 from dashboard.turns.templatetags.formatting import number
@@ -109,7 +110,20 @@ def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
 
 def lengths_of(*, project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
     """The lengths that `estimate_of` is made of, oldest first."""
-    return tuple(length for length, _ in _once(list(_turns(project, filters))))
+    return _lengths(_turns(project, filters))
+
+
+def lengths_of_each(*, project: Project, filters: Sequence[TimelineFilters]) -> list[tuple[Length, ...]]:
+    """The same of several filters, by one statement."""
+    found: list[list[_OfTurn]] = [[] for _ in filters]
+    rows = [_rows(project, each).annotate(of=Value(n)).values_list("of", *_TOLD) for n, each in enumerate(filters)]
+    for of, *row in rows[0].union(*rows[1:], all=True) if rows else ():
+        found[of].append(_told(*row))
+    return list(map(_lengths, found))
+
+
+def _lengths(turns: Iterable[_OfTurn]) -> tuple[Length, ...]:
+    return tuple(length for length, _ in _once(list(turns)))
 
 
 def _once(turns: Sequence[_OfTurn]) -> list[_KnownLength]:
@@ -118,19 +132,31 @@ def _once(turns: Sequence[_OfTurn]) -> list[_KnownLength]:
 
 def _turns(project: Project, filters: TimelineFilters) -> Iterator[_OfTurn]:
     """The newest turns, the newest first."""
+    for row in _rows(project, filters).values_list(*_TOLD).iterator(chunk_size=5_000):
+        yield _told(*row)
+
+
+def _rows(project: Project, filters: TimelineFilters) -> QuerySet[Turn]:
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)
     several = GatewayCall.objects.filter(turn_id=OuterRef("pk"), n__gt=1)
-    told = ("id", "parent_id", "output_tokens", "model_stop_reason", "status", "lint", "continuations")
-    asked = ("tokens_estimated", "provider", "model", "asked_of")
-    rows = one_answer.exclude(Exists(several)).annotate(asked_of=SETUP).values_list(*told, *asked)[:MOST]
-    for row in rows.iterator(chunk_size=5_000):
-        turn_id, parent_id, tokens, reason, status, lint, continuations, guessed, provider, model, setup = row
-        extra = whole(setup or {}).get("extra")
-        ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
-        exact = goes_on_exactly(provider, model, extra or {}) and "ambiguous_seam" not in lint
-        certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=exact)
-        yield turn_id, parent_id, (Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE)
+    return one_answer.exclude(Exists(several)).annotate(asked_of=SETUP)[:MOST]
+
+
+#: The columns that `_told` reads, in its order.
+_TOLD = (
+    "id", "parent_id", "output_tokens", "model_stop_reason", "status", "lint", "continuations", "tokens_estimated",
+    "provider", "model", "asked_of",
+)  # fmt: skip
+
+
+def _told(*row: Any) -> _OfTurn:
+    turn_id, parent_id, tokens, reason, status, lint, continuations, guessed, provider, model, setup = row
+    extra = whole(setup or {}).get("extra")
+    ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
+    exact = goes_on_exactly(provider, model, extra or {}) and "ambiguous_seam" not in lint
+    certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=exact)
+    return turn_id, parent_id, (Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE)
 
 
 def _certainty(*, continued: bool, guessed: bool, exact: bool) -> Certainty:

@@ -1,7 +1,7 @@
 """The suggestions for the turns of a list, which cost the same few statements however many turns there are.
 
-What `suggestion_for` reads of one turn is read of all of them first (`dashboard.turns.read_ahead`). What turns like
-them used of a limit, and what the calls of a model bear out, is read by agent and model, and kept for some seconds.
+What `suggestion_for` reads of one turn is read of all of them first (`dashboard.turns.read_ahead`), and so is what
+turns like them used of a limit. What the calls of a model bear out is read by model, and kept for a minute.
 """
 
 from collections import defaultdict
@@ -12,10 +12,11 @@ from django.db import connection
 
 from agentcore.errors import CoreError
 from dashboard.agents.models import Connection, Project
-from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
+from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, may_need_a_limit
+from dashboard.policies.suggestions.limit_usage import remember_usage
 from dashboard.policies.suggestions.relatives import GENERATIONS, newest
 from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_lately, suggestion_now
-from dashboard.policies.suggestions.selectors import proving_rerun
+from dashboard.policies.suggestions.selectors import case_of, proving_rerun
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.turns.attempt_reader import attempts_of_all
 from dashboard.turns.models import Turn
@@ -76,15 +77,17 @@ def _read(held: ReadAhead, turns: list[Turn]) -> None:
     held.connections.update({project: [] for project in projects})
     for each in Connection.objects.filter(project_id__in=projects).order_by("id"):
         held.connections[each.project_id].append(each)
-    proving = {found.id for turn in turns if held.relatives[turn.id] and (found := _proving(turn)) is not None}
+    cases = [case for turn in turns if (case := _case(turn)) is not None]
+    remember_usage((case.turn, case.limit) for case in cases)
+    proving = {found.id for case in cases if (found := proving_rerun(case)) is not None}
     held.records.update(records_of_all(proving - held.records.keys()))
     held.attempts.update(attempts_of_all(proving - held.attempts.keys()))
 
 
-def _proving(turn: Turn) -> Turn | None:
+def _case(turn: Turn) -> ExhaustedLimit | None:
     """None also of a turn whose history cannot be read."""
     try:
-        return proving_rerun(turn)
+        return case_of(turn)
     except (CoreError, *UNREADABLE):
         return None
 

@@ -18,13 +18,12 @@ from dashboard.policies.backtests.length_drift import newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
 from dashboard.policies.predictions.usage_bounds import usage_bound
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, exhausted_limit_of, used_of
-from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
+from dashboard.policies.suggestions.limit_usage import UsageOf, alike, usage_of
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of, said_the_same
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
 from dashboard.replay.services import turn_experience
 from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
-from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.rates import priced
@@ -145,13 +144,11 @@ def _usual(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
     """What the answers of the same agent and model need that are longer than this one is known to be, or those of the
     same model. A turn that was cut is seldom one of the short ones, so the share of all answers would be too good."""
     beyond = max(case.used, case.in_vain)
-    model = TimelineFilters(provider=(case.turn.provider,), model=(case.turn.model,))
-    agent = replace(model, agent=(case.turn.agent_name,))
-    for basis, filters in ((Basis.AGENT, agent), (Basis.MODEL, model)):
+    for basis, filters in zip((Basis.AGENT, Basis.MODEL), alike(case.turn), strict=True):
         lengths = usage(turn=case.turn, limit=case.limit, filters=filters)
         longer = [length for length in lengths if length.tokens > beyond]
-        alike = newest_alike(longer)
-        curve = estimate(alike)
+        newest = newest_alike(longer)
+        curve = estimate(newest)
         if curve.ended < LEAST:
             continue
         length, share = curve.expected(ENOUGH)
@@ -164,7 +161,7 @@ def _usual(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
         told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)
         of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
         about: dict[str, Any] = {"share": share, "answers": curve.count, "cut": curve.cut, "longer_than": beyond}
-        about |= {"newest": len(alike) < len(longer), "unreported": unreported}
+        about |= {"newest": len(newest) < len(longer), "unreported": unreported}
         return Suggestion(case.limit, *told, of=of, **about)
     return None
 
@@ -213,12 +210,15 @@ def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial |
     return min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
 
 
-def proving_rerun(turn: Turn) -> Turn | None:
-    """The re-run whose history tells of the suggestion for a turn; None where there is none."""
+def case_of(turn: Turn) -> ExhaustedLimit | None:
+    """The limit that the turn ran out of, where other turns may tell how much of it is enough."""
     spans = fold(recording_of(turn))
     case = exhausted_limit_of(turn, spans[-1].after) if spans else None
-    if case is None or case.goal is Goal.ONE_CALL:
-        return None
+    return None if case is None or case.goal is Goal.ONE_CALL else case
+
+
+def proving_rerun(case: ExhaustedLimit) -> Turn | None:
+    """The re-run whose history tells of the suggestion for a turn; None where there is none."""
     reruns = reruns_of(case)
     least = _least(replace(case, in_vain=_in_vain(reruns)), reruns)
     return None if least is None else least.turn

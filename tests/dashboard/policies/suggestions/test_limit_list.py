@@ -44,6 +44,14 @@ def test_a_list_of_cut_turns_costs_as_many_statements_as_one(agent_of: AgentOf):
     assert len(five) < 16
 
 
+def test_so_does_one_of_many_agents(agent_of: AgentOf):
+    agents = [agent_of("sim-essay", name=f"agent-{n}", max_tokens=60) for n in range(4)]
+    turns = [drive(turn_start(agent=agent, input_text="tell me")) for agent in agents]
+    asked_for(turns)
+    one, four = asked_for(turns[:1]), asked_for(turns)
+    assert len(four) <= len(one), four[len(one) :]
+
+
 def test_so_does_one_of_re_runs(agent_of: AgentOf):
     agent = agent_of("sim-essay", max_tokens=60)
     turns = [drive(turn_start(agent=agent, input_text="tell me")) for _ in range(3)]
