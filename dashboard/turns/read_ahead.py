@@ -14,7 +14,7 @@ from uuid import UUID
 
 @dataclass(slots=True)
 class ReadAhead:
-    """By turn, except for nodes and connections."""
+    """By turn, unless it says otherwise."""
 
     nodes: dict[UUID, Any] = field(default_factory=dict)  #: as `nodes.read_all` gives them
     records: dict[UUID, list[Any]] = field(default_factory=dict)  #: whole histories, in order
@@ -23,6 +23,7 @@ class ReadAhead:
     relatives: dict[UUID, list[Any]] = field(default_factory=dict)  #: the turns that were asked the same
     acts: dict[UUID, list[Any]] = field(default_factory=dict)  #: the records of what operators did
     connections: dict[UUID, list[Any]] = field(default_factory=dict)  #: by project, in order of their ids
+    usage: dict[Any, Any] = field(default_factory=dict)  #: what turns like those of the list used of a limit
 
 
 _NOTHING = ReadAhead()

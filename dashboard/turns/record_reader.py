@@ -27,7 +27,7 @@ def records_of(
     Those above `after`, and no higher than `upto`.
     """
     one = isinstance(turns, UUID)
-    if one and not backwards and (known := _known(turns, upto)) is not None:
+    if isinstance(turns, UUID) and not backwards and (known := _known(turns, upto)) is not None:
         return (record for record in known if after < record.seq and (upto is None or record.seq <= upto))
     rows = Record.objects.filter(**({"turn_id": turns} if one else {"turn_id__in": turns}))
     if after:  # the first condition is for the index

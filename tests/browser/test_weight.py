@@ -33,7 +33,7 @@ def test_a_page_is_light_without_the_shared_files(new_page: NewPage, cut_turn: s
     assert 0 < sum(weight for name, weight in weights.items() if "/static/" not in name) < most
 
 
-@pytest.mark.parametrize(("place", "most"), [("timeline", 25), ("turn", 29)])
+@pytest.mark.parametrize(("place", "most"), [("timeline", 26), ("turn", 29)])
 def test_a_page_asks_for_few_things_and_for_each_once(new_page: NewPage, cut_turn: str, place: str, most: int):
     """The limits of the rows in sight are asked for besides; a list that is up to date is not pushed again."""
     page, asked, pushed = new_page(), list[str](), list[str | bytes]()

@@ -19,6 +19,7 @@ from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
+from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.selectors import turns_matching
 
 LATELY = 5.0
@@ -49,15 +50,21 @@ _remembered: dict[tuple[object, ...], tuple[float, tuple[Length, ...]]] = {}
 def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
     """As `usage_of`, at most `LATELY` seconds old: the rows of a list ask the same one after the other."""
     key, now = (turn.project_id, limit, filters), time.monotonic()
+    if key in read_ahead().usage:
+        return read_ahead().usage[key]
     if not _is_fresh(key, now):
-        _remembered[key] = (now, usage_of(turn=turn, limit=limit, filters=filters))
+        _remember(key, usage_of(turn=turn, limit=limit, filters=filters))
     return _remembered[key][1]
 
 
 def _is_fresh(key: tuple[object, ...], now: float) -> bool:
+    return key in _remembered and now - _remembered[key][0] <= LATELY
+
+
+def _remember(key: tuple[object, ...], used: tuple[Length, ...]) -> None:
     if len(_remembered) >= MOST_REMEMBERED:
         _remembered.clear()
-    return key in _remembered and now - _remembered[key][0] <= LATELY
+    _remembered[key] = (time.monotonic(), used)
 
 
 def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
@@ -75,18 +82,24 @@ def alike(turn: Turn) -> tuple[TimelineFilters, TimelineFilters]:
     return replace(of_model, agent=(turn.agent_name,)), of_model
 
 
-def remember_usage(asked: Iterable[tuple[Turn, str]]) -> None:
+def usage_of_list(asked: Iterable[tuple[Turn, str]]) -> dict[tuple[object, ...], tuple[Length, ...]]:
     """What turns like these used of a limit each, for `usage_lately`: by one statement for each limit, but for
     `max_seconds`."""
     wanted = defaultdict[tuple[UUID, str], dict[TimelineFilters, Project]](dict)
+    known: dict[tuple[object, ...], tuple[Length, ...]] = {}
     for turn, limit in asked:
         for filters in alike(turn) if limit == "max_tokens" or limit in USED else ():
-            if not _is_fresh((turn.project_id, limit, filters), time.monotonic()):
+            key = (turn.project_id, limit, filters)
+            if _is_fresh(key, time.monotonic()):
+                known[key] = _remembered[key][1]
+            else:
                 wanted[turn.project_id, limit][filters] = turn.project
     for (project_id, limit), found in wanted.items():
-        filters, project = list(found), next(iter(found.values()))
-        for each, used in zip(filters, _used_by_each(project, limit, filters), strict=True):
-            _remembered[project_id, limit, each] = (time.monotonic(), used)
+        asked_for, project = list(found), next(iter(found.values()))
+        for each, used in zip(asked_for, _used_by_each(project, limit, asked_for), strict=True):
+            known[project_id, limit, each] = used
+            _remember((project_id, limit, each), used)
+    return known
 
 
 def _used_by_each(project: Project, limit: str, filters: Sequence[TimelineFilters]) -> list[tuple[Length, ...]]:

@@ -13,7 +13,7 @@ from django.db import connection
 from agentcore.errors import CoreError
 from dashboard.agents.models import Connection, Project
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, may_need_a_limit
-from dashboard.policies.suggestions.limit_usage import remember_usage
+from dashboard.policies.suggestions.limit_usage import usage_of_list
 from dashboard.policies.suggestions.relatives import GENERATIONS, newest
 from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_lately, suggestion_now
 from dashboard.policies.suggestions.selectors import case_of, proving_rerun
@@ -52,9 +52,8 @@ def suggestions_now(ids: Collection[UUID], project: Project) -> list[tuple[Turn,
     """Found anew, of the turns of a project that are still there."""
     with reading_ahead() as held:
         turns = [turn for turn in _turns(held, ids).values() if turn.project_id == project.id]
-        asked = [turn for turn in turns if may_need_a_limit(turn)]
-        _read(held, asked)
-        return [(turn, suggestion_now(turn) if turn in asked else None) for turn in turns]
+        _read(held, turns)
+        return [(turn, suggestion_now(turn)) for turn in turns]
 
 
 def _turns(held: ReadAhead, ids: Iterable[UUID]) -> dict[UUID, Turn]:
@@ -78,7 +77,7 @@ def _read(held: ReadAhead, turns: list[Turn]) -> None:
     for each in Connection.objects.filter(project_id__in=projects).order_by("id"):
         held.connections[each.project_id].append(each)
     cases = [case for turn in turns if (case := _case(turn)) is not None]
-    remember_usage((case.turn, case.limit) for case in cases)
+    held.usage.update(usage_of_list((case.turn, case.limit) for case in cases))
     proving = {found.id for case in cases if (found := proving_rerun(case)) is not None}
     held.records.update(records_of_all(proving - held.records.keys()))
     held.attempts.update(attempts_of_all(proving - held.attempts.keys()))
