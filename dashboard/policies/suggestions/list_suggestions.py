@@ -14,7 +14,7 @@ from agentcore.errors import CoreError
 from dashboard.agents.models import Connection, Project
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, may_need_a_limit
 from dashboard.policies.suggestions.limit_usage import usage_of_list
-from dashboard.policies.suggestions.relatives import GENERATIONS, newest
+from dashboard.policies.suggestions.relatives import GENERATIONS, UNREAD, newest
 from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_lately, suggestion_now
 from dashboard.policies.suggestions.selectors import case_of, proving_rerun
 from dashboard.policies.suggestions.suggestion import Suggestion
@@ -56,14 +56,14 @@ def suggestions_now(ids: Collection[UUID], project: Project) -> list[tuple[Turn,
         return [(turn, suggestion_now(turn)) for turn in turns]
 
 
-def _turns(held: ReadAhead, ids: Iterable[UUID]) -> dict[UUID, Turn]:
-    """These turns; first the nodes that their columns, and later their records, refer to."""
+def _turns(held: ReadAhead, ids: Iterable[UUID], *, without: Collection[str] = ()) -> dict[UUID, Turn]:
+    """These turns, `without` some columns; first the nodes that their columns, and later their records, refer to."""
     wanted = list(ids)
     heads = Turn.objects.filter(id__in=wanted).order_by().values_list("node_id", "shared_id")
     nodes = {head for pair in heads for head in pair if head is not None} - held.nodes.keys()
     if nodes:
         held.nodes.update(read_all(nodes))
-    return Turn.objects.select_related("agent__connection", "project").in_bulk(wanted)
+    return Turn.objects.select_related("agent__connection", "project").defer(*without).in_bulk(wanted)
 
 
 def _read(held: ReadAhead, turns: list[Turn]) -> None:
@@ -95,13 +95,13 @@ def _read_relatives(held: ReadAhead, turns: list[Turn]) -> None:
     lines = _lines([turn.id for turn in turns])
     kept = _kept(turns, lines)
     others = {turn_id for found in (*lines.values(), *kept.values()) for turn_id in found} - {turn.id for turn in turns}
-    known = {turn.id: turn for turn in turns} | (_turns(held, others) if others else {})
+    known = {turn.id: turn for turn in turns} | (_turns(held, others, without=UNREAD) if others else {})
     for turn in known.values():
         if turn.parent_id in known:
             turn.parent = known[turn.parent_id]
     held.relatives.update({turn: [known[each] for each in sorted(kept[turn]) if each in known] for turn in lines})
     held.first_records.update(records_of_all(others, upto=1))
-    held.attempts.update(attempts_of_all({*known}))
+    held.attempts.update(attempts_of_all({turn_id for line in lines.values() for turn_id in line}))
     held.acts.update({turn_id: [] for turn_id in others})
     for record in acts_of([*others]) if others else ():
         held.acts[record.turn_id].append(record)
