@@ -50,8 +50,9 @@ _remembered: dict[tuple[object, ...], tuple[float, tuple[Length, ...]]] = {}
 def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
     """As `usage_of`, at most `LATELY` seconds old: the rows of a list ask the same one after the other."""
     key, now = (turn.project_id, limit, filters), time.monotonic()
-    if key in read_ahead().usage:
-        return read_ahead().usage[key]
+    read: tuple[Length, ...] | None = read_ahead().usage.get(key)
+    if read is not None:
+        return read
     if not _is_fresh(key, now):
         _remember(key, usage_of(turn=turn, limit=limit, filters=filters))
     return _remembered[key][1]
