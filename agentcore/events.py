@@ -212,6 +212,7 @@ class OperatorActed:
     limits: Mapping[str, Any] = field(default_factory=dict)
     error_policy: Mapping[str, Any] = field(default_factory=dict)
     max_tokens: int | None = None  #: of the next call
+    uncapped: bool = False  #: none is sent from the next call on; `max_tokens` is then what is only calculated with
     model: str | None = None  #: of the next call on
     system_prompt: str | None = None  #: of the next call on
     messages: tuple[Message, ...] | None = None  #: the whole conversation in place of the turn's own

@@ -95,9 +95,11 @@ class Continuation:
     repairs: bool = False
 
 
-#: `extra["uncapped"]` of a call whose cap nobody set: none is sent, in any dialect. Stored calls of earlier releases
-#: have True there, and `unknown` means that the recording does not say what was sent.
+#: `extra["uncapped"]` of a call whose cap nobody set: none is sent. Stored calls of earlier releases have True there,
+#: and `unknown` means that the recording does not say what was sent.
 NO_CAP = "unset"
+#: The same in a dialect that demands a cap (`Provider.demands_cap`): the one that Whystop calculates with is sent.
+DEMANDED = "demanded"
 
 
 @strict()

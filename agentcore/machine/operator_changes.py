@@ -11,7 +11,7 @@ from agentcore.machine.breakpoints import still_low
 from agentcore.machine.pending_tool_calls import refusals, tools_to_approve, with_changed_call
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import DECIDING, State
-from agentcore.messages import ChatResponse, Message, TokenUsage
+from agentcore.messages import NO_CAP, ChatResponse, Message, TokenUsage
 from agentcore.policy import Limits, Policy
 from agentcore.type_check import is_calculable
 from agentcore.values import replace
@@ -71,6 +71,8 @@ def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
     if event.max_tokens is not None and not (is_calculable(event.max_tokens) and event.max_tokens >= 1):
         raise IllegalEvent(f"max_tokens cannot be {event.max_tokens!r}; nothing has changed.")
     asked = snapshot.asked.asking(max_tokens=event.max_tokens, model=event.model, system_prompt=event.system_prompt)
+    if event.uncapped:
+        asked = replace(asked, extra={**asked.extra, "uncapped": NO_CAP})
     call = snapshot.call
     failed = snapshot.state is State.BACKOFF or snapshot.held_state is State.EVALUATE_ERROR
     if event.max_tokens is not None and call is not None and failed:

@@ -10,7 +10,7 @@ from agentcore.error_policy import ErrorContext, ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import Breakpoint, Setup, ToolResult
 from agentcore.machine.states import State, Trigger
-from agentcore.messages import NO_CAP, CallIssue, ChatResponse, Message, ToolCall
+from agentcore.messages import DEMANDED, NO_CAP, CallIssue, ChatResponse, Message, ToolCall
 from agentcore.policy import DEFAULT_COMPLETION_CALLS, Limits
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.truncation_cause import below_cap, eaten
@@ -200,7 +200,8 @@ class Snapshot(Judged):
     @property
     def known_cap(self) -> int | None:
         """The same; None too where the recording does not say whether it was sent."""
-        unknown = self.setup is not None and self.setup.extra.get("uncapped")
+        noted = self.setup is not None and self.setup.extra.get("uncapped")
+        unknown = noted and noted != DEMANDED
         return None if self.call is None or unknown else self.call.max_tokens
 
     @property

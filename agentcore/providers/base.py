@@ -27,6 +27,7 @@ class Provider(Protocol):
 
     name: str  #: as in `PROVIDERS` and on connections
     output_floor: int  #: the smallest output limit the API takes, in tokens
+    demands_cap: bool  #: whether the API refuses a request without an output limit
     can_prefill: bool  #: whether models behind this API can go on writing a last message of their own
 
     def path(self, request: ChatRequest) -> str:

@@ -78,7 +78,7 @@ def with_stand_ins(
     policy: Policy, transitions: Sequence[Mapping[str, Any]], command: Mapping[str, Any] = _NONE
 ) -> Policy:
     """The policy for the record with these transitions: what is not here is recalled from them, the rest is asked."""
-    policy = as_bounded(policy, command)
+    policy = as_bounded(policy, transitions, command)
     here = not isinstance(policy.resolver, NotHere)
     if here and not any(isinstance(criterion, NotHere) for criterion in policy.criteria):
         return policy
@@ -102,7 +102,7 @@ def as_judged(policy: Policy, transitions: Sequence[Mapping[str, Any]], command:
 
     Raises `RecordingError` for transitions that are not a record's.
     """
-    policy = as_bounded(policy, command)
+    policy = as_bounded(policy, transitions, command)
     if not policy.criteria and policy.resolver is None:
         return policy
     count = len(policy.criteria)

@@ -260,6 +260,10 @@ class Control(Body):
     )
     limits: Limits | None = None
     max_tokens: Whole | None = None
+    no_max_tokens: bool = Field(
+        default=False,
+        description="Send no max_tokens from the next request on. Refused if the provider's API requires one.",
+    )
     error_policy: ErrorPolicy | None = None
     request: ChangedRequest | None = None
     tool_result: SuppliedResult | None = None

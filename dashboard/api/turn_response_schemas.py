@@ -123,6 +123,10 @@ class Attempt(BaseModel):
     kind: str = Field(description=words(AttemptKind))
     iteration: int
     max_tokens: int | None = Field(description="Null: no limit was sent.")
+    max_tokens_demanded: bool = Field(
+        description="Whether nobody set a limit for this turn. The provider's API requires one, so Whystop sends its "
+        "own."
+    )
     request: Json = Field(description="The body as it was sent.")
     response: MaybeObject = Field(
         description="`{content_type, headers, body}`; `truncated` is true where the body is only its first MB; null, "

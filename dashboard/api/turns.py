@@ -26,6 +26,7 @@ from dashboard.turns import api_serializers, selectors
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 from dashboard.turns.history import messages_of, request_body_of
 from dashboard.turns.record_reader import records_of
+from dashboard.turns.sent_caps import cap_demanded
 
 router = Router(tags=["turns"])
 PAGING = ("cursor", "limit")
@@ -104,13 +105,14 @@ def turn_attempts(
     """Each call with its request and its response, in order."""
     turn = selectors.turn_get(turn_id)
     raw = selectors.raw_responses_of(turn.id, most=api_serializers.MAX_SHOWN_RESPONSE)
-    messages = messages_of(turn.id)
+    messages, demanded = messages_of(turn.id), cap_demanded(turn)
     return [
         api_serializers.attempt_json(
             attempt,
             request_body=request_body_of(attempt, messages),
             raw_response=raw.get(attempt.index),
             removed_at=turn.raw_removed_at,
+            demanded=demanded,
         )
         for attempt in rows_array(request, response, selectors.attempts_of(turn.id), page, order="index")
     ]

@@ -36,6 +36,7 @@ class Changes(TypedDict, total=False):
 
     limits: Json
     max_tokens: int
+    no_max_tokens: bool
     error_policy: Json
     request: Json
     tool_result: Json
@@ -88,6 +89,7 @@ class Attempt:
     started_at: str
     first_token_ms: int | None
     duration_ms: int | None
+    max_tokens_demanded: bool = False  #: nobody set it: the provider's API requires a limit
 
 
 Value = TypeVar("Value")

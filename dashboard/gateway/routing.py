@@ -36,8 +36,6 @@ KEPT_SECONDS = 600.0  #: that it is used while the database is away
 PATIENCE_SECONDS = 5.0  #: how long a call waits to learn where it goes
 STALE_PATIENCE_SECONDS = 0.5  #: the same where that is known, but not from just now
 MOST_KEPT = 1000
-DEFAULT_CAP = 16_384  #: tokens of output the machine reckons with where neither caller, agent nor connection says
-
 OBSERVE, CONTINUE = "observe", "continue"
 AWAY_FAULT = Fault(
     503,

@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from agentcore import serial
 from agentcore.machine.states import DECIDING
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
+from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.policies import error_policy_of
 from dashboard.agents.policy_validation import error_policy_clean, limits_clean, listed
@@ -21,6 +22,7 @@ from dashboard.live.turn_startup import breakpoint_stored
 from dashboard.platform.fields import storable_text
 from dashboard.tools.selectors import wire_name_of
 from dashboard.turns.models import Turn
+from dashboard.turns.sent_caps import DEFAULT_CAP
 
 
 class Changes(TypedDict, total=False):
@@ -28,6 +30,7 @@ class Changes(TypedDict, total=False):
 
     limits: Mapping[str, Any] | None
     max_tokens: int | None  #: of the calls to come
+    no_max_tokens: bool  #: none is sent with them
     error_policy: Mapping[str, Any] | None
     request: Mapping[str, Any] | None
     answer: Mapping[str, Any] | None  #: in the model's place
@@ -53,6 +56,8 @@ def operator_changes(turn: Turn, asked: Changes) -> dict[str, Any]:
         payload["limits"] = limits_clean(limits)
     if (max_tokens := asked.get("max_tokens")) is not None:
         payload["max_tokens"] = max_tokens_clean(turn, max_tokens)
+    if asked.get("no_max_tokens"):
+        payload |= _uncapped(turn, asked.get("max_tokens"))
     if error_policy := asked.get("error_policy"):
         error_policy_clean(error_policy)
         payload["error_policy"] = _error_policy_fields(error_policy)
@@ -72,6 +77,23 @@ def parts_clean(asked: Changes) -> list[Part]:
     calls = [*asked.get("tool_calls", ()), *filter(None, [asked.get("tool_call")])]
     pairs = zip_longest(map(_tool_result, results), map(_tool_call, calls))
     return [{key: value for key, value in zip(PARTS, pair, strict=True) if value} for pair in pairs]
+
+
+def _uncapped(turn: Turn, beside: int | None) -> dict[str, Any]:
+    if beside is not None:
+        raise ValidationError({"no_max_tokens": "Either set max_tokens, or send none."})
+    if why_not := cap_stays(turn):
+        raise ValidationError({"no_max_tokens": why_not})
+    connection = connection_of(turn)
+    ceiling = connection.ceiling if connection else None
+    return {"uncapped": True, "max_tokens": DEFAULT_CAP if ceiling is None else min(DEFAULT_CAP, ceiling)}
+
+
+def cap_stays(turn: Turn) -> str:
+    """Why the provider must be sent a cap, in words; empty where none need be."""
+    if not get_provider(turn.provider).demands_cap:
+        return ""
+    return f"The limit cannot be removed: {turn.provider} requires max_tokens in every request."
 
 
 def max_tokens_clean(turn: Turn, wanted: int) -> int:

@@ -15,7 +15,7 @@ from agentcore.messages import Role, ToolCall
 from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words
 from dashboard.agents.policy_validation import limit_clean
-from dashboard.live.operator_changes import ANSWERING, max_tokens_clean
+from dashboard.live.operator_changes import ANSWERING, cap_stays, max_tokens_clean
 from dashboard.live.turn_overrides import model_clean
 from dashboard.platform.strict_json import read_strictly
 from dashboard.turns.models import Turn
@@ -57,7 +57,7 @@ class OperateForm(forms.Form):
     max_tokens = forms.IntegerField(
         label=LIMIT_NAMES["max_tokens"],
         required=False,
-        help_text="The most output tokens of one call.",
+        help_text="The most output tokens of one call. Empty: no limit.",
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),
     )
     model = forms.CharField(label="Model", required=False, max_length=200)
@@ -79,6 +79,8 @@ class OperateForm(forms.Form):
         self.calls = pending_calls(snapshot)
         if initial["max_tokens"] is None:
             self.fields["max_tokens"].widget.attrs["placeholder"] = NO_CAP_SET
+        if cap_stays(turn):
+            self.fields["max_tokens"].help_text = f"The most output tokens of one call. {turn.provider} requires it."
         for name, limit in LIMIT_FIELDS.items():
             mode = "numeric" if limit.whole else "decimal"
             attrs = {"inputmode": mode, "placeholder": _otherwise(name, snapshot)}
@@ -128,10 +130,11 @@ class OperateForm(forms.Form):
         except ValidationError as error:
             self.add_error(name, error)
 
-    def _max_tokens(self, value: int | None) -> int:
-        if value is None:  # of a turn without a cap, an empty field changes nothing
-            raise ValidationError(f"The limit cannot be removed. The current value is {self.initial['max_tokens']:,}.")
-        return max_tokens_clean(self.turn, value)
+    def _max_tokens(self, value: int | None) -> int | None:
+        """None takes the limit away; of a turn without one, an empty field changes nothing."""
+        if value is None and (why_not := cap_stays(self.turn)):
+            raise ValidationError(f"{why_not} The current value is {self.initial['max_tokens']:,}.")
+        return None if value is None else max_tokens_clean(self.turn, value)
 
     def changes(self) -> dict[str, Any]:
         """Arguments of `turn_control`."""
@@ -143,6 +146,7 @@ class OperateForm(forms.Form):
             "expected_seq": said["expected_seq"],
             "limits": {name[6:]: value for name, value in judged.items() if name.startswith("limit_")},
             "max_tokens": judged.get("max_tokens"),
+            "no_max_tokens": "max_tokens" in judged and judged["max_tokens"] is None,
             "error_policy": {"preset": said["preset"]} if said.get("preset") else None,
             "request": request,
             "rewritten": rewritten,

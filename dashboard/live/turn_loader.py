@@ -11,7 +11,9 @@ from agentcore.messages import ChatResponse
 from dashboard.agents.models import Connection
 from dashboard.live.body_order import is_streamed, recorded_order
 from dashboard.turns import models
+from dashboard.turns.attempt_reader import first_attempt
 from dashboard.turns.history import TurnPosition, partial_of, position_of
+from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.record_reader import records_of
 from dashboard.turns.recorder import pieces_kept
 
@@ -44,7 +46,15 @@ def connection_of(turn: models.Turn) -> Connection | None:
         return _called(turn)
     if other is None or (own is not None and other == own.name):
         return own
-    return Connection.objects.filter(project=turn.project_id, name=other).first()
+    return next((each for each in _connections(turn.project_id, name=other)), None)
+
+
+def _connections(project_id: UUID, **asked: str) -> list[Connection]:
+    """Those of a project that have these values."""
+    known = read_ahead().connections.get(project_id)
+    if known is None:
+        return list(Connection.objects.filter(project=project_id, **asked))
+    return [each for each in known if all(getattr(each, name) == value for name, value in asked.items())]
 
 
 def may_be_rerun(turn: models.Turn) -> bool:
@@ -57,9 +67,9 @@ def _called(turn: models.Turn) -> Connection | None:
     caller named none of them (`connection/model`). Of a turn whose tools we ran, the agent had more than that."""
     if not (turn.setup.get("setup") or {}).get("client_tools"):
         return None
-    first = models.Attempt.objects.filter(turn_id=turn.id).order_by("index")
-    address = first.values_list("request_url", flat=True).first() or ""
-    of_dialect = Connection.objects.filter(project=turn.project_id, provider=turn.provider)
+    first = first_attempt(turn.id)
+    address = first.request_url if first else ""
+    of_dialect = _connections(turn.project_id, provider=turn.provider)
     there = [each for each in of_dialect if address.startswith(each.base_url.rstrip("/") + "/")]
     found = [each for each in there if turn.agent_name.startswith(f"{each.name}/")] or there
     return found[0] if len(found) == 1 else None

@@ -13,6 +13,7 @@ from dashboard.agents.policy_layers import effective_policy_for, layer_of, said_
 from dashboard.agents.policy_resolution import FIELDS, JUDGING_FIELDS, KEEP_RAW_DAYS, Layer, Level, resolve
 from dashboard.policies.field_text import LEVEL_WORDS, key_of, label_of, value_in_words
 from dashboard.turns.models import Turn
+from dashboard.turns.sent_caps import cap_demanded
 
 #: A default, and what is known of a turn from before there were layers.
 DEFAULT: Mapping[str, Any] = {"level": Level.DEFAULT.value, "of": "", "policy": "", "version": None, "version_id": None}
@@ -78,6 +79,8 @@ def sources_to_come(agent: Agent) -> tuple[Source, ...]:
 def _of_max_tokens(turn: Turn) -> tuple[str, str]:
     if turn.max_tokens is None:
         return Level.DEFAULT.value, ""
+    if cap_demanded(turn):
+        return Level.PROVIDER.value, turn.provider
     return (Level.TURN.value, "") if turn.overrides.get("max_tokens") else (Level.AGENT.value, turn.agent_name)
 
 

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from agentcore.events import Setup, ToolResult
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
-from agentcore.messages import NO_CAP, Message, Role
+from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
 from agentcore.providers.wire.continuation_messages import FIRST_CALL, HEADERS, SETTINGS
 from agentcore.providers.wire.untrusted_json import mapping
@@ -22,7 +22,7 @@ from dashboard.live.services import MAX_INPUT_CHARS, settings_of
 from dashboard.live.turn_loader import connection_of
 from dashboard.platform.fields import storable_text
 from dashboard.turns.models import Turn
-from dashboard.turns.sent_caps import sent_cap
+from dashboard.turns.sent_caps import cap_note
 
 CAP_NAME = "max_tokens_field"
 #: The settings among a turn's fields that are its caller's, and not its connection's.
@@ -128,12 +128,13 @@ def said_at(setup: Setup, connection: Connection) -> Setup:
 
 def callers_part(setup: Setup, provider: str) -> dict[str, Any]:
     """What the caller of a turn asked for in words of its provider's dialect. Another dialect has other words."""
+    unset = cap_note(setup, provider)
     if setup.provider != provider:
-        return {}
+        return dict(unset)
     own = OF_CALLER | {CAP_NAME} if setup.client_tools else OF_CALLER
     kept = {name: value for name, value in setup.extra.items() if name not in SETTINGS or name in own}
     # Other values say that a limit is stated which was not sent, or perhaps not: it is sent from now on.
-    return kept | ({"uncapped": NO_CAP} if sent_cap(setup) is None else {})
+    return kept | unset
 
 
 def left_out(setup: Setup, provider: str) -> list[str]:

@@ -55,6 +55,7 @@ ATTEMPT_KEYS = (
     "kind",
     "iteration",
     "max_tokens",
+    "max_tokens_demanded",
     "request",
     "response",
     "status_code",
@@ -96,12 +97,19 @@ def turn_json(turn: Turn) -> Shown:
 
 
 def attempt_json(
-    attempt: Attempt, *, request_body: str, raw_response: bytes | None, removed_at: datetime | None = None
+    attempt: Attempt,
+    *,
+    request_body: str,
+    raw_response: bytes | None,
+    removed_at: datetime | None = None,
+    demanded: bool = False,
 ) -> Shown:
-    """`request_body`: JSON text as it was sent; `raw_response`: None where nothing came, or it was removed."""
+    """`request_body`: JSON text as it was sent; `raw_response`: None where nothing came, or it was removed. `demanded`:
+    nobody set the turn's max_tokens (`sent_caps.cap_demanded`)."""
     response = _response_shown(attempt, raw_response, removed_at)
     uncounted = attempt.usage is None and attempt.stop_reason is not None
     apart = {"request": json.loads(request_body), "response": response, "tokens_estimated": uncounted}
+    apart["max_tokens_demanded"] = demanded
     return {key: apart[key] if key in apart else getattr(attempt, key) for key in ATTEMPT_KEYS}
 
 

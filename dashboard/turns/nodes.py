@@ -20,6 +20,7 @@ from django.conf import settings
 
 from dashboard.platform.replica import read_connection
 from dashboard.turns.compression import packed, unpacked
+from dashboard.turns.read_ahead import read_ahead
 
 _PART = struct.Struct("!cI")  #: form, length in bytes
 
@@ -99,14 +100,20 @@ def read_with_ids(head: UUID | None) -> dict[UUID, dict[NodeForm, bytes]]:
 
 
 def read_all(heads: Iterable[UUID]) -> dict[UUID, tuple[UUID | None, dict[NodeForm, bytes]]]:
-    """All nodes of these conversations by their ids, each once, with the one before it."""
+    """All nodes of these conversations by their ids, each once, with the one before it. Those of others may be among
+    them."""
+    heads, known = list(heads), read_ahead().nodes
+    if known and all(head in known for head in heads):
+        return known
     with read_connection().cursor() as cursor:
-        cursor.execute(_READ_ALL, [list(heads)])
+        cursor.execute(_READ_ALL, [heads])
         return {node_id: (parent, dict(parts(unpacked(packed)))) for node_id, parent, packed in cursor.fetchall()}
 
 
 def read_one(node_id: UUID) -> dict[NodeForm, bytes]:
     """One node, whatever stands before it. Raises `LookupError` where there is none."""
+    if node_id in read_ahead().nodes:
+        return dict(read_ahead().nodes[node_id][1])
     with read_connection().cursor() as cursor:
         cursor.execute("SELECT packed FROM turns_node WHERE id = %s", [node_id])
         found = cursor.fetchone()

@@ -6,6 +6,7 @@ from typing import Any
 
 from agentcore.events import Event, OperatorActed
 from agentcore.messages import ChatResponse
+from dashboard.turns.sent_caps import NO_CAP_SET
 
 QUOTED = 160  #: characters of a text that a sentence holds
 
@@ -28,7 +29,9 @@ def _spaced(word: str) -> str:
 def _changes(event: OperatorActed) -> Iterator[str]:
     yield from _numbers(event.limits)
     yield from _numbers(event.error_policy)
-    if event.max_tokens is not None:
+    if event.uncapped:
+        yield f"max_tokens: {NO_CAP_SET}"
+    elif event.max_tokens is not None:
         yield f"max_tokens {event.max_tokens:,}"
     if event.model:
         yield f"model {event.model}"

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db.models import Case, F, QuerySet, When
 
 from dashboard.turns.models import Record
+from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.record_compression import MOST_TOGETHER, unpacked_records
 from dashboard.turns.shared_values import UNREADABLE, beginning
 
@@ -26,6 +27,8 @@ def records_of(
     Those above `after`, and no higher than `upto`.
     """
     one = isinstance(turns, UUID)
+    if isinstance(turns, UUID) and not backwards and (known := _known(turns, upto)) is not None:
+        return (record for record in known if after < record.seq and (upto is None or record.seq <= upto))
     rows = Record.objects.filter(**({"turn_id": turns} if one else {"turn_id__in": turns}))
     if after:  # the first condition is for the index
         rows = rows.filter(seq__gt=after + 1 - MOST_TOGETHER).filter(seq__gt=after + 1 - F("length"))
@@ -34,6 +37,22 @@ def records_of(
     rows = rows.order_by(*(("-turn_id", "-seq") if backwards else ("turn_id", "seq")))
     held = iter(rows) if one and not backwards else rows.iterator(chunk_size=A_FEW if backwards else AT_ONCE)
     return (record for record in _each(held, backwards) if after < record.seq and (upto is None or record.seq <= upto))
+
+
+def _known(turn_id: UUID, upto: int | None) -> list[Record] | None:
+    """The records of a turn that were read ahead; None where they were not."""
+    held = read_ahead()
+    if turn_id in held.records:
+        return held.records[turn_id]
+    return held.first_records.get(turn_id) if upto == 1 else None
+
+
+def records_of_all(turns: Collection[UUID], *, upto: int | None = None) -> dict[UUID, list[Record]]:
+    """Those of each of these turns, in order, by one statement."""
+    found: dict[UUID, list[Record]] = {turn_id: [] for turn_id in turns}
+    for record in records_of(turns, upto=upto) if turns else ():
+        found[record.turn_id].append(record)
+    return found
 
 
 def _each(rows: Iterable[Record], backwards: bool) -> Iterator[Record]:

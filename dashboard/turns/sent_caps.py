@@ -1,11 +1,16 @@
-"""The `max_tokens` that a provider is sent. Where nobody set one, none is: Whystop only calculates with the setup's."""
+"""The `max_tokens` that a provider is sent. Where nobody set one, none is: Whystop only calculates with the setup's. A
+dialect that demands one is sent that, and pages say so.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from agentcore.events import Setup
-from agentcore.messages import NO_CAP, ChatRequest
+from agentcore.messages import DEMANDED, NO_CAP, ChatRequest
+from agentcore.providers import get_provider
+from dashboard.turns.models import Turn
 
+DEFAULT_CAP = 16_384  #: tokens of output that are calculated with where nobody says how many
 NO_CAP_SET = "no limit set"  #: what pages say in place of a number
 
 
@@ -16,6 +21,24 @@ def cap_in_words(cap: int | None) -> str:
 def sent_cap(asked: Setup | ChatRequest) -> int | None:
     """In tokens; None where none is sent."""
     return None if asked.extra.get("uncapped") == NO_CAP else asked.max_tokens
+
+
+def cap_note(asked: Setup, provider: str) -> dict[str, str]:
+    """What stands in `extra` where a turn that was asked so is asked of this provider; nothing where somebody set a
+    cap."""
+    return unset_cap(provider) if asked.extra.get("uncapped") in (NO_CAP, DEMANDED) else {}
+
+
+def unset_cap(provider: str) -> dict[str, str]:
+    """What stands in `extra` of a call whose cap nobody set."""
+    return {"uncapped": DEMANDED if get_provider(provider).demands_cap else NO_CAP}
+
+
+def cap_demanded(turn: Turn) -> bool:
+    """Whether the cap that was sent is Whystop's own, for nobody set one and the dialect demands it."""
+    began = turn.setup.get("setup") or (turn.base_snapshot or {}).get("setup") or {}
+    demanded = (began.get("extra") or {}).get("uncapped") == DEMANDED
+    return demanded and not turn.policy.get("max_tokens") and turn.max_tokens == began.get("max_tokens")
 
 
 def commanded_cap(command: Mapping[str, Any]) -> int | None:

@@ -6,7 +6,7 @@ turns there are. A cursor keeps the newest turn of its first page, and turns tha
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
@@ -34,7 +34,7 @@ NANO = 10**9
 #: Of a turn, what its price is made of.
 PRICED_BY = ("id", "input_tokens", "output_tokens", "tokens_estimated", "base_snapshot")
 
-Orders = Callable[[Iterable[Turn]], Mapping[UUID, str | None]]
+Orders = Callable[[Collection[UUID]], Mapping[UUID, str | None]]
 _limit_orders: list[Orders] = []  #: one, which `sort_limits_by` is given as the process begins
 
 Entry = tuple[bool, Any, int]  #: in the order of the list, but for its direction; the id is the last
@@ -95,12 +95,11 @@ def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
     """What each turn is sorted by; None where that is not known."""
     if name in COLUMNS:
         return dict(Turn.objects.filter(id__in=ids).values_list("id", COLUMNS[name]))
-    turns = Turn.objects.filter(id__in=ids)
     if name == "limit":
-        return _limit_orders[0](turns.select_related("agent__connection", "project"))
+        return _limit_orders[0](ids)
     from dashboard.turns.prices.selectors import prices_of
 
-    prices = prices_of(turns.only(*PRICED_BY))
+    prices = prices_of(Turn.objects.filter(id__in=ids).only(*PRICED_BY))
     return {turn: int(price.dollars * NANO) if price else None for turn, price in prices.items()}
 
 

@@ -58,7 +58,7 @@ NO_PAGES = {
     "timeline/backtests/<uuid:backtest_id>", "timeline/chart", "timeline/drops", "timeline/export", "timeline/facets",
     "turns/<uuid:turn_id>/attempts", "turns/<uuid:turn_id>/attempts/<int:index>/bytes",
     "turns/<uuid:turn_id>/attempts/<int:index>/curl", "turns/<uuid:turn_id>/attempts/<int:index>/request",
-    "turns/<uuid:turn_id>/limit", "turns/<uuid:turn_id>/limit/cell", "turns/<uuid:turn_id>/operate",
+    "turns/<uuid:turn_id>/limit", "turns/<uuid:turn_id>/operate", "turns/limits",
 }  # fmt: skip
 #: Pages made of the same parts as another that is looked at before each change: at night only.
 ALIKE = {

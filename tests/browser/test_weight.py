@@ -33,7 +33,7 @@ def test_a_page_is_light_without_the_shared_files(new_page: NewPage, cut_turn: s
     assert 0 < sum(weight for name, weight in weights.items() if "/static/" not in name) < most
 
 
-@pytest.mark.parametrize(("place", "most"), [("timeline", 25), ("turn", 29)])
+@pytest.mark.parametrize(("place", "most"), [("timeline", 26), ("turn", 29)])
 def test_a_page_asks_for_few_things_and_for_each_once(new_page: NewPage, cut_turn: str, place: str, most: int):
     """The limits of the rows in sight are asked for besides; a list that is up to date is not pushed again."""
     page, asked, pushed = new_page(), list[str](), list[str | bytes]()
@@ -42,7 +42,7 @@ def test_a_page_asks_for_few_things_and_for_each_once(new_page: NewPage, cut_tur
     page.goto(PLACES[place].format(turn=cut_turn))
     page.wait_for_load_state("networkidle")
     page.wait_for_function("document.getElementById('inbox-badge').dataset.count !== undefined")
-    assert len([url for url in asked if not url.endswith("/limit/cell")]) <= most
+    assert len([url for url in asked if "/turns/limits?" not in url]) <= most
     assert len(asked) == len(set(asked))
     assert not any('id="rows"' in str(frame) for frame in pushed)
 
@@ -72,12 +72,12 @@ def test_nothing_moves_while_a_page_loads(new_page: NewPage, cut_turn: str, plac
 def test_a_row_has_room_for_the_limit_that_comes_later(new_page: NewPage, size: ViewportSize):
     page = new_page(viewport=size)
     turn = played(page, "sim-essay", "Is there room?", max_tokens=60)  # of no turn that a list has shown
-    page.route("**/limit/cell", lambda _: None)
+    page.route("**/turns/limits?*", lambda _: None)
     page.goto("/")
     row = page.locator(f"#row-{turn.rsplit('/', 1)[-1]}")
     expect(row.locator(".c-limit .scripted")).to_be_visible()
     before = row.bounding_box()
-    page.unroute("**/limit/cell")  # what was held goes on
+    page.unroute("**/turns/limits?*")  # what was held goes on
     expect(row.locator(".c-limit small")).to_be_visible()
     assert row.bounding_box() == before
 

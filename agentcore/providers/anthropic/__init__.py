@@ -23,6 +23,7 @@ class Anthropic(Codec):
     """
 
     name = "anthropic"
+    demands_cap = True
 
     def path(self, request: ChatRequest) -> str:
         """One address for all models; the base URL ends before `/v1`."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
+from agentcore.messages import NO_CAP, ChatRequest, Message, Role, ToolCall, ToolSpec
 from agentcore.providers.bedrock.content import calls_in, is_content
 from agentcore.providers.wire.continuation_messages import Going, by_user_turn_trimmed, sent_extra
 from agentcore.providers.wire.message_history import History
@@ -21,7 +21,9 @@ def encode_request(request: ChatRequest) -> dict[str, Any]:
     body |= extra
     for name, settings in _groups(request):
         body[name] = {**settings, **mapping(extra.get(name))}
-    body["inferenceConfig"] = {**mapping(extra.get("inferenceConfig")), "maxTokens": request.max_tokens}
+    cap = {} if request.extra.get("uncapped") == NO_CAP else {"maxTokens": request.max_tokens}
+    if settings := {**mapping(extra.get("inferenceConfig")), **cap}:
+        body["inferenceConfig"] = settings
     body["messages"] = _alternating(_turns(request, going))
     return body
 

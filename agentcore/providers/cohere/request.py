@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
+from agentcore.messages import NO_CAP, ChatRequest, Message, Role, ToolCall, ToolSpec
 from agentcore.providers.wire.continuation_messages import by_user_turn, sent_extra
 from agentcore.providers.wire.message_history import History
 from agentcore.providers.wire.tool_calls import encode_call
@@ -20,7 +20,8 @@ def encode_request(request: ChatRequest) -> dict[str, Any]:
     body |= sent_extra(request)
     body["model"] = request.model
     body["messages"] = list(_messages(request))
-    body["max_tokens"] = request.max_tokens
+    if request.extra.get("uncapped") != NO_CAP:
+        body["max_tokens"] = request.max_tokens
     body["stream"] = request.stream
     return body
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from agentcore.messages import ChatRequest, Message, Role, ToolSpec
+from agentcore.messages import NO_CAP, ChatRequest, Message, Role, ToolSpec
 from agentcore.providers.ollama.answer import encode_call
 from agentcore.providers.wire.continuation_messages import by_hint_message, sent_extra
 from agentcore.providers.wire.message_history import History
@@ -22,7 +22,9 @@ def encode_request(request: ChatRequest) -> dict[str, Any]:
     body |= extra
     body["model"] = request.model
     body["messages"] = list(_messages(request))
-    body["options"] = {**mapping(extra.get("options")), "num_predict": request.max_tokens}
+    cap = {} if request.extra.get("uncapped") == NO_CAP else {"num_predict": request.max_tokens}
+    if options := {**mapping(extra.get("options")), **cap}:
+        body["options"] = options
     body["stream"] = request.stream  # streaming is what Ollama does unasked
     return body
 

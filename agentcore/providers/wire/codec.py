@@ -21,6 +21,7 @@ class Codec(ABC):
 
     name: str
     output_floor: int = 1
+    demands_cap: bool = False
     can_prefill: bool = True
 
     @abstractmethod

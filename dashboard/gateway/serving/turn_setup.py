@@ -8,12 +8,11 @@ from uuid import UUID
 
 from agentcore.events import Setup, Started
 from agentcore.json_mode import ANY_OBJECT, json_asked
-from agentcore.messages import NO_CAP
 from agentcore.providers.wire.continuation_messages import HEADERS
 from agentcore.values import quickly_made, replace
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.recorder_messages import NewTurn
-from dashboard.gateway.routing import CONTINUE, DEFAULT_CAP, OBSERVE, ResolvedPolicy, Route
+from dashboard.gateway.routing import CONTINUE, OBSERVE, ResolvedPolicy, Route
 from dashboard.gateway.wire.caller_dialect import CallerDialect
 from dashboard.gateway.wire.caller_dialects import BY_DIALECT
 from dashboard.gateway.wire.chat.dialect import CHAT
@@ -22,7 +21,7 @@ from dashboard.gateway.wire.parsed_request import ParsedRequest, shown_input
 from dashboard.gateway.wire.request_fields import extra_of, tools_of, wants_json
 from dashboard.gateway.wire.signatures import signed
 from dashboard.platform.fields import storable_text
-from dashboard.turns.sent_caps import sent_cap
+from dashboard.turns.sent_caps import DEFAULT_CAP, sent_cap, unset_cap
 
 MOST_SHOWN = 100_000  #: characters of the question that the timeline keeps; all of it is in the request
 
@@ -126,8 +125,8 @@ def _setup(turn_id: UUID, asked: ParsedRequest, route: Route, mode: str) -> Setu
         asked = _without_format(asked)
     extra = {**route.settings, **extra_of(asked, dialect)}
     any_json = None if schema is not None else ANY_OBJECT if wants_json(asked) else json_asked(dialect, extra)
-    if cap is None and same_dialect(asked, route):
-        extra["uncapped"] = NO_CAP  # so the provider's own counts
+    if cap is None:
+        extra |= unset_cap(dialect)  # so the provider's own counts, where it has one
     if asked.headers and same_dialect(asked, route):
         extra[HEADERS] = dict(asked.headers)
     return Setup(

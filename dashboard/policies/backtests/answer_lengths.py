@@ -1,11 +1,12 @@
 """Lengths of stored answers in tokens; a truncated answer counts as censored."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Exists, F, OuterRef, When
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Value, When
 
 from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import NormalizedStopReason, TurnStatus
@@ -13,10 +14,11 @@ from agentcore.replay import Certainty
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.models import Project
 from dashboard.gateway.models import GatewayCall
-from dashboard.policies.backtests.survival import Curve, Length, estimate
+from dashboard.policies.backtests.length_drift import newest_alike
+from dashboard.policies.backtests.survival import LEAST_ENDED, Curve, Length, estimate
 from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.models import UNFINISHED
+from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import turns_matching
 from dashboard.turns.shared_values import whole
 from dashboard.turns.templatetags.formatting import number
@@ -47,6 +49,7 @@ class Estimate:
     curve: Curve
     capped: bool
     certainties: Mapping[str, int] = field(default_factory=dict)  #: how certain each length is, all four; they add up
+    older: int = 0  #: answers that do not count, for the newer ones are longer (`length_drift`)
 
     @property
     def words(self) -> str:
@@ -54,25 +57,30 @@ class Estimate:
         curve = self.curve
         if not curve.count:
             return "None of these turns shows the length of an answer."
-        median, most = curve.quantile(0.5), curve.quantile(ENOUGH)
-        if most.tokens is None:
-            return (
-                f"{_median(median.tokens)}; where {_percent(ENOUGH)} are complete is not in these recordings: "
-                f"{_percent(curve.undecided)} of answers would be longer than any that ended."
-            )
-        longer = (
-            f"; {_percent(curve.undecided)} of answers would be longer than any that ended"
-            if curve.undecided > 0
-            else ""
-        )
-        return f"{_median(median.tokens)}, {_percent(ENOUGH)} have at most {number(most.tokens)} tokens{longer}."
+        older = "" if not self.older else f" Answers have become longer: {number(self.older)} older ones do not count."
+        return f"{_median(curve.quantile(0.5).tokens)}{self._nearly_all}.{older}"
+
+    @property
+    def _nearly_all(self) -> str:
+        curve = self.curve
+        tokens, share = curve.expected(ENOUGH)
+        longer = f"{_percent(curve.undecided)} of answers would be longer than any that ended"
+        if curve.ended < LEAST_ENDED:
+            return f"; at least {LEAST_ENDED} answers must have ended to tell how long others will be"
+        if tokens is None:
+            return f"; where {_percent(ENOUGH)} are complete is not in these recordings: {longer}"
+        if share < ENOUGH:
+            few = f"; more answers are needed to tell where {_percent(ENOUGH)} are complete"
+            return f", {_percent(share)} are expected to have at most {number(tokens)} tokens{few}"
+        rest = f"; {longer}" if curve.undecided > 0 else ""
+        return f", {_percent(ENOUGH)} are expected to have at most {number(tokens)} tokens{rest}"
 
     @property
     def suffices(self) -> int | None:
-        """A limit that is enough for `ENOUGH` of the answers: their length, and what an end takes that nobody reports.
-        None where the length is not known."""
-        longest = self.curve.quantile(ENOUGH).tokens
-        return None if longest is None else longest + END_AT_MOST
+        """A limit that is expected to be enough for `ENOUGH` of further answers: their length, and what an end takes
+        that nobody reports. None where these answers do not bear out so many."""
+        longest, share = self.curve.expected(ENOUGH)
+        return None if longest is None or share < ENOUGH else longest + END_AT_MOST
 
     @property
     def few(self) -> bool:
@@ -93,14 +101,29 @@ def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
     gives several and is left out. A call that was only watched counts: how long an answer is depends on no policy."""
     turns = list(_turns(project, filters))
     found = _once(turns)
-    counted = Counter(certainty for _, certainty in found)
+    alike = newest_alike([length for length, _ in found])
+    older = len(found) - len(alike)
+    counted = Counter(certainty for _, certainty in found[older:])
     certainties = {certainty.value: counted[certainty] for certainty in Certainty}
-    return Estimate(estimate(length for length, _ in found), len(turns) == MOST, certainties)
+    return Estimate(estimate(alike), len(turns) == MOST, certainties, older)
 
 
 def lengths_of(*, project: Project, filters: TimelineFilters) -> tuple[Length, ...]:
-    """The lengths that `estimate_of` is made of."""
-    return tuple(length for length, _ in _once(list(_turns(project, filters))))
+    """The lengths that `estimate_of` is made of, oldest first."""
+    return _lengths(_turns(project, filters))
+
+
+def lengths_of_each(*, project: Project, filters: Sequence[TimelineFilters]) -> list[tuple[Length, ...]]:
+    """The same of several filters, by one statement."""
+    found: list[list[_OfTurn]] = [[] for _ in filters]
+    rows = [_rows(project, each).annotate(of=Value(n)).values_list("of", *_TOLD) for n, each in enumerate(filters)]
+    for of, *row in rows[0].union(*rows[1:], all=True) if rows else ():
+        found[of].append(_told(*row))
+    return list(map(_lengths, found))
+
+
+def _lengths(turns: Iterable[_OfTurn]) -> tuple[Length, ...]:
+    return tuple(length for length, _ in _once(list(turns)))
 
 
 def _once(turns: Sequence[_OfTurn]) -> list[_KnownLength]:
@@ -109,19 +132,31 @@ def _once(turns: Sequence[_OfTurn]) -> list[_KnownLength]:
 
 def _turns(project: Project, filters: TimelineFilters) -> Iterator[_OfTurn]:
     """The newest turns, the newest first."""
+    for row in _rows(project, filters).values_list(*_TOLD).iterator(chunk_size=5_000):
+        yield _told(*row)
+
+
+def _rows(project: Project, filters: TimelineFilters) -> QuerySet[Turn]:
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)
     several = GatewayCall.objects.filter(turn_id=OuterRef("pk"), n__gt=1)
-    told = ("id", "parent_id", "output_tokens", "model_stop_reason", "status", "lint", "continuations")
-    asked = ("tokens_estimated", "provider", "model", "asked_of")
-    rows = one_answer.exclude(Exists(several)).annotate(asked_of=SETUP).values_list(*told, *asked)[:MOST]
-    for row in rows.iterator(chunk_size=5_000):
-        turn_id, parent_id, tokens, reason, status, lint, continuations, guessed, provider, model, setup = row
-        extra = whole(setup or {}).get("extra")
-        ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
-        exact = goes_on_exactly(provider, model, extra or {}) and "ambiguous_seam" not in lint
-        certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=exact)
-        yield turn_id, parent_id, (Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE)
+    return one_answer.exclude(Exists(several)).annotate(asked_of=SETUP)[:MOST]
+
+
+#: The columns that `_told` reads, in its order.
+_TOLD = (
+    "id", "parent_id", "output_tokens", "model_stop_reason", "status", "lint", "continuations", "tokens_estimated",
+    "provider", "model", "asked_of",
+)  # fmt: skip
+
+
+def _told(*row: Any) -> _OfTurn:
+    turn_id, parent_id, tokens, reason, status, lint, continuations, guessed, provider, model, setup = row
+    extra = whole(setup or {}).get("extra")
+    ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
+    exact = goes_on_exactly(provider, model, extra or {}) and "ambiguous_seam" not in lint
+    certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=exact)
+    return turn_id, parent_id, (Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE)
 
 
 def _certainty(*, continued: bool, guessed: bool, exact: bool) -> Certainty:

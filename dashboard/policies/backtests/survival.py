@@ -4,7 +4,8 @@ An answer that ended by itself shows its true length. One that was cut was at le
 still counts among those at risk before. Variance by Greenwood, bands by log(−log S), quantiles by inverting both.
 
 Source: Kaplan and Meier 1958; Kalbfleisch and Prentice, The Statistical Analysis of Failure Time Data, 1.4; Brookmeyer
-and Crowley 1982 for the interval of a quantile.
+and Crowley 1982 for the interval of a quantile. What is expected of a further answer: Hill 1968, and with cut ones
+Berliner and Hill 1988 (JASA 83).
 """
 
 import math
@@ -13,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 Z95 = 1.959963984540054
+LEAST_ENDED = 10  #: answers that ended, below which nothing is said of further ones
+LEAST_SHARE = 0.9  #: of further answers, below which a number of tokens is no proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +28,14 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From `tokens` on the share of answers that are longer is `longer`, between `low` and `high` at 95 %."""
+    """From `tokens` on the share of answers that are longer is `longer`, between `low` and `high` at 95 %. `further`:
+    the share of further answers that is expected to be longer; it is more, for the next one may be the longest."""
 
     tokens: int
     longer: float
     low: float
     high: float
+    further: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +90,20 @@ class Curve:
 
     def expected(self, of: float) -> tuple[int | None, float]:
         """A number of tokens, and the share of further answers that is expected to be whole within it: `of`, or what
-        so few answers bear out. None: the longest known length does not reach it.
+        these answers bear out at their longest known length. None: that is less than `LEAST_SHARE`, or fewer than
+        `LEAST_ENDED` have ended.
 
-        The next answer is as likely to be the longest as each of the `ended` ones, so within the longest of ten there
-        are ten of eleven.
+        Among those that are at least as long, the next answer is as likely to be the longest as each of them: within
+        the longest of ten there are ten of eleven. Where many were cut, few are left to compare it with, and the share
+        is smaller.
         """
-        whole = self.ended + 1
-        share = min(of, self.ended / whole)
-        return self.quantile(min(1.0, of * whole / max(1, self.ended))).tokens, share
+        if self.ended < LEAST_ENDED:
+            return None, 0.0
+        reached = next((step for step in self.steps if 1 - step.further >= of), None)
+        if reached is not None:
+            return reached.tokens, of
+        last = self.steps[-1]
+        return (last.tokens if 1 - last.further >= LEAST_SHARE else None), 1 - last.further
 
     def within(self, tokens: int) -> float:
         """The share of answers that are whole within so many tokens."""
@@ -110,12 +121,13 @@ def estimate(lengths: Iterable[Length]) -> Curve:
     for length in lengths:
         (ended if length.ended else cut)[length.tokens] += 1
     count = at_risk = ended.total() + cut.total()
-    steps, longer, variance = [], 1.0, 0.0
+    steps, longer, further, variance = [], 1.0, 1.0, 0.0
     for tokens in sorted({*ended, *cut}):
         if ends := ended[tokens]:
             longer *= 1 - ends / at_risk
+            further *= 1 - ends / (at_risk + 1)
             variance += ends / (at_risk * (at_risk - ends)) if at_risk > ends else math.inf
-            steps.append(Step(tokens, longer, *_band(longer, variance)))
+            steps.append(Step(tokens, longer, *_band(longer, variance), further))
         at_risk -= ends + cut[tokens]
     return Curve(tuple(steps), count, cut.total(), max({*ended, *cut}, default=0))
 

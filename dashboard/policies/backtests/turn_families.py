@@ -11,7 +11,8 @@ T = TypeVar("T")
 
 
 def one_per_family(turns: Sequence[tuple[UUID, UUID | None, T]], length_of: Callable[[T], Length]) -> list[T]:
-    """Of each family the first turn that ended by itself, else the longest of those that were cut.
+    """Of each family the first turn that ended by itself, else the longest of those that were cut; the oldest family
+    first.
 
     `turns`: their ids, those of the turns that they run again, and what is known of them; the newest first.
     """

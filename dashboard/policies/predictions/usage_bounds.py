@@ -11,8 +11,9 @@ from agentcore.messages import TokenUsage
 from agentcore.policy import Policy
 from dashboard.agents.policies import overridden, stored_policy
 from dashboard.agents.policy_validation import HANDLING_KEYS
+from dashboard.turns.attempt_reader import first_attempt
 from dashboard.turns.history import request_body_of
-from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.models import Turn
 from dashboard.turns.prices.selectors import turn_rate
 
 HINT_TOKENS = 100  #: of what is said to have an answer continued; more than it takes
@@ -107,7 +108,7 @@ def _cap(turn: Turn, policy: Policy, *, envelope: bool) -> int:
 
 def _first_input(turn: Turn) -> int:
     """Tokens that the first call was sent: as reported, else no more than its bytes."""
-    first = Attempt.objects.filter(turn_id=turn.id).order_by("index").first()
+    first = first_attempt(turn.id)
     if first is None:
         return len(turn.input_text.encode("utf-8", "surrogatepass")) + HINT_TOKENS
     reported = (first.usage or {}).get("input_tokens")

@@ -82,6 +82,14 @@ class ExhaustedLimit:
         return wanted if self.ceiling is None else min(wanted, self.ceiling)
 
 
+def may_need_a_limit(turn: Turn) -> bool:
+    """By its row alone: it was continued, or ended before it was complete, and no refusal ended it."""
+    if turn.status == TurnStatus.COMPLETED:
+        return turn.continuations > 0
+    ended_short = turn.status in (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
+    return ended_short and turn.terminal_reason != NormalizedStopReason.SAFETY_BLOCKED
+
+
 def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     """None while the turn runs, and where no limit would have helped, or none is known to."""
     if turn.status in UNFINISHED or last.end is None or last.setup is None:

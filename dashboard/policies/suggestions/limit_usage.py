@@ -2,21 +2,24 @@
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Length as Characters
 
 from agentcore.reasons import TurnStatus
+from agentcore.values import replace
 from dashboard.agents.models import Project
-from dashboard.policies.backtests.answer_lengths import MOST, lengths_of
+from dashboard.policies.backtests.answer_lengths import MOST, lengths_of, lengths_of_each
 from dashboard.policies.backtests.survival import Length
 from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
+from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.selectors import turns_matching
 
 LATELY = 5.0
@@ -47,12 +50,22 @@ _remembered: dict[tuple[object, ...], tuple[float, tuple[Length, ...]]] = {}
 def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
     """As `usage_of`, at most `LATELY` seconds old: the rows of a list ask the same one after the other."""
     key, now = (turn.project_id, limit, filters), time.monotonic()
-    known = _remembered.get(key)
-    if known is None or now - known[0] > LATELY:
-        if len(_remembered) >= MOST_REMEMBERED:
-            _remembered.clear()
-        known = _remembered[key] = (now, usage_of(turn=turn, limit=limit, filters=filters))
-    return known[1]
+    read: tuple[Length, ...] | None = read_ahead().usage.get(key)
+    if read is not None:
+        return read
+    if not _is_fresh(key, now):
+        _remember(key, usage_of(turn=turn, limit=limit, filters=filters))
+    return _remembered[key][1]
+
+
+def _is_fresh(key: tuple[object, ...], now: float) -> bool:
+    return key in _remembered and now - _remembered[key][0] <= LATELY
+
+
+def _remember(key: tuple[object, ...], used: tuple[Length, ...]) -> None:
+    if len(_remembered) >= MOST_REMEMBERED:
+        _remembered.clear()
+    _remembered[key] = (time.monotonic(), used)
 
 
 def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
@@ -64,14 +77,62 @@ def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Lengt
     return _lengths(turn.project, USED[limit], filters) if limit in USED else ()
 
 
+def alike(turn: Turn) -> tuple[TimelineFilters, TimelineFilters]:
+    """The turns of the same agent and model, and all those of the model."""
+    of_model = TimelineFilters(provider=(turn.provider,), model=(turn.model,))
+    return replace(of_model, agent=(turn.agent_name,)), of_model
+
+
+def usage_of_list(asked: Iterable[tuple[Turn, str]]) -> dict[tuple[object, ...], tuple[Length, ...]]:
+    """What turns like these used of a limit each, for `usage_lately`: by one statement for each limit, but for
+    `max_seconds`."""
+    wanted = defaultdict[tuple[UUID, str], dict[TimelineFilters, Project]](dict)
+    known: dict[tuple[object, ...], tuple[Length, ...]] = {}
+    for turn, limit in asked:
+        for filters in alike(turn) if limit == "max_tokens" or limit in USED else ():
+            key = (turn.project_id, limit, filters)
+            if _is_fresh(key, time.monotonic()):
+                known[key] = _remembered[key][1]
+            else:
+                wanted[turn.project_id, limit][filters] = turn.project
+    for (project_id, limit), found in wanted.items():
+        asked_for, project = list(found), next(iter(found.values()))
+        for each, used in zip(asked_for, _used_by_each(project, limit, asked_for), strict=True):
+            known[project_id, limit, each] = used
+            _remember((project_id, limit, each), used)
+    return known
+
+
+def _used_by_each(project: Project, limit: str, filters: Sequence[TimelineFilters]) -> list[tuple[Length, ...]]:
+    if limit == "max_tokens":
+        return lengths_of_each(project=project, filters=filters)
+    rows = [_rows(project, USED[limit], each).annotate(of=Value(n)) for n, each in enumerate(filters)]
+    told = [each.values_list("of", *_TOLD) for each in rows]
+    found: list[list[tuple[Any, ...]]] = [[] for _ in filters]
+    for of, *row in told[0].union(*told[1:], all=True):
+        found[of].append(tuple(row))
+    return list(map(_lengths_in, found))
+
+
 def usage_of_none(**_: object) -> tuple[Length, ...]:
     """As `usage_of` where other turns are not to be searched."""
     return ()
 
 
 def _lengths(project: Project, used: Any, filters: TimelineFilters) -> tuple[Length, ...]:
+    return _lengths_in(_rows(project, used, filters).values_list(*_TOLD))
+
+
+def _rows(project: Project, used: Any, filters: TimelineFilters) -> QuerySet[Turn]:
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
-    rows = turns.annotate(used=used).exclude(used=None).values_list("id", "parent_id", "used", "status")[:MOST]
+    return turns.annotate(used=used).exclude(used=None)[:MOST]
+
+
+#: The columns that `_lengths_in` reads.
+_TOLD = ("id", "parent_id", "used", "status")
+
+
+def _lengths_in(rows: Iterable[tuple[Any, ...]]) -> tuple[Length, ...]:
     return _once((turn, parent, Length(int(used), _is_complete(status))) for turn, parent, used, status in rows)
 
 

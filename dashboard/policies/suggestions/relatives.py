@@ -16,6 +16,7 @@ from dashboard.replay.rerun_changes import said_at
 from dashboard.replay.selectors import origin_of
 from dashboard.turns.history import begun_as
 from dashboard.turns.models import Turn
+from dashboard.turns.read_ahead import read_ahead
 
 #: Of what a turn began with: the id is each turn's own, and how many tokens it asks for is one of the limits.
 OWN = ("turn_id", "parent", "max_tokens")
@@ -34,6 +35,9 @@ def relatives_of(turn: Turn) -> list[Turn]:
     fork is asked what its parent is, unless its conversation was changed: it asks something else from then on. Of many,
     the turns that it runs again, the newest `MOST` others, and the newest `MOST` that completed, which prove a value.
     """
+    known = read_ahead().relatives.get(turn.id)
+    if known is not None:
+        return _asked_the_same(turn, known) if known and not is_reworded(turn) else []
     near = _line_of(turn)
     children = set(Turn.objects.filter(parent_id__in=near).order_by().values_list("id", flat=True))
     if len(near) == 1 and not children:
@@ -47,11 +51,15 @@ def _begun(near: Collection[UUID], children: Collection[UUID], turn: Turn) -> li
     first, without an order, so that the database goes by parents and not through all turns."""
     family = Q(parent_id__in={*near, *children}) | Q(id__in=near)
     alike = Turn.objects.filter(family, model=turn.model, base_snapshot__isnull=True).exclude(id=turn.id)
-    found = dict(alike.order_by().values_list("id", "status"))
+    kept = newest(near, dict(alike.order_by().values_list("id", "status")))
+    return list(Turn.objects.filter(id__in=kept).defer(*UNREAD).order_by("id")) if kept else []
+
+
+def newest(near: Collection[UUID], found: Mapping[UUID, str]) -> set[UUID]:
+    """Which of those `found`, with their statuses, are looked at. `near`: the line of the turn."""
     others = sorted(found.keys() - set(near))
     completed = [each for each in others if found[each] == TurnStatus.COMPLETED]
-    kept = {*(found.keys() & set(near)), *others[-MOST:], *completed[-MOST:]}
-    return list(Turn.objects.filter(id__in=kept).defer(*UNREAD).order_by("id")) if kept else []
+    return {*(found.keys() & set(near)), *others[-MOST:], *completed[-MOST:]}
 
 
 def _line_of(turn: Turn) -> dict[UUID, Turn]:

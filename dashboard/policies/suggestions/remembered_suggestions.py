@@ -34,10 +34,15 @@ def suggestion_now(turn: Turn, *, alone: bool = False) -> Suggestion | None:
 
 def suggestion_lately(turn: Turn, *, alone: bool = False) -> Suggestion | None:
     """As `suggestion_now`, at most `LATELY` seconds old."""
+    if remembered(turn, alone=alone):
+        return _remembered[turn.id, turn.last_seq, alone][1]
+    return suggestion_now(turn, alone=alone)
+
+
+def remembered(turn: Turn, *, alone: bool = False) -> bool:
+    """Whether `suggestion_lately` reads nothing."""
     known = _remembered.get((turn.id, turn.last_seq, alone))
-    return (
-        known[1] if known is not None and time.monotonic() - known[0] <= LATELY else suggestion_now(turn, alone=alone)
-    )
+    return known is not None and time.monotonic() - known[0] <= LATELY
 
 
 def last_suggestion(turn: Turn) -> Suggestion | None:

@@ -1,14 +1,18 @@
 """Turns that were asked the same as another, and tried the limit in question and nothing else."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from uuid import UUID
 
 from agentcore import serial
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from dashboard.policies.predictions.endings import was_changed
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import flat, relatives_of, settings_changed
-from dashboard.turns.models import UNFINISHED, Attempt, Turn
+from dashboard.turns.attempt_reader import attempts_read
+from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
+from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.record_reader import acts_of
 
 #: Errors of an envelope that more of a limit did not help. Another failure is the provider's, and tells nothing.
@@ -47,9 +51,16 @@ def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:
     """The oldest first. One that was given anything else otherwise, also by an operator while it ran, tells nothing of
     the limit alone."""
     found = [tried for other in relatives_of(case.turn) if (tried := _tried(case, other)) is not None]
-    acts = acts_of([tried.turn.id for tried in found]) if found else ()
+    acts = _acts_of([tried.turn.id for tried in found])
     changed = {record.turn_id for record in acts if was_changed([serial.event_from_json(record.event)])}
     return tuple(tried for tried in found if tried.turn.id not in changed)
+
+
+def _acts_of(turns: list[UUID]) -> Iterable[Record]:
+    known = read_ahead().acts
+    if all(turn_id in known for turn_id in turns):
+        return [record for turn_id in turns for record in known[turn_id]]
+    return acts_of(turns)
 
 
 def _tried(case: ExhaustedLimit, other: Turn) -> LimitTrial | None:
@@ -99,14 +110,13 @@ def _answers(turn: Turn) -> list[Answer]:
 
 
 def _numbered(turn: Turn) -> list[tuple[int, Answer]]:
-    rows = Attempt.objects.filter(turn_id=turn.id).order_by("index")
-    told = list(rows.values_list("index", "text", "tool_calls", "stop_reason", "error"))
-    own = [(index, _answer(*said)) for index, *said, error in told if error is None]
+    told = attempts_read(turn.id, "text", "tool_calls", "stop_reason", "error")
+    own = [(each.index, _answer(each)) for each in told if each.error is None]
     if turn.base_snapshot is None or turn.parent is None or not told:
         return own
-    return [each for each in _numbered(turn.parent) if each[0] < told[0][0]] + own
+    return [each for each in _numbered(turn.parent) if each[0] < told[0].index] + own
 
 
-def _answer(text: str | None, calls: list[dict[str, str]], reason: str | None) -> Answer:
-    whole = [(call["name"], call["raw"]) for call in calls]
-    return Answer(text or "", whole, reason == NormalizedStopReason.MAX_TOKENS)
+def _answer(said: Attempt) -> Answer:
+    whole = [(call["name"], call["raw"]) for call in said.tool_calls]
+    return Answer(said.text or "", whole, said.stop_reason == NormalizedStopReason.MAX_TOKENS)

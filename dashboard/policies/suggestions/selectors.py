@@ -1,5 +1,6 @@
 """The suggestion for a turn. What is surest is asked first: the recording, then re-runs, then the turns like it."""
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -13,15 +14,16 @@ from agentcore.replay import Certainty, Recording, fold
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.values import replace
 from dashboard.policies.backtests.answer_lengths import ENOUGH
-from dashboard.policies.backtests.survival import estimate
+from dashboard.policies.backtests.length_drift import newest_alike
+from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
 from dashboard.policies.predictions.usage_bounds import usage_bound
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, exhausted_limit_of, used_of
-from dashboard.policies.suggestions.limit_usage import UsageOf, usage_of
+from dashboard.policies.suggestions.limit_usage import UsageOf, alike, usage_of
 from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of, said_the_same
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
+from dashboard.replay.services import turn_experience
 from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
-from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.prices.rates import priced
@@ -29,7 +31,7 @@ from dashboard.turns.prices.selectors import turn_rate
 
 #: Tokens that the end of an answer is likely to take of the cap, without being reported.
 LIKELY_END = 2
-LEAST = 10  #: answers, below which nothing is said of their share
+LEAST = LEAST_ENDED  #: answers, below which nothing is said of their share
 FAR = 16  #: times the value to begin with: how far a recording is searched
 MOST_ATTEMPTS = 50  #: of a turn whose recording is searched while a page waits
 
@@ -142,21 +144,37 @@ def _usual(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
     """What the answers of the same agent and model need that are longer than this one is known to be, or those of the
     same model. A turn that was cut is seldom one of the short ones, so the share of all answers would be too good."""
     beyond = max(case.used, case.in_vain)
-    model = TimelineFilters(provider=(case.turn.provider,), model=(case.turn.model,))
-    agent = replace(model, agent=(case.turn.agent_name,))
-    for basis, filters in ((Basis.AGENT, agent), (Basis.MODEL, model)):
+    for basis, filters in zip((Basis.AGENT, Basis.MODEL), alike(case.turn), strict=True):
         lengths = usage(turn=case.turn, limit=case.limit, filters=filters)
-        curve = estimate(length for length in lengths if length.tokens > beyond)
+        longer = [length for length in lengths if length.tokens > beyond]
+        newest = newest_alike(longer)
+        curve = estimate(newest)
         if curve.ended < LEAST:
             continue
-        value, share = curve.expected(ENOUGH)
-        if value is None or (case.ceiling is not None and value > case.ceiling) or _too_many_characters(case, value):
+        length, share = curve.expected(ENOUGH)
+        unreported = _unreported(case)
+        if length is None or unreported is None or _too_many_characters(case, length):
+            return None
+        value = length + unreported
+        if case.ceiling is not None and value > case.ceiling:
             return None
         told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)
         of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
         about: dict[str, Any] = {"share": share, "answers": curve.count, "cut": curve.cut, "longer_than": beyond}
+        about |= {"newest": len(newest) < len(longer), "unreported": unreported}
         return Suggestion(case.limit, *told, of=of, **about)
     return None
+
+
+def _unreported(case: ExhaustedLimit) -> int | None:
+    """Tokens that count towards the limit of an answer and not towards its recorded length, as the model's stored calls
+    bear out. None: there are some, and too few calls show how many."""
+    if case.limit != "max_tokens":
+        return 0
+    known = turn_experience(case.turn)
+    if known.unreported is not None:
+        return math.ceil(known.unreported.p95)
+    return None if known.reports_all is False else 0
 
 
 def _too_many_characters(case: ExhaustedLimit, tokens: Number) -> bool:
@@ -172,9 +190,7 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
 
     It is certain only where the provider said the same twice, as far as is known; no run takes as long as another.
     """
-    completed = (tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED and tried.value > case.in_vain)
-    several = case.limit == "max_tokens"
-    least = min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
+    least = _least(case, reruns)
     if least is None:
         return
     again = case.limit != "max_seconds" and said_the_same(case, least)
@@ -186,6 +202,26 @@ def _reruns(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> Iterator[Su
     yield replace(told, value=value)
     if case.limit == "max_tokens" and again and (likely := _reported(case, least)) is not None:
         yield replace(told, value=likely, certainty=Certainty.ESTIMATED)
+
+
+def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial | None:
+    completed = (tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED and tried.value > case.in_vain)
+    several = case.limit == "max_tokens"
+    return min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
+
+
+def case_of(turn: Turn) -> ExhaustedLimit | None:
+    """The limit that the turn ran out of, where other turns may tell how much of it is enough."""
+    spans = fold(recording_of(turn))
+    case = exhausted_limit_of(turn, spans[-1].after) if spans else None
+    return None if case is None or case.goal is Goal.ONE_CALL else case
+
+
+def proving_rerun(case: ExhaustedLimit) -> Turn | None:
+    """The re-run whose history tells of the suggestion for a turn; None where there is none."""
+    reruns = reruns_of(case)
+    least = _least(replace(case, in_vain=_in_vain(reruns)), reruns)
+    return None if least is None else least.turn
 
 
 def _needed(case: ExhaustedLimit, trial: LimitTrial) -> int:

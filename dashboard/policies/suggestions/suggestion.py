@@ -71,6 +71,8 @@ class Suggestion:
     share: float | None = None
     answers: int = 0
     cut: int = 0
+    newest: bool = False  #: only the newest answers tell, for they have become longer
+    unreported: int = 0  #: tokens of the value that the model counts and does not report
     longer_than: int | None = None  #: what this turn used of the limit, or a re-run that was not complete was given
     calls: int | None = None
     used: int | None = None

@@ -178,9 +178,11 @@ def _share(said: Suggestion) -> str:
     answers = said.limit == "max_tokens"
     alike, fit = ("answers longer than", "fit in") if answers else ("turns that used more than", "complete within")
     cut = f", {number(said.cut)} of them {'cut' if answers else 'not complete'}" if said.cut else ""
-    counted = f"{count(said.answers, 'answer' if answers else 'turn')}{cut}"
+    newest = "the newest " if said.newest else ""
+    counted = f"{newest}{count(said.answers, 'answer' if answers else 'turn')}{cut}"
     expected = f"{100 * (said.share or 0):.0f} % are expected to {fit} {amount(said.limit, said.value)}"
-    return f"Of {said.of}’s {alike} {used}, {expected} ({counted})."
+    besides = f" {count(said.unreported, 'token')} of these count, but are not reported." if said.unreported else ""
+    return f"Of {said.of}’s {alike} {used}, {expected} ({counted}).{besides}"
 
 
 def costs_in_words(costs: Costs | None, *, model: str = "") -> str:

@@ -38,10 +38,17 @@ def tell(turn: Turn, *said: Suggestion | None) -> None:
 
     Whoever shows a suggestion calls this: to find one, for a sort order or a plan, tells nobody.
     """
-    new = {_key(turn, each): each for each in said if each is not None and each.known and _is_new(turn, each)}
+    tell_all((turn, each) for each in said)
+
+
+def tell_all(said: Iterable[tuple[Turn, Suggestion | None]]) -> None:
+    """The same of several turns."""
+    new = {
+        _key(turn, each): (turn, each) for turn, each in said if each is not None and each.known and _is_new(turn, each)
+    }
     if not new:
         return
-    rows = [_row(turn, each) for each in new.values()]
+    rows = [_row(turn, each) for turn, each in new.values()]
     try:
         with transaction.atomic():
             ToldSuggestion.objects.bulk_create(
@@ -50,7 +57,7 @@ def tell(turn: Turn, *said: Suggestion | None) -> None:
                 unique_fields=["turn", "limit", "value", "basis"],
                 update_fields=["said", "told_at"],
             )
-    except IntegrityError:  # the turn was erased meanwhile
+    except IntegrityError:  # a turn was erased meanwhile
         return
     transaction.on_commit(lambda: _note(new))
 

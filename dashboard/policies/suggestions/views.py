@@ -1,5 +1,6 @@
 """The limit that would have let a turn finish: looked at, found by a live re-run, and used."""
 
+from contextlib import suppress
 from typing import cast
 from uuid import UUID
 
@@ -14,9 +15,10 @@ from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_current
+from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import Panel, last_of, panel_of
-from dashboard.policies.suggestions.remembered_suggestions import suggestion_now
 from dashboard.policies.suggestions.services import (
     agent_cap_use,
     backtest_of_value,
@@ -26,11 +28,12 @@ from dashboard.policies.suggestions.services import (
 )
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import because
-from dashboard.policies.suggestions.told_suggestions import tell
+from dashboard.policies.suggestions.told_suggestions import tell, tell_all
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 
 #: Which of the two re-runs of one click a browser waits for: the second is made by itself, and never a third.
+MOST_CELLS = 100  #: of one request: a page has 50 rows
 FIRST, SECOND = "first", "second"
 NO_VALUE = "This page is out of date. Nothing was started. Reload it and check the price."
 REWORDED = (
@@ -47,14 +50,23 @@ def limit(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 
 @require_safe
-def cell(request: HttpRequest, turn_id: UUID) -> HttpResponse:
-    """The limit in a row of the timeline; to a browser without scripts the turn's page."""
-    turn = turn_or_404(turn_id)
+def cells(request: HttpRequest) -> HttpResponse:
+    """The limits in rows of the timeline, `?turn=` each, which swap themselves in; to a browser without scripts the
+    timeline. Of a turn that is gone there is none."""
     if not request.headers.get("HX-Request"):
-        return redirect("turns:detail", turn.id)
-    said = suggestion_now(turn)
-    tell(turn, said)
-    return render(request, "suggesting/_cell.html", {"said": said})
+        return redirect("timeline:timeline")
+    told = suggestions_now(_asked(request), project_current())
+    tell_all(told)
+    return render(request, "suggesting/_cells.html", {"told": told})
+
+
+def _asked(request: HttpRequest) -> set[UUID]:
+    """Without what is no id."""
+    found = set[UUID]()
+    for each in request.GET.getlist("turn")[:MOST_CELLS]:
+        with suppress(ValueError):
+            found.add(UUID(each))
+    return found
 
 
 @require_POST

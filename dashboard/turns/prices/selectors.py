@@ -16,6 +16,7 @@ from agentcore.events import Event, ModelResponded
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.messages import TokenUsage
 from agentcore.replay import Recording
+from dashboard.turns.attempt_reader import first_attempt
 from dashboard.turns.history import base_snapshot_of
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.prices.rates import Price, Rate, priced, rate_of
@@ -79,7 +80,8 @@ def turn_rate(turn: Turn, *, model: str = "") -> Rate | None:
     """The list price that calls of this turn have; `model`: another model there."""
     address = turn.agent.connection.base_url if turn.agent else ""
     if turn.overrides.get("connection"):
-        address = Attempt.objects.filter(turn_id=turn.id).values_list("request_url", flat=True).first() or ""
+        first = first_attempt(turn.id)
+        address = first.request_url if first else ""
     return rate_of(provider=turn.provider, model=model or turn.model, address=address, at=turn.started_at)
 
 

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import Truncator
 
 from dashboard.turns.models import Turn
-from dashboard.turns.sent_caps import cap_in_words
+from dashboard.turns.sent_caps import cap_demanded, cap_in_words
 from dashboard.turns.transcript import TINTS
 from dashboard.turns.verdicts import verdict_now
 
@@ -53,6 +53,7 @@ def number(value: float | str | None) -> str:
 
 
 register.filter("cap", cap_in_words)
+register.filter(cap_demanded)
 
 
 @register.filter

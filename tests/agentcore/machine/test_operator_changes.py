@@ -45,6 +45,17 @@ def test_a_turn_runs_to_a_state_once():
     assert story >> truncated("b ") << call_model(AttemptKind.CONTINUATION)
 
 
+def test_a_cap_that_an_operator_takes_away_is_sent_with_no_later_call():
+    story = Playbook() >> started(breakpoints=CUT) >> truncated("a ", tokens=60)
+    story = story >> released(uncapped=True, max_tokens=16_384, breakpoints=()) << call_model(AttemptKind.CONTINUATION)
+    assert (story.snapshot.uncapped, story.snapshot.sent_cap) == (True, None)
+    told = story >> ended("b", tokens=900)
+    assert told.end.status is TurnStatus.COMPLETED
+    assert verify(told.stored()).verified
+    again = what_if(told.recording, told.policy)
+    assert (again.final, again.certainty.value) == (told.snapshot, "recorded")
+
+
 def test_whatever_holds_first_ends_the_run():
     story = Playbook() >> started(breakpoints=CUT) >> truncated("a ")
     story = story >> released(run_to="abort_partial") >> truncated("b ") << hold(State.CONTINUE_PENDING)

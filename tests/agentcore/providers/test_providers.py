@@ -1,10 +1,12 @@
+import json
 import subprocess
 import sys
 
 import pytest
 
-from agentcore import ChatRequest
+from agentcore import ChatRequest, Message, Role
 from agentcore.errors import CoreError, DecodeError
+from agentcore.messages import DEMANDED, NO_CAP
 from agentcore.providers import PROVIDERS, Provider, UnknownProviderError, get_provider
 
 IMPURE = {
@@ -63,3 +65,17 @@ def test_importing_the_codecs_brings_in_no_io_and_no_chance():
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "agentcore.providers.openai" in modules
     assert not IMPURE & set(modules)
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_a_cap_that_nobody_set_is_sent_only_where_the_dialect_demands_one(name: str):
+    provider = PROVIDERS[name]
+
+    def sent(**extra: str) -> bool:
+        request = ChatRequest("m", (Message(Role.USER, "hi"),), 7_919, extra=extra)
+        return "7919" in json.dumps(provider.encode_request(request))
+
+    assert sent()
+    assert sent(uncapped=NO_CAP) is provider.demands_cap
+    assert provider.demands_cap is (name == "anthropic")
+    assert not provider.demands_cap or sent(uncapped=DEMANDED)

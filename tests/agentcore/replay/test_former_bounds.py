@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from agentcore import Policy, verify
+from agentcore import ErrorPolicy, NormalizedStopReason, Policy, ToolSpec, verify
 from agentcore.replay import fold
 from agentcore.replay.former_bounds import LOOKED_AT, SUBSCHEMAS, exceeds_former
 from agentcore.replay.recorded_run import Past
 from agentcore.schema import jsonschema_rs_validator
 from agentcore.schema_size import TooMuchWork
-from tests.agentcore.playbook import Playbook, ended, started
+from tests.agentcore.playbook import Playbook, call, called, ended, responded, said, started, tools_returned
 from tests.agentcore.realistic_schemas import of_union
 
 LARGE = {"type": "object", "enum": [{}] * (SUBSCHEMAS + 1)}
@@ -49,3 +49,48 @@ def test_a_history_that_says_so_of_a_small_schema_does_not_verify():
 def test_pairs_beyond_the_former_bound_are_known(parts: int):
     schema, value = of_union(50, parts)
     assert exceeds_former(schema, value) is (parts == 600), LOOKED_AT
+
+
+OF_LARGE = ToolSpec("note", "Notes.", {**LARGE, "enum": [*LARGE["enum"], {"text": "x"}]})
+
+
+def of_calls(event: Any, **rules: Any) -> Any:
+    """A story of one call of `note`, as an earlier release stored it."""
+    policy = Policy(validate=as_before, **rules)
+    story = Playbook(policy=policy, tools=(OF_LARGE,), revision=8) >> started() >> event
+    return story, lambda told: replace(told.recording, policy=replace(told.recording.policy, validate=VALIDATE))
+
+
+def test_a_call_whose_arguments_were_too_much_to_judge_verifies():
+    story, today = of_calls(called(call("note", text="x")), error_policy=ErrorPolicy.ignore_tool_errors())
+    told = story >> tools_returned() >> ended("Sorry.")
+    assert not story.command.calls
+    for stored in (story, told):
+        assert verify(today(stored)).verified
+    assert fold(today(story))[-1].after.rejected
+    assert Past.of(today(story)).after[-1][1].rejected
+
+
+def test_so_does_one_of_a_cut_answer():
+    cut = said("", call("note", text="x"), reason=NormalizedStopReason.MAX_TOKENS)
+    story, today = of_calls(responded(cut))
+    assert "broken_tool_call" in story.triggers
+    assert verify(today(story)).verified
+
+
+def test_a_large_call_that_runs_today_verifies():
+    story = Playbook(policy=Policy(validate=VALIDATE), tools=(OF_LARGE,), revision=8) >> started()
+    story = story >> called(call("note", text="x"), call("note", "b", text="y"))
+    assert [each.id for each in story.command.calls] == ["a"], "“y” does not fit"
+    assert verify(story.recording).verified
+    assert "do not fit" in fold(story.recording)[-1].after.rejected[0].content
+
+
+def test_a_small_call_that_did_not_run_does_not_verify():
+    story, today = of_calls(called(call("note", text="x")))
+    small = replace(OF_LARGE, schema={"type": "object"})
+    recording = today(story)
+    begun = recording.records[0]
+    setup = replace(begun.event.setup, tools=(small,))
+    records = (replace(begun, event=replace(begun.event, setup=setup)), *recording.records[1:])
+    assert not verify(replace(recording, records=records)).verified

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.test import Client
 
 from agentcore.machine.pending_tool_calls import pending_calls
@@ -12,8 +13,9 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.live.models import Signal
 from dashboard.live.operator_forms import OperateForm
 from dashboard.live.services import turn_cancel, turn_control, turn_start
+from dashboard.replay.services import turn_verify
 from dashboard.turns.history import position_of, snapshot_at
-from dashboard.turns.models import Turn
+from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.pages import HTMX, page
 from tests.together import together
@@ -23,6 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NOTHING = {
     "limits": {},
     "max_tokens": None,
+    "no_max_tokens": False,
     "error_policy": None,
     "request": {},
     "rewritten": {},
@@ -88,6 +91,7 @@ def test_what_differs_is_what_changes(held: Turn):
     assert said == {
         "limits": {"max_continuations": 5, "max_seconds": 1200.5},
         "max_tokens": 70,
+        "no_max_tokens": False,
         "error_policy": {"preset": "retry_all"},
         "request": {"system_prompt": "Be\nlong.", "model": "other"},
         "rewritten": {1: "Count.\nOnce."},
@@ -109,7 +113,6 @@ def test_what_differs_is_what_changes(held: Turn):
         ("limit_max_steps", "", "max_steps must be a whole number"),
         ("limit_max_seconds", "-1", "it must be a number of seconds"),
         ("max_tokens", "0", "at least 1 token"),
-        ("max_tokens", "", "The limit cannot be removed. The current value is 400."),
         ("arguments_0", "[", "This is not JSON"),
         ("arguments_0", "[]", "must be an object"),
         ("arguments_0", '{"expression": NaN}', "This is not JSON"),
@@ -132,6 +135,29 @@ def test_a_limit_that_may_be_absent_can_be_taken_away(held: Turn):
     turn_control(turn=held, by="ada", action="change", limits={"max_seconds": 60})
     drive(held)
     assert changes(held, limit_max_seconds="")["limits"] == {"max_seconds": None}
+
+
+def test_a_cap_can_be_taken_away_where_the_dialect_does_without(held: Turn):
+    assert changes(held, max_tokens="")["no_max_tokens"] is True
+    turn_control(turn=held, by="ada", action="change", no_max_tokens=True)
+    drive(held)
+    held.refresh_from_db()
+    assert (held.max_tokens, position_of(held).snapshot.uncapped) == (None, True)
+    turn_control(turn=held, by="ada", action="release")
+    ended = drive(held)
+    assert "max_tokens" not in Attempt.objects.filter(turn_id=ended.id).last().request
+    assert turn_verify(turn=ended).verified
+
+
+def test_a_cap_that_the_dialect_requires_stays_and_it_says_why(held: Turn):
+    Turn.objects.filter(id=held.id).update(provider="anthropic")
+    held.refresh_from_db()
+    form = filled(held, max_tokens="")
+    words = "The limit cannot be removed: anthropic requires max_tokens in every request."
+    assert not form.is_valid()
+    assert form.errors["max_tokens"] == [f"{words} The current value is 400."]
+    with pytest.raises(ValidationError, match="anthropic requires max_tokens"):
+        turn_control(turn=held, by="ada", action="change", no_max_tokens=True)
 
 
 def test_a_turn_without_a_cap_shows_none_and_an_empty_field_keeps_none(held: Turn):

@@ -183,7 +183,7 @@ def of_number(browser: Client, turn: Turn) -> Iterator[str]:
     """The value, how certain it is, and the sentence. Of a value to begin with all say that none is known."""
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
     panel = browser.get(f"/turns/{turn.id}").content.decode().split('id="limit"')[1].split("</section>")[0]
-    cell = browser.get(f"/turns/{turn.id}/limit/cell", headers=HTMX).content.decode()
+    cell = browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode()
     found = [re.findall(r'data-certainty="(\w+)"', html)[:1] for html in (panel, cell)]
     if told is None:
         if found != [[], []]:

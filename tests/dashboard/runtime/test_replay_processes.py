@@ -274,7 +274,7 @@ def test_only_what_changes_nothing_is_stopped(path: str, method: str, body: byte
         ("/api/v1/turns/x/replay", True),
         ("/turns/x/", False),
         ("/turns/x/limit/use/", False),
-        ("/turns/x/limit/cell", False),
+        ("/turns/limits", False),
         ("/compare/\n", False),
         ("/api/v1/turns/x", False),
         ("/api/v1/agents/limit", False),

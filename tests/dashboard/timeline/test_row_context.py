@@ -30,13 +30,13 @@ def test_a_row_reads_how_it_ended_and_asks_for_its_limit_when_it_comes_into_sigh
     html = page(browser, "/")
     assert "Cut off</span>" in html
     assert "Max continuations reached" in html
-    assert f'hx-get="/turns/{cut.id}/limit/cell" hx-trigger="intersect once"' in html
+    assert f'<td id="limit-{cut.id}" class="c-limit needs-limit">' in html
 
 
 def test_the_row_names_the_same_limit_as_the_turns_page(browser: Client, cut: Turn):
     for n in range(12):
         make_turn(**ALIKE, agent_name=cut.agent_name, model=cut.model, output_tokens=350 + n)
-    cell = browser.get(f"/turns/{cut.id}/limit/cell", headers=HTMX).content.decode()
+    cell = browser.get(f"/turns/limits?turn={cut.id}", headers=HTMX).content.decode()
     assert 'data-certainty="estimated"' in cell
     assert "361 was 60 Max tokens per call" in " ".join(text_of(cell).replace("60Max", "60 Max").split())
     assert "With max_tokens 361 the turn would likely have finished." in text_of(page(browser, f"/turns/{cut.id}"))
@@ -48,16 +48,16 @@ ALIKE = {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1, 
 
 def test_the_cell_reads_the_history_of_its_turn_once(browser: Client, cut: Turn):
     with CaptureQueriesContext(connection) as asked:
-        browser.get(f"/turns/{cut.id}/limit/cell", headers=HTMX)
+        browser.get(f"/turns/limits?turn={cut.id}", headers=HTMX)
     assert sum('FROM "turns_record"' in query["sql"] for query in asked.captured_queries) == 1
 
 
 def test_a_complete_turn_of_one_call_needs_no_other_limit(browser: Client, play: Play):
     turn = play("sim-essay", max_tokens=2000)
-    assert "limit/cell" not in page(browser, "/")
-    cell = browser.get(f"/turns/{turn.id}/limit/cell", headers=HTMX).content.decode()
+    assert "needs-limit" not in page(browser, "/")
+    cell = browser.get(f"/turns/limits?turn={turn.id}", headers=HTMX).content.decode()
     assert "data-certainty" not in cell
-    assert browser.get(f"/turns/{turn.id}/limit/cell")["Location"] == f"/turns/{turn.id}"
+    assert browser.get(f"/turns/limits?turn={turn.id}")["Location"] == "/"
 
 
 def test_what_was_searched_for_is_marked_in_the_answer(browser: Client):

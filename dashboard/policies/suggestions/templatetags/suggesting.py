@@ -9,7 +9,7 @@ from django import template
 from django.template.context import Context
 
 from agentcore.machine.snapshot import Snapshot
-from dashboard.policies.suggestions.limit_order import may_need_a_limit
+from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.next_step import leading_on
 from dashboard.policies.suggestions.panel import panel_of
 from dashboard.policies.suggestions.remembered_suggestions import last_suggestion

@@ -17,6 +17,7 @@ from agentcore.providers import PROVIDERS
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
 from dashboard.agents.models import Agent, Connection
+from dashboard.policies.field_sources import sources_of
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.suggestions.relatives import relatives_of
 from dashboard.replay.lineage import changes
@@ -25,6 +26,7 @@ from dashboard.replay.rerun_service import turn_go_on, turn_rerun
 from dashboard.replay.services import turn_verify
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.sent_caps import cap_demanded
 from tests.dashboard.driving import drive
 from tests.dashboard.gateway.served.conftest import BASES, turn_of
 from tests.dashboard.serving import provider_of
@@ -250,7 +252,9 @@ def test_a_cap_that_is_stated_is_sent_whatever_an_older_release_or_a_log_noted(c
     assert (child.max_tokens, stated(child)) == (60, sent(recorder.take()))
 
 
-def test_a_connection_of_another_dialect_is_sent_the_cap_that_the_re_run_states(gate, recorder, connected):
+def test_a_connection_of_another_dialect_is_sent_a_cap_only_where_that_dialect_demands_one(
+    gate, recorder, connected, client
+):
     connection = connected("openai", base_url=recorder.address + BASES["openai"])
     connected("anthropic", name="other", base_url=recorder.address + BASES["anthropic"])
     body = {**PLAIN["openai"], "model": f"{connection.name}/sim-essay", "stream": True}
@@ -261,6 +265,16 @@ def test_a_connection_of_another_dialect_is_sent_the_cap_that_the_re_run_states(
     asked = sent(recorder.take())
     assert (child.max_tokens, stated(child)) == (asked[0], asked)
     assert turn_verify(turn=child).verified
+    assert cap_demanded(child), "nobody set it, and this dialect demands one"
+    assert next(source for source in sources_of(child) if source.field == "max_tokens").of == "anthropic"
+    client.force_login(User.objects.get(username=OPERATOR))
+    told = "16,384</b> (nobody set it: anthropic requires one)"
+    assert told in client.get(f"/turns/{child.id}").content.decode()
+    assert client.get(f"/api/v1/turns/{child.id}/attempts").json()[0]["max_tokens_demanded"] is True
+    back = drive(turn_rerun(turn=child, overrides={}, words=RerunChanges(connection=connection.name)))
+    assert (sent(recorder.take())[0], back.max_tokens, cap_demanded(back)) == (None, None, False)
+    capped = drive(turn_rerun(turn=turn, overrides={"max_tokens": 90}, words=RerunChanges(connection="other")))
+    assert (sent(recorder.take())[0], cap_demanded(capped)) == (90, False)
 
 
 def stated(turn: Turn) -> list[int | None]:

@@ -89,7 +89,7 @@ def test_only_what_somebody_is_shown_is_stored_as_told(browser: Client, short: T
 
 @pytest.mark.parametrize(
     "address",
-    ["", "/limit", "/limit/cell", "/replay", "/replay/sweep?limit=max_tokens", "/replay/sweep?limit=max_steps"],
+    ["", "/limit", "/replay", "/replay/sweep?limit=max_tokens", "/replay/sweep?limit=max_steps"],
 )
 def test_each_page_stores_in_one_statement_what_it_shows(browser: Client, short: Turn, address: str):
     lengths(short, [LONG] * (LEAST + 10))
@@ -97,6 +97,14 @@ def test_each_page_stores_in_one_statement_what_it_shows(browser: Client, short:
         page(browser, f"/turns/{short.id}{address}", **(HTMX if "/limit" in address else {}))
     stored = [query["sql"] for query in asked if "suggesting_toldsuggestion" in query["sql"]]
     assert len(stored) == 1
+    assert [one.value for one in told_lately(short.id)] == [LONG]
+
+
+def test_the_rows_of_a_list_store_in_one_statement_what_they_show(browser: Client, short: Turn):
+    lengths(short, [LONG] * (LEAST + 10))
+    with CaptureQueriesContext(connection) as asked:
+        page(browser, f"/turns/limits?turn={short.id}&turn=none&turn={short.id}", **HTMX)
+    assert sum("suggesting_toldsuggestion" in query["sql"] for query in asked) == 1
     assert [one.value for one in told_lately(short.id)] == [LONG]
 
 

@@ -5,7 +5,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.utils.timezone import now
 
-from agentcore.replay import Certainty
+from agentcore.replay import Certainty, Experience, Observed
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.live.services import turn_control
@@ -57,7 +57,7 @@ def test_what_nothing_tells_is_a_value_to_begin_with(cut: Turn):
 
 def test_only_answers_that_are_longer_than_this_one_tell_what_it_needs(cut: Turn):
     """A turn that was cut is not one of the short ones: of forty answers 95 % fit in 300 tokens, of its like fewer."""
-    lengths(cut, [100] * 200 + [300 + place for place in range(39)])
+    lengths(cut, [100] * 200 + [300 + place * 7 % 39 for place in range(39)])
     said = suggestion_for(cut)
     assert said is not None
     assert (said.value, said.basis, said.certainty) == (337, Basis.AGENT, Certainty.ESTIMATED)
@@ -73,6 +73,28 @@ def test_few_answers_are_told_with_the_share_that_they_bear_out(cut: Turn):
     assert said is not None
     assert (said.value, round(said.share or 0, 3)) == (309, 0.909)
     assert "91 % are expected to fit in 309 tokens (10 answers)." in because(said)
+
+
+def test_tokens_that_count_and_are_not_reported_are_added(cut: Turn, monkeypatch: pytest.MonkeyPatch):
+    lengths(cut, [300 + place * 7 % 39 for place in range(39)])
+    bears_out = Experience(reports_all=False, unreported=Observed(120.0, 20))
+    monkeypatch.setattr(selectors, "turn_experience", lambda turn: bears_out)
+    said = suggestion_for(cut)
+    assert said is not None
+    assert said.value == 337 + 120
+    assert "fit in 457 tokens (39 answers). 120 tokens of these count, but are not reported." in because(said)
+    monkeypatch.setattr(selectors, "turn_experience", lambda turn: Experience(reports_all=False))
+    unknown = suggestion_for(cut)
+    assert unknown is not None
+    assert unknown.basis is Basis.NONE
+
+
+def test_where_answers_became_longer_only_the_newest_tell(cut: Turn):
+    lengths(cut, [300 + place * 7 % 39 for place in range(40)] + [900 + place * 7 % 39 for place in range(40)])
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.answers, said.newest, said.value >= 935) == (40, True, True)
+    assert "(the newest 40 answers)" in because(said)
 
 
 def test_a_re_run_that_was_cut_too_leaves_only_longer_answers_to_tell(cut: Turn):

@@ -1,0 +1,30 @@
+/* The limits of the rows in sight: those that come into sight together are asked for in one request. */
+const TOGETHER_MS = 60;
+const asked = new WeakSet();
+let waiting = [];
+
+function ask() {
+  const query = new URLSearchParams(waiting.map((cell) => ["turn", cell.id.slice("limit-".length)]));
+  waiting = [];
+  htmx.ajax("GET", `/turns/limits?${query}`, { swap: "none", target: "#rows" });
+}
+
+const sight = new IntersectionObserver((seen) => {
+  for (const { target } of seen.filter(({ isIntersecting }) => isIntersecting)) {
+    sight.unobserve(target);
+    if (!waiting.length) setTimeout(ask, TOGETHER_MS);
+    waiting.push(target);
+  }
+});
+
+function watch() {
+  for (const cell of document.querySelectorAll("td.needs-limit")) {
+    if (asked.has(cell)) continue;
+    asked.add(cell);
+    sight.observe(cell);
+  }
+}
+
+/* Rows come with the page, with a swap, and through the socket. */
+for (const event of ["htmx:load", "htmx:wsAfterMessage"]) document.addEventListener(event, watch);
+watch();

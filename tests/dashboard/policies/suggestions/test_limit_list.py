@@ -1,0 +1,79 @@
+"""The limits of a list of turns: a page costs the same few statements however many rows it has."""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from dashboard.live.services import turn_start
+from dashboard.policies.suggestions import limit_usage, remembered_suggestions
+from dashboard.policies.suggestions.limit_order import limit_orders
+from dashboard.policies.suggestions.remembered_suggestions import suggestion_now
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.turns import shared_values
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import AgentOf, drive
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def forget() -> None:
+    remembered_suggestions._remembered.clear()
+    limit_usage._remembered.clear()
+    shared_values._content.cache_clear()
+
+
+def asked_for(turns: Collection[Turn], read: Callable[..., Any] = limit_orders) -> list[str]:
+    forget()
+    with CaptureQueriesContext(connection) as asked:
+        assert len(read([turn.id for turn in turns])) == len(turns)
+    return [query["sql"] for query in asked.captured_queries]
+
+
+def test_a_list_of_cut_turns_costs_as_many_statements_as_one(agent_of: AgentOf):
+    agent = agent_of("sim-essay", max_tokens=60)
+    turns = [
+        drive(turn_start(agent=agent, input_text="tell me", overrides={"system_prompt": f"{n} " * 200}))
+        for n in range(5)
+    ]
+    asked_for(turns)  # what is kept for a minute
+    one, five = asked_for(turns[:1]), asked_for(turns)
+    assert len(five) <= len(one), five[len(one) :]
+    assert len(five) < 16
+
+
+def test_so_does_one_of_many_agents(agent_of: AgentOf):
+    agents = [agent_of("sim-essay", name=f"agent-{n}", max_tokens=60) for n in range(4)]
+    turns = [drive(turn_start(agent=agent, input_text="tell me")) for agent in agents]
+    asked_for(turns)
+    one, four = asked_for(turns[:1]), asked_for(turns)
+    assert len(four) <= len(one), four[len(one) :]
+
+
+def test_so_does_one_of_re_runs(agent_of: AgentOf):
+    agent = agent_of("sim-essay", max_tokens=60)
+    turns = [drive(turn_start(agent=agent, input_text="tell me")) for _ in range(3)]
+    again = [drive(turn_rerun(turn=turn, overrides={"max_tokens": 2_000})) for turn in turns]
+    asked_for(turns)
+    one, three = asked_for(turns[:1]), asked_for(turns)
+    assert len(three) <= len(one), three[len(one) :]
+    assert len(asked_for([*turns, *again])) <= len(one)
+
+
+def test_it_names_what_each_turn_is_told_by_itself(agent_of: AgentOf):
+    agent = agent_of("sim-essay", max_tokens=60)
+    turns = [drive(turn_start(agent=agent, input_text="tell me")) for _ in range(3)]
+    drive(turn_rerun(turn=turns[0], overrides={"max_tokens": 2_000}))
+    drive(turn_rerun(turn=turns[1], overrides={"max_tokens": 70}))
+    every = list(Turn.objects.all())
+    forget()
+    alone = {turn.id: said and (said.limit, said.value) for turn in every for said in [suggestion_now(turn)]}
+    forget()
+    limit_orders([turn.id for turn in every])
+    listed = {
+        key[0]: said and (said.limit, said.value) for key, (_, said) in remembered_suggestions._remembered.items()
+    }
+    assert all(alone[turn] == said for turn, said in listed.items())
+    assert len(listed) == 4
