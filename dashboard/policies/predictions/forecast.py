@@ -114,7 +114,10 @@ def predicted_on(*, parent: Turn, child: Turn, found: Recording, wanted: Mapping
     """What is predicted for a turn that goes on live from where a what-if was undecidable; not saved."""
     assert isinstance(found, WhatIf), "a what-if is what it goes on from"
     began = None if found.final is None else beginning(found.final, str(child.id))
-    if began is None or parent.status not in TOLD or not _same_beginning(began, child) or _disturbed(found):
+    if began is None or parent.status not in TOLD or not _same_beginning(began, child):
+        return None
+    # Not `found`: where it stops in the middle of an answer, it says itself that this was interrupted.
+    if _disturbed(recording_of(parent)):
         return None
     own = dataclasses.replace(found, endings=tuple(_rest_of_ending(one, found, began) for one in found.endings))
     return _prediction(parent, child, own, wanted, Purpose(Kind.CONTINUED))

@@ -215,11 +215,13 @@ def test_a_turn_that_goes_on_live_ends_in_one_of_the_two_predicted_ways(cut: Tur
     assert prediction.came_true is True, prediction.differences
 
 
-def test_a_turn_that_goes_on_live_counts_only_its_own_calls(play: Play):
+@pytest.mark.parametrize("max_tokens", [60, 100], ids=["after an answer", "in the middle of one"])
+def test_a_turn_that_goes_on_live_counts_only_its_own_calls(play: Play, max_tokens: int):
     cut = play("sim-essay", overrides={"max_tokens": 60})
-    child = drive(turn_go_on(turn=cut, overrides=FURTHER))
+    child = drive(turn_go_on(turn=cut, overrides={**FURTHER, "max_tokens": max_tokens}))
     made = Attempt.objects.filter(turn_id=child.id)
     assert (child.attempts, child.output_tokens) == (made.count(), sum(one.usage["output_tokens"] for one in made))
+    assert Prediction.objects.get(child=child).kind == "continued"
 
 
 def test_what_is_predicted_for_a_turn_that_goes_on_live_leaves_out_the_calls_before_it(cut: Turn):
