@@ -19,7 +19,7 @@ A re-run is a driver's work; what it starts from is a fork.
 """
 
 from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Observed, Why
-from agentcore.replay.fork import fork, unforkable
+from agentcore.replay.fork import beginning, fork, unforkable
 from agentcore.replay.record_spans import Span, fold
 from agentcore.replay.recorded_judgement import as_judged, step_again
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
@@ -42,6 +42,7 @@ __all__ = [
     "WhatIf",
     "Why",
     "as_judged",
+    "beginning",
     "first_divergence",
     "fold",
     "fork",

@@ -34,8 +34,13 @@ def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapsh
         snapshot = step_again(snapshot, recording, record).snapshot
     if why := unforkable(snapshot, seq):
         raise RecordingError(why)
-    begun = under(snapshot, recording.policy, policy)
-    return replace(begun, setup=replace(begun.asked, turn_id=turn_id), at=0.0, inherited=_begun_with(begun))
+    return beginning(under(snapshot, recording.policy, policy), turn_id)
+
+
+def beginning(snapshot: Snapshot, turn_id: str) -> Snapshot:
+    """This snapshot as where turn `turn_id` begins, which counts only what it uses itself."""
+    setup = replace(snapshot.asked, turn_id=turn_id)
+    return replace(snapshot, setup=setup, at=0.0, inherited=_begun_with(snapshot))
 
 
 def _begun_with(snapshot: Snapshot) -> Spent:

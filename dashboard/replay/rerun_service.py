@@ -15,7 +15,7 @@ from agentcore.errors import RecordingError
 from agentcore.events import Breakpoint, Setup
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
-from agentcore.replay import Provenance, fork
+from agentcore.replay import Provenance, beginning, fork
 from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.agents.breakpoints import breakpoints_clean
@@ -87,8 +87,7 @@ def turn_go_on(*, turn: Turn, overrides: Mapping[str, Any], created_by: User | N
     wanted = overrides_clean(overrides, connection)
     child = _child(turn, what_if.recording.policy, wanted, connection, created_by)
     child.forked_at = max(1, sum(record.provenance is Provenance.RECORDED for record in records))
-    begun = replace(final, setup=replace(final.asked, turn_id=str(child.id)), at=0.0)
-    _begin_from(child, begun, NO_WORDS, connection)
+    _begin_from(child, beginning(final, str(child.id)), NO_WORDS, connection)
     child.overrides = {**child.overrides, "said": {"went_on": True}}
     said = predicted_on(parent=turn, child=child, found=what_if.recording, wanted=wanted)
     return kept_with(child, said, turn_queue)

@@ -3,6 +3,7 @@
 The prediction is the what-if of the same overrides from the same beginning, as its page shows it.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from agentcore.events import OperatorActed
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Certainty, Recording, WhatIf, fold, fork
+from agentcore.replay import Certainty, Recording, WhatIf, beginning, fold, fork
 from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.observe_policy import was_watched
@@ -112,10 +113,21 @@ def _suggested(parent: Turn, child: Turn, purpose: Purpose) -> dict[str, Any] | 
 def predicted_on(*, parent: Turn, child: Turn, found: Recording, wanted: Mapping[str, Any]) -> Prediction | None:
     """What is predicted for a turn that goes on live from where a what-if was undecidable; not saved."""
     assert isinstance(found, WhatIf), "a what-if is what it goes on from"
-    began = None if found.final is None else replace(found.final, at=0.0)
-    if began is None or parent.status not in TOLD or not _same_beginning(began, child) or _disturbed(found):
+    began = None if found.final is None else beginning(found.final, str(child.id))
+    if began is None or parent.status not in TOLD or not _same_beginning(began, child):
         return None
-    return _prediction(parent, child, found, wanted, Purpose(Kind.CONTINUED))
+    # Not `found`: where it stops in the middle of an answer, it says itself that this was interrupted.
+    if _disturbed(recording_of(parent)):
+        return None
+    own = dataclasses.replace(found, endings=tuple(_rest_of_ending(one, found, began) for one in found.endings))
+    return _prediction(parent, child, own, wanted, Purpose(Kind.CONTINUED))
+
+
+def _rest_of_ending(ending: WhatIf, found: WhatIf, began: Snapshot) -> WhatIf:
+    """An ending as the turn reaches it that goes on: without the calls that were made before it began."""
+    assert ending.final is not None, "a what-if knows where it ended"
+    final = replace(ending.final, inherited=began.inherited)
+    return dataclasses.replace(ending, records=ending.records[len(found.records) :], final=final)
 
 
 def _prediction(parent: Turn, child: Turn, found: WhatIf, wanted: Mapping[str, Any], purpose: Purpose) -> Prediction:

@@ -13,7 +13,7 @@ from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_go_on, turn_rerun
 from dashboard.replay.services import turn_what_if
 from dashboard.timeline.services import turns_erase
-from dashboard.turns.models import Record, Turn
+from dashboard.turns.models import Attempt, Record, Turn
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.policies.predictions.conftest import again_of
 from tests.dashboard.racing import at_once
@@ -213,3 +213,29 @@ def test_a_turn_that_goes_on_live_ends_in_one_of_the_two_predicted_ways(cut: Tur
     prediction = Prediction.objects.get()
     assert (prediction.kind, prediction.certainty, len(prediction.endings)) == ("continued", "undecidable", 2)
     assert prediction.came_true is True, prediction.differences
+
+
+@pytest.mark.parametrize("max_tokens", [60, 100], ids=["after an answer", "in the middle of one"])
+def test_a_turn_that_goes_on_live_counts_only_its_own_calls(play: Play, max_tokens: int):
+    cut = play("sim-essay", overrides={"max_tokens": 60})
+    child = drive(turn_go_on(turn=cut, overrides={**FURTHER, "max_tokens": max_tokens}))
+    made = Attempt.objects.filter(turn_id=child.id)
+    assert (child.attempts, child.output_tokens) == (made.count(), sum(one.usage["output_tokens"] for one in made))
+    assert Prediction.objects.get(child=child).kind == "continued"
+
+
+def test_what_is_predicted_for_a_turn_that_goes_on_live_leaves_out_the_calls_before_it(cut: Turn):
+    def within(tokens: int) -> WhatIf:
+        limits = {"max_total_completion_tokens": tokens}
+        found = turn_what_if(turn=cut, overrides={"limits": limits}).recording
+        assert isinstance(found, WhatIf)
+        return found
+
+    undecidable = next(value for value in range(150, 600) if within(value).endings and len(within(value).records) > 1)
+    drive(turn_go_on(turn=cut, overrides={"limits": {"max_total_completion_tokens": undecidable}}))
+    outcome_comparison.sweep()
+    prediction = Prediction.objects.get()
+    assert prediction.came_true is True, prediction.differences
+    made = Attempt.objects.filter(turn_id=prediction.child_id).count()
+    assert made in range(1, 1 + max(ending["attempts"] for ending in prediction.endings))
+    assert max(ending["attempts"] for ending in prediction.endings) < cut.attempts
