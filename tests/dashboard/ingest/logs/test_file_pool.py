@@ -148,6 +148,7 @@ def whole_portions(folder: Path, files: int, turns: int) -> None:
     assert imported(folder) == f"{files} files: {turns - stored:,} turns imported, {stored:,} here already, 0 refused."
 
 
+@pytest.mark.nightly
 def test_killed_with_its_processes_an_import_leaves_nothing_half_stored(by_two: None, tmp_path: Path) -> None:
     for number in range(6):
         pairs(tmp_path / f"p{number}.jsonl", 150)
@@ -159,6 +160,7 @@ def test_killed_with_its_processes_an_import_leaves_nothing_half_stored(by_two: 
     whole_portions(tmp_path, 6, 900)
 
 
+@pytest.mark.nightly
 def test_ctrl_c_ends_an_import_by_several_processes_at_once(by_two: None, tmp_path: Path) -> None:
     for number in range(4):
         pairs(tmp_path / f"p{number}.jsonl", 6_000)
