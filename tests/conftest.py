@@ -26,7 +26,7 @@ from dashboard.agents.current_project import current
 from dashboard.metrics import labels
 from dashboard.platform.database import database_settings
 from dashboard.platform.postgres import Share, start
-from tests import emptying, first_start, lanes, template_database
+from tests import early_imports, emptying, first_start, lanes, template_database
 from tests.examples import USUAL, examples
 from tests.redis_server import Redis
 
@@ -83,6 +83,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[object]:
     it grows, which takes a third of its time, nor afterwards."""
     gc.disable()
     try:
+        early_imports.load(session.config)
         return (yield)
     finally:
         gc.freeze()

@@ -8,6 +8,9 @@ htmx.createWebSocket = (asked) => {
   if (dialled.has(asked)) url.searchParams.set("again", "1");
   dialled.add(asked);
   const socket = new WebSocket(url, []);
+  const listen = socket.addEventListener.bind(socket);
+  socket.addEventListener = (kind, heard, ...more) =>
+    listen(kind, kind === "message" ? (event) => afterPress(() => heard(event)) : heard, ...more);
   const close = socket.close.bind(socket);
   socket.close = (...why) => {
     if (socket.readyState === WebSocket.CONNECTING) socket.addEventListener("open", () => close(...why), { once: true });
@@ -23,6 +26,34 @@ htmx.createWebSocket = (asked) => {
 };
 
 const SHOWN_OUT = 4401;
+
+/* A control that is replaced between press and release gets no click. While one is pressed, messages of sockets wait in
+   their order, and a part that asks for itself again and again stays as it is until it asks the next time. */
+const PRESSED = ":is(a, button, summary, label, input):active";
+const LONGEST = 10_000; // ms that a press may hold anything up
+const LOOK = 20; // ms
+const waiting = [];
+let pressedAt = 0;
+
+for (const kind of ["pointerdown", "keydown"])
+  addEventListener(kind, () => (pressedAt = Date.now()), { capture: true, passive: true });
+
+const isPressed = (part) => Date.now() - pressedAt < LONGEST && Boolean(part.querySelector(PRESSED));
+
+function afterPress(act) {
+  if (!waiting.length && !isPressed(document)) act();
+  else if (waiting.push(act) === 1) whenReleased();
+}
+
+function whenReleased() {
+  if (isPressed(document)) setTimeout(whenReleased, LOOK);
+  else waiting.splice(0).forEach((act) => queueMicrotask(act));
+}
+
+document.addEventListener("htmx:beforeSwap", ({ target, detail }) => {
+  const asksItself = target === detail.requestConfig.elt && target.matches('[hx-trigger^="every"]');
+  if (asksItself && isPressed(target)) detail.shouldSwap = false;
+});
 
 /* A browser is not told why a handshake failed; a page that leads elsewhere now is one for who is signed in. */
 async function askToSignIn() {

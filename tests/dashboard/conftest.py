@@ -17,9 +17,11 @@ from dashboard.accounts.services import OPERATOR, one_time_code_create
 from dashboard.agents import selectors
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.services import agent_create, connection_create
+from dashboard.ingest.turn_files import import_runner
 from dashboard.live.services import turn_start
 from dashboard.simulator.app import Simulator
 from dashboard.turns.models import Turn
+from tests.dashboard import importing
 from tests.dashboard.driving import AgentOf, Play, drive
 
 
@@ -50,6 +52,12 @@ def slow_simulator_url() -> Iterator[str]:
     """A simulator that speaks slowly enough to be interrupted."""
     with serving(Simulator(token_ms=10)) as url:
         yield url
+
+
+@pytest.fixture
+def imports_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that are sent are imported without a process of their own; `test_import_runner` has real ones."""
+    monkeypatch.setattr(import_runner, "_process", importing.here)
 
 
 @pytest.fixture

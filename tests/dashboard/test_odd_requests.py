@@ -29,8 +29,7 @@ NAMES = """
 """
 ODD = ["foo", "a\x00b\ud800"]
 BODIES = [b"\xff\xfe", b'{"name": "\\u0000\\ud800"}', b"[" * 5_000]
-#: Any body is a file to them, which a process of its own reads (three seconds each). That of one is enough here: what
-#: hostile files are answered with, `keeping` and `logs` ask without a process.
+#: Any body is a file to them. One is enough here: what hostile files are answered with, `ingest` asks.
 IMPORTS = {"api/v1/turns/import", "api/v1/logs/import"}
 FORM = "application/x-www-form-urlencoded"
 
@@ -102,6 +101,7 @@ def test_odd_parameters_are_answered_everywhere(asking: Client, turn: Turn, fail
     assert failures == []
 
 
+@pytest.mark.usefixtures("imports_here")
 def test_odd_bodies_are_answered_everywhere(asking: Client, turn: Turn, failures: list[str]):
     for route in ROUTES:
         path = address(route, turn)

@@ -7,7 +7,7 @@ outcome, or one for a log as a whole, and a last one that says that there are no
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -31,18 +31,26 @@ def main() -> None:
 
     django.setup()
     # All that is loaded belongs to what the process has before.
-    from dashboard.agents.schema_judging.judging import judging_budget
+    from dashboard.agents.schema_judging import judging  # noqa: F401
     from dashboard.ingest.logs import server_import  # noqa: F401
     from dashboard.ingest.turn_files import zip_import  # noqa: F401
     from dashboard.platform.statement_timeout import working_as
 
     limit()
     working_as("job")
-    asked = json.loads(sys.stdin.buffer.readline())
+    for answer in lines_of(sys.stdin.buffer):
+        answers.write(answer)
+        answers.flush()
+
+
+def lines_of(given: BinaryIO) -> Iterator[bytes]:
+    """What this process answers to what it is `given`."""
+    from dashboard.agents.schema_judging.judging import judging_budget
+
+    asked = json.loads(given.readline())
     with _in_project(asked["project"]), judging_budget():
-        for said in _said(asked, sys.stdin.buffer.read()):
-            answers.write(json.dumps(said).encode() + b"\n")
-            answers.flush()
+        for said in _said(asked, given.read()):
+            yield json.dumps(said).encode() + b"\n"
 
 
 def _in_project(project_id: str) -> AbstractContextManager[None]:

@@ -92,9 +92,13 @@ def finished_keys(arguments: str) -> dict[str, Any]:
     return parsed(arguments) or parsed(arguments + "}") or {}
 
 
+#: Made once: `json.dumps` would make one for each token that is said.
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def encoded(value: object) -> bytes:
     # A prompt may hold half a surrogate pair, which JSON allows and UTF-8 does not.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    return _encoder.encode(value).encode(errors="replace")
 
 
 def data_event(value: object) -> bytes:

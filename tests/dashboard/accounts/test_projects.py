@@ -26,7 +26,7 @@ from dashboard.runtime.seed import seed
 from dashboard.tour.selectors import agents_on_simulator, simulator_of
 from dashboard.turns.models import Turn
 from tests.dashboard.accounts.conftest import csrf_of
-from tests.dashboard.accounts.walking import MIGRATIONS, browser_of, made_world, program_of, user_of
+from tests.dashboard.accounts.walking import browser_of, made_world, program_of, user_of
 
 pytestmark = pytest.mark.django_db
 
@@ -247,6 +247,7 @@ def test_the_switcher_is_there_for_who_may_enter_several(beside: Project):
 def test_a_session_goes_on_in_the_project_that_was_chosen(beside: Project):
     user = user_of(Role.WATCHER, project_default())
     Membership.objects.create(project=beside, user=user, role="watcher")
+    made_world()
     made_world(beside, name="elsewhere")
     assert [agent["name"] for agent in browser_of(user).get("/api/v1/agents").json()] == ["walked"]
     assert [agent["name"] for agent in opened(user, beside).get("/api/v1/agents").json()] == ["elsewhere"]
@@ -406,13 +407,6 @@ def test_events_that_were_dropped_of_all_projects_are_told_to_superusers(owner: 
     project_services.project_create(name="beside", by=owner)
     assert "Dropped events" not in admin.get("/webhooks/").content.decode()
     assert "Dropped events: 7" in browser_of(owner).get("/webhooks/").content.decode()
-
-
-@pytest.fixture(autouse=True)
-def roles(db: None) -> None:
-    """The permissions of roles, should another test have emptied the tables."""
-    assert MIGRATIONS
-    made_world()
 
 
 def test_an_end_is_told_to_the_webhooks_and_destinations_of_its_project(beside: Project):

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 from django.apps import apps
@@ -49,10 +48,6 @@ from tests.dashboard.gateway.stored_calls import call_stored
 WITH_BODY = ("POST", "PUT", "PATCH")
 NAME = "walked"  #: of the agent, the connection and the policy
 SAID = "Why?"  #: what turns, comments and the like say
-MIGRATIONS = (
-    ("0002_roles", "make_roles"), ("0003_roles_of_policies", "give_admins"), ("0004_roles_of_the_gateway", "give"),
-    ("0009_roles_of_alerts", "give_alerts"), ("0013_memberships", "give_members"),
-)  # fmt: skip
 
 
 def routes(patterns: list[URLPattern | URLResolver] | None = None, before: str = "") -> Iterator[str]:
@@ -132,9 +127,7 @@ class World:
 
 
 def made_world(project: Project | None = None, *, name: str = NAME, said: str = SAID) -> World:
-    """The rights, and one of everything in a project. `name` is what things are called, `said` what they say."""
-    for module, function in MIGRATIONS:
-        getattr(import_module(f"dashboard.accounts.migrations.{module}"), function)(apps, None)
+    """One of everything in a project. `name` is what things are called, `said` what they say."""
     services.one_time_code_create()
     owner, project = User.objects.get(username=services.OPERATOR), project or project_default()
     near = agents.connection_create(project=project, name=name, provider="openai", base_url="http://127.0.0.1:1/v1")

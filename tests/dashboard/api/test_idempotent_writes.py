@@ -114,6 +114,7 @@ def test_a_key_is_free_again_after_a_day_and_the_worker_erases_it(api: Program):
     assert not KeptAnswer.objects.exists()
 
 
+@pytest.mark.usefixtures("imports_here")
 def test_a_file_that_is_imported_with_a_key_is_read_whole(api: Program):
     refused = sent(api, "/turns/import", {"format": "no turn"})
     assert "no turn" not in said(refused)

@@ -12,7 +12,7 @@ from tests.dashboard.driving import AgentOf, Play
 from tests.dashboard.ingest.turn_files.test_services import changed, erase
 from tests.nightly import nightly
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("imports_here")]
 
 
 @pytest.fixture

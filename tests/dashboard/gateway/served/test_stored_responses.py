@@ -66,6 +66,7 @@ def test_one_that_nobody_else_asked_can_be_run_again_or_says_why_not(gate, upstr
         assert answer.status in (200, 201), answer.body
 
 
+@pytest.mark.usefixtures("imports_here")
 def test_they_go_out_and_in_unchanged(gate, upstream, continued):
     upstream.says(whole(None, "tool_calls", tool_calls=called('{"a": 1}')))
     turn = turn_of(gate.ask(model="continued", tools=TOOLS))

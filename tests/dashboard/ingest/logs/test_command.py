@@ -218,6 +218,7 @@ def test_a_rollout_that_was_packed_after_a_week_is_imported(run: Run, tmp_path: 
     assert out.splitlines()[-1] == f"2 files: {turns} turns imported, {turns} here already, 0 refused."
 
 
+@pytest.mark.usefixtures("imports_here")
 def test_a_turn_file_goes_through_the_same_door(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(FILES["claude"])

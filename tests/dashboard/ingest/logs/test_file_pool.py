@@ -96,10 +96,12 @@ def test_files_of_processes_come_to_what_the_command_alone_makes_of_them(
     assert imported(tmp_path) == "6 files: 0 turns imported, 17 here already, 1 refused."
 
 
-def test_turn_files_among_them_are_imported_one_at_a_time(by_two: None, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("imports_here")
+def test_turn_files_among_them_are_imported_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log.jsonl"
     log.write_bytes(FILES["claude"])
     imported(log)
+    monkeypatch.setattr(file_pool, "size_for", lambda _: 2)
     for number, turn in enumerate(Turn.objects.all()):
         (tmp_path / f"{number}.json").write_text(file_text(turn_file(turn)))
     assert imported(tmp_path) == "3 files: 0 turns imported, 4 here already, 0 refused."
@@ -148,6 +150,7 @@ def whole_portions(folder: Path, files: int, turns: int) -> None:
     assert imported(folder) == f"{files} files: {turns - stored:,} turns imported, {stored:,} here already, 0 refused."
 
 
+@pytest.mark.nightly
 def test_killed_with_its_processes_an_import_leaves_nothing_half_stored(by_two: None, tmp_path: Path) -> None:
     for number in range(6):
         pairs(tmp_path / f"p{number}.jsonl", 150)
@@ -159,6 +162,7 @@ def test_killed_with_its_processes_an_import_leaves_nothing_half_stored(by_two: 
     whole_portions(tmp_path, 6, 900)
 
 
+@pytest.mark.nightly
 def test_ctrl_c_ends_an_import_by_several_processes_at_once(by_two: None, tmp_path: Path) -> None:
     for number in range(4):
         pairs(tmp_path / f"p{number}.jsonl", 6_000)

@@ -9,7 +9,7 @@ from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
 from tests.dashboard.ingest.logs.samples import FILES
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("imports_here")]
 
 
 def sent(browser: Client, name: str, content: bytes):

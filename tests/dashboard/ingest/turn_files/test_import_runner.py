@@ -13,11 +13,17 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from dashboard.ingest.turn_files import import_runner
-from dashboard.ingest.turn_files.import_runner import ImportBusyError, file_import_apart, turn_import_apart
+from dashboard.ingest.turn_files.import_runner import (
+    ImportBusyError,
+    file_import_apart,
+    log_import_apart,
+    turn_import_apart,
+)
 from dashboard.ingest.turn_files.zip_import import bundle_import
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
 from tests.dashboard.driving import Play
+from tests.dashboard.ingest.logs.samples import FILES
 from tests.dashboard.ingest.turn_files.test_services import erase
 from tests.dashboard.ingest.turn_files.test_zip_import import exported, words
 
@@ -104,6 +110,11 @@ def test_what_was_imported_of_a_zip_before_its_process_ended_stays_and_is_told(p
     told = import_runner._broken_off([("", import_runner.TOO_LONG)], True, list(made.outcomes))
     assert [(outcome.name, outcome.word) for outcome in told.outcomes][1:] == [(import_runner.REST, "refused")]
     assert Turn.objects.get().id == turn.id
+
+
+def test_its_process_reads_a_log_as_well():
+    told = log_import_apart(read=lambda: FILES["claude"] + b"nonsense\n", by=None, name="s1.jsonl", dry=False)
+    assert (told.turns, told.refused, told.last) == (2, 1, Turn.objects.order_by("id").last().id)
 
 
 def test_an_import_of_another_process_is_waited_for_too(monkeypatch: pytest.MonkeyPatch):

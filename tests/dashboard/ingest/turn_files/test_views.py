@@ -12,7 +12,7 @@ from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.ingest.turn_files.test_services import brought, changed, erase, exported
 from tests.dashboard.pages import page
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("imports_here")]
 
 SCRIPT = "<script>alert(1)</script>"
 

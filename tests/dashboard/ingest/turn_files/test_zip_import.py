@@ -16,7 +16,7 @@ from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.ingest.turn_files.test_services import erase
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("imports_here")]
 
 
 def zipped(files: dict[str, bytes], method: int = ZIP_DEFLATED) -> bytes:

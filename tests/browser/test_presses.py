@@ -1,0 +1,61 @@
+"""A press on a control reaches it, whatever arrives between press and release."""
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.journeys import until
+
+#: A part with a button; how often it was pressed.
+PART = """() => {
+  window.pressed = 0;
+  document.querySelector("main").insertAdjacentHTML(
+    "afterbegin", '<section id="asking"><button type="button">Cancel the work</button></section>');
+  document.querySelector("#asking button").addEventListener("click", () => pressed++);
+}"""
+#: From now on it asks for itself every 100 ms, as a backtest that runs does; how often it was answered.
+ASKING = """() => {
+  window.answered = 0;
+  const part = document.getElementById("asking");
+  for (const [name, value] of Object.entries({ get: "/healthz", trigger: "every 100ms", swap: "outerHTML" }))
+    part.setAttribute(`hx-${name}`, value);
+  part.addEventListener("htmx:beforeSwap", () => answered++);
+  htmx.process(part);
+}"""
+#: What a socket pushes, in its order.
+PUSHED = """() => {
+  window.heard = [];
+  const socket = htmx.createWebSocket("/ws/inbox/");
+  socket.addEventListener("message", ({ data }) => heard.push(data));
+  window.push = (data) => socket.dispatchEvent(new MessageEvent("message", { data }));
+}"""
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name).hover()
+    page.mouse.down()
+
+
+def test_a_part_that_asks_for_itself_stays_while_something_in_it_is_pressed(page: Page):
+    page.goto("/account/")
+    page.evaluate(PART)
+    press(page, "Cancel the work")
+    page.evaluate(ASKING)
+    until(page, lambda: page.evaluate("answered > 0"), "it does not ask for itself")
+    page.mouse.up()
+    assert page.evaluate("pressed") == 1
+    expect(page.get_by_role("button", name="Cancel the work")).to_have_count(0)
+
+
+def test_what_sockets_push_waits_in_its_order_until_the_press_is_over(page: Page):
+    page.goto("/account/")
+    page.evaluate(PART)
+    page.evaluate(PUSHED)
+    page.evaluate("push('first')")
+    assert "first" in page.evaluate("heard")
+    press(page, "Cancel the work")
+    page.evaluate("['second', 'third'].forEach(push)")
+    page.wait_for_timeout(100)
+    assert "second" not in page.evaluate("heard")
+    page.mouse.move(0, 0)  # released elsewhere, it presses nothing
+    page.mouse.up()
+    until(page, lambda: page.evaluate("heard.includes('third')"), "it is not heard")
+    assert page.evaluate("heard.slice(-2)") == ["second", "third"]
