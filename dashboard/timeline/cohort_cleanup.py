@@ -1,9 +1,9 @@
-"""Deletes cohorts that no turn is in any more: a caller of the gateway may invent a model, and so cohorts, with each call.
+"""Deletes cohorts that no turn is in any more: a caller of the gateway may invent a model, and so cohorts, each time.
 
 A turn finds its cohort by its key, without holding it: that is done for every write of a turn, and a lock would cost
 all of them. So a cohort goes in two steps. First it gets another key, by which no turn finds it; one that begins from
-then on has a new cohort made. Once every transaction that may have found it before has ended, it is deleted. A turn that
-has joined it meanwhile is written again first, and so finds a cohort that stays.
+then on has a new cohort made. Once every transaction that may have found it before has ended, it is deleted. A turn
+that has joined it meanwhile is written again first, and so finds a cohort that stays.
 """
 
 from typing import Any

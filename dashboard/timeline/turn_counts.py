@@ -48,7 +48,7 @@ class TurnCounts:
         return self._newest[filters]
 
     def count(self, filters: TimelineFilters) -> Counts:
-        """From rollups the largest cohorts are counted, whatever is wanted of them; else those the filters let through."""
+        """From rollups the largest cohorts, whatever is wanted of them; else those the filters let through."""
         if held_by_rollups(filters):
             within = {"since": filters.since, "until": filters.until}
             counted = rollups.counts(project=self.project, most=MOST_COHORTS, **within)
