@@ -75,11 +75,18 @@ async def _events(follower: Follower, first: list[Message], who: Caller, ticket:
                 if shown_out.is_set():
                     return
                 if messages:
-                    yield b"".join(map(framed, messages))
+                    yield _taken(messages)
                     told = clock()
                 elif clock() - told > KEEP_ALIVE:
                     yield b": still here\n\n"
                     told = clock()
+
+
+def _taken(messages: list[Message]) -> bytes:
+    """All of them, which nothing else keeps then: a client may read for minutes."""
+    told = b"".join(map(framed, messages))
+    messages.clear()
+    return told
 
 
 def framed(message: Message) -> bytes:

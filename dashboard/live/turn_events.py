@@ -35,6 +35,7 @@ PATIENCE = 1.0  #: seconds until a look that nothing announced
 GATHER = 0.01  #: seconds in which others may join a look; an announcement wakes all watchers of a turn
 LIFETIME = 900.0  #: seconds of one stream; who comes back is asked for a valid token again
 MOST_RECORDS = 20  #: read at once
+MOST_CHARS = 1_000_000  #: of records, after which no further one is read at once
 MAX_SEQ = 2**31 - 1
 
 
@@ -74,11 +75,15 @@ class Follower:
         return messages
 
     def _recorded(self) -> list[Message]:
-        rows = list(records_of(self.turn_id, after=self.seq, upto=self.seq + MOST_RECORDS))
-        if not rows:  # and never will be: who waited for them would look without a pause
+        messages, size = list[Message](), 0
+        for row in records_of(self.turn_id, after=self.seq, upto=self.seq + MOST_RECORDS):
+            messages.append(Message("record", _json(record_json(row)), row.seq))
+            self.seq, size = row.seq, size + len(messages[-1].data)
+            if size > MOST_CHARS:
+                break
+        if not messages:  # and never will be: who waited for them would look without a pause
             raise LookupError(f"Record {self.seq + 1} is missing.")
-        self.seq = rows[-1].seq
-        return [Message("record", _json(record_json(row)), row.seq) for row in rows]
+        return messages
 
     def _drafted(self) -> list[Message]:
         text, after = drafted(self.turn_id, seq=self.seq, place=self.place)
@@ -102,6 +107,7 @@ async def followed(
     follower: Follower, caller: Caller, seen: list[Message] | None = None
 ) -> AsyncGenerator[list[Message], None]:
     """What there is to tell, look by look: at least one a second, often an empty one. `seen`: where it has looked.
+    Who is told may clear a list, so that nothing keeps it while a client reads.
 
     Ends with the turn, after `LIFETIME`, and when the database or the server stops. Raises `TooManyStreamsError`, and
     `DamagedTurnError` where what is stored of the turn cannot be read any more.
@@ -151,7 +157,7 @@ async def _looked(follower: Follower, who: int) -> list[Message]:
         _gathering[known] = asyncio.create_task(_look(known, who))
     after, told = await asyncio.shield(_gathering[known])
     follower.seq, follower.place, follower.over, follower.behind = after.seq, after.place, after.over, after.behind
-    return told
+    return [*told]
 
 
 async def _look(known: tuple[UUID, int, DraftPosition], who: int) -> tuple[Follower, list[Message]]:

@@ -33,7 +33,7 @@ from dashboard.policies import shadow_evaluation
 from dashboard.policies.backtests.tasks import backtests_requeue
 from dashboard.policies.predictions import outcome_comparison
 from dashboard.policies.suggestions import told_suggestions
-from dashboard.timeline import node_cleanup, retention, rollups
+from dashboard.timeline import cohort_cleanup, node_cleanup, retention, rollups
 from dashboard.timeline.runs import run_links
 from dashboard.turns import partitions
 from dashboard.turns.seals import services as sealing
@@ -123,6 +123,7 @@ def _upkeep() -> tuple[tuple[Any, ...], ...]:
         (outcome_comparison.SWEEP_SECONDS, outcome_comparison.sweep),
         (retention.SWEEP_SECONDS, retention.raw_sweep),
         (node_cleanup.SWEEP_SECONDS, node_cleanup.nodes_sweep),
+        (cohort_cleanup.SWEEP_SECONDS, cohort_cleanup.sweep),
         (span_store.SWEEP_SECONDS, span_store.sweep),
         (refusals.SWEEP_SECONDS, refusals.sweep),
         (sealing.SWEEP_SECONDS, sealing.sweep),

@@ -45,23 +45,25 @@ VALUES: Mapping[str, str] = {
          WHERE id = ANY(%s) GROUP BY 1""",
 }
 
-Cohorts = Mapping[int, Sequence[tuple[str, ...]]]  #: by cohort: its values of each of NAMES; what is not known is none
+#: By cohort: its values of each of NAMES; what is not known is none.
+Cohorts = dict[int, Sequence[tuple[str, ...]]]
 
 
 def facets(*, project: Project, filters: TimelineFilters) -> tuple[Facet, ...]:
     """All facets, in the order of LABELS. The counts of each are under all other filters: they say what choosing
     another value would find."""
-    cohorts, counting = _cohorts(project), TurnCounts(project)
+    cohorts, counting = Cohorts(), TurnCounts(project)
     counts = counting.count(filters)
     found = {name: _counted(name, counting, filters, cohorts, counts) for name in NAMES}
     found |= {name: _rare(name, column, counting, filters) for name, column in RARE.items()}
     return tuple(_facet(name, filters, *found[name]) for name in LABELS)
 
 
-def _cohorts(project: Project) -> Cohorts:
+def _learn(cohorts: Cohorts, counted: Mapping[int, int]) -> None:
+    """Read the cohorts that were counted and are not known yet. Others may begin, and be counted, at any moment."""
     columns = (*COLUMNS.values(), *HAS_COLUMNS.values())
-    rows = Cohort.objects.filter(project=project).values_list("id", *columns)
-    return {cohort: _values(values) for cohort, *values in rows}
+    rows = Cohort.objects.filter(id__in=[*(counted.keys() - cohorts.keys())]).values_list("id", *columns)
+    cohorts.update({cohort: _values(values) for cohort, *values in rows})
 
 
 def _values(columns: Sequence[Any]) -> Sequence[tuple[str, ...]]:
@@ -80,6 +82,7 @@ def _counted(
     chosen = [(place, set(values)) for place, other in enumerate(NAMES) if (values := getattr(others, other))]
     refused = [(place, values) for place, other in enumerate(NAMES) if (values := getattr(others, NOT[other]))]
     own, by_value = NAMES.index(name), Counter[str]()
+    _learn(cohorts, counts.by_cohort)
     for cohort, turns in counts.by_cohort.items():
         values = cohorts[cohort]
         if all(_lets_through(NAMES[place], wanted, values[place]) for place, wanted in chosen) and all(

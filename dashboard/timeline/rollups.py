@@ -60,7 +60,10 @@ EDGE = """
 SELECT whystop_minute(id) AS start, cohort, 1 AS count FROM turns_turn
  WHERE project_id = %(project)s AND id >= '{low}' AND id < '{high}'
 """
-COUNTS = "SELECT cohort, sum(count)::bigint FROM ({counted}) counted GROUP BY cohort HAVING sum(count) <> 0"
+COUNTS = """
+SELECT cohort, sum(count)::bigint FROM ({counted}) counted
+ GROUP BY cohort HAVING sum(count) <> 0 ORDER BY 2 DESC, 1 DESC LIMIT %(most)s
+"""
 #: Later than any rollup (`whystop_minute`).
 END = datetime(9001, 1, 1, tzinfo=UTC)
 
@@ -97,11 +100,14 @@ def fold_all() -> int:
     return folded
 
 
-def counts(*, project: Project, since: datetime | None = None, until: datetime | None = None) -> dict[int, int]:
-    """How many turns of each cohort were made in this time; cohorts without any are left out."""
+def counts(
+    *, project: Project, since: datetime | None = None, until: datetime | None = None, most: int | None = None
+) -> dict[int, int]:
+    """How many turns of each cohort were made in this time; cohorts without any are left out. `most`: of so many
+    cohorts, the largest; None: of all."""
     with connection.cursor() as cursor:
         statement = COUNTS.format(counted=counted(since, until))
-        cursor.execute(statement, {"project": project.pk})
+        cursor.execute(statement, {"project": project.pk, "most": most})
         return dict(cursor.fetchall())
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from dashboard.agents.models import Project
 from dashboard.timeline import rollups
-from dashboard.timeline.values import MOST_COUNTED
+from dashboard.timeline.values import MOST_COHORTS, MOST_COUNTED
 from dashboard.turns.filters import RANGES, TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.turn_query import Found, find
@@ -14,7 +14,8 @@ from dashboard.turns.turn_query import Found, find
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Turns by cohort. `capped`: these are the newest `MOST_COUNTED`, and there are more."""
+    """Turns by cohort. `capped`: these are the newest `MOST_COUNTED`, or those of the `MOST_COHORTS` largest cohorts,
+    and there are more."""
 
     by_cohort: Mapping[int, int]
     capped: bool
@@ -47,9 +48,10 @@ class TurnCounts:
         return self._newest[filters]
 
     def count(self, filters: TimelineFilters) -> Counts:
-        """From rollups all cohorts are counted, whatever is wanted of them; else those the filters let through."""
+        """From rollups the largest cohorts, whatever is wanted of them; else those the filters let through."""
         if held_by_rollups(filters):
-            counted = rollups.counts(project=self.project, since=filters.since, until=filters.until)
-            return Counts(counted, capped=False)
+            within = {"since": filters.since, "until": filters.until}
+            counted = rollups.counts(project=self.project, most=MOST_COHORTS, **within)
+            return Counts(counted, capped=len(counted) == MOST_COHORTS)
         found, capped = self.newest(filters)
         return Counts(Counter(cohort for _, cohort in found), capped)

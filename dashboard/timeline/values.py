@@ -6,6 +6,8 @@ from datetime import datetime
 
 #: Where rollups cannot tell (words, tags, ranges), no more turns than this are counted, the newest first.
 MOST_COUNTED = 10_000
+#: Cohorts that one page counts, the largest first. A caller of the gateway may invent a model, and so a cohort.
+MOST_COHORTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -27,6 +28,7 @@ DATABASE, MANIFEST = "database.sql.zst", "manifest.json"
 SECRETS = (KEY_FILE, SECRET_KEY_FILE)  #: of the files below, those that `--without-keys` leaves out
 FILES = (HEAD_FILE, AUDIT_HEAD_FILE, LOST_FILE, RETIRED_FILE, *SECRETS)
 PIECE = 1 << 20  #: bytes read and written at a time
+_TABLE = re.compile(r"[a-z0-9_]{1,63}", re.ASCII)
 _MOST_OF_A_FILE = 1 << 20  #: bytes of a member that is no database
 
 
@@ -154,4 +156,19 @@ class Archive:
 def _manifest(read: dict[str, Any]) -> Manifest:
     if read.get("format") != FORMAT:
         raise ValueError("another format")
-    return Manifest(**read)
+    manifest = Manifest(**read)
+    if not all(_is_of(name, value) for name, value in asdict(manifest).items()):
+        raise ValueError("another type")
+    return manifest
+
+
+def _is_of(name: str, value: object) -> bool:
+    """Whether it is what `Manifest` says: the file may be anybody's."""
+    if name == "rows":
+        counts = value.items() if isinstance(value, dict) else [("", None)]
+        return all(_TABLE.fullmatch(table) and type(rows) is int and rows >= 0 for table, rows in counts)
+    if name == "sha256":
+        return isinstance(value, dict) and all(isinstance(digest, str) for digest in value.values())
+    if name in ("migrations", "variables"):
+        return isinstance(value, list) and all(isinstance(word, str) for word in value)
+    return isinstance(value, str)

@@ -4,6 +4,7 @@ The database is replaced in one transaction: a restore that fails leaves what wa
 once that is committed.
 """
 
+import re
 import secrets
 import subprocess
 from collections.abc import Mapping
@@ -52,13 +53,20 @@ DO $$ DECLARE words text[]; word text; BEGIN
     FOREACH word IN ARRAY coalesce(words, '{}') LOOP EXECUTE word; END LOOP;
 END $$;
 """
-#: Lines of a dump that a server does not need: settings that older ones do not know, and a schema that is there.
-_LEFT_OUT = (b"SET transaction_timeout", b"CREATE SCHEMA ")
+#: Lines of a dump that a server does not need: settings that older ones do not know, a schema that is there, and what
+#: psql itself is told, for we tell it the same.
+_LEFT_OUT = (b"SET transaction_timeout", b"CREATE SCHEMA ", b"\\restrict ")
 _HEAD = 10_000  #: bytes of a dump, within which such lines stand
+_LAST = re.compile(rb"^\\unrestrict \w+\s*\Z", re.MULTILINE)
+_TAIL = 200  #: bytes of a dump, within which that line stands
 
 _TAKEN = (
     "The database holds {tables} tables already. To replace all that is stored in it by the backup, "
     "stop Whystop and add --replace."
+)
+_TOO_OLD = (
+    "{psql} would run the programs that a file names. Install PostgreSQL's client programs of version 18, 17.6, 16.10, "
+    "15.14, 14.19 or newer."
 )
 _IN_USE = "Others are connected to the database ({others}): stop every process of Whystop first."
 _NEWER = "The backup was made by a newer Whystop, which has {names}: restore it with that version or a later one."
@@ -143,7 +151,10 @@ def _one(asked: psycopg.Connection[Any], query: LiteralString, *values: str) -> 
 
 def _load(archive: Archive, parameters: Mapping[str, Any], place: str, server: int) -> None:
     dbname, environment = connected(parameters)
-    command = [str(program("psql", server=server)), f"--dbname={dbname}", "--no-psqlrc", "--quiet"]
+    psql_path = str(program("psql", server=server))
+    if not _restricts(psql_path):
+        raise StartError(_TOO_OLD.format(psql=psql_path))
+    command = [psql_path, f"--dbname={dbname}", "--no-psqlrc", "--quiet"]
     command += ["--set=ON_ERROR_STOP=1", "--output=/dev/null", "--file=-"]
     with TemporaryFile() as errors:
         with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stderr=errors) as psql:  # noqa: S603
@@ -160,17 +171,26 @@ def _load(archive: Archive, parameters: Mapping[str, Any], place: str, server: i
             raise StartError(f"The backup was not restored, and nothing has changed: {last_words(errors)}")
 
 
+def _restricts(psql: str) -> bool:
+    """Whether it can be told to refuse its own commands, such as the one that runs a program."""
+    asked = [psql, "--help=commands"]
+    return b"\\restrict " in subprocess.run(asked, capture_output=True, check=False).stdout  # noqa: S603 - ours
+
+
 def _write(archive: Archive, place: str, to: IO[bytes]) -> None:
     """What psql reads: empty the schema, fill it, count. Should this process end before it has written COMMIT, nothing
-    has changed."""
+    has changed. From the first line on it runs SQL alone: a file may hold commands of psql's own."""
     within = f"SET LOCAL search_path = {sql.Identifier(place).as_string(None)};"
+    to.write(f"\\restrict {secrets.token_hex(16)}\n".encode())
     to.write(
         f"BEGIN;\nSET LOCAL client_min_messages = warning;\n{within}\n{EMPTIED}\n{view_installer.DROPPED};\n".encode()
     )
     with archive.database() as packed, zstandard.ZstdDecompressor().stream_reader(packed) as dump:
-        to.write(_without(dump.read(_HEAD)))
+        held = _without(dump.read(_HEAD))
         while piece := dump.read(PIECE):
-            to.write(piece)
+            to.write(held[:-_TAIL])
+            held = held[-_TAIL:] + piece
+        to.write(_LAST.sub(b"", held))
     to.write(f"\n{within}\n".encode())
     for table, rows in archive.manifest.rows.items():
         to.write(_counted(table, rows).encode())

@@ -14,7 +14,7 @@ from itertools import chain, islice
 from typing import Protocol
 
 from dashboard.platform.proxies import Proxies, address_of, customer_of
-from dashboard.runtime.request_guard.frame_budget import FrameBudget
+from dashboard.runtime.request_guard.frame_budget import ByteBudget, FrameBudget
 from dashboard.runtime.request_guard.handshake_pace import HandshakePace
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 
@@ -30,6 +30,9 @@ class CountedConnection(Protocol):
     def make_room(self) -> None:
         """End it at once: it waits, and another needs its place."""
 
+    def abandon(self) -> None:
+        """End it at once: it has more to read than any other, and all together have too much."""
+
     def look(self, now: float) -> None:
         """End it if its client has had enough time. Called each second while it waits, or is slow to read."""
 
@@ -40,6 +43,8 @@ class ConnectionCensus:
     def __init__(self, bounds: ResourceLimits) -> None:
         self.bounds = bounds
         self.frames = FrameBudget(share=bounds.frame_share, most=bounds.frame_bytes)
+        #: What was written for clients that have not taken it yet.
+        self.unread: ByteBudget[CountedConnection] = ByteBudget(bounds.unread_bytes, lambda member: member.abandon())
         self.handshakes = HandshakePace(share=bounds.handshake_share)
         self._members: dict[CountedConnection, None] = {}
         self._of: Counter[str] = Counter()
@@ -76,7 +81,7 @@ class ConnectionCensus:
             return
         del self._members[member]
         self.works(member)
-        self._stalled.pop(member, None)
+        self.reads(member)
         if member.address is not None:
             self._of[member.address] -= 1
             if not self._of[member.address]:
@@ -97,14 +102,16 @@ class ConnectionCensus:
         self._queued.pop(member, None)
         self._waiting.pop(member, None)
 
-    def stalls(self, member: CountedConnection) -> None:
-        """Its client does not take what is sent."""
+    def stalls(self, member: CountedConnection, unread: int) -> None:
+        """Its client has not taken so many bytes of what is sent."""
         if member in self._members:
             self._stalled[member] = None
+            self.unread.hold(member, unread)
 
     def reads(self, member: CountedConnection) -> None:
         """Its client takes what is sent."""
         self._stalled.pop(member, None)
+        self.unread.hold(member, 0)
 
     def may_drop(self, size: int) -> bool:
         """Count bytes that were read only to be dropped; False where all clients together have sent enough of them."""

@@ -6,7 +6,8 @@ here of it was received and kept. So frames are read one at a time, and a socket
 and for longer the more sockets rest.
 """
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
 
 #: Seconds of the loop that a message costs where it is looked at, beyond its reading.
 MESSAGE_SECONDS = 0.0005
@@ -18,6 +19,9 @@ BURST = 0.001
 OVERHEAD = 128
 _LONGER = {126: 2, 127: 8}  #: bytes of the length, by what stands in its place (RFC 6455, 5.2)
 _MASKED, _SHORT = 0x80, 0x7F
+
+
+H = TypeVar("H")
 
 
 class Frames:
@@ -50,14 +54,37 @@ class Holder(Protocol):
         """Close it: it holds more than any other."""
 
 
-class FrameBudget:
+class ByteBudget(Generic[H]):
+    """Bytes that all of a kind may hold together. `drop`: ends one of them."""
+
+    def __init__(self, most: int, drop: Callable[[H], None]) -> None:
+        self._most, self._drop = most, drop
+        self._held: dict[H, int] = {}
+        self._total = 0
+
+    def hold(self, holder: H, size: int) -> None:
+        """It holds so many bytes now. Where all hold too much, one is ended: of those that hold about as much as the
+        largest, the one that has not come to hold less for longest."""
+        before = self._held.get(holder, 0)
+        self._total += size - before
+        if size < before:
+            del self._held[holder]
+        if size:
+            self._held[holder] = size
+        if self._total > self._most:
+            most = max(self._held.values())
+            longest = next(one for one, held in self._held.items() if 4 * held >= 3 * most)
+            self.hold(longest, 0)
+            self._drop(longest)
+
+
+class FrameBudget(ByteBudget[Holder]):
     """Of all sockets of one process. `share`: of the loop's time. `most`: bytes."""
 
     def __init__(self, *, share: float, most: int) -> None:
-        self._share, self._most = share, most
+        super().__init__(most, lambda holder: holder.drop())
+        self._share = share
         self._resting = 0
-        self._held: dict[Holder, int] = {}
-        self._total = 0
 
     @property
     def burst(self) -> float:
@@ -71,16 +98,6 @@ class FrameBudget:
 
     def end_rest(self) -> None:
         self._resting -= 1
-
-    def hold(self, holder: Holder, size: int) -> None:
-        """It holds so many bytes now. Where all hold too much, who holds most is closed."""
-        self._total += size - self._held.pop(holder, 0)
-        if size:
-            self._held[holder] = size
-        if self._total > self._most:
-            largest = max(self._held, key=self._held.__getitem__)
-            self.hold(largest, 0)
-            largest.drop()
 
 
 def _length(head: bytearray) -> int | None:

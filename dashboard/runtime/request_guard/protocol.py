@@ -201,8 +201,9 @@ class GuardedProtocol(BufferedProtocol):
 
     def has_unread(self) -> None:
         """Watch that the client takes what was written."""
-        self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())
-        self._census.stalls(self)
+        unread = self.transport.get_write_buffer_size()
+        self._reader.begin(self.loop.time(), unread)
+        self._census.stalls(self, unread)
 
     def make_room(self) -> None:
         """Another connection takes this one's place."""
@@ -213,9 +214,15 @@ class GuardedProtocol(BufferedProtocol):
             self.transport.write(plainly(503, FULL, (b"retry-after", b"1")))
         self.transport.bare().close_now()  # type: ignore[attr-defined]
 
+    def abandon(self) -> None:
+        """It has more to read than any other, and all have too much."""
+        self.transport.abort()
+
     def look(self, now: float) -> None:
         """End it where its client does not send, or does not read."""
-        if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
+        unread = self.transport.get_write_buffer_size()
+        self._census.unread.hold(self, unread)
+        if self._reader.is_deaf(now, unread):
             self.transport.abort()
         elif self.transport.is_closing():
             return

@@ -23,6 +23,7 @@ class ResourceLimits:
     linger_seconds: float = 2.0  #: that a client still has to read an answer that came before its body was sent
     stalled_seconds: float = 30.0  #: in which a client has to take `stalled_bytes` of an answer that waits for it
     stalled_bytes: int = 8_192
+    unread_bytes: int = 256_000_000  #: that all clients together have not taken of what was written for them
     dropped_bytes: int = 64_000_000  #: read between two looks, of all clients that send on after their answer
     frame_share: float = 0.05  #: of the event loop's time, for reading what all websockets send
     handshake_share: float = 0.15  #: of the event loop's time, for answering the handshakes of websockets

@@ -180,16 +180,23 @@ class GuardedSocket(WebSocketsSansIOProtocol):
 
     def has_unread(self) -> None:
         """Watch that the client takes what was written."""
-        self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())
-        self._census.stalls(self)
+        unread = self.transport.get_write_buffer_size()
+        self._reader.begin(self.loop.time(), unread)
+        self._census.stalls(self, unread)
 
     def make_room(self) -> None:
         """Another connection takes the place of one that waits for its turn."""
         self.turn_away()
 
+    def abandon(self) -> None:
+        """It has more to read than any other, and all have too much."""
+        self.transport.abort()
+
     def look(self, now: float) -> None:
         """End it where its client does not read, or its turn does not come."""
-        if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
+        unread = self.transport.get_write_buffer_size()
+        self._census.unread.hold(self, unread)
+        if self._reader.is_deaf(now, unread):
             self.transport.abort()
         elif self._waits_since is not None and now - self._waits_since > self._census.bounds.head_seconds:
             self.turn_away()

@@ -162,7 +162,9 @@ class Cohort(models.Model):
     continuation = models.BooleanField()
     repair = models.BooleanField()
     envelope_retry = models.BooleanField()
-    key = models.UUIDField(unique=True)  #: a digest of all the above
+    key = models.UUIDField(unique=True)  #: a digest of all the above; by chance once it was left
+    #: Since when no turn joins it, for none was in it; null: turns do. See `timeline.cohort_cleanup`.
+    left_at = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [models.Index(fields=["project", "model"], name="turns_cohort_model")]

@@ -102,7 +102,7 @@ FREE: Mapping[type, Mapping[str, str]] = {
         "answered_key": "a digest of its conversation, for linking",
         "history_keys": "digests of its conversation, for linking",
     },
-    models.Cohort: {"key": "a digest of the rest"},
+    models.Cohort: {"key": "a digest of the rest", "left_at": "it says when the row may be deleted"},
     models.LooseNode: {"id": "what is to be swept"},
     Ingested: {
         "digest": "a digest of the turn's history and of the rest",

@@ -140,6 +140,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "continuation": "Whether an answer was continued",
         "repair": "Whether a tool call was repaired",
         "envelope_retry": "Whether a structured answer was requested again",
+        "left_at": "Since when no turn joins it; it is deleted later",
     },
     "turns_record": {
         "event": "The event; only the type, of the first record, where packed is set",

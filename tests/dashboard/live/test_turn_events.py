@@ -308,3 +308,28 @@ def test_the_whole_text_of_a_turn_is_in_what_is_told(play: Play):
     told = everything(Follower(turn.id))
     assert json.loads(told[-1].data)["output_text"] == ESSAY
     assert [kind for kind, _ in groupby(message.kind for message in told)] == ["record", "end"]
+
+
+def test_no_more_of_long_records_is_read_at_once_than_a_little(play: Play, monkeypatch: pytest.MonkeyPatch):
+    turn = play("sim-essay", max_tokens=60)
+    whole = everything(Follower(turn.id))
+    monkeypatch.setattr(turn_events, "MOST_CHARS", 10)
+    follower = Follower(turn.id)
+    first = follower.look()
+    assert (seqs(first), follower.behind) == ([1], True)
+    assert first + everything(follower) == whole
+
+
+async def test_who_is_told_may_clear_what_it_was_told_though_others_look_with_it(play: Play):
+    turn = await database_sync_to_async(play)("sim-essay", max_tokens=60)
+
+    async def cleared() -> int:
+        many = 0
+        async with aclosing(followed(Follower(turn.id), Caller(1))) as looks:
+            async for messages in looks:
+                many += len(messages)
+                messages.clear()
+        return many
+
+    one, other = await asyncio.gather(cleared(), cleared())
+    assert one == other == turn.last_seq + 1

@@ -59,3 +59,12 @@ def test_whoever_holds_most_is_closed_where_all_together_hold_too_much():
     budget.hold(sockets[0], 0)
     budget.hold(sockets[2], 99)
     assert not sockets[2].dropped
+
+
+def test_who_has_come_to_hold_less_is_closed_after_who_has_not():
+    budget, sockets = FrameBudget(share=0.1, most=100), [Socket() for _ in range(3)]
+    for socket in sockets[:2]:
+        budget.hold(socket, 45)
+    budget.hold(sockets[0], 40)
+    budget.hold(sockets[2], 45)
+    assert [socket.dropped for socket in sockets] == [False, True, False]

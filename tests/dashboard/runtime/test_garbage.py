@@ -1,0 +1,50 @@
+"""Looks for garbage seldom go through everything, for all calls wait meanwhile."""
+
+import asyncio
+import gc
+from typing import Any
+
+from dashboard.runtime import garbage
+
+
+async def test_most_looks_are_at_what_is_new(monkeypatch):
+    monkeypatch.setattr(garbage, "_EVERY", 0.005)
+    monkeypatch.setattr(garbage, "_seconds_between", lambda took: 0.005)
+    monkeypatch.setattr(garbage, "_ALL_EVERY", 3)
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(len(looked)))
+    looked: list[int] = []
+    frozen: list[int] = []
+    stop = asyncio.Event()
+
+    def told(generation: int = 2) -> int:
+        looked.append(generation)
+        if len(looked) == 8:
+            stop.set()
+        return 0
+
+    monkeypatch.setattr(gc, "collect", told)
+    await asyncio.wait_for(garbage.collect_garbage(stop), 20)
+    assert looked == [2, 1, 1, 2, 1, 1, 2, 1]
+    assert frozen == [1]
+
+
+async def test_what_refers_to_itself_goes_with_the_next_look(monkeypatch):
+    class Page:
+        itself: Any = None
+
+    def pages() -> int:
+        return sum(isinstance(one, Page) for one in gc.get_objects())
+
+    monkeypatch.setattr(garbage, "_seconds_between", lambda took: 0.01)
+    monkeypatch.setattr(garbage, "_EVERY", 0.01)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    stop = asyncio.Event()
+    looking = asyncio.create_task(garbage.collect_garbage(stop))
+    await asyncio.sleep(0.1)
+    page = Page()
+    page.itself = page
+    del page
+    while pages():
+        await asyncio.sleep(0.01)
+    stop.set()
+    await looking
