@@ -81,7 +81,9 @@ def _counted(
     refused = [(place, values) for place, other in enumerate(NAMES) if (values := getattr(others, NOT[other]))]
     own, by_value = NAMES.index(name), Counter[str]()
     for cohort, turns in counts.by_cohort.items():
-        values = cohorts[cohort]
+        values = cohorts.get(cohort)
+        if values is None:
+            continue  # made after the cohorts were read: the next request counts it
         if all(_lets_through(NAMES[place], wanted, values[place]) for place, wanted in chosen) and all(
             set(words).isdisjoint(values[place]) for place, words in refused
         ):
