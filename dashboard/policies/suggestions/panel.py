@@ -138,6 +138,11 @@ class Panel:
         return self.suggestion.limit in {**given, **(given.get("limits") or {}), **_retries(given)}
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether another program made the calls, at a connection that is not known here."""
+        return not may_be_rerun(self.turn)
+
+    @property
     def sweeps(self) -> bool:
         return self.suggestion.limit in SWEPT
 
