@@ -29,6 +29,7 @@ _HEADER = re.compile(r"[A-Za-z0-9-]+")
 _HIGHEST_PORT = 65535
 _LONGEST_SECONDS = 86_400
 _MOST_DIGITS = 9
+_ANY_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - nothing is bound to it here
 _LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR"})
 
 
@@ -77,7 +78,7 @@ class Environment:
     @property
     def own_address(self) -> str:
         """Where a browser on this machine finds Whystop; empty where the port is not chosen yet, or any host is."""
-        if not self.port or self.host in ("", "0.0.0.0", "::"):
+        if not self.port or self.host in _ANY_HOST:
             return ""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
