@@ -205,7 +205,7 @@ CONTENT_SECURITY_POLICY = {
 globals().update(ENVIRONMENT.email.settings())
 EMAIL_IS_SET_UP = bool(ENVIRONMENT.email.host)
 DEFAULT_FROM_EMAIL = ENVIRONMENT.email_from
-ADDRESS = ENVIRONMENT.address
+ADDRESS = ENVIRONMENT.address or ENVIRONMENT.own_address
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
@@ -218,8 +218,7 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
-DATE_FORMAT = "j M Y"  # as on the pages
-DATETIME_FORMAT = "j M Y, H:i"
+FORMAT_MODULE_PATH = "dashboard.platform.formats"
 
 # Texts of as many bytes as a body of the API may have are three times as long in a form, where each is written as %XX.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 6_200_000

@@ -37,7 +37,6 @@ WORDS = {
     400: "The request cannot be read.",
     403: "You do not have permission to do this.",
     404: "There is nothing at this address. /api/v1/docs lists all addresses.",
-    405: "This address does not support this method.",
 }
 WRONG_METHOD = "This address does not accept {method} requests, only {allowed}."
 ONLY_FORMS = "This address accepts form submissions only. Go back and use the form."
@@ -95,6 +94,8 @@ class AccessMiddleware(MiddlewareMixin):
         if response.status_code < HTTPStatus.BAD_REQUEST or not is_page or not is_machine(request.path_info):
             return response
         detail = WORDS.get(response.status_code, BROKEN)
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            detail = WRONG_METHOD.format(method=request.method, allowed=response["Allow"])
         error = error_responses.machine_error(request, response.status_code, detail)
         if response.has_header("Allow"):
             error["Allow"] = response["Allow"]

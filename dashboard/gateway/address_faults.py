@@ -27,5 +27,5 @@ def unknown_address(scope: Scope, posted: Iterable[str]) -> Fault:
 
 
 def wrong_method(scope: Scope, allowed: str) -> Fault:
-    message = f"Not allowed to {scope['method']} on {scope['path']} (HINT: use {allowed})."
+    message = f"{scope['path'][:200]} does not accept {scope['method']} requests. Use {allowed}."
     return Fault(405, message, code="method_not_supported", headers=(("allow", allowed.replace(" or ", ", ")),))

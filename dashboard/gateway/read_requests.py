@@ -16,16 +16,17 @@ async def answer_read(scope: Scope, path: str, outgoing: ResponseWriter, caller:
     """What is read rather than posted, and what is not here."""
     listed = f"{path}/".startswith((f"{MODELS}/", f"{GEMINI_MODELS}/"))
     if listed:
-        await _models(scope, outgoing, caller)
+        await _models(scope, outgoing, caller, posted)
     elif path.startswith(f"{RESPONSES}/") and path.count("/") == RESPONSES.count("/") + 1:
         await _kept(scope, outgoing, caller)
     else:
         await outgoing.fault(unknown_address(scope, posted))
 
 
-async def _models(scope: Scope, outgoing: ResponseWriter, caller: Caller) -> None:
+async def _models(scope: Scope, outgoing: ResponseWriter, caller: Caller, posted: Iterable[str]) -> None:
     if scope["method"] not in ("GET", "HEAD"):
-        await outgoing.fault(wrong_method(scope, "GET"))
+        is_unknown = scope["method"] == "POST" and ":" in scope["path"]  # `models/x:nope`: Gemini's form of a call
+        await outgoing.fault(unknown_address(scope, posted) if is_unknown else wrong_method(scope, "GET"))
         return
     wanted = scope["path"].removeprefix(GEMINI_MODELS).removeprefix(MODELS).strip("/")
     answer = await models_of(caller, wanted, IN_GEMINIS_FORM if outgoing.door is GEMINI else IN_OPENAIS_FORM)

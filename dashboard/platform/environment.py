@@ -29,6 +29,7 @@ _HEADER = re.compile(r"[A-Za-z0-9-]+")
 _HIGHEST_PORT = 65535
 _LONGEST_SECONDS = 86_400
 _MOST_DIGITS = 9
+_ANY_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - nothing is bound to it here
 _LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR"})
 
 
@@ -71,8 +72,15 @@ class Environment:
     cors_origins: frozenset[str]  #: WHYSTOP_CORS_ORIGINS, by comma: origins whose pages may call the gateway, or `*`
     email: EmailServer  #: WHYSTOP_EMAIL_URL: the server that alerts are sent by; empty: none
     email_from: str  #: WHYSTOP_EMAIL_FROM: the sender's address
-    address: str  #: WHYSTOP_ADDRESS: where people reach Whystop, for links in e-mail; empty: they have paths alone
+    address: str  #: WHYSTOP_ADDRESS: where people reach Whystop, for links in e-mail; empty: own_address
     egress: Rules | None  #: WHYSTOP_EGRESS, by comma: what may be connected to; None: nothing was said
+
+    @property
+    def own_address(self) -> str:
+        """Where a browser on this machine finds Whystop; empty where the port is not chosen yet, or any host is."""
+        if not self.port or self.host in _ANY_HOST:
+            return ""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
 def read_environment(variables: Mapping[str, str] | None = None) -> Environment:

@@ -11,6 +11,7 @@ from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.policy import RecoveryPath
 from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words, spec_key_of
+from dashboard.turns.templatetags.formatting import breaking
 
 NONE = "none"  #: what is written where a limit shall have no number
 NOT_SAID = ("", "Inherit (attached policy, else default)")
@@ -54,8 +55,7 @@ def handling_field(key: str) -> forms.ChoiceField:
 
 def keyed(label: str, key: str) -> SafeString:
     """A label with the key that programs and files know the field by."""
-    breaking = format_html_join(SafeString("_<wbr>"), "{}", ((part,) for part in key.split("_")))
-    return format_html('{} <code class="key">{}</code>', label, breaking)
+    return format_html('{} <code class="key">{}</code>', label, breaking(key))
 
 
 def unkeyed(label: str) -> str:

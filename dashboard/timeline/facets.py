@@ -84,7 +84,9 @@ def _counted(
     own, by_value = NAMES.index(name), Counter[str]()
     _learn(cohorts, counts.by_cohort)
     for cohort, turns in counts.by_cohort.items():
-        values = cohorts[cohort]
+        values = cohorts.get(cohort)
+        if values is None:
+            continue  # made after the cohorts were read: the next request counts it
         if all(_lets_through(NAMES[place], wanted, values[place]) for place, wanted in chosen) and all(
             set(words).isdisjoint(values[place]) for place, words in refused
         ):

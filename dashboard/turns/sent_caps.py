@@ -12,10 +12,21 @@ from dashboard.turns.models import Turn
 
 DEFAULT_CAP = 16_384  #: tokens of output that are calculated with where nobody says how many
 NO_CAP_SET = "no limit set"  #: what pages say in place of a number
+NOT_RECORDED = "not recorded"  #: the same, of calls that were made elsewhere
+UNRECORDED = "unknown"  #: of a setup's `uncapped`: whether a cap was sent is not recorded
+RECKONED = 16_384  #: tokens that Whystop calculates with where no cap is known
 
 
 def cap_in_words(cap: int | None) -> str:
     return NO_CAP_SET if cap is None else f"{cap:,}"
+
+
+def cap_of_turn(cap: int | None, setup: Setup | None) -> str:
+    """The cap of a turn's calls, for its page. A trace or a log may not say what was sent: then it is not recorded, or
+    about what the truncated answer used."""
+    if setup is None or setup.extra.get("uncapped") != UNRECORDED:
+        return cap_in_words(cap)
+    return NOT_RECORDED if cap in (None, RECKONED) else f"≈ {cap:,}"
 
 
 def sent_cap(asked: Setup | ChatRequest) -> int | None:

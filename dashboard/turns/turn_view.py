@@ -17,6 +17,7 @@ from dashboard.turns.lint_view import SignView, signs_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.moments import Moment, moments_of
 from dashboard.turns.selectors import attempts_of
+from dashboard.turns.sent_caps import cap_of_turn
 from dashboard.turns.status_text import status_text
 from dashboard.turns.step_view import StepView, step_view
 from dashboard.turns.steps_json import steps_json
@@ -142,6 +143,17 @@ class TurnView:
     def tokens_out(self) -> int:
         """Output tokens, with about those of what streams just now."""
         return self.turn.output_tokens + (self.draft.tokens if self.draft else 0)
+
+    @property
+    def cap(self) -> str:
+        """`max_tokens` of its calls, in words where no number is known."""
+        return cap_of_turn(self.turn.max_tokens, self.shown.snapshot.setup)
+
+    @property
+    def tokens_in(self) -> str:
+        """Input tokens; of an answer whose usage was not reported, nothing is known of them."""
+        unknown = self.turn.tokens_estimated and not self.turn.input_tokens
+        return "?" if unknown else f"{self.turn.input_tokens:,}"
 
     @property
     def drafting(self) -> bool:

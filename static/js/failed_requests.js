@@ -10,6 +10,7 @@ const SAID = {
   503: "The database is not available, so this may not have been done. Wait a moment and check before you try again.",
 };
 const REFUSED = "This was refused, and nothing was done. Reload the page, then try again.";
+const OLD = "so the result shown is not for these values. Try again.";
 const FAILED = "The server failed; its log has the cause. Reload the page before you try again.";
 
 function noted(text) {
@@ -20,7 +21,12 @@ function noted(text) {
   return note;
 }
 
-const STALE = "The server did not answer, so the result shown is not for these values. Try again.";
+/** Why the old result still stands, by the status of the answer; 0: there was none. */
+function stale(status) {
+  if (status === 0) return `The server did not answer, ${OLD}`;
+  if (status === 503) return `The database is not available, ${OLD}`;
+  return status < 500 ? `The server refused this, ${OLD}` : `The server failed, ${OLD}`;
+}
 
 const said = new WeakMap(); // the note of each form
 
@@ -39,7 +45,7 @@ function say(text, { requestConfig, target, shouldSwap, xhr }) {
   if (!form || (asks && shouldSwap)) return;
   if (asks) target?.setAttribute("data-stale", "");
   const elsewhere = form.closest("[data-told]")?.dataset.told;
-  const note = noted(asks ? STALE : text);
+  const note = noted(asks ? stale(xhr.status) : text);
   forget(form);
   said.set(form, note);
   if (elsewhere) document.getElementById(elsewhere).replaceChildren(note);

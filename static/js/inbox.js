@@ -39,7 +39,7 @@ function barred() {
 
 function show() {
   if (!button() || !("Notification" in window)) return;
-  button().hidden = false;
+  button().removeAttribute("data-unasked");
   button().setAttribute("aria-pressed", `${notifies()}`);
   button().setAttribute("aria-disabled", `${Boolean(barred())}`);
   button().textContent = barred() || (notifies() ? "Notifications are on" : "Notify me in this browser");

@@ -45,6 +45,14 @@ def test_on_a_phone_a_long_name_in_the_audit_log_is_broken_and_hides_nothing(new
     assert page.evaluate(BEYOND) == []
 
 
+def test_on_a_phone_the_longest_word_on_a_replay_fits(new_page: NewPage, cut_turn: str):
+    page = new_page(viewport=PHONE)
+    page.goto(cut_turn)
+    verified = page.locator("#turn-head .facts .word").last
+    verified.evaluate("word => word.append(', not all compared, origin not proven')")
+    assert not scrolls_sideways(page)
+
+
 def test_a_shared_page_shows_the_numbers_of_each_attempt(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/share")
     page.get_by_role("button", name="Create link").click()

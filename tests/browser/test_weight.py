@@ -67,6 +67,12 @@ def test_nothing_moves_while_a_page_loads(new_page: NewPage, cut_turn: str, plac
     assert paint.largest > 0
 
 
+def test_the_inbox_of_a_phone_does_not_move_when_the_browser_bars_notifications(new_page: NewPage):
+    page = new_page(viewport=PHONE)
+    assert painted(page, "/inbox").moved == ()
+    expect(page.locator("#inbox-notify")).to_have_text("Notifications are blocked in this browser’s settings")
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_a_row_has_room_for_the_limit_that_comes_later(new_page: NewPage, size: ViewportSize):

@@ -95,5 +95,5 @@ def _data(alert: Alert, firing: Firing, told: str) -> dict[str, object]:
 
 def _mails(alert: Alert, told: str, address: str, state: str) -> list[Mail]:
     subject = visible(" ".join(f"[Whystop] {alert.name}: {state}".split()))  # a header is one line
-    body = f"{visible(told)}\n\n{settings.ADDRESS or 'Open Whystop at '}{address}\n"
+    body = f"{visible(told)}\n\n{settings.ADDRESS or 'In Whystop: '}{address}\n"
     return [Mail(alert=alert, to=to, subject=subject, body=body) for to in alert.emails]

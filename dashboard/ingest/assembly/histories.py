@@ -33,9 +33,10 @@ from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
 from dashboard.ingest.conventions.content.event_messages import NOT_TOLD
 from dashboard.ingest.conventions.observations import ModelCall, ToolRun
 from dashboard.ingest.conventions.tables import dialect_of
+from dashboard.turns.sent_caps import RECKONED, UNRECORDED
 
 #: Tokens the machine reckons with where the trace names no cap and no answer was cut, as the gateway does.
-CAP_UNKNOWN = 16_384
+CAP_UNKNOWN = RECKONED
 ENDS = "The recording ends here."
 _SECOND = 10**9
 
@@ -164,7 +165,9 @@ def _started(turn: TurnCalls, turn_id: str, breaches: Breaches) -> Started:
         system_prompt=first.content.system or "",
         tools=tuple(_tools(turn, breaches)),
         output_floor=get_provider(dialect_of(first.provider)).output_floor,
-        extra={} if cap else {"uncapped": "unknown"},  # what was sent is not recorded; the limit is what cut the answer
+        extra={}
+        if cap
+        else {"uncapped": UNRECORDED},  # what was sent is not recorded; the limit is what cut the answer
         client_tools=True if _hands_out(turn) or _wrote_itself(asked) else None,
     )
     messages = first.content.input or ()

@@ -69,7 +69,9 @@ class Panel:
     @property
     def plan(self) -> str:
         """What one click runs. Of max_tokens also the smaller value that the first re-run is likely to show."""
-        first = f"with {self.suggestion.limit} {number(self.suggestion.value)}"
+        together = (self.suggestion.together or {}).get("error_policy", {})
+        retry = "".join(f"{key} set to {value} and " for key, value in together.items())
+        first = f"with {retry}{self.suggestion.limit} {number(self.suggestion.value)}"
         if not self.of_agent:
             return f"One live re-run {first}"
         return f"Up to two live re-runs: {first}, then with a smaller value based on what the first one used"
@@ -134,6 +136,11 @@ class Panel:
     def _set_by_the_turn(self) -> bool:
         given = self.turn.overrides
         return self.suggestion.limit in {**given, **(given.get("limits") or {}), **_retries(given)}
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another program made the calls, at a connection that is not known here."""
+        return not may_be_rerun(self.turn)
 
     @property
     def sweeps(self) -> bool:

@@ -72,7 +72,7 @@ def _usual(said: Suggestion) -> str:
 
 def _setting(said: Suggestion) -> str:
     errors = (said.together or {}).get("error_policy", {})
-    retry = "".join(f"{key} {value} and " for key, value in errors.items())
+    retry = "".join(f"{key} set to {value} and " for key, value in errors.items())
     return f"With {retry}{said.limit} {number(said.value)} the call would have been tried again."
 
 
@@ -190,8 +190,7 @@ def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
     if costs is None:
         return ""
     if not costs.output_tokens:  # the turn that it is told of said nothing
-        priced = f" ({money(costs.most_price, model)})" if costs.most_price else ""
-        return f"at most {count(costs.most_tokens, 'token')} out{priced}"
+        return f"at most {count(costs.most_tokens, 'token')} out ({money(costs.most_price, model)})"
     about, most = f"about {count(costs.output_tokens, 'token')} out", f"at most {number(costs.most_tokens)}"
     if costs.price is None:
         return f"{about}, {most}, {money(None, model)}"

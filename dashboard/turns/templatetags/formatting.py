@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import Truncator
 
@@ -102,6 +102,12 @@ def age(moment: datetime | None) -> str:
 def words(value: object) -> str:
     """`continue_pending` as `continue pending`."""
     return str(value).replace("_", " ")
+
+
+@register.filter
+def breaking(key: str) -> SafeString:
+    """A key that a narrow column may break at its underscores, and nowhere else."""
+    return format_html_join(SafeString("_<wbr>"), "{}", ((part,) for part in key.split("_")))
 
 
 @register.filter

@@ -125,6 +125,7 @@ def test_an_unknown_address_and_a_wrong_method_are_problems_too(api: Program):
     response = api.client.delete("/api/v1/turns")
     assert (response.status_code, set(response["Allow"].split(", "))) == (405, {"GET", "POST"})
     said(response)
+    assert response.json()["detail"] == f"This address does not accept DELETE requests, only {response['Allow']}."
 
 
 def test_our_own_fault_is_500_without_a_word_of_it_and_the_log_has_it(api: Program, caplog, monkeypatch):

@@ -86,6 +86,13 @@ def test_keys_and_addresses_are_those_of_the_defaults_unless_somebody_says_other
         read_environment({"WHYSTOP_EGRESS": "all of it"})
 
 
+def test_links_lead_to_the_server_itself_where_no_public_address_is_set():
+    assert read_environment({}).own_address == "http://127.0.0.1:8321"
+    assert read_environment({"WHYSTOP_HOST": "::1", "WHYSTOP_PORT": "80"}).own_address == "http://[::1]:80"
+    assert read_environment({"WHYSTOP_HOST": "0.0.0.0"}).own_address == ""
+    assert read_environment({"WHYSTOP_PORT": "0"}).own_address == ""
+
+
 @pytest.mark.parametrize("value", ["x", "1.5", "-1", "65536", "8321 8322"])
 def test_a_port_that_is_none_is_refused(value: str):
     with pytest.raises(StartError, match=f"not “{value}”"):

@@ -55,6 +55,12 @@ def test_the_most_frequent_value_comes_first_and_a_chosen_one_is_there_though_no
     )
 
 
+def test_a_cohort_made_while_the_facets_are_counted_waits_for_the_next_request(monkeypatch: pytest.MonkeyPatch):
+    make_turn(agent_name="new")
+    monkeypatch.setattr(module, "_cohorts", lambda _: {})
+    assert facet("agent").values == ()
+
+
 def test_what_is_not_known_yet_is_no_value():
     make_turn()
     assert facet("stop_reason").values == ()

@@ -10,6 +10,7 @@ from dashboard.ingest.conventions.observations import (
     AskedCall,
     Content,
     Loop,
+    LoopFailure,
     ModelCall,
     RequestAndResponse,
     Seen,
@@ -23,6 +24,10 @@ MOST_CALLS = 500  #: of a turn, beyond which the rest of it is a turn of its own
 MOST_BYTES = 32 * 2**20  #: of its texts, about, as above
 EARLIER = "earlier_unknown", "Its request contains the messages of this turn. The turns before it contain the others."
 SYSTEM = "system_unknown", "The log does not contain the system prompt and the tools that were offered."
+
+BROKEN_OFF = LoopFailure(
+    "", "The session ended after this tool call, before the model was called with its result.", is_limit=False, ran=True
+)
 
 Note = tuple[str, str]
 
@@ -98,7 +103,7 @@ class SessionCalls:
         self._waiting, self._at = [], end
         if len(self._calls) >= MOST_CALLS or self._size > MOST_BYTES:
             name, part = self._name, self._part + 1
-            yield from self.end()
+            yield from self._end(None)
             self._name, self._part, self._line = name, part, line
 
     def _own_name(self, name: str) -> str:
@@ -107,18 +112,22 @@ class SessionCalls:
         return name if self._names[name] == 1 else f"{name} {self._names[name]}"
 
     def end(self) -> Iterator[Episode]:
-        """The turn under way, which is over."""
+        """The turn under way, which is over. An agent runs its own tools: one that asked for them had not ended."""
+        broken_off = bool(self._calls and self._calls[-1].content.calls)
+        yield from self._end(BROKEN_OFF if broken_off else None)
+
+    def _end(self, failure: LoopFailure | None) -> Iterator[Episode]:
         if self._calls:
-            yield self._episode()
+            yield self._episode(failure)
             self._told += 1
             self._waiting = []
         self._calls, self._runs, self._name, self._size = [], [], "", 0
         self._names.clear()
 
-    def _episode(self) -> Episode:
+    def _episode(self, failure: LoopFailure | None) -> Episode:
         first, last = self._calls[0].span, self._calls[-1].span
         loop = self._span(self._loop_name(), first.start, last.end)
-        seen: Sequence[Seen] = (Loop(loop, self.agent, is_agent=True), *self._calls, *self._runs)
+        seen: Sequence[Seen] = (Loop(loop, self.agent, is_agent=True, failure=failure), *self._calls, *self._runs)
         parents = {one.span.id: loop.id for one in seen if one.span.id != loop.id}
         key = digest_of(self.agent, self.session, self._name, str(self._part))
         return Episode(key, tuple(seen), self._line, parents, session=digest_of(self.agent, self.session))

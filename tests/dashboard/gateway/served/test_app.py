@@ -26,6 +26,15 @@ def test_another_method_is_not_allowed(gate):
         assert answer.headers["allow"] in ("POST", "GET")
 
 
+def test_a_method_that_geminis_api_does_not_have_is_no_known_address(gate):
+    answer = gate.send("POST", "/v1beta/models/x:nope", b"{}", {})
+    assert answer.status == 404
+    assert "POST /v1beta/models/…:generateContent" in answer.json["error"]["message"]
+    assert gate.send("PUT", "/v1/models", None, {}).json["error"]["message"] == (
+        "/v1/models does not accept PUT requests. Use GET."
+    )
+
+
 def test_another_address_of_the_api_is_said_not_to_be_here(gate, agent_at):
     for path in ("/v1", "/v1/", "/v1/uploads", "/v1/threads", "/v1/chat"):
         answer = gate.send("POST", path, b"{}", {})

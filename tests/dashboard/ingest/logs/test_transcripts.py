@@ -88,6 +88,16 @@ def test_a_session_becomes_a_run_with_a_turn_for_each_prompt() -> None:
         assert turn_verify(turn=turn).verified, turn.verdict
 
 
+@pytest.mark.parametrize("kept", [4, 5], ids=["before the tool returned", "after the tool returned"])
+def test_a_session_that_ended_after_a_tool_call_is_an_interrupted_turn(kept: int) -> None:
+    imported(lines(CLAUDE[:kept]))
+    turn = Turn.objects.get()
+    assert turn.status == "interrupted"
+    assert "The session ended after this tool call, before the model was called with its result." in turn.verdict
+    imported(lines(CLAUDE))
+    assert list(Turn.objects.order_by("id").values_list("status", flat=True)) == ["partial", "completed"]
+
+
 def test_a_session_that_has_grown_gains_turns_and_keeps_those_it_had() -> None:
     imported(lines(*CLAUDE[:5]))
     (before,) = Turn.objects.values_list("id", flat=True)

@@ -284,6 +284,21 @@ def policy_with(turn: Turn, error_policy: dict[str, object]) -> Policy:
     return version_keep(project=turn.project, name="patient", said={"error_policy": error_policy}, **about).policy
 
 
+def test_a_turn_of_another_program_says_that_it_cannot_be_re_run(browser: Client, play: Play):
+    turn = play("sim-flaky")
+    Turn.objects.filter(pk=turn.pk).update(agent=None)
+    panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    assert "With on_rate_limit_error set to retry and max_retries 3 the call would have been tried again." in panel
+    assert "Another program made these calls, so Whystop cannot re-run them. Change the setting in that" in panel
+    assert "Prove it live" not in panel
+
+
+def test_a_retry_that_was_forbidden_is_planned_with_its_setting_and_its_price(browser: Client, play: Play):
+    panel = text_of(browser.get(f"/turns/{play('sim-flaky').id}/limit", headers=HTMX).content.decode())
+    assert "One live re-run with on_rate_limit_error set to retry and max_retries 3." in panel
+    assert "tokens out (simulator, free)." in panel
+
+
 def test_a_rate_limit_that_stays_says_that_the_re_run_failed_too(browser: Client, play: Play):
     turn = play("sim-429")
     before = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
