@@ -126,7 +126,7 @@ def test_calls_through_the_gateway_are_measured_beside_a_direct_call_and_a_bare_
 ):
     monkeypatch.setattr(gateway, "CALLERS", (2,))
     monkeypatch.setattr(gateway, "RUNS", 1)
-    monkeypatch.setattr(gateway, "SECONDS", 0.5)
+    monkeypatch.setattr(gateway, "SECONDS", 2.0)
     out = io.StringIO()
     with django_db_blocker.unblock():  # it has a database of its own
         call_command("bench", "gateway", stdout=out)
