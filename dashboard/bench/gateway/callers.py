@@ -1,4 +1,6 @@
-"""`python -m dashboard.bench.gateway.callers PORT CALLERS SECONDS whole|streamed TOKEN MODEL DOOR`: asks, and times it.
+"""`python -m dashboard.bench.gateway.callers PORT CALLERS SECONDS HOW TOKEN MODEL DOOR`: asks, and times it.
+
+HOW: `whole`, `streamed` in one go, or `each`: a stream whose chunks come one by one.
 
 Callers do next to nothing, or they would be what is measured. Prints one JSON object: see `Heard`.
 """
@@ -128,7 +130,7 @@ def _asked(model: str, door: str, *, streamed: bool) -> tuple[str, dict[str, Any
 
 
 async def _main(port: str, callers: str, seconds: str, how: str, token: str, model: str, door: str) -> None:
-    streamed = how == "streamed"
+    streamed = how != "whole"
     request = request_of(token, model, streamed=streamed, door=door)
     heard = await ask(int(port), int(callers), float(seconds), request, streamed=streamed)
     sys.stdout.write(json.dumps(asdict(heard)))

@@ -28,7 +28,12 @@ RUNS = 3
 SECONDS = 2.0  #: of one run
 PATIENCE = 120  #: seconds for it
 FLUSHES, PAGE = 100, 8192  #: of so many bytes
-HOW = {"whole": "whole answers", "streamed": "streams of 200 chunks"}
+HOW = {
+    "whole": "whole answers",
+    "streamed": "streams of 200 chunks in one go",
+    "each": "streams of 200 chunks, one a millisecond",
+}
+MODELS = {"each": "bench/each"}  #: by how it answers, where that is not as `bench/m` does
 #: What is between a caller and the upstream.
 WAYS = {
     "direct": "nothing",
@@ -131,7 +136,7 @@ def _measured(how: str, callers: int, between: Mapping[str, Part], tokens: Mappi
 
 
 def _run(how: str, callers: int, asked: Part, token: str, door: str) -> Run:
-    given = (str(asked.port), str(callers), str(SECONDS), how, token, "bench/m", door)
+    given = (str(asked.port), str(callers), str(SECONDS), how, token, MODELS.get(how, "bench/m"), door)
     before = asked.busy()
     command = [sys.executable, "-m", "dashboard.bench.gateway.callers", *given]
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=PATIENCE)  # noqa: S603 - ours
@@ -160,12 +165,12 @@ def _lines(how: str, runs: Mapping[str, Run]) -> Iterator[str]:
     direct, bare = runs["direct"], runs["bare"]
     for way, run in runs.items():
         rates = f"{run.calls:>8,.0f} calls/s"
-        if how == "streamed":
+        if how != "whole":
             rates += f" {run.chunks:>10,.0f} chunks/s"
         line = f"  {_label(way):<40}{rates}"
         if way != "direct":
             line += f"   adds {_added(run.whole, direct.whole)} ms"
-            if how == "streamed":
+            if how != "whole":
                 line += f", to the first chunk {_added(run.first, direct.first)} ms"
             line += f"   {run.busy:>6,.0f} µs busy/call"
         if _mode(way) in RECORDING:

@@ -1,4 +1,5 @@
-"""`python -m dashboard.bench.gateway.upstream`: an OpenAI-style provider that answers at once, at no cost.
+"""`python -m dashboard.bench.gateway.upstream`: an OpenAI-style provider that answers at once, at no cost,
+or, where its model is called so, chunk by chunk.
 
 It knows of HTTP what the benchmark needs: requests one after another on a connection, with a content-length.
 """
@@ -10,6 +11,8 @@ from typing import Any
 from dashboard.bench.gateway.bench_process import run, say_port
 
 CHUNKS = 200  #: of a stream, before the one that ends it
+ONE_BY_ONE = b'each"'  #: ends the name of a model whose chunks are sent one by one,
+PAUSE_SECONDS = 0.001  #: with as much between two, so that each is received by itself where nobody is behind
 TEXT = "An agent stops when its policy, its budget or its model says so; which of them it was is what a turn records. "
 _NAMED = {"id": "chatcmpl-bench", "created": 1_767_225_600, "model": "m"}
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: "
@@ -59,7 +62,21 @@ class Answering(asyncio.Protocol):
             if len(self._came) < end + 4 + length:
                 return
             body, self._came = self._came[end + 4 : end + 4 + length], self._came[end + 4 + length :]
-            self._transport.writelines(STREAMED if b'"stream":true' in body else [WHOLE])
+            self._answer(body)
+
+    def _answer(self, body: bytes) -> None:
+        streamed = b'"stream":true' in body
+        if streamed and ONE_BY_ONE in body:
+            self._sending = asyncio.create_task(self._one_by_one())
+        else:
+            self._transport.writelines(STREAMED if streamed else [WHOLE])
+
+    async def _one_by_one(self) -> None:
+        for frame in STREAMED:
+            if self._transport.is_closing():
+                return
+            self._transport.write(frame)
+            await asyncio.sleep(PAUSE_SECONDS)
 
 
 async def serve() -> None:

@@ -1,4 +1,4 @@
-"""Writes groups of turns: one statement for new turns, one for updates of stored ones.
+"""Writes groups of turns: a statement for new turns, one for updates of stored ones, one for pieces of their answers.
 
 A group that the database refuses is halved until what it refuses stands alone; one that takes it too long is written
 turn by turn, and a turn that alone takes too long is written apart, so that no other waits for it; so is one whose row
@@ -29,6 +29,7 @@ from dashboard.gateway.recording.pg_connection import (
 from dashboard.gateway.recording.recorder_messages import TurnUpdate
 from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part, listed
 from dashboard.gateway.recording.slow_writes import Settle, SlowWrites
+from dashboard.gateway.recording.text_dedup import parameters
 from dashboard.platform.ids import new_id
 from dashboard.turns import models
 
@@ -102,10 +103,10 @@ class GroupWriter:
 
     def take(self, given: Iterable[Given]) -> None:
         """What is to be written next. A turn with large texts is a group of its own, whose marks are its alone."""
-        groups = {name: TurnGroup(name) for name in (statements.NEW.name, statements.MORE.name)}
+        groups = {one.name: TurnGroup(one.name) for one in (statements.NEW, statements.MORE, statements.PIECES)}
         apart: list[TurnGroup] = []
         for turn_id, part, kept, is_stored, has_ended in given:
-            group = groups[name := statements.MORE.name if is_stored else statements.NEW.name]
+            group = groups[name := _statement_of(part, is_stored=is_stored)]
             rows = TableRows()
             try:
                 add_part(rows, turn_id, part, kept)
@@ -208,14 +209,14 @@ class GroupWriter:
         return {turn_id: TAKEN for turn_id in said if turn_id not in ours}
 
     def _values(self, group: TurnGroup) -> list[bytes | None]:
-        rows = group.together()
-        values = rows.parameters(self._known.lacking(rows.nodes))
-        shared = [byte_strings(value) if isinstance(value, list) else value for value in values]
-        process = str(self.process_id).encode()
+        rows, process, owned = group.together(), str(self.process_id).encode(), _ids(group.parts)
+        if group.statement == statements.PIECES.name:
+            return [*_encoded([*parameters(rows.large), *rows.pieces]), owned, process]
+        shared = _encoded(rows.parameters(self._known.lacking(rows.nodes)))
         if group.statement == statements.NEW.name:
             open_ids = _ids(turn_id for turn_id in group.parts if turn_id not in group.ended)
             return [*shared, rows.json(models.Turn), open_ids, process]
-        owned, ended = _ids(group.parts), _ids(group.ended)
+        ended = _ids(group.ended)
         return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, listed(rows.told)]
 
     async def _is_there(self, group: TurnGroup, link: PgConnection) -> bool:
@@ -249,6 +250,17 @@ class GroupWriter:
                 await self._link.run(statements.LEAVE.name, [str(self.process_id).encode()])
         self._link.close()
         self._link_apart.close()
+
+
+def _statement_of(part: TurnUpdate, *, is_stored: bool) -> str:
+    """By which a part is written."""
+    if not is_stored:
+        return statements.NEW.name
+    return (statements.PIECES if part.has_only_pieces else statements.MORE).name
+
+
+def _encoded(values: Iterable[bytes | list[bytes] | None]) -> list[bytes | None]:
+    return [byte_strings(value) if isinstance(value, list) else value for value in values]
 
 
 def _ids(turn_ids: Iterable[UUID]) -> bytes:

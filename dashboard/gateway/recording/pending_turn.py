@@ -10,8 +10,7 @@ from dashboard.gateway.recording.recorder_messages import TurnUpdate
 from dashboard.gateway.recording.rows import StoredTurn
 from dashboard.turns.recorder import StepRows
 
-OPEN_SECONDS = 0.05  #: after which a turn is written although it has not ended
-PIECES_SECONDS = 0.2  #: the same for the bytes of a stream: a kill costs at most 250 ms of it
+OPEN_SECONDS = 0.2  #: after which what was said is written although the turn goes on: a kill costs at most 250 ms of it
 PATIENCE_SECONDS = 1.5  #: that somebody waits for a database that does not answer
 LOCKED_SECONDS = 10.0  #: that somebody waits for a turn whose row another transaction holds
 SLOWEST = 2 * 2**20  #: bytes a second that a busy one still stores: while much waits, it is waited for longer,
@@ -54,8 +53,7 @@ class PendingTurn:
         part = self.part
         if part is None or (part.new is not None and not part.entries):
             return False
-        only_pieces = self.is_stored and not part.entries
-        return now - part.since >= (PIECES_SECONDS if only_pieces else OPEN_SECONDS)
+        return now - part.since >= OPEN_SECONDS
 
 
 def answered(entry: StepRows) -> int:

@@ -80,6 +80,10 @@ class TurnUpdate:
     size: int = 0  #: bytes, about
     waiting: "list[tuple[float, asyncio.Future[None]]]" = field(default_factory=list)  #: since when who waits for it
 
+    @property
+    def has_only_pieces(self) -> bool:
+        return not (self.new or self.entries or self.told)
+
 
 def new_columns(new: NewTurn, setup: Any) -> Columns:
     """The columns a step does not change. Its first record has the messages that the turn was started with."""

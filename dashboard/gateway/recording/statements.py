@@ -1,9 +1,10 @@
 # ruff: noqa: S608 - made of constants
-"""The two statements by which turns are stored, many in one go: new ones, and more of turns that are there.
+"""The statements by which turns are stored, many in one go: new ones, more of turns that are there, and, of streams
+that go on, pieces of their answers alone, which takes Postgres half as long.
 
 Each is one statement, so one transaction. Rows come as JSON, a list for each table, and as `bytea[]` what is bytes.
 Of a text that is large and stands in many rows, a mark stands there (`text_dedup`), and it comes beside them, once.
-What is said of a turn that is there counts only while this process owns it; the ids of those the second one returns.
+What is said of a turn that is there counts only while this process owns it; the ids of those are returned.
 """
 
 from collections.abc import Iterable
@@ -134,10 +135,16 @@ _NEW = [
     _turns(12),
     "owned_in AS (INSERT INTO live_ownedturn (turn_id, process_id) SELECT id, $14::uuid FROM unnest($13::uuid[]) id)",
 ]
-_OWNED = (
-    "owned AS (SELECT turn_id FROM live_ownedturn "
-    "WHERE turn_id = ANY($14::uuid[]) AND process_id = $16::uuid FOR UPDATE)"
-)
+_IF_OWNED = " JOIN owned USING (turn_id)"
+
+
+def _owned(turns: int, process: int) -> str:
+    return (
+        "owned AS (SELECT turn_id FROM live_ownedturn "
+        f"WHERE turn_id = ANY(${turns}::uuid[]) AND process_id = ${process}::uuid FOR UPDATE)"
+    )
+
+
 _MORE = [
     f"attempts_ended AS (UPDATE turns_attempt SET {_set(ENDED)} "
     f"FROM {_rows(Attempt, 12)} JOIN owned USING (turn_id) WHERE turns_attempt.turn_id = given.turn_id "
@@ -161,8 +168,11 @@ _BINARY = frozenset({6, 8, 10})
 NEW = Statement("new", f"WITH {', '.join([*_shared(''), *_NEW])} SELECT 1 WHERE false", _BINARY)
 MORE = Statement(
     "more",
-    f"WITH {', '.join([_OWNED, *_shared(' JOIN owned USING (turn_id)'), *_MORE])} SELECT turn_id::text FROM owned",
+    f"WITH {', '.join([_owned(14, 16), *_shared(_IF_OWNED), *_MORE])} SELECT turn_id::text FROM owned",
     _BINARY,
+)
+PIECES = Statement(
+    "pieces", f"WITH {_owned(6, 7)}, {_pieces(4, 5, _IF_OWNED)} SELECT turn_id::text FROM owned", frozenset({4})
 )
 BEAT = Statement(
     "beat",
@@ -194,4 +204,4 @@ HAS_RECORD = Statement("has_record", "SELECT 1 FROM turns_record WHERE turn_id =
 HAS_PIECE = Statement(
     "has_piece", "SELECT 1 FROM turns_attemptchunk WHERE turn_id = $1::uuid AND attempt = $2::int AND n = $3::int"
 )
-ALL = (NEW, MORE, BEAT, LEAVE, DISOWN, IS_HELD, HAS_TURN, HAS_RECORD, HAS_PIECE)
+ALL = (NEW, MORE, PIECES, BEAT, LEAVE, DISOWN, IS_HELD, HAS_TURN, HAS_RECORD, HAS_PIECE)

@@ -1,5 +1,6 @@
 """One call to the upstream model: sends the request, records and reads the response as it arrives."""
 
+import asyncio
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,7 +42,11 @@ class UpstreamCall:
         self.reading = ResponseReader(self.call, self.provider, connection.name, connection.context_window)
 
     async def run(self, took: Took) -> CallResult:
-        """Make the call; how it ended."""
+        """Make the call; how it ended.
+
+        It is a task of its own: each chunk resumes all coroutines of the task that waits for it, and the request's are
+        two dozen.
+        """
 
         async def kept(part: bytes, deltas: list[Delta]) -> None:
             self._keep(part, deltas)
@@ -49,7 +54,7 @@ class UpstreamCall:
                 await self._room()
             await took(part, deltas)
 
-        return await answer_of(
+        answering = answer_of(
             self.reading,
             kept,
             body=self.call.text.encode(),
@@ -58,6 +63,7 @@ class UpstreamCall:
             seconds=self.seconds,
             extra_headers=self.handed_up,
         )
+        return await asyncio.create_task(answering)
 
     def _keep(self, part: bytes, deltas: list[Delta]) -> None:
         """Tell the recorder what came."""

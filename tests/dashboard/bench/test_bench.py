@@ -126,17 +126,17 @@ def test_calls_through_the_gateway_are_measured_beside_a_direct_call_and_a_bare_
 ):
     monkeypatch.setattr(gateway, "CALLERS", (2,))
     monkeypatch.setattr(gateway, "RUNS", 1)
-    monkeypatch.setattr(gateway, "SECONDS", 0.5)
+    monkeypatch.setattr(gateway, "SECONDS", 2.0)
     out = io.StringIO()
     with django_db_blocker.unblock():  # it has a database of its own
         call_command("bench", "gateway", stdout=out)
     told = out.getvalue()
     assert re.search(r"a flush of the disk, which each answer awaits: p50 [\d.]+ ms", told)
-    for how in ("whole answers", "streams of 200 chunks"):
+    for how in gateway.HOW.values():
         assert f"{how}, 2 at a time" in told
-    assert len(re.findall(r"nothing +[\d,]+ calls/s", told)) == 2
+    assert len(re.findall(r"nothing +[\d,]+ calls/s", told)) == 3
     recording = "gateway, observing|gateway, continuing|bare proxy, a row a call"
-    assert len(re.findall(rf"(?:{recording}) .*adds p50 .* µs busy/call +[\d.]+ × bare", told)) == 6
-    assert len(re.findall(r"[\d,]+ chunks/s .*to the first chunk p50", told)) == 4
+    assert len(re.findall(rf"(?:{recording}) .*adds p50 .* µs busy/call +[\d.]+ × bare", told)) == 9
+    assert len(re.findall(r"[\d,]+ chunks/s .*to the first chunk p50", told)) == 12
     for recorded in (r"([\d,]+) turns were recorded", r"([\d,]+) calls were recorded as a row"):
         assert int(re.search(recorded, told)[1].replace(",", "")) > 0

@@ -295,6 +295,29 @@ def test_who_was_taken_for_gone_writes_nothing_more():
     assert TOLD.status == 200
 
 
+def test_who_was_taken_for_gone_stores_no_piece_either():
+    """Pieces alone have a statement of their own, and the same fence."""
+    ours, lost = Story([ended("whole")]), Story([ended("whole")])
+    begun = {story.id: story.new_turn() for story in (ours, lost)}
+
+    async def late() -> list[object]:
+        async with recording() as recorder:
+            for story in (ours, lost):
+                recorder.open(begun[story.id])
+                recorder.step(next(story.steps())[1])
+                await recorder.committed(story.id)
+            await OwnedTurn.objects.filter(turn_id=lost.id).adelete()
+            for story in (ours, lost):
+                recorder.piece(story.id, 1, 1, b"half", "half", begun[story.id].created_at)
+            waiting = [recorder.committed(story.id) for story in (ours, lost)]
+            return await asyncio.gather(*waiting, return_exceptions=True)
+
+    stored, refused = asyncio.run(late())
+    assert stored is None
+    assert "Another process ended this turn" in str(refused)
+    assert [piece.turn_id for piece in Piece.objects.all()] == [ours.id]
+
+
 def test_a_turn_of_which_no_rows_can_be_made_keeps_no_other_from_being_stored(monkeypatch):
     good, bad = Story([ended("good")]), Story([ended("bad")])
     project_id, add = project_default().pk, group_writer.add_part
