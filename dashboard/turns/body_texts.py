@@ -1,4 +1,4 @@
-"""The JSON text of a request body, of which each message is written once: a turn's calls mostly repeat the one before."""
+"""The JSON text of a request body. Each message is written once: a call of a turn mostly repeats the one before it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
