@@ -21,8 +21,8 @@ from dashboard.live.model_call import LONG_ANSWER, answer_of, prepared_call
 from dashboard.live.response_reader import ResponseReader
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Head, Transport
-from dashboard.turns.recorder import CallRow
 from dashboard.turns.history import compact_json
+from dashboard.turns.recorder import CallRow
 from dashboard.turns.request_frames import MESSAGE_KEYS
 
 CALL = CallRow(
