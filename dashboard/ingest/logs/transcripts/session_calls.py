@@ -62,6 +62,10 @@ class SessionCalls:
     _told: int = 0  #: turns before this one
     _size: int = 0
 
+    def begin(self, at: int) -> None:
+        """The time of what does not say its own, until a line does."""
+        self._at = at or None
+
     def spoke(self, text: str, *, name: str, at: int | None, line: int) -> Iterator[Episode]:
         """The user said something. Words among the results of tools belong to the turn under way."""
         if self._calls and not self._is_answering():
