@@ -17,8 +17,8 @@ from dashboard.ingest.logs.values import Json
 AGENT = "amp"
 #: How a thread begins.
 THREAD = re.compile(rb'\{\s*(?:"v"\s*:\s*\d+\s*,\s*)?"id"\s*:\s*"(T-[\w-]{1,100})"')
-_ROLES = frozenset({"user", "assistant", "info"})
-_FAILED = frozenset({"error", "cancelled", "rejected-by-user"})
+_ROLES = ("user", "assistant", "info")
+_FAILED = ("error", "cancelled", "rejected-by-user")
 
 
 def fits(told: Json) -> bool:

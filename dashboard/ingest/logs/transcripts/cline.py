@@ -16,7 +16,7 @@ from dashboard.ingest.logs.transcripts.session_calls import ModelCallText
 from dashboard.ingest.logs.values import Json
 
 AGENT = "cline"
-_ROLES = frozenset({"user", "assistant"})
+_ROLES = ("user", "assistant")
 #: What stands in the messages that these agents write in the user's place.
 _TAGS = ("<task>", "<environment_details>", "<user_message>", "<feedback>")
 

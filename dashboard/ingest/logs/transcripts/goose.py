@@ -12,7 +12,7 @@ from dashboard.ingest.logs.transcripts.session_calls import ModelCallText
 from dashboard.ingest.logs.values import Json
 
 AGENT = "goose"
-_ROLES = frozenset({"user", "assistant"})
+_ROLES = ("user", "assistant")
 
 
 def fits(told: Json) -> bool:
