@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from pydantic_core import to_json
-
 from dashboard.ingest.assembly.trace import TraceTurn
-from dashboard.ingest.conventions.observations import ModelCall, Seen
+from dashboard.ingest.conventions.observations import ModelCall
 from dashboard.ingest.logs.values import Episode, digest_of
 
 #: To raise where readers find more in the same lines: what they read then replaces what was read before.
@@ -30,15 +28,7 @@ def extent_of(episode: Episode, turns: Sequence[TraceTurn] = ()) -> Extent:
     follows, root = (str(first.follows or ""), str(first.root)) if first is not None else ("", "")
     until = max((call.span.end for call in calls), default=0)
     told = READERS, len(calls), until, sum(map(_said, calls)), int(bool(follows))
-    return *told, digest_of(_text(episode.seen)), root, follows
-
-
-def _text(seen: Sequence[Seen]) -> bytes:
-    """All of it; `repr` takes more than twice as long."""
-    try:
-        return to_json(seen, inf_nan_mode="strings")
-    except ValueError:  # half a character, which has no UTF-8
-        return repr(seen).encode("utf-8", "surrogatepass")
+    return *told, digest_of(repr(episode.seen)), root, follows
 
 
 def _said(call: ModelCall) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from dashboard.ingest.logs.transcripts.session_calls import ModelCallText, SessionCalls
+from dashboard.ingest.logs.transcripts.session_calls import MOST_OPEN, ModelCallText, SessionCalls
 from dashboard.ingest.logs.values import Episode, Json, Skipped, digest_of
 
 TIME = "time_unknown", "The log does not say when the call was made; the time shown is that of what stands before it."
@@ -48,6 +48,7 @@ class MessageSessions:
     spoken: Callable[[Json], Spoken | None]  #: what a record says; None where it is no message
     document: Document = Document()
     _sessions: dict[str, SessionCalls] = field(default_factory=dict)
+    _open: dict[str, SessionCalls] = field(default_factory=dict)  #: those that may go on, the latest last
 
     def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]:
         message = self.spoken(told)
@@ -55,6 +56,10 @@ class MessageSessions:
             yield Skipped(line)
             return
         calls = self._sessions.get(message.session) or self._begun(message, told)
+        self._open.pop(message.session, None)
+        self._open[message.session] = calls
+        if len(self._open) > MOST_OPEN:
+            yield from self._open.pop(next(iter(self._open))).end()
         name = message.name or str(line)
         for result in message.results:
             calls.returned(result.call_id, result.text, failed=result.failed, at=message.at)
@@ -72,7 +77,7 @@ class MessageSessions:
         return calls
 
     def end(self) -> Iterator[Episode]:
-        for calls in self._sessions.values():
+        for calls in self._open.values():
             yield from calls.end()
 
 

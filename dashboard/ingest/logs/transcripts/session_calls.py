@@ -21,6 +21,7 @@ from dashboard.ingest.logs.values import UNKNOWN_MODEL, Episode, digest_of
 
 MOST_CALLS = 500  #: of a turn, beyond which the rest of it is a turn of its own
 MOST_BYTES = 32 * 2**20  #: of its texts, about, as above
+MOST_OPEN = 16  #: sessions of one file whose last turn is held, for it may go on; a real file has one with its helpers
 EARLIER = "earlier_unknown", "Its request contains the messages of this turn. The turns before it contain the others."
 SYSTEM = "system_unknown", "The log does not contain the system prompt and the tools that were offered."
 

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from dashboard.ingest.logs.format_detection import Records
+from dashboard.ingest.logs.transcripts.session_calls import MOST_OPEN
+from dashboard.ingest.logs.values import Episode
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
-from tests.dashboard.ingest.logs.test_transcripts import MS, at, turns
-from tests.dashboard.ingest.logs.writing import Json, found_in, imported, lines
+from tests.dashboard.ingest.logs.test_transcripts import CLAUDE, MS, at, turns
+from tests.dashboard.ingest.logs.writing import FILE_TIME, Json, found_in, imported, lines
 
 pytestmark = pytest.mark.django_db
 
@@ -219,6 +222,17 @@ def test_events_of_copilots_command_line_tell_what_was_aborted_and_what_failed()
     assert "interrupted" in codes(second)
     assert Attempt.objects.get(turn_id=third.id).error["message"] == "The service is overloaded."
     assert turn_verify(turn=first).verified
+
+
+@pytest.mark.parametrize("session", [CLAUDE[1:6], QWEN])
+def test_a_file_of_many_sessions_is_not_held_until_its_end(session: list[Json]) -> None:
+    records, early = Records(FILE_TIME), 0
+    for number in range(60):
+        for told in session:
+            early += len(list(records.take({**told, "sessionId": f"s{number}"}, 1)))
+    late = sum(isinstance(one, Episode) for one in records.end())
+    assert late <= MOST_OPEN
+    assert early + late >= 60
 
 
 @pytest.mark.parametrize(
