@@ -24,6 +24,7 @@ from dashboard.ingest.assembly.turn_grouping import TurnCall
 from dashboard.ingest.conventions.observations import RequestAndResponse
 from dashboard.live.model_call import prepared_call
 from dashboard.platform.fields import storable_text
+from dashboard.turns.body_texts import BodyTexts
 from dashboard.turns.evidence import answer_columns
 from dashboard.turns.row_mapping import CallEnd, CallRow, StepRows
 from dashboard.turns.sent_caps import sent_cap
@@ -90,14 +91,14 @@ def agent_of(history: BuiltHistory) -> str:
 
 def _entries(made: TraceTurn) -> Iterator[StepRows]:
     history, began = made.history, moment(made.history.began)
-    steps, at = iter(history.turn.steps), began
+    steps, texts, at = iter(history.turn.steps), BodyTexts(), began
     for seq, told in enumerate(history.told, start=1):
         at = max(at, moment(told.at))
-        begun = _begun(told, next(steps, None))
+        begun = _begun(told, next(steps, None), texts)
         yield StepRows(made.id, seq, at, began, told.event, told.moved, _ended(told, history, seq), begun)
 
 
-def _begun(told: BuiltStep, step: TurnCall | None) -> CallRow | None:
+def _begun(told: BuiltStep, step: TurnCall | None, texts: BodyTexts) -> CallRow | None:
     """The call that this step begins, with its own body where a log holds it, else one put together."""
     command = told.moved.command
     if not isinstance(command, CallModel):
@@ -107,7 +108,7 @@ def _begun(told: BuiltStep, step: TurnCall | None) -> CallRow | None:
     provider = get_provider(told.moved.snapshot.asked.provider)
     exchange = step.call.exchange if step is not None else None
     verbatim = None if exchange is None else exchange.body
-    call = prepared_call(asked, provider, NOWHERE, told.moved.snapshot.iteration, verbatim)
+    call = prepared_call(asked, provider, NOWHERE, told.moved.snapshot.iteration, verbatim, texts=texts)
     url = step.call.span.attributes.get("url.full") if step is not None else None
     return replace(call, url=url if isinstance(url, str) else "")
 

@@ -24,7 +24,7 @@ from dashboard.live.response_reader import CallResult, ResponseReader
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.platform.db_threads import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
 from dashboard.platform.fields import storable_text
-from dashboard.turns.history import body_text
+from dashboard.turns.body_texts import BodyTexts
 from dashboard.turns.recorder import CallRow
 from dashboard.turns.request_frames import MESSAGE_KEYS
 from dashboard.turns.sent_caps import sent_cap
@@ -47,14 +47,17 @@ def prepared_call(
     iteration: int,
     verbatim: Mapping[str, Any] | None = None,
     order: Any = None,
+    texts: BodyTexts | None = None,
 ) -> CallRow:
     """What the recorder is told of a call before it is made. `verbatim`: a body sent in place of the codec's; `order`:
-    a request whose order of names this one keeps."""
+    a request whose order of names this one keeps; `texts`: of the turn's calls before this one."""
     request = command.request
     body = in_order_of(provider.encode_request(request), order) if verbatim is None else verbatim
-    messages = _listed(body)
-    if request.continuation:
-        messages = _shared(_listed(provider.encode_request(replace(request, continuation=None))), messages)
+    texts = texts or BodyTexts()
+    text, shared = texts.written(body), len(texts.messages)
+    if request.continuation and shared:
+        history = provider.encode_request(replace(request, continuation=None))
+        shared = _shared(_listed(history), _listed(body))
     return CallRow(
         index=command.attempt,
         kind=command.kind.value,
@@ -64,8 +67,8 @@ def prepared_call(
         max_tokens=sent_cap(request),
         url=connection.base_url.rstrip("/") + provider.path(request),
         body=body,
-        history=messages,
-        text=body_text(dict(body)),
+        history=texts.messages[:shared],
+        text=text,
     )
 
 
@@ -73,10 +76,10 @@ def _listed(body: Mapping[str, Any]) -> Sequence[Any]:
     return next(body[key] for key in MESSAGE_KEYS if key in body)
 
 
-def _shared(history: Sequence[Any], sent: Sequence[Any]) -> Sequence[Any]:
-    """What of the history the body begins with: Cohere's continuations say their hint in its first message."""
+def _shared(history: Sequence[Any], sent: Sequence[Any]) -> int:
+    """How much of the history the body begins with: Cohere's continuations say their hint in its first message."""
     differing = (n for n, (one, other) in enumerate(zip(history, sent, strict=False)) if one != other)
-    return history[: next(differing, len(sent))]
+    return next(differing, min(len(history), len(sent)))
 
 
 async def answer_of(

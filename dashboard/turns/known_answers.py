@@ -44,7 +44,7 @@ def _short(answer: Answer) -> str | None:
     return _known(text) if len(text) < _LONGEST else None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _known(told: bytes) -> str | None:
     """The number of a line, and the numbers in it; None where it is none of the lines. Most are asked for again."""
     text = _text(json.loads(told))

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from agentcore import serial
 from agentcore.events import Event
+from dashboard.turns.body_texts import messages_key
 from dashboard.turns.history import compact_json
 from dashboard.turns.nodes import NewNode, NodeForm, grown
-from dashboard.turns.request_frames import MESSAGE_KEYS
 from dashboard.turns.row_mapping import CallRow, Columns
 from dashboard.turns.shared_values import SharedValues, alike, exact_text, referring
 
@@ -63,12 +63,11 @@ class NodeWriter:
 
     def _request(self, call: CallRow) -> tuple[str, list[str]]:
         """The call's body with its messages told as the turn's first n and a tail, and what is new of the turn's."""
-        key = next((key for key in MESSAGE_KEYS if isinstance(call.body.get(key), list)), None)
+        key = messages_key(call.body)
         if key is None:
             return self._body(call.body, None), []
-        history = [compact_json(message) for message in call.history]
-        shared = _shared_prefix(self.wires, history)
-        new = history[shared:] if shared == len(self.wires) else []
+        shared = _shared_prefix(self.wires, call.history)
+        new = list(call.history[shared:]) if shared == len(self.wires) else []
         shared += len(new)
         told = {"history": shared, "tail": call.body[key][shared:]}
         return self._body({name: told if name == key else value for name, value in call.body.items()}, key), new

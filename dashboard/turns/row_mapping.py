@@ -30,7 +30,7 @@ Columns = dict[str, Any]
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """A call about to be made: the body, the messages of it that are the turn's history, and where it goes."""
+    """A call about to be made: its body, the texts of the messages that are the turn's history, and where it goes."""
 
     index: int
     kind: str
@@ -40,7 +40,7 @@ class CallRow:
     max_tokens: int | None
     url: str
     body: Mapping[str, Any]
-    history: Sequence[Mapping[str, Any]]
+    history: Sequence[str]
     text: str  #: of the body, as it goes out
 
 

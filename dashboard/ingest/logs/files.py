@@ -20,10 +20,14 @@ ENDINGS = (
     ".jsonl", ".ndjson", ".json", ".har", ".yaml", ".yml", ".jsonl.gz", ".json.gz", ".har.gz", ".jsonl.zst", ".zip",
 )  # fmt: skip
 DATABASES = "opencode*.db"  #: names of the databases that hold transcripts
+_TASK = "api_conversation_history.json"
 #: Where coding agents keep their transcripts, below the home folder: folders and databases.
 TRANSCRIPTS = (
     ".claude/projects", ".codex/sessions", ".codex/archived_sessions", ".pi/agent/sessions", ".gemini/tmp",
-    f".local/share/opencode/{DATABASES}",
+    f".local/share/opencode/{DATABASES}", ".qwen/projects/*/chats", ".local/share/amp/threads",
+    ".local/share/goose/sessions", ".copilot/session-state/**/*.jsonl", f".cline/data/tasks/*/{_TASK}",
+    f".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/*/{_TASK}",
+    f".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks/*/{_TASK}",
 )  # fmt: skip
 NO_FILE = "There is no such file or folder."
 

@@ -13,7 +13,8 @@ from dashboard.ingest.logs.exchanges import LoggedCall, episode_of
 from dashboard.ingest.logs.formats import archives, batches, langfuse, litellm, pairs
 from dashboard.ingest.logs.json_list_reader import elements_of
 from dashboard.ingest.logs.line_reader import Line, Unpacked, lines_of
-from dashboard.ingest.logs.transcripts import claude, codex, gemini, opencode, pi
+from dashboard.ingest.logs.transcripts import amp, claude, cline, codex, copilot, gemini, goose, opencode, pi, qwen
+from dashboard.ingest.logs.transcripts.message_sessions import Document, MessageSessions, Spoken
 from dashboard.ingest.logs.values import Episode, Fault, Found, Json, Skipped, UnreadableError
 from dashboard.platform.strict_json import read_strictly
 
@@ -61,13 +62,28 @@ RECORDS: tuple[tuple[Callable[[Json], bool], Reads], ...] = (
     (batches.fits, batches.logged),
     (pairs.fits, pairs.logged),
 )
+
+
+def _of_messages(agent: str, spoken: Callable[[Json], Spoken | None]) -> Callable[[Document], Session]:
+    return lambda document: MessageSessions(agent, spoken, document)
+
+
+def _of_lines(session: Callable[[], Session]) -> Callable[[Document], Session]:
+    return lambda _: session()
+
+
 #: Lines of sessions, likewise.
-SESSIONS: tuple[tuple[Callable[[Json], bool], Callable[[], Session]], ...] = (
-    (claude.fits, claude.Session),
-    (codex.fits, codex.Session),
-    (pi.fits, pi.Session),
-    (gemini.fits, gemini.Session),
-    (opencode.fits, opencode.Session),
+SESSIONS: tuple[tuple[Callable[[Json], bool], Callable[[Document], Session]], ...] = (
+    (qwen.fits, _of_messages(qwen.AGENT, qwen.spoken)),
+    (claude.fits, _of_lines(claude.Session)),
+    (codex.fits, _of_lines(codex.Session)),
+    (pi.fits, _of_lines(pi.Session)),
+    (gemini.fits, _of_lines(gemini.Session)),
+    (opencode.fits, _of_lines(opencode.Session)),
+    (copilot.fits, _of_lines(copilot.Session)),
+    (amp.fits, _of_messages(amp.AGENT, amp.spoken)),
+    (goose.fits, _of_messages(goose.AGENT, goose.spoken)),
+    (cline.fits, _of_messages(cline.AGENT, cline.spoken)),
 )
 
 
@@ -76,6 +92,7 @@ class Records:
     """Takes the records of one file, whatever wrote them."""
 
     file_time: int
+    session: str = ""  #: what the file calls itself
     _sessions: dict[int, Session] = field(default_factory=dict)
 
     def take(self, told: Any, line: int) -> Iterator[Found]:
@@ -94,7 +111,9 @@ class Records:
     def _taken(self, told: Json, line: int) -> Iterator[Found]:
         for place, (fits, session) in enumerate(SESSIONS):
             if fits(told):
-                yield from self._sessions.setdefault(place, session()).take(told, line)
+                if place not in self._sessions:
+                    self._sessions[place] = session(Document(self.session, self.file_time))
+                yield from self._sessions[place].take(told, line)
                 return
         for fits, logged in RECORDS:
             if fits(told):
@@ -115,6 +134,8 @@ def read(file: BinaryIO, *, size: int, file_time: int, told: Callable[[int], Non
     try:
         head = Unpacked(file, size, told).read(_HEAD)
         file.seek(0)
+        thread = amp.THREAD.match(head)
+        records.session = thread.group(1).decode() if thread else ""
         whole = Unpacked(file, size, told)
         if BEGINS.search(head) is not None and not head.lstrip().startswith((b"{", b"[")):
             yield from _cassette(records, interactions_of(whole))
@@ -138,7 +159,7 @@ def _splitter(head: bytes) -> Callable[[Unpacked], Iterator[Line | Fault]]:
     alone = _object(first)
     if alone is None and not _DOCUMENT.match(begin) and _are_lines_after_all(begin, rest):
         return lines_of
-    if begin.startswith(b"["):
+    if begin.startswith(b"[") or amp.THREAD.match(begin):
         return elements_of
     if _DOCUMENT.match(begin) or (alone is not None and gemini.is_session(alone)):
         return elements_of

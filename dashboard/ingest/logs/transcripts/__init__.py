@@ -8,6 +8,12 @@ claude             ~/.claude/projects/*/*.jsonl
 codex              ~/.codex/sessions/**/rollout-*.jsonl, also packed with zstd
 pi                 ~/.pi/agent/sessions/**/*.jsonl
 gemini             ~/.gemini/tmp/*/chats/session-*.json
+message_sessions   sessions whose records are messages: the frame of the next four
+amp                ~/.local/share/amp/threads/T-*.json
+cline              the tasks of Cline and Roo Code: api_conversation_history.json
+goose              ~/.local/share/goose/sessions/*.jsonl, and the rows of its database
+qwen               ~/.qwen/projects/*/chats/*.jsonl
+copilot            ~/.copilot/session-state/*/events.jsonl
 opencode           what `opencode export` writes
 opencode_database  ~/.local/share/opencode/opencode.db
 """

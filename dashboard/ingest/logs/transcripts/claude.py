@@ -14,7 +14,7 @@ from dashboard.ingest.conventions.content.shapes import kind_of, mapping, mappin
 from dashboard.ingest.conventions.observations import AskedCall, StopReasonSighting
 from dashboard.ingest.logs.request_reader import text_of
 from dashboard.ingest.logs.timestamps import moment_of
-from dashboard.ingest.logs.transcripts.session_calls import ModelCallText, SessionCalls
+from dashboard.ingest.logs.transcripts.session_calls import MOST_OPEN, ModelCallText, SessionCalls
 from dashboard.ingest.logs.values import Episode, Json, Skipped
 
 AGENT = "claude-code"
@@ -47,12 +47,17 @@ class Session:
     """Reads the lines of a file one after another."""
 
     _lanes: dict[tuple[str, str], _Lane] = field(default_factory=dict)
+    _open: dict[int, _Lane] = field(default_factory=dict)  #: by identity, those that may go on, the latest last
 
     def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]:
         if kind_of(told) not in _SPOKEN:
             yield Skipped(line)
             return
         lane = self._lane(told)
+        self._open.pop(id(lane), None)
+        self._open[id(lane)] = lane
+        if len(self._open) > MOST_OPEN:
+            yield from self._ended(self._open.pop(next(iter(self._open))))
         message = mapping(told.get("message"))
         if told["type"] == "assistant":
             yield from self._assistant(lane, told, message, line)
@@ -61,9 +66,12 @@ class Session:
             yield from self._user(lane, told, message, line)
 
     def end(self) -> Iterator[Episode]:
-        for lane in self._lanes.values():
-            yield from self._settle(lane)
-            yield from lane.telling.end()
+        for lane in self._open.values():
+            yield from self._ended(lane)
+
+    def _ended(self, lane: _Lane) -> Iterator[Episode]:
+        yield from self._settle(lane)
+        yield from lane.telling.end()
 
     def _lane(self, told: Json) -> _Lane:
         side = words(told.get("agentId")) or ("sidechain" if told.get("isSidechain") is True else "")

@@ -22,6 +22,7 @@ from dashboard.ingest.logs.values import UNKNOWN_MODEL, Episode, digest_of
 
 MOST_CALLS = 500  #: of a turn, beyond which the rest of it is a turn of its own
 MOST_BYTES = 32 * 2**20  #: of its texts, about, as above
+MOST_OPEN = 16  #: sessions of one file whose last turn is held, for it may go on; a real file has one with its helpers
 EARLIER = "earlier_unknown", "Its request contains the messages of this turn. The turns before it contain the others."
 SYSTEM = "system_unknown", "The log does not contain the system prompt and the tools that were offered."
 
@@ -66,6 +67,10 @@ class SessionCalls:
     _names: Counter[str] = field(default_factory=Counter)  #: of the turn's calls
     _told: int = 0  #: turns before this one
     _size: int = 0
+
+    def begin(self, at: int) -> None:
+        """The time of what does not say its own, until a line does."""
+        self._at = at or None
 
     def spoke(self, text: str, *, name: str, at: int | None, line: int) -> Iterator[Episode]:
         """The user said something. Words among the results of tools belong to the turn under way."""

@@ -5,6 +5,7 @@ import json
 import yaml
 
 from tests.dashboard.ingest.logs import test_formats as formats
+from tests.dashboard.ingest.logs import test_message_transcripts as messages
 from tests.dashboard.ingest.logs import test_pairs as pairs
 from tests.dashboard.ingest.logs import test_transcripts as transcripts
 from tests.dashboard.ingest.logs.writing import Json, chat_answer, chat_request, lines
@@ -21,6 +22,11 @@ RECORDS: dict[str, list[Json]] = {
     "pi": transcripts.PI,
     "gemini": transcripts.GEMINI["messages"],
     "opencode": transcripts.OPENCODE["messages"],
+    "amp": messages.AMP,
+    "cline": messages.CLINE,
+    "qwen": messages.QWEN,
+    "goose": messages.GOOSE,
+    "copilot": messages.COPILOT,
     "har": [formats.entry(), formats.entry(text="", status=0)],
     "vcr": [*formats.VCR["interactions"], *formats.RUBY["http_interactions"]],
     "litellm": [formats.LITELLM],
@@ -30,5 +36,6 @@ FILES: dict[str, bytes] = {
     **{name: lines(*records) for name, records in RECORDS.items()},
     "archive": formats.archive(*RECORDS["har"]),
     "cassette": yaml.safe_dump(formats.VCR).encode(),
+    "thread": json.dumps(messages.THREAD).encode(),
     "session": json.dumps(transcripts.GEMINI).encode(),
 }

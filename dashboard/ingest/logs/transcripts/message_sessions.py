@@ -1,0 +1,87 @@
+"""Sessions whose records are messages, each of which says all of itself: each agent has a function that reads one."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from dashboard.ingest.logs.transcripts.session_calls import MOST_OPEN, ModelCallText, SessionCalls
+from dashboard.ingest.logs.values import Episode, Json, Skipped, digest_of
+
+TIME = "time_unknown", "The log does not say when the call was made; the time shown is that of what stands before it."
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The file that records stand in. `session`: what it calls itself; empty where it does not. `time`: its own."""
+
+    session: str = ""
+    time: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool returned."""
+
+    call_id: str
+    text: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A message: the results of tools, and then what the user said, or an answer of the model and what came of it.
+
+    `name` tells it from others of its session; `session` its session from others of the file."""
+
+    name: str = ""
+    at: int | None = None
+    text: str = ""
+    results: tuple[Result, ...] = ()
+    answer: ModelCallText | None = None
+    session: str = ""
+
+
+@dataclass(slots=True)
+class MessageSessions:
+    """Reads the messages of a file one after another."""
+
+    agent: str
+    spoken: Callable[[Json], Spoken | None]  #: what a record says; None where it is no message
+    document: Document = Document()
+    _sessions: dict[str, SessionCalls] = field(default_factory=dict)
+    _open: dict[str, SessionCalls] = field(default_factory=dict)  #: those that may go on, the latest last
+
+    def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]:
+        message = self.spoken(told)
+        if message is None:
+            yield Skipped(line)
+            return
+        calls = self._sessions.get(message.session) or self._begun(message, told)
+        self._open.pop(message.session, None)
+        self._open[message.session] = calls
+        if len(self._open) > MOST_OPEN:
+            yield from self._open.pop(next(iter(self._open))).end()
+        name = message.name or str(line)
+        for result in message.results:
+            calls.returned(result.call_id, result.text, failed=result.failed, at=message.at)
+        if message.text:
+            yield from calls.spoke(message.text, name=name, at=message.at, line=line)
+        if (said := message.answer) is not None:
+            notes = said.notes if message.at is not None else (*said.notes, TIME)
+            yield from calls.answered(replace(said, name=name, notes=notes), at=message.at, line=line)
+
+    def _begun(self, message: Spoken, told: Json) -> SessionCalls:
+        """A session without a name has that of its first message, which says when it was."""
+        named = message.session or self.document.session or digest_of(repr(told))
+        calls = self._sessions[message.session] = SessionCalls(self.agent, named)
+        calls.begin(self.document.time)
+        return calls
+
+    def end(self) -> Iterator[Episode]:
+        for calls in self._open.values():
+            yield from calls.end()
+
+
+def provider_of(model: str) -> str:
+    """Whose the model is, for transcripts that name the model alone."""
+    folded = model.casefold()
+    return next((name for word, name in (("claude", "anthropic"), ("gemini", "gemini")) if word in folded), "")

@@ -1,0 +1,251 @@
+"""Sessions of agents that keep a record for each message: turns by prompts, with what their files tell of each call."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dashboard.ingest.logs.format_detection import Records
+from dashboard.ingest.logs.transcripts.session_calls import MOST_OPEN
+from dashboard.ingest.logs.values import Episode
+from dashboard.replay.services import turn_verify
+from dashboard.turns.models import Attempt, Turn
+from tests.dashboard.ingest.logs.test_transcripts import CLAUDE, MS, at, turns
+from tests.dashboard.ingest.logs.writing import FILE_TIME, Json, found_in, imported, lines
+
+pytestmark = pytest.mark.django_db
+
+
+def codes(turn: Turn) -> set[str]:
+    return {note["code"] for note in turn.ingested.notes}
+
+
+def text(words: str) -> Json:
+    return {"type": "text", "text": words}
+
+
+# Amp: one document for a thread.
+
+AMP_USED = {
+    "model": "claude-opus-4-6", "inputTokens": 100, "outputTokens": 50, "cacheCreationInputTokens": 10,
+    "cacheReadInputTokens": 5, "totalInputTokens": 115, "timestamp": at(5),
+}  # fmt: skip
+AMP_CALL = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"cmd": "ls"}}
+AMP_RUN = {"type": "tool_result", "toolUseID": "toolu_1", "run": {"status": "done", "result": {"output": "3"}}}
+AMP = [
+    {"role": "user", "messageId": 0, "content": [text("How many files?")], "meta": {"sentAt": MS}},
+    {
+        "role": "assistant", "messageId": 1, "content": [{"type": "thinking", "thinking": "Hm."}, AMP_CALL],
+        "usage": AMP_USED, "state": {"type": "complete", "stopReason": "tool_use"},
+    },
+    {"role": "user", "messageId": 2, "content": [AMP_RUN]},
+    {
+        "role": "assistant", "messageId": 3, "content": [text("There are")],
+        "usage": AMP_USED | {"timestamp": at(9)}, "state": {"type": "complete", "stopReason": "max_tokens"},
+    },
+    {"role": "info", "messageId": 4, "content": []},
+    {"role": "user", "messageId": 5, "content": [text("Go on")], "meta": {"sentAt": MS + 20_000}},
+    {"role": "assistant", "messageId": 6, "content": [text("thr")], "state": {"type": "cancelled"}},
+]  # fmt: skip
+THREAD = {"v": 5, "id": "T-1", "created": MS, "messages": AMP, "nextMessageId": 7}
+
+
+@pytest.mark.parametrize("content", [json.dumps(THREAD).encode(), json.dumps(THREAD, indent=2).encode()])
+def test_an_amp_thread_has_the_stop_reasons_and_the_usage_of_its_messages(content: bytes) -> None:
+    taken, faults = imported(content)
+    assert (taken.turns, taken.skipped, faults) == (2, 1, [])
+    assert turns() == [
+        ("How many files?", "partial", "max_tokens", 2, 100),
+        ("Go on", "completed", "unknown", 1, 1),
+    ]
+    first, second = Turn.objects.order_by("id")
+    assert (first.agent_name, first.model, first.provider) == ("amp", "claude-opus-4-6", "anthropic")
+    assert Attempt.objects.get(turn_id=first.id, index=1).usage["input_tokens"] == 115
+    assert second.run_id == first.id
+    assert {"interrupted", "usage_unknown", "reason_unknown", "time_unknown"} <= codes(second)
+    for turn in (first, second):
+        assert turn_verify(turn=turn).verified, turn.verdict
+
+
+def test_two_amp_threads_that_begin_alike_are_two_sessions() -> None:
+    imported(json.dumps(THREAD).encode())
+    imported(json.dumps({**THREAD, "id": "T-2", "messages": AMP[:2]}).encode())
+    assert Turn.objects.count() == 3
+
+
+# Cline and Roo Code: a list of messages.
+
+TASK = "<task>\nHow many files?\n</task>\n<environment_details>\n# Current Time\n</environment_details>"
+CLINE_CALL = {"type": "tool_use", "id": "toolu_1", "name": "list_files", "input": {"path": "."}}
+CLINE_MADE = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [text("3 files")]}
+CLINE_ABOUT = {
+    "modelInfo": {"modelId": "claude-sonnet-4.5", "providerId": "cline", "mode": "act"},
+    "metrics": {"tokens": {"prompt": 110, "completion": 20, "cached": 100}, "cost": 0.01},
+}
+CLINE = [
+    {"role": "user", "content": [text(TASK)], "ts": MS},
+    {"role": "assistant", "content": [text("Let me see."), CLINE_CALL], "ts": MS + 3000, **CLINE_ABOUT},
+    {"role": "user", "content": [CLINE_MADE, text("<environment_details></environment_details>")], "ts": MS + 4000},
+    {"role": "assistant", "content": [text("Three files.")], "ts": MS + 6000, **CLINE_ABOUT},
+    {"role": "user", "content": "<feedback>\nAnd folders?\n</feedback>", "ts": MS + 9000},
+    {"role": "assistant", "content": [text("None.")], "ts": MS + 11_000},
+]
+SHOWN = {"ts": MS, "type": "say", "say": "api_req_started", "text": '{"tokensIn":3,"tokensOut":5}'}
+
+
+def test_a_task_of_cline_is_a_run_and_its_stop_reasons_are_unknown() -> None:
+    taken, faults = imported(json.dumps(CLINE).encode())
+    assert (taken.turns, faults) == (2, [])
+    first, second = Turn.objects.order_by("id")
+    assert [row[1:] for row in turns()] == [("completed", "unknown", 2, 40), ("completed", "unknown", 1, 2)]
+    assert (first.agent_name, first.model, second.run_id) == ("cline", "claude-sonnet-4.5", first.id)
+    assert Attempt.objects.get(turn_id=first.id, index=1).usage["cached_tokens"] == 100
+    assert "reason_unknown" in codes(first)
+    assert {"reason_unknown", "usage_unknown"} <= codes(second)
+    assert turn_verify(turn=first).verified
+
+
+def test_what_a_window_of_cline_shows_is_skipped() -> None:
+    taken, faults = imported(json.dumps([SHOWN]).encode())
+    assert (taken.turns, taken.skipped, faults) == (0, 1, [])
+
+
+def test_a_list_of_plain_messages_is_nobodys_session() -> None:
+    plain = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
+    _, faults = imported(json.dumps(plain).encode())
+    assert len(faults) == 2
+
+
+# Qwen Code: Gemini's form in lines that are much like Claude Code's.
+
+
+def qwen(second: int, kind: str, parts: list[Json], **other: Any) -> Json:
+    role = "model" if kind == "assistant" else "user"
+    return {
+        "uuid": f"q{second}", "parentUuid": None, "sessionId": "s1", "timestamp": at(second), "type": kind,
+        "cwd": "/p", "version": "0.5.0", "message": {"role": role, "parts": parts}, **other,
+    }  # fmt: skip
+
+
+QWEN_USED = {"promptTokenCount": 100, "candidatesTokenCount": 20, "thoughtsTokenCount": 5, "totalTokenCount": 120}
+QWEN_CALL = {"functionCall": {"id": "call_1", "name": "list_directory", "args": {"path": "."}}}
+QWEN_MADE = {"functionResponse": {"id": "call_1", "name": "list_directory", "response": {"output": "3"}}}
+QWEN_MODEL = {"model": "qwen3-coder-plus", "usageMetadata": QWEN_USED}
+QWEN = [
+    qwen(0, "user", [{"text": "How many files?"}]),
+    qwen(2, "assistant", [{"text": "Hm.", "thought": True}, QWEN_CALL], **QWEN_MODEL),
+    qwen(3, "tool_result", [QWEN_MADE], toolCallResult={"callId": "call_1", "status": "success"}),
+    qwen(5, "assistant", [{"text": "Three."}], **QWEN_MODEL | {"usageMetadata": QWEN_USED | {"totalTokenCount": 125}}),
+    {
+        "uuid": "q6", "parentUuid": "q5", "sessionId": "s1", "timestamp": at(6), "type": "system",
+        "subtype": "ui_telemetry", "cwd": "/p", "version": "0.5.0", "systemPayload": {"uiEvent": {}},
+    },
+]  # fmt: skip
+
+
+def test_qwen_codes_usage_counts_thoughts_once_however_its_provider_tells_them() -> None:
+    taken, faults = imported(lines(*QWEN))
+    assert (taken.turns, taken.skipped, faults) == (1, 1, [])
+    assert turns() == [("How many files?", "completed", "unknown", 2, 45)]
+    turn = Turn.objects.get()
+    assert (turn.agent_name, turn.model) == ("qwen-code", "qwen3-coder-plus")
+    assert turn_verify(turn=turn).verified
+
+
+# Goose: lines of older releases.
+
+
+def goose(second: int, role: str, *content: Json) -> Json:
+    return {"id": f"g{second}", "role": role, "created": MS // 1000 + second, "content": list(content)}
+
+
+GOOSE_CALL = {
+    "type": "toolRequest", "id": "t1",
+    "toolCall": {"status": "success", "value": {"name": "developer__shell", "arguments": {"command": "ls"}}},
+}  # fmt: skip
+GOOSE_MADE = {"type": "toolResponse", "id": "t1", "toolResult": {"status": "success", "value": [text("3")]}}
+GOOSE = [
+    {"working_dir": "/p", "description": "Files", "message_count": 4, "total_tokens": 900},
+    goose(0, "user", text("How many files?")),
+    goose(3, "assistant", text("Let me see."), GOOSE_CALL),
+    goose(4, "user", GOOSE_MADE),
+    goose(6, "assistant", text("Three.")),
+]
+
+
+def test_a_session_of_goose_tells_neither_model_nor_usage_of_a_call() -> None:
+    taken, faults = imported(lines(*GOOSE))
+    assert (taken.turns, taken.skipped, faults) == (1, 1, [])
+    assert [row[:4] for row in turns()] == [("How many files?", "completed", "unknown", 2)]
+    turn = Turn.objects.get()
+    assert (turn.agent_name, turn.model) == ("goose", "unknown")
+    assert {"reason_unknown", "usage_unknown", "cap_unknown"} <= codes(turn)
+    assert turn_verify(turn=turn).verified
+
+
+# GitHub Copilot's command line: events.
+
+
+def copilot(second: int, kind: str, **data: Any) -> Json:
+    return {"type": kind, "data": data, "id": f"e{second}", "timestamp": at(second), "parentId": None}
+
+
+COPILOT_CALL = {"toolCallId": "call-1", "name": "bash", "arguments": {"command": "ls"}, "type": "function"}
+COPILOT = [
+    copilot(0, "session.start", sessionId="c1", version=1, producer="copilot-agent", copilotVersion="0.0.407"),
+    copilot(1, "session.model_change", newModel="claude-sonnet-4.5"),
+    copilot(2, "user.message", content="How many files?", attachments=[]),
+    copilot(3, "assistant.turn_start", turnId="0"),
+    copilot(4, "assistant.message", messageId="m1", content="", toolRequests=[COPILOT_CALL]),
+    copilot(5, "tool.execution_start", toolCallId="call-1", toolName="bash", arguments={"command": "ls"}),
+    copilot(6, "tool.execution_complete", toolCallId="call-1", success=True, result={"content": "3"}),
+    copilot(7, "assistant.message", messageId="m2", content="Three.", toolRequests=[]),
+    copilot(20, "user.message", content="Again", attachments=[]),
+    copilot(21, "assistant.message", messageId="m3", content="Th", toolRequests=[]),
+    copilot(22, "abort", reason="user initiated"),
+    copilot(30, "user.message", content="Once more", attachments=[]),
+    copilot(31, "session.error", errorType="model_call", message="The service is overloaded."),
+]
+
+
+def test_events_of_copilots_command_line_tell_what_was_aborted_and_what_failed() -> None:
+    taken, faults = imported(lines(*COPILOT))
+    assert (taken.turns, taken.skipped, faults) == (3, 2, [])
+    assert [row[:4] for row in turns()] == [
+        ("How many files?", "completed", "unknown", 2),
+        ("Again", "completed", "unknown", 1),
+        ("Once more", "failed", None, 1),
+    ]
+    first, second, third = Turn.objects.order_by("id")
+    assert (first.agent_name, first.model, third.run_id) == ("copilot-cli", "claude-sonnet-4.5", first.id)
+    assert {"usage_unknown", "reason_unknown"} <= codes(first)
+    assert "interrupted" in codes(second)
+    assert Attempt.objects.get(turn_id=third.id).error["message"] == "The service is overloaded."
+    assert turn_verify(turn=first).verified
+
+
+@pytest.mark.parametrize("session", [CLAUDE[1:6], QWEN])
+def test_a_file_of_many_sessions_is_not_held_until_its_end(session: list[Json]) -> None:
+    records, early = Records(FILE_TIME), 0
+    for number in range(60):
+        for told in session:
+            early += len(list(records.take({**told, "sessionId": f"s{number}"}, 1)))
+    late = sum(isinstance(one, Episode) for one in records.end())
+    assert late <= MOST_OPEN
+    assert early + late >= 60
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"role": "user", "messageId": "0", "content": 3}, {"role": [], "messageId": 1}, AMP[1] | {"content": "text"},
+        AMP[1] | {"usage": [], "state": "complete"}, {"role": "user", "ts": {}, "content": [[], 3, {"type": {}}]},
+        CLINE[1] | {"metrics": {"tokens": {"completion": -1}}}, QWEN[1] | {"usageMetadata": {"promptTokenCount": "x"}},
+        QWEN[1] | {"message": {"parts": [{"functionCall": 3}, None, {"text": {"a": 1}}]}}, GOOSE[1] | {"created": None},
+        goose(1, "assistant", {"type": "toolRequest", "toolCall": {"status": "error", "error": "not JSON"}}),
+        copilot(1, "assistant.message", toolRequests={"a": 1}, content=[1]), copilot(1, "abort"),
+    ],
+)  # fmt: skip
+def test_records_in_another_form_than_an_agents_own_do_no_harm(record: Json) -> None:
+    found_in(lines(record))
+    imported(lines(*AMP[:1], record, *QWEN, *GOOSE, *COPILOT))
