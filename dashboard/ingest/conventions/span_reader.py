@@ -112,7 +112,7 @@ def _call(convention: Convention, span: Span) -> ModelCall:
         span=span,
         provider=provider,
         model=text_of(convention, attributes, "model") or words(parameters.get("model")),
-        max_tokens=count_of(convention, attributes, "max_tokens") or as_count(first(parameters, _CAPS)) or None,
+        max_tokens=count_of(convention, attributes, "max_tokens") or _cap_in(parameters),
         stream=stream is True or parameters.get("stream") is True or ".doStream" in span.name,
         response_id=text_of(convention, attributes, "response_id") or content.response_id,
         agent=text_of(convention, attributes, "agent"),
@@ -124,6 +124,12 @@ def _call(convention: Convention, span: Span) -> ModelCall:
         spans=(span.id,),
         scopes=(scope_of(span),),
     )
+
+
+def _cap_in(parameters: Attributes) -> int | None:
+    """Ollama's clients send it among the options."""
+    options = mapping(parameters.get("options"))
+    return as_count(first(parameters, _CAPS)) or as_count(first(options, _CAPS)) or None
 
 
 def _usage(convention: Convention, attributes: Attributes, content: Content) -> TokenUsage | None:
