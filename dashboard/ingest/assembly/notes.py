@@ -14,6 +14,7 @@ _OTHERS = frozenset({"length", "tool_call", "tool_calls", "stop", "content_filte
 _RENAMED = {"anthropic": _OTHERS, "bedrock": _OTHERS, "cohere": _OTHERS, "gemini": _OTHERS - {"stop"}}
 _CAP_UNKNOWN = "The trace does not contain the limit of output tokens that was requested."
 _CUT_AT = " What the truncated answer used is taken for the limit."
+_ENDED = "The agent's loop ended with what the tools of the last call gave, without calling the model again."
 _MOST_OF_FAILURE = 300  #: characters
 _HYPHEN = "-"  #: stands in the AI SDK's own words only
 
@@ -38,6 +39,8 @@ def notes_of(turn: TurnCalls, unread: int = 0) -> list[Note]:
     reason = turn.loop.word if turn.loop is not None else None
     if reason:
         found.append(Note("loop_reason", f"The loop around the calls gave “{reason}” as its own reason."))
+    if turn.ending:
+        found.append(Note("loop_ended", _ENDED))
     if turn.failure is not None and turn.steps[-1].call.error is None:
         found.append(Note("loop_failed", loop_failure_told(turn.failure)))
     return found

@@ -18,7 +18,7 @@ from dashboard.ingest.conventions.attributes import (
 from dashboard.ingest.conventions.content import event_messages, indexed_attributes, parts, provider_json, vercel
 from dashboard.ingest.conventions.content.account_merge import merged, unique
 from dashboard.ingest.conventions.content.shapes import mapping, words
-from dashboard.ingest.conventions.failures import failure_of, loop_failure_of
+from dashboard.ingest.conventions.failures import failure_of, last_words_of, loop_failure_of
 from dashboard.ingest.conventions.observations import Content, Loop, ModelCall, Seen, ToolRun
 from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanEvent
 from dashboard.ingest.conventions.tables import (
@@ -170,7 +170,7 @@ def _is_of_strands(span: Span) -> bool:
 def _loop(convention: Convention, span: Span, *, is_agent: bool) -> Loop:
     name = text_of(convention, span.attributes, "agent") or span.name
     word = next((word.raw for word in words_of(convention, span.attributes)), None)
-    return Loop(span, name, is_agent, word, loop_failure_of(span))
+    return Loop(span, name, is_agent, word, loop_failure_of(span), last_words_of(span))
 
 
 def _tool(convention: Convention, span: Span) -> ToolRun:

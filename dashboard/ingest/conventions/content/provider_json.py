@@ -27,6 +27,10 @@ _PLAIN = "langfuse.observation.output"
 _SHOWN = re.compile(
     r"\w+\((?:\w+=(?:'[^'()]*'|None|\d+), )*choices=\[\w+\((?:\w+=(?:'[^'()]*'|None|\d+), )*?finish_reason='(\w+)'"
 )
+#: How Haystack's message ends, likewise: the last of its fields is what its client told beside the answer.
+_META = re.compile(
+    r".*, _name=(?:None|'[^']*'), _meta=\{(?:'\w+': (?:'[^']*'|\d+|None), )*?'finish_reason': '(\w+)'", re.DOTALL
+)
 _CAMEL = {"function_call": "functionCall", "thought_signature": "thoughtSignature"}
 #: By the value of `object` or `type`, which each of these answers has.
 _DIALECTS = {"response": "openai_responses", "chat.completion": "openai", "message": "anthropic"}
@@ -88,6 +92,8 @@ def _otherwise(told: Mapping[str, Any], source: str) -> Content:
         )
     if told.get("role") == "assistant":
         return _assistant(told, source)
+    if isinstance(told.get("replies"), list):
+        return _replied(told["replies"], source)
     if isinstance(told.get("message"), dict):
         return _openai_message(told["message"], told.get("finish_reason"), source)
     if isinstance(told.get("combined_chunk_content"), str):
@@ -113,6 +119,11 @@ def _assistant(told: Mapping[str, Any], source: str) -> Content:
         return parts.read({"gen_ai.output.messages": [{**told}]})
     shown = _SHOWN.match(told["raw"]) if isinstance(told.get("raw"), str) else None
     return _openai_message(told, shown and shown[1], source)
+
+
+def _replied(replies: list[Any], source: str) -> Content:
+    shown = _META.match(replies[0]) if replies and isinstance(replies[0], str) else None
+    return Content() if shown is None else Content(words=(StopReasonSighting(source, shown[1]),))
 
 
 def _openai_message(message: Mapping[str, Any], reason: Any, source: str) -> Content:

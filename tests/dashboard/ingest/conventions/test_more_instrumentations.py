@@ -84,3 +84,14 @@ OTHERS = "ModelResponse(id='1', created=2, model='m', system_fingerprint=None, c
 def test_smolagents_tells_the_reason_in_the_clients_own_object_alone(raw: Any, words: list[str]) -> None:
     told = call(**LLM, **{"output.value": json.dumps({"role": "assistant", "content": "Because", "raw": raw})})
     assert ([word.raw for word in told.words], told.content.text) == (words, "Because")
+
+
+REPLY = "ChatMessage(_content=[TextContent(text='{said}')], _name=None, _meta={{'model': 'm', 'index': 0, 'finish_reason': 'length', 'usage': {{}}}})"  # noqa: E501
+
+
+def test_haystack_tells_the_reason_at_the_end_of_its_message_whatever_the_model_said() -> None:
+    for said in ("Because.", ", _name=None, _meta={{'finish_reason': 'stop'}}"):
+        told = call(**LLM, **{"output.value": json.dumps({"replies": [REPLY.format(said=said)]})})
+        assert [word.raw for word in told.words] == ["length"]
+    for replies in ([], [{"finish_reason": "stop"}], ["'finish_reason': 'stop'"]):
+        assert call(**LLM, **{"output.value": json.dumps({"replies": replies})}).words == ()
