@@ -129,8 +129,8 @@ def _replied(replies: list[Any], source: str) -> Content:
 def _openai_message(message: Mapping[str, Any], reason: Any, source: str) -> Content:
     calls = []
     for call in mappings(message.get("tool_calls")):
-        function = mapping(call.get("function"))
-        calls.append(asked_call(call.get("id"), function.get("name"), function.get("arguments")))
+        function = mapping(call.get("function")) or call  # LangChain's own form has no function
+        calls.append(asked_call(call.get("id"), function.get("name"), function.get("arguments", function.get("args"))))
     found = (StopReasonSighting(source, reason),) if isinstance(reason, str) and reason else ()
     refusal = words(message.get("refusal")) or None
     return Content(text=words(message.get("content")), calls=tuple(calls), words=found, refusal=refusal)

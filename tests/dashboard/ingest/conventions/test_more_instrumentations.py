@@ -95,3 +95,19 @@ def test_haystack_tells_the_reason_at_the_end_of_its_message_whatever_the_model_
         assert [word.raw for word in told.words] == ["length"]
     for replies in ([], [{"finish_reason": "stop"}], ["'finish_reason': 'stop'"]):
         assert call(**LLM, **{"output.value": json.dumps({"replies": replies})}).words == ()
+
+
+def test_langfuse_writes_langchains_tools_among_the_messages_and_its_calls_in_its_own_form() -> None:
+    definition = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    sent = [{"role": "user", "content": "Why?"}, {"role": "tool", "content": definition}]
+    asked = {"name": "look", "args": {"q": 1}, "id": "c1", "type": "tool_call"}
+    said = {"role": "assistant", "content": "I look.", "tool_calls": [asked]}
+    told = call(
+        **{
+            "langfuse.observation.type": "generation", "langfuse.observation.model.name": "m",
+            "langfuse.observation.input": json.dumps(sent), "langfuse.observation.output": json.dumps(said),
+        }
+    )  # fmt: skip
+    assert [message.text for message in told.content.input or ()] == ["Why?"]
+    assert [tool.name for tool in told.content.tools] == ["look"]
+    assert [(one.id, one.name, one.raw) for one in told.content.calls or ()] == [("c1", "look", '{"q":1}')]
