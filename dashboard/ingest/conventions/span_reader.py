@@ -190,8 +190,8 @@ def _result(told: Any) -> str:
     read = read_json(told)
     if isinstance(read, str):
         return read
-    output = read.get("output") if isinstance(read, dict) else None
-    message = output.get("kwargs") if isinstance(output, dict) else None
-    if isinstance(message, dict) and isinstance(message.get("content"), str):
+    output = mapping(mapping(read).get("output")) or mapping(read)
+    message = mapping(output.get("kwargs")) or mapping(output.get("data"))
+    if isinstance(message.get("content"), str):
         return str(message["content"])
     return told if isinstance(told, str) else words(told)

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from dashboard.ingest.assembly.trace import TraceTurn
+from dashboard.ingest.conventions.observations import ToolRun
+from dashboard.ingest.conventions.span_reader import seen
 from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.conventions.tables import dialect_of
 from tests.dashboard.ingest.assembly.test_turn_grouping import SECOND, START, made
-from tests.dashboard.ingest.conventions.test_span_reader import call
+from tests.dashboard.ingest.conventions.test_span_reader import call, span
 
 LLM = {"openinference.span.kind": "LLM", "llm.model_name": "m"}
 
@@ -111,3 +113,17 @@ def test_langfuse_writes_langchains_tools_among_the_messages_and_its_calls_in_it
     assert [message.text for message in told.content.input or ()] == ["Why?"]
     assert [tool.name for tool in told.content.tools] == ["look"]
     assert [(one.id, one.name, one.raw) for one in told.content.calls or ()] == [("c1", "look", '{"q":1}')]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"type": "tool", "data": {"content": "43", "status": "success"}},
+        {"output": {"type": "tool", "data": {"content": "43"}}},
+        {"output": {"lc": 1, "kwargs": {"content": "43"}}},
+    ],
+)
+def test_the_result_of_langchains_tool_is_the_content_of_its_message(written: dict[str, Any]) -> None:
+    run = seen(span(**{"openinference.span.kind": "TOOL", "tool.name": "look", "output.value": json.dumps(written)}))
+    assert isinstance(run, ToolRun)
+    assert run.result == "43"
