@@ -74,10 +74,11 @@ class Setup:
     client_tools: bool | None = None  #: True: who asked runs the tools; whole calls end the turn. None: we run them
     #: True: the provider is not told `envelope_schema`, for `extra` asks for JSON in the dialect's own words
     any_json: bool | None = None
+    ending_tools: tuple[str, ...] = ()  #: names of tools whose whole calls end the turn, as those of `client_tools` do
     parent: str | None = None  #: the id of the turn that this one was made from; None: it stands alone
 
     def __post_init__(self) -> None:
-        settle(self, tools=tuple)
+        settle(self, tools=tuple, ending_tools=tuple)
 
     def asking(self, *, max_tokens: int | None, model: str | None, system_prompt: str | None) -> "Setup":
         """The same with these in place of its own; None leaves what there is, and so does an empty model."""

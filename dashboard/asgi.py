@@ -15,6 +15,7 @@ from dashboard.accounts.websocket import AccessStack  # noqa: E402
 from dashboard.gateway.app import Gateway  # noqa: E402
 from dashboard.ingest.app import Ingest  # noqa: E402
 from dashboard.platform.cross_origin import CrossOrigin  # noqa: E402
+from dashboard.platform.path_alias import PathAlias  # noqa: E402
 from dashboard.platform.process_identity import PLACE  # noqa: E402
 from dashboard.platform.statement_timeout import timed  # noqa: E402
 from dashboard.runtime.health import Health  # noqa: E402
@@ -32,4 +33,4 @@ _timed = timed(ProtocolTypeRouter({"http": apart(_http), "websocket": AccessStac
 _processes = PLACE.processes if PLACE else 1
 _guarded = GuessCounter(Guard(_timed, processes=_processes), GuessLimits(most=MOST // _processes))
 guarded = CrossOrigin(_guarded, settings.ENVIRONMENT.cors_origins)
-application = ClientIdentity(guarded, settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)
+application = ClientIdentity(PathAlias(guarded), settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)

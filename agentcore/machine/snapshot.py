@@ -272,7 +272,13 @@ class Snapshot(Judged):
         """Whether going on from here would begin another iteration."""
         if self.state is _EVALUATE_CONTINUATION:
             return True
-        return self.state is _EVALUATE_STOP and bool(self.calls) and not self.asked.client_tools
+        return self.state is _EVALUATE_STOP and bool(self.calls) and not self.ends_with_calls
+
+    @property
+    def ends_with_calls(self) -> bool:
+        """Whether the calls of this answer, if they are whole, end the turn instead of being run here."""
+        ending = self.asked.ending_tools
+        return bool(self.asked.client_tools) or any(call.name in ending for call in self.calls)
 
     def error_context(self) -> ErrorContext:
         """The error being judged, as the error policy sees it: as `Policy.resolver` says, or as counted here."""

@@ -22,7 +22,7 @@ from dashboard.agents.schema_judging.judging import off_loop
 from dashboard.gateway import stored_responses
 from dashboard.gateway.access import authentication, refusals
 from dashboard.gateway.access.authentication import Caller, Refusal
-from dashboard.gateway.address_faults import MODELS, refused_as, wrong_method
+from dashboard.gateway.address_faults import MODELS, misplaced, refused_as, wrong_method
 from dashboard.gateway.read_requests import answer_read
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.routing import Route, Routes
@@ -94,7 +94,11 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = f"{scope['path']}/" if scope["type"] == "http" else ""
         if not path.startswith(_OURS) or path.startswith(_NOT_OURS):
-            await self._application(scope, receive, send)
+            fault = misplaced(scope) if path else None
+            if fault is None:
+                await self._application(scope, receive, send)
+            else:
+                await ResponseWriter(send, _door_of(scope, path.rstrip("/"))).fault(fault)
             return
         received, door = time.monotonic(), _door_of(scope, path.rstrip("/"))
         outgoing = ResponseWriter(JsonArrayStream(send) if wants_array(path, scope["query_string"]) else send, door)

@@ -128,7 +128,7 @@ def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Ju
     brought = {"calls": calls, "call_ids": snapshot.call_ids | {call.id for call in calls}, "repairing": None}
     snapshot = changed(snapshot, text_added(snapshot, response, policy) | brought)
     outcome = evaluate_now(snapshot, policy)
-    if snapshot.asked.client_tools and not snapshot.cut_at_cap:
+    if snapshot.ends_with_calls and not snapshot.cut_at_cap:
         return _handed_out(snapshot, response, policy, outcome, repaired)
     if not outcome.should_continue:  # the calls ask for more, so a criterion forbade
         return _forbidden(snapshot, outcome, repaired)

@@ -169,6 +169,7 @@ def _started(turn: TurnCalls, turn_id: str, breaches: Breaches) -> Started:
         if cap
         else {"uncapped": UNRECORDED},  # what was sent is not recorded; the limit is what cut the answer
         client_tools=True if _hands_out(turn) or _wrote_itself(asked) else None,
+        ending_tools=turn.ending,
     )
     messages = first.content.input or ()
     return Started(0.0, setup, messages or (Message(Role.USER, ""),))
@@ -185,7 +186,7 @@ def reckoned_cap(turn: TurnCalls) -> int:
 
 def _hands_out(turn: TurnCalls) -> bool:
     """Whether it ends with tools that somebody else was to run."""
-    return turn.failure is None and bool(turn.steps[-1].answer.tool_calls)
+    return turn.failure is None and not turn.ending and bool(turn.steps[-1].answer.tool_calls)
 
 
 def _wrote_itself(calls: Sequence[ModelCall]) -> bool:

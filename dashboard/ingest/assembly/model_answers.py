@@ -82,7 +82,13 @@ def lacks_its_end(call: ModelCall, reason: NormalizedStopReason) -> bool:
     content = call.content
     if reason not in _CUT or call.error is not None:
         return False
-    return not content.answered or bool(content.tools and not (content.text or content.calls or content.reasoning))
+    is_blank = not (content.text or content.calls or content.reasoning)
+    return not content.answered or (is_blank and bool(content.tools or used_unseen(call)))
+
+
+def used_unseen(call: ModelCall) -> int:
+    """Output tokens beside those of thoughts, which are counted where nobody sees them."""
+    return 0 if call.usage is None else max(0, call.usage.output_tokens - call.usage.reasoning_tokens)
 
 
 def _calls(call: ModelCall, reason: AnswerReason) -> Iterator[ToolCall]:

@@ -9,10 +9,12 @@ from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
 from dashboard.ingest.conventions.observations import LoopFailure, ModelCall
 from dashboard.ingest.conventions.tables import dialect_of
 
-#: Words that only a provider of this dialect, or none of it, says.
-_RENAMED = {"anthropic": frozenset({"length", "tool_call", "tool_calls", "stop", "content_filter"})}
+#: OpenTelemetry's words, which no provider of these dialects says: an instrumentation wrote them in place of its own.
+_OTHERS = frozenset({"length", "tool_call", "tool_calls", "stop", "content_filter", "error"})
+_RENAMED = {"anthropic": _OTHERS, "bedrock": _OTHERS, "cohere": _OTHERS, "gemini": _OTHERS - {"stop"}}
 _CAP_UNKNOWN = "The trace does not contain the limit of output tokens that was requested."
 _CUT_AT = " What the truncated answer used is taken for the limit."
+_ENDED = "The agent's loop ended with what the tools of the last call gave, without calling the model again."
 _MOST_OF_FAILURE = 300  #: characters
 _HYPHEN = "-"  #: stands in the AI SDK's own words only
 
@@ -37,6 +39,8 @@ def notes_of(turn: TurnCalls, unread: int = 0) -> list[Note]:
     reason = turn.loop.word if turn.loop is not None else None
     if reason:
         found.append(Note("loop_reason", f"The loop around the calls gave “{reason}” as its own reason."))
+    if turn.ending:
+        found.append(Note("loop_ended", _ENDED))
     if turn.failure is not None and turn.steps[-1].call.error is None:
         found.append(Note("loop_failed", loop_failure_told(turn.failure)))
     return found
@@ -92,11 +96,8 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
     is_cut = answer.stop_reason is NormalizedStopReason.MAX_TOKENS
     used = call.usage.output_tokens if call.usage is not None else 0
     if content.answered and lacks_its_end(call, answer.stop_reason):
-        yield (
-            "cut_call_lost",
-            f"{used} output tokens are neither text nor a tool call in the trace. They may be a truncated tool call "
-            "that was lost.",
-        )
+        may = " They may be a truncated tool call that was lost." if content.tools else ""
+        yield "cut_call_lost", f"{used} output tokens are neither text nor a tool call in the trace.{may}"
     last = content.calls[-1] if content.calls else None
     if is_cut and last is not None and last.may_hide_a_cut:
         yield (

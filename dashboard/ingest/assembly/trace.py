@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from agentcore.policy import Policy
@@ -58,10 +58,10 @@ def _histories(
             history = history_of(rest, implied(rest, base), runs, str(turn_id), breaches)
             taken, left = rest.steps[: history.used], rest.steps[history.used :]
             if left:
-                part = TurnCalls(taken, rest.loop)
+                part = TurnCalls(taken, rest.loop, ending=rest.ending)
                 history = history_of(part, implied(part, base), runs, str(turn_id), breaches)
             yield history, turn_id
-            rest = TurnCalls(left, rest.loop, rest.failure) if left else None
+            rest = replace(rest, steps=left) if left else None
 
 
 def id_of(trace: str, turn: TurnCalls) -> UUID:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from agentcore.messages import ChatResponse
 from dashboard.ingest.assembly.call_links import SLACK, CallLink, call_link_of
+from dashboard.ingest.assembly.loop_endings import ending_tools
 from dashboard.ingest.assembly.lost_calls import with_calls_from
 from dashboard.ingest.assembly.model_answers import answer_of
 from dashboard.ingest.assembly.span_tree import SpanTree
@@ -23,16 +24,21 @@ class TurnCall:
 
 @dataclass(frozen=True, slots=True)
 class TurnCalls:
-    """The calls of one turn, and the loop that they are of. `failure`: how that failed, after its last call."""
+    """The calls of one turn, and the loop that they are of. `failure`: how that failed, after its last call; `ending`:
+    the tools of its last call, where the loop ended with what they gave."""
 
     steps: tuple[TurnCall, ...]
     loop: Loop | None
     failure: LoopFailure | None = None
+    ending: tuple[str, ...] = ()
 
 
 #: Tools that are called to end a loop, by the names that frameworks give them.
 _ENDING = frozenset({"final_answer", "final_result"})
-RAN = "The tools of the last call had run, and the model was not called with their results."
+RAN = (
+    "The tools of the last call had run, and the model was not called with their results. The trace does not tell "
+    "whether the agent or a limit of its loop ended it."
+)
 
 
 def joined(calls: Iterable[ModelCall], places: SpanTree, tools: Sequence[ToolRun] = ()) -> Iterator[TurnCalls]:
@@ -87,17 +93,23 @@ def _turns_in(steps: Sequence[TurnCall], loop: Loop | None, ran: Sequence[ToolRu
             turn.append(TurnCall(steps[end].call, steps[end].answer, joint))
             end += 1
         failure = loop.failure if loop is not None and end == len(steps) else None
-        if failure is None and len(turn) > 1 and end == len(steps) and _ran_all(turn[-1], ran):
+        is_quiet = failure is None and len(turn) > 1 and end == len(steps)
+        ending = ending_tools(turn, loop, _after(turn[-1], ran)) if is_quiet and loop is not None else ()
+        if is_quiet and not ending and _ran_all(turn[-1], ran):
             failure = LoopFailure("", RAN, is_limit=False, ran=True)
-        is_handed_out = turn[-1].answer.tool_calls and len(turn) > 1 and failure is None
+        is_handed_out = turn[-1].answer.tool_calls and len(turn) > 1 and failure is None and not ending
         parts = _handed_out(turn) if is_handed_out else [turn]
-        yield from (TurnCalls(tuple(part), loop, failure) for part in parts)
+        yield from (TurnCalls(tuple(part), loop, failure, ending) for part in parts)
         at = end
+
+
+def _after(last: TurnCall, ran: Sequence[ToolRun]) -> list[ToolRun]:
+    return [run for run in ran if run.span.start + SLACK >= last.call.span.end]
 
 
 def _ran_all(last: TurnCall, ran: Sequence[ToolRun]) -> bool:
     """Whether the loop ran each tool that its last call asked for. Spans of tools may lack the id of their call."""
-    after = [run for run in ran if run.span.start + SLACK >= last.call.span.end]
+    after = _after(last, ran)
     ids, names = {run.call_id for run in after}, {run.name for run in after if not run.call_id}
     asked = last.answer.tool_calls
     return bool(asked) and all(call.name not in _ENDING and (call.id in ids or call.name in names) for call in asked)

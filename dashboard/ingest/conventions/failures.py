@@ -1,6 +1,8 @@
 """An error's words as a `ProviderError`: what the exception's class, the status and the message say, and no more."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers import get_provider
@@ -33,7 +35,13 @@ _GIVEN_UP = frozenset({
     "Agent stopped due to iteration limit or time limit.",
     "Agent stopped due to max iterations.",
 })  # fmt: skip
-_ANSWERS = ("output.value", "traceloop.entity.output")
+_ANSWERS = (
+    "output.value",
+    "traceloop.entity.output",
+    "final_result",
+    "langfuse.observation.output",
+    "mlflow.spanOutputs",
+)
 _TRACE = "Traceback (most recent call last)"
 _SIGNS = re.compile(r"[^a-z]")
 #: What frameworks name the exceptions of their limits of an agent's loop, in the same letters.
@@ -73,7 +81,7 @@ def loop_failure_of(span: Span) -> LoopFailure | None:
     """How a loop failed; None where its span says that it did not."""
     failed = failure_of(span, "")
     if failed is None:
-        said = _last_words(span)
+        said = last_words_of(span)
         return LoopFailure("", said, is_limit=True) if said in _GIVEN_UP else None
     name = _class_of(span).rpartition(".")[2]
     is_limit = _is_limit(name, failed)
@@ -81,10 +89,15 @@ def loop_failure_of(span: Span) -> LoopFailure | None:
     return LoopFailure(name, _message_of(span) or failed.message, is_limit, failed if known else None)
 
 
-def _last_words(span: Span) -> str:
-    """What a loop that did not fail answered in the end."""
-    told = mapping(read_json(first(span.attributes, _ANSWERS)))
-    told = mapping(told.get("outputs")) or told
+def last_words_of(span: Span) -> str:
+    """What a loop that did not fail answered in the end: its last message, else the text or the JSON it gave."""
+    written = first(span.attributes, _ANSWERS)
+    read = read_json(written)
+    told = mapping(mapping(read).get("outputs")) or mapping(read)
+    return _last_message(told) or words(read if isinstance(read, str) else written)
+
+
+def _last_message(told: Mapping[str, Any]) -> str:
     messages = list(mappings(told.get("messages")))
     last = messages[-1] if messages else {}
     last = mapping(last.get("data")) or mapping(last.get("kwargs")) or last

@@ -118,6 +118,7 @@ class Loop:
     is_agent: bool  #: else a chain, or a workflow
     word: str | None = None  #: the stop reason of the whole loop
     failure: LoopFailure | None = None
+    output: str = ""  #: what it gave in the end; empty where that is not told
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from dashboard.ingest.conventions.attributes import (
 from dashboard.ingest.conventions.content import event_messages, indexed_attributes, parts, provider_json, vercel
 from dashboard.ingest.conventions.content.account_merge import merged, unique
 from dashboard.ingest.conventions.content.shapes import mapping, words
-from dashboard.ingest.conventions.failures import failure_of, loop_failure_of
+from dashboard.ingest.conventions.failures import failure_of, last_words_of, loop_failure_of
 from dashboard.ingest.conventions.observations import Content, Loop, ModelCall, Seen, ToolRun
 from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanEvent
 from dashboard.ingest.conventions.tables import (
@@ -112,7 +112,7 @@ def _call(convention: Convention, span: Span) -> ModelCall:
         span=span,
         provider=provider,
         model=text_of(convention, attributes, "model") or words(parameters.get("model")),
-        max_tokens=count_of(convention, attributes, "max_tokens") or as_count(first(parameters, _CAPS)) or None,
+        max_tokens=count_of(convention, attributes, "max_tokens") or _cap_in(parameters),
         stream=stream is True or parameters.get("stream") is True or ".doStream" in span.name,
         response_id=text_of(convention, attributes, "response_id") or content.response_id,
         agent=text_of(convention, attributes, "agent"),
@@ -124,6 +124,12 @@ def _call(convention: Convention, span: Span) -> ModelCall:
         spans=(span.id,),
         scopes=(scope_of(span),),
     )
+
+
+def _cap_in(parameters: Attributes) -> int | None:
+    """Ollama's clients send it among the options."""
+    options = mapping(parameters.get("options"))
+    return as_count(first(parameters, _CAPS)) or as_count(first(options, _CAPS)) or None
 
 
 def _usage(convention: Convention, attributes: Attributes, content: Content) -> TokenUsage | None:
@@ -164,7 +170,7 @@ def _is_of_strands(span: Span) -> bool:
 def _loop(convention: Convention, span: Span, *, is_agent: bool) -> Loop:
     name = text_of(convention, span.attributes, "agent") or span.name
     word = next((word.raw for word in words_of(convention, span.attributes)), None)
-    return Loop(span, name, is_agent, word, loop_failure_of(span))
+    return Loop(span, name, is_agent, word, loop_failure_of(span), last_words_of(span))
 
 
 def _tool(convention: Convention, span: Span) -> ToolRun:
@@ -184,8 +190,8 @@ def _result(told: Any) -> str:
     read = read_json(told)
     if isinstance(read, str):
         return read
-    output = read.get("output") if isinstance(read, dict) else None
-    message = output.get("kwargs") if isinstance(output, dict) else None
-    if isinstance(message, dict) and isinstance(message.get("content"), str):
+    output = mapping(mapping(read).get("output")) or mapping(read)
+    message = mapping(output.get("kwargs")) or mapping(output.get("data"))
+    if isinstance(message.get("content"), str):
         return str(message["content"])
     return told if isinstance(told, str) else words(told)

@@ -41,7 +41,10 @@ _ADDRESSES = [
         (r"/v1/chat/completions", OPENAI),
         (r"/v1/responses", OPENAI_RESPONSES),
         (r"/v1/messages(?P<method>/count_tokens)?", ANTHROPIC),
-        (r"/v1beta/models/(?P<model>[^/:]+):(?P<method>generateContent|streamGenerateContent|countTokens)", GEMINI),
+        (
+            r"/v1(?:beta)?/models/(?P<model>[^/:]+):(?P<method>generateContent|streamGenerateContent|countTokens)",
+            GEMINI,
+        ),
         (r"/model/(?P<model>.+)/(?P<method>converse|converse-stream)", BEDROCK),
         (r"/api/chat", OLLAMA),
         (r"/v2/chat", COHERE),

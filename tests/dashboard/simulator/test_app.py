@@ -14,6 +14,8 @@ import pytest
 
 from dashboard.simulator import texts
 from dashboard.simulator.behaviours import MODELS
+from dashboard.simulator.dialects import find
+from dashboard.simulator.dialects.gemini import GEMINI
 from dashboard.simulator.http_exchange import LONGEST_BODY
 
 from .client import Client, user
@@ -162,3 +164,10 @@ def test_texts_are_embedded_each_always_alike(server: Client) -> None:
     assert vectors(input="a") == [first]
     assert struct.unpack("<8f", base64.b64decode(vectors(input="a", encoding_format="base64")[0])) == tuple(first)
     assert server.send("POST", "/v1/embeddings", b'{"model": "any", "input": [1]}').error["code"] == "invalid_type"
+
+
+def test_gemini_is_spoken_below_both_versions_of_its_address() -> None:
+    for version in ("v1", "v1beta"):
+        address = find(f"/{version}/models/sim-essay:generateContent")
+        assert address is not None
+        assert (address.dialect, address.place["model"]) == (GEMINI, "sim-essay")

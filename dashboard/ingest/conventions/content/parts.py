@@ -48,6 +48,7 @@ def read(attributes: Attributes) -> Content:
         instructions = attributes[SYSTEM]
     system = system or _system(instructions)
     tools = next((found for name in TOOLS if (found := tools_of(attributes.get(name)))), ())
+    tools = tools or tools_of(_definitions(attributes.get("langfuse.observation.input")))
     content = Content(system=system or None, input=messages, tools=tools)
     output = next((read_json(attributes[name]) for name in OUTPUT if name in attributes), None)
     return _answered(content, output) if isinstance(output, list) else content
@@ -61,6 +62,17 @@ def _input(attributes: Attributes) -> list[Message] | None:
     return list(messages_of(told)) if isinstance(told, list) else None
 
 
+def _definitions(told: Any) -> list[Any]:
+    """The tools that Langfuse writes for LangChain among the messages, as if they were results."""
+    read = read_json(told)
+    return [entry["content"] for entry in mappings(read) if _is_definition(entry)]
+
+
+def _is_definition(entry: Mapping[str, Any]) -> bool:
+    about = mapping(entry.get("content"))
+    return entry.get("role") == "tool" and about.get("type") == "function" and isinstance(about.get("function"), dict)
+
+
 def _system(told: Any) -> str:
     if isinstance(told, str):
         return told
@@ -70,6 +82,8 @@ def _system(told: Any) -> str:
 def messages_of(told: Any) -> Iterator[Message]:
     """The messages of a list; each tool's result is one of its own."""
     for entry in mappings(told):
+        if _is_definition(entry):
+            continue
         parts = _parts(entry)
         for call_id, result in parts.results:
             yield Message(Role.TOOL, result, tool_call_id=call_id)
@@ -111,7 +125,7 @@ def _parts(entry: Mapping[str, Any]) -> _Parts:
         parts.refusals.append(entry["refusal"])
     for call in mappings(read_json(entry.get("tool_calls"))):
         about = mapping(call.get("function")) or call
-        parts.calls.append(asked_call(call.get("id"), about.get("name"), about.get("arguments")))
+        parts.calls.append(asked_call(call.get("id"), about.get("name"), about.get("arguments", about.get("args"))))
     return parts
 
 

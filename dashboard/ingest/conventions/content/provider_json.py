@@ -1,5 +1,6 @@
 """An answer of a provider that stands whole in an attribute, read by its own codec; and LangChain's form of one."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from agentcore.messages import ChatResponse, ToolCall
 from agentcore.providers import get_provider
 from agentcore.providers.wire.tool_arguments import read_arguments
 from dashboard.ingest.conventions.attributes import read_json
+from dashboard.ingest.conventions.content import parts
 from dashboard.ingest.conventions.content.shapes import asked_call, mapping, mappings, words
 from dashboard.ingest.conventions.observations import NOTHING, AskedCall, Content, StopReasonSighting
 from dashboard.ingest.conventions.spans import Attributes
@@ -21,6 +23,14 @@ NAMES = (
     "gcp.vertex.agent.llm_response",
 )
 _PLAIN = "langfuse.observation.output"
+#: How the client's object begins that smolagents writes as Python shows it: nothing that the model said stands before.
+_SHOWN = re.compile(
+    r"\w+\((?:\w+=(?:'[^'()]*'|None|\d+), )*choices=\[\w+\((?:\w+=(?:'[^'()]*'|None|\d+), )*?finish_reason='(\w+)'"
+)
+#: How Haystack's message ends, likewise: the last of its fields is what its client told beside the answer.
+_META = re.compile(
+    r".*, _name=(?:None|'[^']*'), _meta=\{(?:'\w+': (?:'[^']*'|\d+|None), )*?'finish_reason': '(\w+)'", re.DOTALL
+)
 _CAMEL = {"function_call": "functionCall", "thought_signature": "thoughtSignature"}
 #: By the value of `object` or `type`, which each of these answers has.
 _DIALECTS = {"response": "openai_responses", "chat.completion": "openai", "message": "anthropic"}
@@ -76,8 +86,14 @@ def _otherwise(told: Mapping[str, Any], source: str) -> Content:
         return _decoded("openai", {**told, "object": "chat.completion", "choices": [choice]}, source)
     if isinstance(told.get("content"), dict):
         return _decoded("gemini", _candidate(told), source)
+    if isinstance(told.get("prompt_feedback"), dict):
+        return _decoded(
+            "gemini", {"promptFeedback": {"blockReason": told["prompt_feedback"].get("block_reason")}}, source
+        )
     if told.get("role") == "assistant":
-        return _openai_message(told, None, source)
+        return _assistant(told, source)
+    if isinstance(told.get("replies"), list):
+        return _replied(told["replies"], source)
     if isinstance(told.get("message"), dict):
         return _openai_message(told["message"], told.get("finish_reason"), source)
     if isinstance(told.get("combined_chunk_content"), str):
@@ -97,11 +113,24 @@ def _candidate(told: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": reason}]}
 
 
+def _assistant(told: Mapping[str, Any], source: str) -> Content:
+    """A message of OpenAI's, or one of blocks, as Bedrock's. Beside it, smolagents writes the client's own object."""
+    if isinstance(told.get("content"), list):
+        return parts.read({"gen_ai.output.messages": [{**told}]})
+    shown = _SHOWN.match(told["raw"]) if isinstance(told.get("raw"), str) else None
+    return _openai_message(told, shown and shown[1], source)
+
+
+def _replied(replies: list[Any], source: str) -> Content:
+    shown = _META.match(replies[0]) if replies and isinstance(replies[0], str) else None
+    return Content() if shown is None else Content(words=(StopReasonSighting(source, shown[1]),))
+
+
 def _openai_message(message: Mapping[str, Any], reason: Any, source: str) -> Content:
     calls = []
     for call in mappings(message.get("tool_calls")):
-        function = mapping(call.get("function"))
-        calls.append(asked_call(call.get("id"), function.get("name"), function.get("arguments")))
+        function = mapping(call.get("function")) or call  # LangChain's own form has no function
+        calls.append(asked_call(call.get("id"), function.get("name"), function.get("arguments", function.get("args"))))
     found = (StopReasonSighting(source, reason),) if isinstance(reason, str) and reason else ()
     refusal = words(message.get("refusal")) or None
     return Content(text=words(message.get("content")), calls=tuple(calls), words=found, refusal=refusal)

@@ -10,7 +10,15 @@ from agentcore.providers.wire.tool_arguments import read_arguments
 from dashboard.ingest.conventions.attributes import read_json
 from dashboard.ingest.conventions.observations import AskedCall
 
-_ROLES = {"developer": "system", "model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
+_ROLES = {
+    "developer": "system",
+    "model": "assistant",
+    "ai": "assistant",
+    "human": "user",
+    "function": "tool",
+    "tool-call": "assistant",  # smolagents
+    "tool-response": "tool",
+}
 #: Under which pydantic-ai puts arguments that are no JSON.
 INVALID = "INVALID_JSON"
 
@@ -70,8 +78,14 @@ def tools_of(value: Any) -> tuple[ToolSpec, ...]:
     """Tools in any of the usual forms, each also as JSON text; what has no name is left out."""
     read = read_json(value)
     entries = [read_json(entry) for entry in read] if isinstance(read, list) else []
-    found = (_tool(entry) for entry in mappings(entries))
+    found = (_tool(entry) for listed in mappings(entries) for entry in _declared(listed))
     return tuple(tool for tool in found if tool.name)
+
+
+def _declared(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The functions of a tool in Gemini's form; any other tool itself."""
+    functions = entry.get("function_declarations", entry.get("functionDeclarations"))
+    yield from mappings(functions) if isinstance(functions, list) else (entry,)
 
 
 def _tool(entry: Mapping[str, Any]) -> ToolSpec:

@@ -46,6 +46,20 @@ def test_another_address_of_the_api_is_said_not_to_be_here(gate, agent_at):
     assert gate.get("/v1/models/").status == 200
 
 
+def test_a_client_with_a_wrong_base_url_is_told_the_right_one_in_its_own_form(gate):
+    for path, words in (("/chat/completions", "/v1."), ("/api/chat", "Ollama"), ("/model/m/converse", "Bedrock")):
+        answer = gate.send("POST", path, b"{}", {})
+        assert (answer.status, answer.json["error"]["code"]) == (404, "unknown_url"), path
+        assert words in answer.json["error"]["message"]
+    assert "without a path" in gate.send("POST", "/v1/v1/messages", b"{}", {}).json["error"]["message"]
+
+
+def test_groqs_client_puts_a_prefix_before_each_path(gate, agent_at):
+    agent_at("sim-script", name="helper")
+    body = json.dumps({"model": "helper", "messages": HELLO}).encode()
+    assert gate.send("POST", "/openai/v1/chat/completions", body, {}).status == 200
+
+
 def test_everything_else_goes_on_to_django(gate):
     assert gate.get("/healthz").status == 200
     assert gate.get("/v1/traces/elsewhere").status == 404

@@ -1,0 +1,129 @@
+"""What instrumentations of further clients write, as recorded around real calls to the simulator."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dashboard.ingest.assembly.trace import TraceTurn
+from dashboard.ingest.conventions.observations import ToolRun
+from dashboard.ingest.conventions.span_reader import seen
+from dashboard.ingest.conventions.spans import Span
+from dashboard.ingest.conventions.tables import dialect_of
+from tests.dashboard.ingest.assembly.test_turn_grouping import SECOND, START, made
+from tests.dashboard.ingest.conventions.test_span_reader import call, span
+
+LLM = {"openinference.span.kind": "LLM", "llm.model_name": "m"}
+
+
+def one_turn(**attributes: Any) -> TraceTurn:
+    (turn,) = made(Span("1" * 32, "b" * 16, "", "call", START, START + SECOND, attributes=attributes))
+    return turn
+
+
+def codes(turn: TraceTurn) -> set[str]:
+    return {note.code for note in turn.notes}
+
+
+@pytest.mark.parametrize(("provider", "dialect"), [("gcp.gen_ai", "gemini"), ("aws", "bedrock"), ("groq", "openai")])
+def test_a_cloud_is_the_dialect_of_its_models(provider: str, dialect: str) -> None:
+    assert dialect_of(provider) == dialect
+
+
+def test_blocks_of_bedrock_in_the_whole_answer_are_calls_and_no_text() -> None:
+    """As OpenInference for boto3 writes a cut call."""
+    used = {"toolUse": {"toolUseId": "call_1", "name": "look", "input": {}}}
+    told = call(**LLM, **{"output.value": json.dumps({"role": "assistant", "content": [used]})})
+    assert (told.content.text, [asked.name for asked in told.content.calls or ()]) == ("", ["look"])
+
+
+def test_a_prompt_that_gemini_blocked_is_blocked_in_the_words_of_its_python_client_too() -> None:
+    feedback = {"prompt_feedback": {"block_reason": "PROHIBITED_CONTENT"}, "usage_metadata": {"prompt_token_count": 6}}
+    turn = one_turn(**LLM, **{"llm.provider": "google", "output.value": json.dumps(feedback)})
+    assert turn.history.snapshot.end is not None
+    assert turn.history.snapshot.end.status.value == "aborted"
+    assert turn.history.turn.steps[0].answer.raw_stop_reason == "PROHIBITED_CONTENT"
+
+
+def test_the_cap_stands_among_the_options_of_ollamas_client() -> None:
+    told = call(**LLM, **{"llm.invocation_parameters": '{"stream": false, "options": {"num_predict": 60}}'})
+    assert told.max_tokens == 60
+
+
+def test_functions_declared_in_geminis_form_are_tools() -> None:
+    declared = {"function_declarations": [{"name": "look", "parameters_json_schema": {"type": "object"}}]}
+    told = call(gen_ai__operation__name="generate_content", **{"gen_ai.tool.definitions": json.dumps([declared])})
+    assert [(tool.name, tool.schema) for tool in told.content.tools] == [("look", {"type": "object"})]
+
+
+def test_a_cut_answer_without_its_text_is_no_empty_answer_where_tokens_were_used() -> None:
+    """As OpenLLMetry writes a stream of Gemini's."""
+    output = json.dumps([{"role": "assistant", "parts": [], "finish_reason": "length"}])
+    about = {
+        "gen_ai.operation.name": "generate_content", "gen_ai.provider.name": "gcp.gen_ai",
+        "gen_ai.request.model": "m", "gen_ai.output.messages": output,
+    }  # fmt: skip
+    turn = one_turn(**about, **{"gen_ai.usage.output_tokens": 60})
+    assert codes(turn) >= {"cut_call_lost", "reason_renamed"}
+    thought = {"gen_ai.usage.output_tokens": 60, "gen_ai.usage.reasoning_tokens": 60}
+    assert "cut_call_lost" not in codes(one_turn(**about, **thought)), "thoughts used them all"
+
+
+SHOWN = "ChatCompletion(id='chatcmpl-1', choices=[Choice(finish_reason='length', index=0, message=…)])"
+OTHERS = "ModelResponse(id='1', created=2, model='m', system_fingerprint=None, choices=[Choices(finish_reason='stop',"
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (SHOWN, ["length"]),
+        (OTHERS, ["stop"]),
+        ("ChatCompletion(id='1', text=\"choices=[Choice(finish_reason='length'\")", []),
+        ("Choice(finish_reason='length')", []),
+        (None, []),
+    ],
+)
+def test_smolagents_tells_the_reason_in_the_clients_own_object_alone(raw: Any, words: list[str]) -> None:
+    told = call(**LLM, **{"output.value": json.dumps({"role": "assistant", "content": "Because", "raw": raw})})
+    assert ([word.raw for word in told.words], told.content.text) == (words, "Because")
+
+
+REPLY = "ChatMessage(_content=[TextContent(text='{said}')], _name=None, _meta={{'model': 'm', 'index': 0, 'finish_reason': 'length', 'usage': {{}}}})"  # noqa: E501
+
+
+def test_haystack_tells_the_reason_at_the_end_of_its_message_whatever_the_model_said() -> None:
+    for said in ("Because.", ", _name=None, _meta={{'finish_reason': 'stop'}}"):
+        told = call(**LLM, **{"output.value": json.dumps({"replies": [REPLY.format(said=said)]})})
+        assert [word.raw for word in told.words] == ["length"]
+    for replies in ([], [{"finish_reason": "stop"}], ["'finish_reason': 'stop'"]):
+        assert call(**LLM, **{"output.value": json.dumps({"replies": replies})}).words == ()
+
+
+def test_langfuse_writes_langchains_tools_among_the_messages_and_its_calls_in_its_own_form() -> None:
+    definition = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    sent = [{"role": "user", "content": "Why?"}, {"role": "tool", "content": definition}]
+    asked = {"name": "look", "args": {"q": 1}, "id": "c1", "type": "tool_call"}
+    said = {"role": "assistant", "content": "I look.", "tool_calls": [asked]}
+    told = call(
+        **{
+            "langfuse.observation.type": "generation", "langfuse.observation.model.name": "m",
+            "langfuse.observation.input": json.dumps(sent), "langfuse.observation.output": json.dumps(said),
+        }
+    )  # fmt: skip
+    assert [message.text for message in told.content.input or ()] == ["Why?"]
+    assert [tool.name for tool in told.content.tools] == ["look"]
+    assert [(one.id, one.name, one.raw) for one in told.content.calls or ()] == [("c1", "look", '{"q":1}')]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"type": "tool", "data": {"content": "43", "status": "success"}},
+        {"output": {"type": "tool", "data": {"content": "43"}}},
+        {"output": {"lc": 1, "kwargs": {"content": "43"}}},
+    ],
+)
+def test_the_result_of_langchains_tool_is_the_content_of_its_message(written: dict[str, Any]) -> None:
+    run = seen(span(**{"openinference.span.kind": "TOOL", "tool.name": "look", "output.value": json.dumps(written)}))
+    assert isinstance(run, ToolRun)
+    assert run.result == "43"
