@@ -86,7 +86,7 @@ def _counted(
     for cohort, turns in counts.by_cohort.items():
         values = cohorts.get(cohort)
         if values is None:
-            continue  # made after the cohorts were read: the next request counts it
+            continue  # read on a replica that is behind: the next request counts it
         if all(_lets_through(NAMES[place], wanted, values[place]) for place, wanted in chosen) and all(
             set(words).isdisjoint(values[place]) for place, words in refused
         ):
