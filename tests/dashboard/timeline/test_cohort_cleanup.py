@@ -1,8 +1,9 @@
 """Cohorts go some time after their last turn, and never under one, also beside writers."""
 
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from django.db import connection, connections, transaction
@@ -108,6 +109,18 @@ def test_a_writer_that_had_found_the_cohort_before_it_was_left_is_waited_for(use
     rollups.fold_all()
     cohort_cleanup.sweep()
     assert (models(), rollups.counts(project=project_default())) == (["raced"], {turn.cohort: 1})
+
+
+def test_a_writer_that_begins_before_the_first_step_is_committed_is_waited_for(user, monkeypatch):
+    monkeypatch.setattr(cohort_cleanup, "WAIT_SECONDS", 0.5)
+    erase(user, make_turn(model="raced"))
+    with ExitStack() as written:
+        with transaction.atomic():
+            cohort_cleanup.sweep()
+            written.enter_context(a_writer_that_has_not_committed())  # it still finds the cohort by its key
+        time.sleep(0.6)
+        assert cohort_cleanup.sweep() == 0
+    assert Cohort.objects.filter(id=Turn.objects.get().cohort).exists()
 
 
 def test_a_turn_that_is_being_written_is_not_waited_for(user):
