@@ -49,17 +49,20 @@ _remembered: dict[tuple[object, ...], tuple[float, tuple[Length, ...]]] = {}
 
 def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
     """As `usage_of`, at most `LATELY` seconds old: the rows of a list ask the same one after the other."""
-    key, now = (turn.project_id, limit, filters), time.monotonic()
-    read: tuple[Length, ...] | None = read_ahead().usage.get(key)
-    if read is not None:
-        return read
-    if not _is_fresh(key, now):
-        _remember(key, usage_of(turn=turn, limit=limit, filters=filters))
-    return _remembered[key][1]
+    key = (turn.project_id, limit, filters)
+    used: tuple[Length, ...] | None = read_ahead().usage.get(key)
+    if used is None:
+        used = _fresh(key)
+    if used is None:
+        used = usage_of(turn=turn, limit=limit, filters=filters)
+        _remember(key, used)
+    return used
 
 
-def _is_fresh(key: tuple[object, ...], now: float) -> bool:
-    return key in _remembered and now - _remembered[key][0] <= LATELY
+def _fresh(key: tuple[object, ...]) -> tuple[Length, ...] | None:
+    """What is remembered, and not too old. Taken once: another thread may forget it at any moment."""
+    known = _remembered.get(key)
+    return known[1] if known is not None and time.monotonic() - known[0] <= LATELY else None
 
 
 def _remember(key: tuple[object, ...], used: tuple[Length, ...]) -> None:
@@ -91,8 +94,8 @@ def usage_of_list(asked: Iterable[tuple[Turn, str]]) -> dict[tuple[object, ...],
     for turn, limit in asked:
         for filters in alike(turn) if limit == "max_tokens" or limit in USED else ():
             key = (turn.project_id, limit, filters)
-            if _is_fresh(key, time.monotonic()):
-                known[key] = _remembered[key][1]
+            if (used := _fresh(key)) is not None:
+                known[key] = used
             else:
                 wanted[turn.project_id, limit][filters] = turn.project
     for (project_id, limit), found in wanted.items():
