@@ -1,7 +1,8 @@
 """The suggestions for the turns of a list, which cost the same few statements however many turns there are.
 
 What `suggestion_for` reads of one turn is read of all of them first (`dashboard.turns.read_ahead`), and so is what
-turns like them used of a limit; of turns that need no limit, their rows alone. What the calls of a model bear out is read by model, and kept for a minute.
+turns like them used of a limit; of turns that need no limit, their rows alone. What the calls of a model bear out is
+read by model, and kept for a minute.
 """
 
 from collections import defaultdict

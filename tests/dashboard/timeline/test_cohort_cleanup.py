@@ -163,6 +163,36 @@ def test_a_page_counts_the_largest_cohorts_and_says_so(monkeypatch):
     assert all(value.capped for value in found.values)
 
 
+@pytest.fixture
+def many_cohorts(monkeypatch):
+    """More than a page counts."""
+    monkeypatch.setattr("dashboard.timeline.turn_counts.MOST_COHORTS", 3)
+    for model in ("often", "often", "twice", "twice", "thrice", "thrice", "thrice", *(f"invented {n}" for n in "12")):
+        make_turn(model=model)
+
+
+def counted(**filters) -> dict[str, list[tuple[str, int, bool]]]:
+    found = facets(project=project_default(), filters=TimelineFilters(**filters))
+    return {facet.name: [(value.value, value.count, value.capped) for value in facet.values] for facet in found}
+
+
+def test_the_turns_of_a_rare_value_that_is_chosen_are_counted(many_cohorts):
+    found = counted(model=("invented 1",))
+    assert ("invented 1", 1, True) in found["model"]
+    assert found["status"] == [("completed", 1, False)]
+
+
+def test_the_turns_of_a_rare_value_that_is_excluded_are_counted(many_cohorts):
+    found = counted(not_model=("invented 1", "often"))
+    assert {("invented 1", 1, True), ("often", 2, True)} <= {*found["model"]}
+    assert found["status"] == [("completed", 6, False)]
+
+
+def test_as_many_cohorts_as_are_counted_are_all_there_are(many_cohorts, monkeypatch):
+    monkeypatch.setattr("dashboard.timeline.turn_counts.MOST_COHORTS", 5)
+    assert not any(capped for values in counted().values() for _, _, capped in values)
+
+
 def test_a_turn_that_begins_while_a_page_counts_breaks_nothing(monkeypatch):
     """The page had read all cohorts first, and the count then named one that it did not know."""
     make_turn(model="old")
