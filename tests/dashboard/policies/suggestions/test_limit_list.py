@@ -140,3 +140,14 @@ def test_what_another_thread_forgets_meanwhile_breaks_nothing(agent_of: AgentOf,
     ):
         monkeypatch.setattr(limit_usage, "_remembered", Forgetful(usage))
         assert read()
+
+
+def test_what_takes_too_long_to_find_is_asked_again_and_keeps_no_other_turn_waiting(
+    agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch
+):
+    turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="tell me"))
+    forget()
+    monkeypatch.setattr(limit_usage, "rows_of_each", lambda queries, _: [None] * len(queries))
+    known = limit_usage.usage_of_list([(turn, "max_steps")])
+    assert [*known.values()] == [(), ()]
+    assert not limit_usage._remembered
