@@ -67,7 +67,7 @@ def _called(turn: models.Turn) -> Connection | None:
     caller named none of them (`connection/model`). Of a turn whose tools we ran, the agent had more than that."""
     if not (turn.setup.get("setup") or {}).get("client_tools"):
         return None
-    first = first_attempt(turn.id)
+    first = first_attempt(turn.id, "request_url")
     address = first.request_url if first else ""
     of_dialect = _connections(turn.project_id, provider=turn.provider)
     there = [each for each in of_dialect if address.startswith(each.base_url.rstrip("/") + "/")]

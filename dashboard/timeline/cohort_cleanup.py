@@ -4,6 +4,9 @@ A turn finds its cohort by its key, without holding it: that is done for every w
 all of them. So a cohort goes in two steps. First it gets another key, by which no turn finds it; one that begins from
 then on has a new cohort made. Once every transaction that may have found it before has ended, it is deleted. A turn
 that has joined it meanwhile is written again first, and so finds a cohort that stays.
+
+Others see the new key only once the first step is committed, some time after `left_at`: a transaction that begins in
+between finds the cohort too. So all that began within `WAIT_SECONDS` after `left_at` are waited for.
 """
 
 from typing import Any
@@ -31,11 +34,11 @@ left_behind AS (
 )
 SELECT (SELECT max(id) FROM looked_at), (SELECT count(*) FROM left_behind)
 """  # noqa: S608 - made of constants
-#: Those that no transaction can join any more: all that were open when they were left have ended.
+#: Those that no transaction can join any more: all that began before the end of the wait have ended.
 _DUE = """
 SELECT id FROM turns_cohort
- WHERE left_at < clock_timestamp() - %(wait)s * interval '1 second' AND left_at < (
-       SELECT coalesce(min(xact_start), 'infinity') FROM pg_stat_activity
+ WHERE left_at + %(wait)s * interval '1 second' < (
+       SELECT least(clock_timestamp(), min(xact_start)) FROM pg_stat_activity
         WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid())
  ORDER BY id LIMIT %(batch)s
 """

@@ -53,8 +53,7 @@ def facets(*, project: Project, filters: TimelineFilters) -> tuple[Facet, ...]:
     """All facets, in the order of LABELS. The counts of each are under all other filters: they say what choosing
     another value would find."""
     cohorts, counting = Cohorts(), TurnCounts(project)
-    counts = counting.count(filters)
-    found = {name: _counted(name, counting, filters, cohorts, counts) for name in NAMES}
+    found = {name: _counted(name, counting, filters, cohorts) for name in NAMES}
     found |= {name: _rare(name, column, counting, filters) for name, column in RARE.items()}
     return tuple(_facet(name, filters, *found[name]) for name in LABELS)
 
@@ -72,13 +71,10 @@ def _values(columns: Sequence[Any]) -> Sequence[tuple[str, ...]]:
     return [*(() if word is None else (word,) for word in words), has]
 
 
-def _counted(
-    name: str, counting: TurnCounts, filters: TimelineFilters, cohorts: Cohorts, counts: Counts
-) -> tuple[Counter[str], bool]:
+def _counted(name: str, counting: TurnCounts, filters: TimelineFilters, cohorts: Cohorts) -> tuple[Counter[str], bool]:
     """Turns by value of this facet, and whether the counts are capped."""
     others = _without(filters, name)
-    if others != filters and not held_by_rollups(filters):
-        counts = counting.count(others)
+    counts = _counts(name, counting, filters, others)
     chosen = [(place, set(values)) for place, other in enumerate(NAMES) if (values := getattr(others, other))]
     refused = [(place, values) for place, other in enumerate(NAMES) if (values := getattr(others, NOT[other]))]
     own, by_value = NAMES.index(name), Counter[str]()
@@ -86,13 +82,23 @@ def _counted(
     for cohort, turns in counts.by_cohort.items():
         values = cohorts.get(cohort)
         if values is None:
-            continue  # made after the cohorts were read: the next request counts it
+            continue  # read on a replica that is behind: the next request counts it
         if all(_lets_through(NAMES[place], wanted, values[place]) for place, wanted in chosen) and all(
             set(words).isdisjoint(values[place]) for place, words in refused
         ):
             for value in values[own]:
                 by_value[value] += turns
     return by_value, counts.capped
+
+
+def _counts(name: str, counting: TurnCounts, filters: TimelineFilters, others: TimelineFilters) -> Counts:
+    """Under the other filters. Where these are of the largest cohorts alone, those of the values that are named here
+    are counted beside them."""
+    counts, named = counting.count(others), (*getattr(filters, name), *getattr(filters, NOT[name]))
+    if not (counts.capped and named and held_by_rollups(filters)):
+        return counts
+    chosen: dict[str, Any] = {name: named}
+    return Counts({**counting.count(replace(others, **chosen)).by_cohort, **counts.by_cohort}, capped=True)
 
 
 def _without(filters: TimelineFilters, name: str) -> TimelineFilters:

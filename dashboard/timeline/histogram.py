@@ -79,7 +79,8 @@ def _rolled_up(project: Project, filters: TimelineFilters, stack: str, width: in
 def _one_by_one(project: Project, filters: TimelineFilters, stack: str, width: int) -> tuple[list[Row], bool]:
     found, capped = newest(project=project, filters=filters)
     reasons = dict(Cohort.objects.filter(project=project).values_list("id", stack))
-    counts = Counter(((turn_id.int >> 80) // 1000 // width, reasons[cohort] or "") for turn_id, cohort in found)
+    # A cohort may be deleted meanwhile, for its turns have moved to another.
+    counts = Counter(((turn_id.int >> 80) // 1000 // width, reasons.get(cohort) or "") for turn_id, cohort in found)
     return [(bucket, reason, count) for (bucket, reason), count in counts.items()], capped
 
 

@@ -62,6 +62,7 @@ SELECT whystop_minute(id) AS start, cohort, 1 AS count FROM turns_turn
 """
 COUNTS = """
 SELECT cohort, sum(count)::bigint FROM ({counted}) counted
+ WHERE %(cohorts)s::integer[] IS NULL OR cohort = ANY(%(cohorts)s)
  GROUP BY cohort HAVING sum(count) <> 0 ORDER BY 2 DESC, 1 DESC LIMIT %(most)s
 """
 #: Later than any rollup (`whystop_minute`).
@@ -101,13 +102,18 @@ def fold_all() -> int:
 
 
 def counts(
-    *, project: Project, since: datetime | None = None, until: datetime | None = None, most: int | None = None
+    *,
+    project: Project,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    most: int | None = None,
+    cohorts: list[int] | None = None,
 ) -> dict[int, int]:
-    """How many turns of each cohort were made in this time; cohorts without any are left out. `most`: of so many
-    cohorts, the largest; None: of all."""
+    """How many turns of each cohort were made in this time, the largest first; cohorts without any are left out.
+    `most`: of so many cohorts, the largest; None: of all. `cohorts`: of these alone."""
     with connection.cursor() as cursor:
         statement = COUNTS.format(counted=counted(since, until))
-        cursor.execute(statement, {"project": project.pk, "most": most})
+        cursor.execute(statement, {"project": project.pk, "most": most, "cohorts": cohorts})
         return dict(cursor.fetchall())
 
 

@@ -3,13 +3,18 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
 
 from dashboard.agents.models import Project
 from dashboard.timeline import rollups
 from dashboard.timeline.values import MOST_COHORTS, MOST_COUNTED
+from dashboard.turns.cohorts import matching
 from dashboard.turns.filters import RANGES, TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.turn_query import Found, find
+
+Time = tuple[datetime | None, datetime | None]  #: since and until
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ class TurnCounts:
 
     project: Project
     _newest: dict[TimelineFilters, tuple[list[Found], bool]] = field(default_factory=dict)
+    _counts: dict[TimelineFilters, Counts] = field(default_factory=dict)
+    _largest: dict[Time, Counts] = field(default_factory=dict)  #: of all cohorts
 
     def newest(self, filters: TimelineFilters) -> tuple[list[Found], bool]:
         """Counts of the newest turns, as `newest` gives them."""
@@ -48,10 +55,26 @@ class TurnCounts:
         return self._newest[filters]
 
     def count(self, filters: TimelineFilters) -> Counts:
-        """From rollups the largest cohorts, whatever is wanted of them; else those the filters let through."""
-        if held_by_rollups(filters):
-            within = {"since": filters.since, "until": filters.until}
-            counted = rollups.counts(project=self.project, most=MOST_COHORTS, **within)
-            return Counts(counted, capped=len(counted) == MOST_COHORTS)
+        """From rollups all cohorts, whatever is wanted of them; where these are too many, or rollups cannot tell, those
+        the filters let through."""
+        if filters not in self._counts:
+            self._counts[filters] = self._rolled_up(filters) if held_by_rollups(filters) else self._one_by_one(filters)
+        return self._counts[filters]
+
+    def _rolled_up(self, filters: TimelineFilters) -> Counts:
+        time = filters.since, filters.until
+        if time not in self._largest:
+            self._largest[time] = self._largest_of(time, None)
+        largest = self._largest[time]
+        wanted = matching(project=self.project, filters=filters) if largest.capped else None
+        return largest if wanted is None else self._largest_of(time, wanted)
+
+    def _largest_of(self, time: Time, wanted: list[int] | None) -> Counts:
+        """One more than the bound is asked for: it tells whether there are more."""
+        since, until = time
+        counted = rollups.counts(project=self.project, since=since, until=until, most=MOST_COHORTS + 1, cohorts=wanted)
+        return Counts(dict(islice(counted.items(), MOST_COHORTS)), capped=len(counted) > MOST_COHORTS)
+
+    def _one_by_one(self, filters: TimelineFilters) -> Counts:
         found, capped = self.newest(filters)
         return Counts(Counter(cohort for _, cohort in found), capped)

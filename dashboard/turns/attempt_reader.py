@@ -18,11 +18,12 @@ def attempts_read(turn_id: UUID, *columns: str) -> list[Attempt]:
     return list(Attempt.objects.filter(turn_id=turn_id).order_by("index").only("turn_id", "index", *columns))
 
 
-def first_attempt(turn_id: UUID) -> Attempt | None:
+def first_attempt(turn_id: UUID, *columns: str) -> Attempt | None:
+    """The first call of a turn; None before it is made. `columns`: what is asked of it."""
     known = read_ahead().attempts.get(turn_id)
     if known is not None:
         return known[0] if known else None
-    return Attempt.objects.filter(turn_id=turn_id).order_by("index").defer(*UNREAD).first()
+    return Attempt.objects.filter(turn_id=turn_id).order_by("index").only("turn_id", "index", *columns).first()
 
 
 def attempts_of_all(turns: Collection[UUID]) -> dict[UUID, list[Attempt]]:

@@ -34,11 +34,15 @@ _NO_MEANING = frozenset({"cache_control"})  #: fields of a part that say how it 
 
 #: The call whose answer a call goes on from: that of the longest conversation; of several, the latest that nothing goes
 #: on from yet. `{keys}` and `{turn}`: the later call's keys, longest first, and its id.
+#:
+#: Whether anything goes on from a call is asked for in an order that only the index has. Asked with EXISTS, the planner
+#: reads all turns for it where many have one key, or go on from one call: so they do under load tests.
 FOLLOWED = f"""
 SELECT found.id, found.run_id FROM unnest({{keys}}) WITH ORDINALITY AS wanted (key, n)
  CROSS JOIN LATERAL (
     SELECT answer.id, coalesce(answer.run_id, answer.id) AS run_id,
-           EXISTS (SELECT FROM turns_turn other WHERE other.follows = answer.id) AS is_followed
+           coalesce(answer.id = (SELECT other.follows FROM turns_turn other WHERE other.follows >= answer.id
+                                  ORDER BY other.follows LIMIT 1), false) AS is_followed
       FROM turns_turn answer
      WHERE answer.answered_key = wanted.key AND answer.id < {{turn}}
      ORDER BY answer.answered_key, answer.id DESC LIMIT {_CANDIDATES}

@@ -172,19 +172,18 @@ def messages_of(held: Iterable[Any]) -> Said:
     """The messages with which these begin, where they are referred to: by one query. A message that many have is read
     once. What is not stored is left out."""
     heads = {each["messages"]: head for each in held if _began(each) and (head := _head(each.get("messages")))}
-    nodes = read_all(heads.values()) if heads else {}
-    read = {
-        node_id: json.loads(forms[NodeForm.MESSAGE])
-        for node_id, (_, forms) in nodes.items()
-        if NodeForm.MESSAGE in forms
-    }
+    nodes = read_all(heads.values()) if heads else {}  # those of other conversations may be among them
+    read: dict[UUID, list[Any]] = {}
     found: dict[str, list[Any]] = {}
     for text, head in heads.items():
         said: list[Any] = []
         node_id: UUID | None = head
-        while node_id in nodes:
-            said += [read[node_id]] if node_id in read else []
-            node_id = nodes[node_id][0]
+        while node_id is not None and node_id in nodes:
+            parent, forms = nodes[node_id]
+            if node_id not in read:
+                read[node_id] = [json.loads(forms[NodeForm.MESSAGE])] if NodeForm.MESSAGE in forms else []
+            said += read[node_id]
+            node_id = parent
         if node_id is None:
             found[text] = said[::-1]
     return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, Exists, F, OuterRef, QuerySet, Value, When
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, When
 
 from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import NormalizedStopReason, TurnStatus
@@ -15,6 +15,7 @@ from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.models import Project
 from dashboard.gateway.models import GatewayCall
 from dashboard.policies.backtests.length_drift import newest_alike
+from dashboard.policies.backtests.rows_of_each import rows_of_each
 from dashboard.policies.backtests.survival import LEAST_ENDED, Curve, Length, estimate
 from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
@@ -113,13 +114,10 @@ def lengths_of(*, project: Project, filters: TimelineFilters) -> tuple[Length, .
     return _lengths(_turns(project, filters))
 
 
-def lengths_of_each(*, project: Project, filters: Sequence[TimelineFilters]) -> list[tuple[Length, ...]]:
-    """The same of several filters, by one statement."""
-    found: list[list[_OfTurn]] = [[] for _ in filters]
-    rows = [_rows(project, each).annotate(of=Value(n)).values_list("of", *_TOLD) for n, each in enumerate(filters)]
-    for of, *row in rows[0].union(*rows[1:], all=True) if rows else ():
-        found[of].append(_told(*row))
-    return list(map(_lengths, found))
+def lengths_of_each(*, project: Project, filters: Sequence[TimelineFilters]) -> list[tuple[Length, ...] | None]:
+    """The same of several filters, by few statements; None where these took too long."""
+    found = rows_of_each([_rows(project, each) for each in filters], _TOLD)
+    return [None if rows is None else _lengths(_told(*row) for row in rows) for rows in found]
 
 
 def _lengths(turns: Iterable[_OfTurn]) -> tuple[Length, ...]:

@@ -108,7 +108,7 @@ def _cap(turn: Turn, policy: Policy, *, envelope: bool) -> int:
 
 def _first_input(turn: Turn) -> int:
     """Tokens that the first call was sent: as reported, else no more than its bytes."""
-    first = first_attempt(turn.id)
+    first = first_attempt(turn.id, "usage", "request")
     if first is None:
         return len(turn.input_text.encode("utf-8", "surrogatepass")) + HINT_TOKENS
     reported = (first.usage or {}).get("input_tokens")

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
-from django.db.models import F, OuterRef, QuerySet, Subquery, Value
+from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Length as Characters
 
 from agentcore.reasons import TurnStatus
 from agentcore.values import replace
 from dashboard.agents.models import Project
 from dashboard.policies.backtests.answer_lengths import MOST, lengths_of, lengths_of_each
+from dashboard.policies.backtests.rows_of_each import rows_of_each
 from dashboard.policies.backtests.survival import Length
 from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
@@ -49,17 +50,20 @@ _remembered: dict[tuple[object, ...], tuple[float, tuple[Length, ...]]] = {}
 
 def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
     """As `usage_of`, at most `LATELY` seconds old: the rows of a list ask the same one after the other."""
-    key, now = (turn.project_id, limit, filters), time.monotonic()
-    read: tuple[Length, ...] | None = read_ahead().usage.get(key)
-    if read is not None:
-        return read
-    if not _is_fresh(key, now):
-        _remember(key, usage_of(turn=turn, limit=limit, filters=filters))
-    return _remembered[key][1]
+    key = (turn.project_id, limit, filters)
+    used: tuple[Length, ...] | None = read_ahead().usage.get(key)
+    if used is None:
+        used = _fresh(key)
+    if used is None:
+        used = usage_of(turn=turn, limit=limit, filters=filters)
+        _remember(key, used)
+    return used
 
 
-def _is_fresh(key: tuple[object, ...], now: float) -> bool:
-    return key in _remembered and now - _remembered[key][0] <= LATELY
+def _fresh(key: tuple[object, ...]) -> tuple[Length, ...] | None:
+    """What is remembered, and not too old. Taken once: another thread may forget it at any moment."""
+    known = _remembered.get(key)
+    return known[1] if known is not None and time.monotonic() - known[0] <= LATELY else None
 
 
 def _remember(key: tuple[object, ...], used: tuple[Length, ...]) -> None:
@@ -84,34 +88,32 @@ def alike(turn: Turn) -> tuple[TimelineFilters, TimelineFilters]:
 
 
 def usage_of_list(asked: Iterable[tuple[Turn, str]]) -> dict[tuple[object, ...], tuple[Length, ...]]:
-    """What turns like these used of a limit each, for `usage_lately`: by one statement for each limit, but for
-    `max_seconds`."""
+    """What turns like these used of a limit each, for `usage_lately`: by few statements for each limit, but for
+    `max_seconds`. Nothing where that took too long: the other turns of the list have theirs."""
     wanted = defaultdict[tuple[UUID, str], dict[TimelineFilters, Project]](dict)
     known: dict[tuple[object, ...], tuple[Length, ...]] = {}
     for turn, limit in asked:
         for filters in alike(turn) if limit == "max_tokens" or limit in USED else ():
             key = (turn.project_id, limit, filters)
-            if _is_fresh(key, time.monotonic()):
-                known[key] = _remembered[key][1]
+            if (used := _fresh(key)) is not None:
+                known[key] = used
             else:
                 wanted[turn.project_id, limit][filters] = turn.project
     for (project_id, limit), found in wanted.items():
         asked_for, project = list(found), next(iter(found.values()))
         for each, used in zip(asked_for, _used_by_each(project, limit, asked_for), strict=True):
-            known[project_id, limit, each] = used
-            _remember((project_id, limit, each), used)
+            known[project_id, limit, each] = used or ()
+            if used is not None:
+                _remember((project_id, limit, each), used)
     return known
 
 
-def _used_by_each(project: Project, limit: str, filters: Sequence[TimelineFilters]) -> list[tuple[Length, ...]]:
+def _used_by_each(project: Project, limit: str, filters: Sequence[TimelineFilters]) -> list[tuple[Length, ...] | None]:
+    """None where it took too long to find."""
     if limit == "max_tokens":
         return lengths_of_each(project=project, filters=filters)
-    rows = [_rows(project, USED[limit], each).annotate(of=Value(n)) for n, each in enumerate(filters)]
-    told = [each.values_list("of", *_TOLD) for each in rows]
-    found: list[list[tuple[Any, ...]]] = [[] for _ in filters]
-    for of, *row in told[0].union(*told[1:], all=True):
-        found[of].append(tuple(row))
-    return list(map(_lengths_in, found))
+    found = rows_of_each([_rows(project, USED[limit], each) for each in filters], _TOLD)
+    return [None if rows is None else _lengths_in(rows) for rows in found]
 
 
 def usage_of_none(**_: object) -> tuple[Length, ...]:

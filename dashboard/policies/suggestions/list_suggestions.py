@@ -1,7 +1,8 @@
 """The suggestions for the turns of a list, which cost the same few statements however many turns there are.
 
 What `suggestion_for` reads of one turn is read of all of them first (`dashboard.turns.read_ahead`), and so is what
-turns like them used of a limit. What the calls of a model bear out is read by model, and kept for a minute.
+turns like them used of a limit; of turns that need no limit, their rows alone. What the calls of a model bear out is
+read by model, and kept for a minute.
 """
 
 from collections import defaultdict
@@ -15,7 +16,7 @@ from dashboard.agents.models import Connection, Project
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, may_need_a_limit
 from dashboard.policies.suggestions.limit_usage import usage_of_list
 from dashboard.policies.suggestions.relatives import GENERATIONS, UNREAD, newest
-from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_lately, suggestion_now
+from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_now
 from dashboard.policies.suggestions.selectors import case_of, proving_rerun
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.turns.attempt_reader import attempts_of_all
@@ -24,6 +25,9 @@ from dashboard.turns.nodes import read_all
 from dashboard.turns.read_ahead import ReadAhead, reading_ahead
 from dashboard.turns.record_reader import acts_of, records_of_all
 from dashboard.turns.shared_values import UNREADABLE
+
+#: What of a turn tells whether it may need a limit, and which suggestion is remembered.
+ROW = ("project_id", "status", "continuations", "terminal_reason", "last_seq")
 
 #: Each of these turns, and those that it runs again: its own id, theirs, and how far away they are.
 LINES = """
@@ -40,20 +44,33 @@ SELECT of, id FROM line
 def suggestions_lately(ids: Collection[UUID]) -> Mapping[UUID, Suggestion | None]:
     """By turn, of those that are still there; None where no limit is missing, or none is known. As
     `suggestion_lately`."""
-    with reading_ahead() as held:
-        turns = _turns(held, ids)
-        asked = [turn for turn in turns.values() if may_need_a_limit(turn)]
-        _read(held, [turn for turn in asked if not remembered(turn)])
-        found = {turn.id: suggestion_lately(turn) for turn in asked}
-    return {turn_id: found.get(turn_id) for turn_id in turns}
+    rows = _rows(ids)
+    asked = [row for row in rows if may_need_a_limit(row)]
+    known = {row.id: found[0] for row in asked if (found := remembered(row)) is not None}
+    known |= _found([row.id for row in asked if row.id not in known])
+    return {row.id: known.get(row.id) for row in rows}
 
 
 def suggestions_now(ids: Collection[UUID], project: Project) -> list[tuple[Turn, Suggestion | None]]:
-    """Found anew, of the turns of a project that are still there."""
+    """Found anew, of the turns of a project that are still there. Of a turn, only the columns of `ROW` are read."""
+    rows = [row for row in _rows(ids) if row.project_id == project.id]
+    found = _found([row.id for row in rows if may_need_a_limit(row)])
+    return [(row, found.get(row.id)) for row in rows]
+
+
+def _rows(ids: Iterable[UUID]) -> list[Turn]:
+    """These turns without what refers to nodes: of most that is not read."""
+    return list(Turn.objects.filter(id__in=[*ids]).only(*ROW))
+
+
+def _found(ids: list[UUID]) -> dict[UUID, Suggestion | None]:
+    """By turn, found anew."""
+    if not ids:
+        return {}
     with reading_ahead() as held:
-        turns = [turn for turn in _turns(held, ids).values() if turn.project_id == project.id]
-        _read(held, turns)
-        return [(turn, suggestion_now(turn)) for turn in turns]
+        turns = _turns(held, ids)
+        _read(held, [*turns.values()])
+        return {turn.id: suggestion_now(turn) for turn in turns.values()}
 
 
 def _turns(held: ReadAhead, ids: Iterable[UUID], *, without: Collection[str] = ()) -> dict[UUID, Turn]:

@@ -34,15 +34,15 @@ def suggestion_now(turn: Turn, *, alone: bool = False) -> Suggestion | None:
 
 def suggestion_lately(turn: Turn, *, alone: bool = False) -> Suggestion | None:
     """As `suggestion_now`, at most `LATELY` seconds old."""
-    if remembered(turn, alone=alone):
-        return _remembered[turn.id, turn.last_seq, alone][1]
-    return suggestion_now(turn, alone=alone)
+    known = remembered(turn, alone=alone)
+    return suggestion_now(turn, alone=alone) if known is None else known[0]
 
 
-def remembered(turn: Turn, *, alone: bool = False) -> bool:
-    """Whether `suggestion_lately` reads nothing."""
+def remembered(turn: Turn, *, alone: bool = False) -> tuple[Suggestion | None] | None:
+    """What `suggestion_lately` gives without reading anything; None where it has to read."""
+    # Taken once: another thread may forget it at any moment.
     known = _remembered.get((turn.id, turn.last_seq, alone))
-    return known is not None and time.monotonic() - known[0] <= LATELY
+    return known[1:] if known is not None and time.monotonic() - known[0] <= LATELY else None
 
 
 def last_suggestion(turn: Turn) -> Suggestion | None:

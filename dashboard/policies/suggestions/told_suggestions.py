@@ -42,13 +42,21 @@ def tell(turn: Turn, *said: Suggestion | None) -> None:
 
 
 def tell_all(said: Iterable[tuple[Turn, Suggestion | None]]) -> None:
-    """The same of several turns."""
+    """The same of several turns, in one order: two that store the same rows would wait for each other otherwise."""
     new = {
-        _key(turn, each): (turn, each) for turn, each in said if each is not None and each.known and _is_new(turn, each)
+        _key(turn, each): _row(turn, each)
+        for turn, each in said
+        if each is not None and each.known and _is_new(turn, each)
     }
-    if not new:
-        return
-    rows = [_row(turn, each) for turn, each in new.values()]
+    keys = sorted(new)
+    if keys and not _are_stored([new[key] for key in keys]):
+        keys = [key for key in keys if _are_stored([new[key]])]
+    if keys:
+        transaction.on_commit(lambda: _note(keys))
+
+
+def _are_stored(rows: list[ToldSuggestion]) -> bool:
+    """False: none is, for a turn of them was erased meanwhile."""
     try:
         with transaction.atomic():
             ToldSuggestion.objects.bulk_create(
@@ -57,9 +65,9 @@ def tell_all(said: Iterable[tuple[Turn, Suggestion | None]]) -> None:
                 unique_fields=["turn", "limit", "value", "basis"],
                 update_fields=["said", "told_at"],
             )
-    except IntegrityError:  # a turn was erased meanwhile
-        return
-    transaction.on_commit(lambda: _note(new))
+    except IntegrityError:
+        return False
+    return True
 
 
 def _key(turn: Turn, said: Suggestion) -> Key:

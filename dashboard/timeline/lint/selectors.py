@@ -180,9 +180,10 @@ def _sources(project: Project, rows: list[SignCount], since: datetime) -> tuple[
 
 
 def _turns(project: Project, since: datetime) -> Counter[tuple[str, ...]]:
-    """All turns by provider and model."""
-    names = {row[0]: row[1:] for row in Cohort.objects.filter(project=project).values_list("id", "provider", "model")}
+    """All turns by provider and model. Counted before the cohorts are read, for others may begin at any moment; one
+    that a replica does not have yet is left out."""
+    counts = rollups.counts(project=project, since=since)
     turns = Counter[tuple[str, ...]]()
-    for cohort, count in rollups.counts(project=project, since=since).items():
-        turns[names[cohort]] += count
+    for cohort, *names in Cohort.objects.filter(id__in=[*counts]).values_list("id", "provider", "model"):
+        turns[tuple(names)] += counts[cohort]
     return turns

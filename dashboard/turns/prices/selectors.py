@@ -80,7 +80,7 @@ def turn_rate(turn: Turn, *, model: str = "") -> Rate | None:
     """The list price that calls of this turn have; `model`: another model there."""
     address = turn.agent.connection.base_url if turn.agent else ""
     if turn.overrides.get("connection"):
-        first = first_attempt(turn.id)
+        first = first_attempt(turn.id, "request_url")
         address = first.request_url if first else ""
     return rate_of(provider=turn.provider, model=model or turn.model, address=address, at=turn.started_at)
 

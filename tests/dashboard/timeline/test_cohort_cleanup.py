@@ -1,8 +1,9 @@
 """Cohorts go some time after their last turn, and never under one, also beside writers."""
 
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from django.db import connection, connections, transaction
@@ -110,6 +111,18 @@ def test_a_writer_that_had_found_the_cohort_before_it_was_left_is_waited_for(use
     assert (models(), rollups.counts(project=project_default())) == (["raced"], {turn.cohort: 1})
 
 
+def test_a_writer_that_begins_before_the_first_step_is_committed_is_waited_for(user, monkeypatch):
+    monkeypatch.setattr(cohort_cleanup, "WAIT_SECONDS", 0.5)
+    erase(user, make_turn(model="raced"))
+    with ExitStack() as written:
+        with transaction.atomic():
+            cohort_cleanup.sweep()
+            written.enter_context(a_writer_that_has_not_committed())  # it still finds the cohort by its key
+        time.sleep(0.6)
+        assert cohort_cleanup.sweep() == 0
+    assert Cohort.objects.filter(id=Turn.objects.get().cohort).exists()
+
+
 def test_a_turn_that_is_being_written_is_not_waited_for(user):
     erase(user, make_turn(model="raced"))
     with a_writer_that_has_not_committed():
@@ -148,6 +161,36 @@ def test_a_page_counts_the_largest_cohorts_and_says_so(monkeypatch):
     assert [(value.value, value.count) for value in found.values[:2]] == [("often", 2), ("twice", 2)]
     assert len(found.values) == 3
     assert all(value.capped for value in found.values)
+
+
+@pytest.fixture
+def many_cohorts(monkeypatch):
+    """More than a page counts."""
+    monkeypatch.setattr("dashboard.timeline.turn_counts.MOST_COHORTS", 3)
+    for model in ("often", "often", "twice", "twice", "thrice", "thrice", "thrice", *(f"invented {n}" for n in "12")):
+        make_turn(model=model)
+
+
+def counted(**filters) -> dict[str, list[tuple[str, int, bool]]]:
+    found = facets(project=project_default(), filters=TimelineFilters(**filters))
+    return {facet.name: [(value.value, value.count, value.capped) for value in facet.values] for facet in found}
+
+
+def test_the_turns_of_a_rare_value_that_is_chosen_are_counted(many_cohorts):
+    found = counted(model=("invented 1",))
+    assert ("invented 1", 1, True) in found["model"]
+    assert found["status"] == [("completed", 1, False)]
+
+
+def test_the_turns_of_a_rare_value_that_is_excluded_are_counted(many_cohorts):
+    found = counted(not_model=("invented 1", "often"))
+    assert {("invented 1", 1, True), ("often", 2, True)} <= {*found["model"]}
+    assert found["status"] == [("completed", 6, False)]
+
+
+def test_as_many_cohorts_as_are_counted_are_all_there_are(many_cohorts, monkeypatch):
+    monkeypatch.setattr("dashboard.timeline.turn_counts.MOST_COHORTS", 5)
+    assert not any(capped for values in counted().values() for _, _, capped in values)
 
 
 def test_a_turn_that_begins_while_a_page_counts_breaks_nothing(monkeypatch):

@@ -55,9 +55,10 @@ def test_the_most_frequent_value_comes_first_and_a_chosen_one_is_there_though_no
     )
 
 
-def test_a_cohort_made_while_the_facets_are_counted_waits_for_the_next_request(monkeypatch: pytest.MonkeyPatch):
+def test_a_cohort_that_cannot_be_read_yet_waits_for_the_next_request(monkeypatch: pytest.MonkeyPatch):
+    """A replica that is behind does not have it."""
     make_turn(agent_name="new")
-    monkeypatch.setattr(module, "_cohorts", lambda _: {})
+    monkeypatch.setattr(module, "_learn", lambda *_: None)
     assert facet("agent").values == ()
 
 

@@ -43,6 +43,7 @@ from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page
 from tests.dashboard.policies.predictions.test_views import bare
 from tests.dashboard.policies.suggestions.test_selectors import lengths
+from tests.dashboard.timeline.populations import make_turn
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -191,6 +192,25 @@ def test_what_was_told_is_stored_once_and_erased_after_an_hour(short: Turn, monk
     assert told_lately(short.id) == ()
     told_suggestions.sweep()
     assert not ToldSuggestion.objects.exists()
+
+
+def test_rows_are_stored_in_one_order_whatever_the_list_s_is(short: Turn):
+    other = make_turn(model="other")
+    lengths(short, [LONG] * (LEAST + 10))
+    said = suggestion_for(short)
+    with CaptureQueriesContext(connection) as asked:
+        told_suggestions.tell_all([(other, said), (short, said)])
+    (stored,) = [query["sql"] for query in asked if "suggesting_toldsuggestion" in query["sql"]]
+    found = stored.replace("-", "")
+    assert found.index(short.id.hex) < found.index(other.id.hex), "they are older: they have the smaller id"
+
+
+def test_a_turn_that_is_erased_meanwhile_keeps_no_other_from_being_told(short: Turn):
+    lengths(short, [LONG] * (LEAST + 10))
+    said, gone = suggestion_for(short), Turn(project=short.project, max_tokens=9)
+    told_suggestions.tell_all([(gone, said), (short, said)])
+    assert [one.value for one in told_lately(short.id)] == [LONG]
+    assert told_lately(gone.id) == ()
 
 
 def test_what_was_told_of_a_turn_is_erased_with_it(short: Turn):

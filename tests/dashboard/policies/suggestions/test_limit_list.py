@@ -5,16 +5,21 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from dashboard.agents.models import Project
+from dashboard.agents.selectors import project_default
 from dashboard.live.services import turn_start
 from dashboard.policies.suggestions import limit_usage, remembered_suggestions
 from dashboard.policies.suggestions.limit_order import limit_orders
+from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.remembered_suggestions import suggestion_now
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns import shared_values
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, drive
+from tests.dashboard.pages import HTMX
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -77,3 +82,72 @@ def test_it_names_what_each_turn_is_told_by_itself(agent_of: AgentOf):
     }
     assert all(alone[turn] == said for turn, said in listed.items())
     assert len(listed) == 4
+
+
+def test_turns_that_need_no_limit_or_are_remembered_are_not_read_whole(agent_of: AgentOf):
+    cut = drive(turn_start(agent=agent_of("sim-essay", name="cut", max_tokens=60), input_text="tell me"))
+    whole = drive(turn_start(agent=agent_of("sim-essay", name="whole"), input_text="tell me"))
+    project = project_default()
+    assert len(asked_for([whole])) == 1
+    assert len(asked_for([whole], lambda ids: suggestions_now(ids, project))) == 1
+    asked_for([cut])
+    with CaptureQueriesContext(connection) as asked:
+        assert limit_orders([cut.id]) is not None
+    assert len(asked) == 1
+
+
+def test_the_turns_of_another_project_are_not_read_whole(agent_of: AgentOf):
+    turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="tell me"))
+    other = Project.objects.create(name="other")
+    with CaptureQueriesContext(connection) as asked:
+        assert suggestions_now([turn.id], other) == []
+    assert len(asked) == 1
+
+
+def test_the_cells_of_another_project_s_turns_tell_nothing(browser: Client, agent_of: AgentOf):
+    turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="tell me"))
+    address = f"/turns/limits?turn={turn.id}"
+    assert str(turn.id) in browser.get(address, headers=HTMX).content.decode()
+    Turn.objects.filter(id=turn.id).update(project=Project.objects.create(name="other"))
+    assert browser.get(address, headers=HTMX).content.decode().strip() == ""
+
+
+class Forgetful(dict[Any, Any]):
+    """As if another thread forgot all at the worst moment: after each look at what is remembered."""
+
+    def __contains__(self, key: object) -> bool:
+        found = super().__contains__(key)
+        self.clear()
+        return found
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        found = super().get(key, default)
+        self.clear()
+        return found
+
+
+def test_what_another_thread_forgets_meanwhile_breaks_nothing(agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch):
+    turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="tell me"))
+    forget()
+    said, filters = suggestion_now(turn), limit_usage.alike(turn)[0]
+    limit_usage.usage_lately(turn=turn, limit="max_steps", filters=filters)
+    suggestions, usage = remembered_suggestions._remembered.copy(), limit_usage._remembered.copy()
+    monkeypatch.setattr(remembered_suggestions, "_remembered", Forgetful(suggestions))
+    assert remembered_suggestions.suggestion_lately(turn) == said
+    for read in (
+        lambda: limit_usage.usage_lately(turn=turn, limit="max_steps", filters=filters),
+        lambda: limit_usage.usage_of_list([(turn, "max_steps")]),
+    ):
+        monkeypatch.setattr(limit_usage, "_remembered", Forgetful(usage))
+        assert read()
+
+
+def test_what_takes_too_long_to_find_is_asked_again_and_keeps_no_other_turn_waiting(
+    agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch
+):
+    turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="tell me"))
+    forget()
+    monkeypatch.setattr(limit_usage, "rows_of_each", lambda queries, _: [None] * len(queries))
+    known = limit_usage.usage_of_list([(turn, "max_steps")])
+    assert [*known.values()] == [(), ()]
+    assert not limit_usage._remembered

@@ -1,13 +1,17 @@
 """Lies that a provider told stand in the report, in the timeline and on the turn, with their evidence."""
 
-from datetime import date
+from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.timezone import now
 
 from agentcore.lint import CODES
 from dashboard.agents.selectors import project_default
+from dashboard.timeline import rollups
 from dashboard.timeline.lint.bars import HEIGHT, bars_of
+from dashboard.timeline.lint.selectors import report_of
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
 from tests.dashboard.driving import Play
@@ -33,6 +37,21 @@ def test_the_report_counts_by_code_and_source_and_shows_examples_with_evidence(b
     assert "A proxy between" in section
     sources = html[html.index('id="lint-sources"') :]
     assert all(word in sources for word in ("simulator", lie.model))
+
+
+def test_a_turn_that_begins_while_the_report_counts_breaks_nothing(
+    browser: Client, lie: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    """The report had read all cohorts first, and the count then named one that it did not know."""
+    read = rollups.counts
+
+    def counted(**given: Any) -> dict[int, int]:
+        make_turn(model="new", status="completed")
+        return read(**given)
+
+    monkeypatch.setattr(rollups, "counts", counted)
+    (source,) = report_of(project=project_default(), since=now() - timedelta(days=1), until=now()).sources
+    assert (source.model, source.turns) == (lie.model, 1)
 
 
 def test_the_turn_shows_what_was_found_and_leaves_the_word(browser: Client, lie: Turn):

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from dashboard.agents.selectors import project_default
 from dashboard.timeline.runs import run_links
@@ -52,6 +53,30 @@ def test_what_is_linked_or_goes_on_from_nothing_is_left():
     linked, alone = turn(history=[1], follows=BEGINNING, run_id=BEGINNING), turn(history=[7])
     assert run_links.sweep(timedelta(seconds=15)) == 0
     assert now(linked, alone) == [BEGINNING, alone.id]
+
+
+def many_like(model):
+    """So many that the planner would rather read all turns than ask for each of a few."""
+    own = {"id": "gen_random_uuid()"}
+    columns = [field.column for field in Turn._meta.concrete_fields if not field.generated]
+    values = ", ".join(own.get(column, column) for column in columns)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO turns_turn ({', '.join(columns)}) SELECT {values} FROM turns_turn, generate_series(1, 5000) "
+            "WHERE id = %s",
+            [model.id],
+        )
+        cursor.execute("ANALYZE turns_turn")
+
+
+@pytest.mark.parametrize("follows", [None, BEGINNING], ids=["begun", "gone on from one call"])
+def test_of_many_turns_with_one_key_only_a_few_are_read(follows):
+    many_like(turn(answered=1, follows=follows))
+    later = turn(history=[1])
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {run_links.LINK}", {"turn": later.id})
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert not [word for word in ("Seq Scan", "hashed", "Bitmap") if word in plan], plan
 
 
 def test_nothing_goes_on_from_a_later_call():
