@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from agentcore import serial
 from agentcore.machine.states import DECIDING
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
-from agentcore.providers import get_provider
+from agentcore.providers import PROVIDERS, get_provider
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.policies import error_policy_of
 from dashboard.agents.policy_validation import error_policy_clean, limits_clean, listed
@@ -91,7 +91,8 @@ def _uncapped(turn: Turn, beside: int | None) -> dict[str, Any]:
 
 def cap_stays(turn: Turn) -> str:
     """Why the provider must be sent a cap, in words; empty where none need be."""
-    if not get_provider(turn.provider).demands_cap:
+    # A turn from elsewhere may name a provider that is not known here.
+    if not (turn.provider in PROVIDERS and get_provider(turn.provider).demands_cap):
         return ""
     return f"The limit cannot be removed: {turn.provider} requires max_tokens in every request."
 

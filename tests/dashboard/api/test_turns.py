@@ -57,6 +57,7 @@ ATTEMPT = [
     "kind",
     "iteration",
     "max_tokens",
+    "max_tokens_demanded",
     "request",
     "response",
     "status_code",

@@ -76,6 +76,6 @@ async def test_a_collection_on_a_busy_machine_is_not_taken_for_a_slow_one(monkey
 
     monkeypatch.setattr(garbage, "_EVERY", 0.01)
     monkeypatch.setattr(garbage, "_seconds_between", told)
-    monkeypatch.setattr("gc.collect", lambda: time.sleep(1.0))  # others have the core meanwhile
+    monkeypatch.setattr("gc.collect", lambda _: time.sleep(1.0))  # others have the core meanwhile
     await garbage.collect_garbage(stop)
     assert took[0] < 0.5

@@ -30,11 +30,13 @@ def test_every_thing_an_operator_can_change_is_said():
 def test_a_field_that_is_added_to_the_event_is_said_too():
     said = {"at", "by", "action", "run_to"}
     measured = {"waited"}  # by the driver, of the call in flight
-    told = {"limits", "error_policy", "max_tokens", "model", "system_prompt", "messages", "tool_call", "tool_result"}
+    numbers = {"limits", "error_policy", "max_tokens", "uncapped"}
+    told = numbers | {"model", "system_prompt", "messages", "tool_call", "tool_result"}
     assert set(OperatorActed.__dataclass_fields__) == said | told | measured | {"breakpoints", "answer"}
 
 
 def test_a_sentence_says_who_and_what():
+    assert sentence_of(acted(max_tokens=16_384, uncapped=True)) == "ada: change; max_tokens: no limit set"
     assert sentence_of(acted(OperatorAction.RELEASE, run_to="abort_partial")) == "ada: release, run to abort partial"
     assert sentence_of(acted(breakpoints=())) == "ada: change; no breakpoints"
     assert sentence_of(acted(answer=ChatResponse())) == "ada: change; answered in the model’s place: “nothing, unknown”"
