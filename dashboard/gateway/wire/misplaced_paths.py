@@ -15,9 +15,10 @@ _TABLE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             f"This gateway does not support Ollama's API. {_OPENAI}",
         ),
         (
-            r"(/v1)?/v2/(chat|embed|rerank)|/v1/(chat|classify|detokenize|embed|tokenize)",
+            r"(/v1)?/v2/(chat|embed)|/v1/(chat|classify|detokenize|embed|tokenize)",
             f"This gateway does not support Cohere's API. {_OPENAI}",
         ),
+        (r"(/v1)?/v2/rerank", "This gateway does not support Cohere's API. Use POST /v1/rerank."),
         (r"/v1/(openai/)?v1/.+", _TWICE),
         (r"(/.+)?/v1/messages(/count_tokens|/batches)?|(/anthropic)?/messages", _BARE),
         (r"/openai/deployments/.+", f"This gateway does not support Azure OpenAI's deployment paths. {_V1}"),

@@ -20,7 +20,7 @@ TWICE = "Remove /v1 from the end"
         ("/v1/projects/p/locations/l/publishers/google/models/m:generateContent", "Gemini API"),
         ("/v1/metrics", "/v1/traces"), ("/v1/v1/models", TWICE), ("/v1/openai/v1/chat/completions", TWICE),
         ("/v1/api/chat", "Ollama"), ("/api/tags", "Ollama"), ("/api/ps", "Ollama"), ("/v1/v2/chat", "Cohere"),
-        ("/v2/embed", "Cohere"), ("/v1/tokenize", "Cohere"),
+        ("/v2/embed", "Cohere"), ("/v2/rerank", "POST /v1/rerank"), ("/v1/tokenize", "Cohere"),
     ],
 )  # fmt: skip
 def test_a_path_of_another_place_names_the_right_one(path: str, words: str) -> None:
