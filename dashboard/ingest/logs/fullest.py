@@ -13,7 +13,8 @@ from dashboard.ingest.assembly.trace import TraceTurn
 from dashboard.ingest.conventions.observations import Loop, ModelCall, Seen
 from dashboard.ingest.logs.values import Episode, digest_of
 
-#: To raise where readers find more in the same lines: what they read then replaces what was read before.
+#: To raise where readers find more in the same lines: of accounts with as many calls that end at the same moment, what
+#: they read then replaces what was read before.
 READERS = 2
 
 #: Numbers and texts, compared from the left; empty: of an episode that is only ever told in one way.
@@ -31,6 +32,12 @@ def extent_of(episode: Episode, turns: Sequence[TraceTurn] = ()) -> Extent:
     until = max((call.span.end for call in calls), default=0)
     told = READERS, len(calls), until, sum(map(_said, calls)), int(bool(follows))
     return *told, _digest(episode.seen), root, follows
+
+
+def rank(extent: Extent) -> Extent:
+    """To be compared: calls and their end before the readers, so that what new ones read of an older copy replaces no
+    fuller account. The stored order is that of the first release, whose processes may run beside these."""
+    return (*extent[1:3], *extent[:1], *extent[3:])
 
 
 def _said(call: ModelCall) -> int:
@@ -75,11 +82,11 @@ def by_trace(portion: Iterable[Episode]) -> dict[UUID, Episode]:
     found: dict[UUID, Episode] = {}
     for one in portion:
         trace = UUID(one.key)
-        if trace not in found or extent_of(one) > extent_of(found[trace]):
+        if trace not in found or rank(extent_of(one)) > rank(extent_of(found[trace])):
             found[trace] = one
     return found
 
 
 def fuller(extents: Mapping[UUID, Extent], known: Mapping[UUID, Extent]) -> set[UUID]:
     """Those of which more is told now than is known."""
-    return {trace for trace, extent in extents.items() if extent >= known.get(trace, ())}
+    return {trace for trace, extent in extents.items() if rank(extent) >= rank(known.get(trace, ()))}

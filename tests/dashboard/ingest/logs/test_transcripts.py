@@ -156,6 +156,16 @@ def test_what_readers_of_this_release_find_replaces_the_account_that_the_release
     assert Ingested.objects.get().extent == row.extent
 
 
+def test_an_older_copy_does_not_replace_what_the_release_before_read_of_a_fuller_one() -> None:
+    imported(lines(*CLAUDE))
+    for row in Ingested.objects.all():
+        row.extent = [1, *row.extent[1:]]
+        row.save()
+    older, _ = imported(lines(*CLAUDE[:5]))
+    assert older.turns == 0
+    assert Turn.objects.order_by("id").values_list("status", flat=True)[0] == "partial"
+
+
 @pytest.mark.parametrize("extent", [[], [1]], ids=["of a release without accounts", "of the release before"])
 def test_an_older_copy_does_not_replace_an_account_that_was_read_again_and_found_the_same(extent: list[Any]) -> None:
     imported(lines(*CLAUDE))
