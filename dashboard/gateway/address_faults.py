@@ -1,4 +1,4 @@
-"""What the gateway says where nothing is, or where a method or a caller is refused."""
+"""The faults of unknown addresses, and of methods and callers that are refused."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,6 +9,7 @@ from dashboard.gateway.wire.gemini.address import METHODS
 from dashboard.gateway.wire.misplaced_paths import advice_for
 
 MODELS, RESPONSES, GEMINI_MODELS = "/v1/models", "/v1/responses", "/v1beta/models"
+_OLLAMA = "/api/"
 Scope = Mapping[str, Any]
 
 
@@ -29,9 +30,11 @@ def unknown_address(scope: Scope, posted: Iterable[str]) -> Fault:
 
 
 def misplaced(scope: Scope) -> Fault | None:
-    """What is said of a path that clients post to elsewhere and that is none here; None for any other."""
-    advice = advice_for(scope["path"]) if scope["method"] == "POST" else ""
-    told = f"Unknown request URL: POST {scope['path'][:200]}. {advice}"
+    """The fault of a path that a client of another API asks for; None for any other. Pages may have the other paths, so
+    these are only posted to; only Ollama's clients read below /api, where the REST API begins with /api/v1."""
+    asks = scope["method"] == "POST" or scope["path"].startswith(_OLLAMA)
+    advice = advice_for(scope["path"]) if asks else ""
+    told = f"Unknown request URL: {scope['method']} {scope['path'][:200]}. {advice}"
     return Fault(404, told, code="unknown_url") if advice else None
 
 

@@ -79,8 +79,10 @@ def turns_put(
         for one in turns
     }
     known = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=list(made))
-    before = {turn_id: bytes(digest) for turn_id, digest in known.values_list("turn_id", "digest")}
+    rows = known.values_list("turn_id", "digest", "extent")
+    before = {turn_id: bytes(digest) for turn_id, digest, _ in rows}
     changed = [turn_id for turn_id, digest in before.items() if _differs(wanted.get(turn_id), digest)]
+    _tell_more(wanted, {turn_id: extent for turn_id, _, extent in rows if turn_id not in changed})
     kept = _kept(changed)
     _take_back(changed)
     there = _there_otherwise(wanted.keys() - before.keys())
@@ -96,6 +98,13 @@ def turns_put(
 def _there_otherwise(turn_ids: Collection[UUID]) -> set[UUID]:
     """Turns that are here by another way: exported, erased and imported again. They stay as they are."""
     return set(Turn.objects.filter(id__in=turn_ids).values_list("id", flat=True)) if turn_ids else set()
+
+
+def _tell_more(wanted: Mapping[UUID, Columns], same: Mapping[UUID, Sequence[Any]]) -> None:
+    """How much is told of turns that stay the same, so that an older copy replaces none of them."""
+    told = [(turn_id, wanted[turn_id]["extent"]) for turn_id, extent in same.items()]
+    rows = [Ingested(turn_id=turn_id, extent=extent) for turn_id, extent in told if extent != same[turn_id]]
+    Ingested.objects.bulk_update(rows, ["extent"])
 
 
 def _differs(row: Columns | None, digest: bytes) -> bool:

@@ -1,28 +1,40 @@
-"""Where a client goes whose base URL is wrong, or whose API has no door here, and what to do about it. Pure."""
+"""What to change in a client whose base URL is wrong, or whose API the gateway does not support. Pure."""
 
 import re
 
 _V1 = "Set the client's base URL to this address followed by /v1."
 _BARE = "Set the client's base URL to this address without a path: this client adds /v1 itself."
-_CHAT = "Its models can be called as OpenAI chat completions: use an OpenAI client with this address followed by /v1."
+_TWICE = "Remove /v1 from the end of the client's base URL: this client adds it itself."
+_OPENAI = "Use an OpenAI client, and set its base URL to this address followed by /v1."
 #: The first that fits the whole path counts.
 _TABLE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
+        (
+            r"(/v1)?/api/(chat|copy|create|delete|embed|embeddings|generate|ps|pull|push|show|tags|version)",
+            f"This gateway does not support Ollama's API. {_OPENAI}",
+        ),
+        (
+            r"(/v1)?/v2/(chat|embed)|/v1/(chat|classify|detokenize|embed|tokenize)",
+            f"This gateway does not support Cohere's API. {_OPENAI}",
+        ),
+        (r"(/v1)?/v2/rerank", "This gateway does not support Cohere's API. Use POST /v1/rerank."),
+        (r"/v1/(openai/)?v1/.+", _TWICE),
         (r"(/.+)?/v1/messages(/count_tokens|/batches)?|(/anthropic)?/messages", _BARE),
-        (r"/openai/deployments/.+", f"This gateway does not answer Azure OpenAI's deployment addresses. {_V1}"),
-        (r"(/.+)?/chat/completions|(/openai|/v1/v1|/v1/openai/v1)?/(responses|embeddings|completions)", _V1),
-        (r"/api/(chat|generate|embed|embeddings|tags|show)", f"This gateway does not speak Ollama's API. {_CHAT}"),
-        (r"/v[12]/(chat|rerank)", f"This gateway does not speak Cohere's API. {_CHAT}"),
+        (r"/openai/deployments/.+", f"This gateway does not support Azure OpenAI's deployment paths. {_V1}"),
+        (r"(/.+)?/chat/completions|(/openai)?/(responses|embeddings|completions)", _V1),
         (
             r"/model/.+/(converse|converse-stream|invoke|invoke-with-response-stream)",
-            f"This gateway does not speak Amazon Bedrock's API. {_CHAT}",
+            f"This gateway does not support Amazon Bedrock's API. {_OPENAI}",
         ),
         (
             r"/v1(beta1?)?/projects/.+:[A-Za-z]+",
-            "This gateway does not speak Vertex AI's API. Use the Gemini API: POST /v1beta/models/…:generateContent.",
+            "This gateway does not support Vertex AI's API. Use the Gemini API: POST /v1beta/models/…:generateContent.",
         ),
-        (r"/v1/(fim|agents|conversations)(/.*)?", f"This gateway has no such address of Mistral's API. {_CHAT}"),
+        (
+            r"/v1/(fim|agents|conversations)(/.*)?",
+            "This gateway does not support this endpoint of Mistral's API. Use POST /v1/chat/completions.",
+        ),
         (r"/(v1/)?metrics|/(traces|logs)|/v1/(traces|logs)/.+", "Send OTLP to /v1/traces and /v1/logs."),
     )
 )

@@ -22,10 +22,21 @@ def ending_tools(turn: "Sequence[TurnCall]", loop: Loop, ran: Sequence[ToolRun])
     before = {call.name for step in turn[:-1] for call in step.answer.tool_calls}
     if not output or not names or names & before:
         return ()
-    results = (run.result.strip() for run in ran if run.result and not run.failed and run.name in names)
-    is_given = any(output.endswith(result) for result in results if result)
+    results = [run.result for run in ran if run.result and not run.failed and run.name in names]
+    is_given = any(_is_told(output, [step.answer.text for step in turn], result) for result in results)
     unseen = [call for call in last if call.name not in {run.name for run in ran}]
     return tuple(sorted(names)) if is_given or any(output in _given(call) for call in unseen) else ()
+
+
+def _is_told(output: str, said: Sequence[str], result: str) -> bool:
+    """Whether the output is a tool's result, alone or after the model's words: of its last answer, or of all answers.
+    Only spaces may differ. An output that merely ends like the result may come from elsewhere."""
+    told = {_bare(f"{words_before}{result}") for words_before in ("", said[-1], "".join(said))}
+    return bool(_bare(result)) and _bare(output) in told
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split())
 
 
 def _given(call: ToolCall) -> Iterator[str]:

@@ -58,7 +58,7 @@ def _histories(
             history = history_of(rest, implied(rest, base), runs, str(turn_id), breaches)
             taken, left = rest.steps[: history.used], rest.steps[history.used :]
             if left:
-                part = TurnCalls(taken, rest.loop, ending=rest.ending)
+                part = TurnCalls(taken, rest.loop)
                 history = history_of(part, implied(part, base), runs, str(turn_id), breaches)
             yield history, turn_id
             rest = replace(rest, steps=left) if left else None

@@ -12,7 +12,7 @@ from dashboard.agents.schema_judging.busy_judges import JudgingSpent
 from dashboard.agents.schemas import violations
 from dashboard.ingest import span_store
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
-from dashboard.ingest.logs.fullest import Extent, by_trace, extent_of, fuller
+from dashboard.ingest.logs.fullest import Extent, by_trace, extent_of, fuller, rank
 from dashboard.ingest.logs.values import Episode, Fault, Found, Skipped
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.services import base_policy
@@ -102,12 +102,12 @@ def sender_of(by: int | None) -> UUID:
 
 
 def _known(project_id: UUID, sender: UUID, traces: Iterable[UUID]) -> dict[UUID, Extent]:
-    """Those of which there are turns already, with how much was told of each at most: a turn that stays the same
-    keeps what was told of it first."""
+    """Those of which there are turns already, with how much was told of each at most: its turns may have been stored
+    at different times."""
     rows = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=list(traces))
     known = dict[UUID, Extent]()
     for trace, extent in rows.values_list("trace", "extent"):
-        known[trace] = max(known.get(trace, ()), tuple(extent))
+        known[trace] = max(known.get(trace, ()), tuple(extent), key=rank)
     return known
 
 

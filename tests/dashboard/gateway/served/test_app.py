@@ -51,7 +51,8 @@ def test_a_client_with_a_wrong_base_url_is_told_the_right_one_in_its_own_form(ga
         answer = gate.send("POST", path, b"{}", {})
         assert (answer.status, answer.json["error"]["code"]) == (404, "unknown_url"), path
         assert words in answer.json["error"]["message"]
-    assert "without a path" in gate.send("POST", "/v1/v1/messages", b"{}", {}).json["error"]["message"]
+    assert "Ollama" in gate.get("/api/tags").json["error"]["message"]
+    assert "Remove /v1" in gate.send("POST", "/v1/v1/messages", b"{}", {}).json["error"]["message"]
 
 
 def test_groqs_client_puts_a_prefix_before_each_path(gate, agent_at):

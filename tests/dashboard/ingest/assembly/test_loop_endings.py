@@ -19,11 +19,12 @@ def loop(output: Any = None, *, name: str = "output.value") -> Span:
     return replace(agent(), attributes={**agent().attributes, **({} if output is None else {name: output})})
 
 
-def last(name: str, arguments: str = "{}") -> Span:
-    """The second call, which asks for another tool than the first one did."""
-    said = {"type": "tool_call", "id": "c1", "name": name, "arguments": arguments}
-    output = json.dumps([{"role": "assistant", "parts": [said], "finish_reason": "tool_call"}])
-    return replace(calling(1), attributes={**calling(1).attributes, "gen_ai.output.messages": output})
+def last(name: str, arguments: str = "{}", *, place: int = 1, text: str = "") -> Span:
+    """The last call, which asks for another tool than those before it did."""
+    said = [{"type": "text", "content": text}] if text else []
+    asked = {"type": "tool_call", "id": f"c{place}", "name": name, "arguments": arguments}
+    output = json.dumps([{"role": "assistant", "parts": [*said, asked], "finish_reason": "tool_call"}])
+    return replace(calling(place), attributes={**calling(place).attributes, "gen_ai.output.messages": output})
 
 
 def ended(turn: TraceTurn) -> tuple[str, str]:
@@ -34,7 +35,7 @@ def ended(turn: TraceTurn) -> tuple[str, str]:
 GRAPH = json.dumps({"messages": [{"kwargs": {"content": "Why?"}}, {"kwargs": {"content": "43", "type": "tool"}}]})
 
 
-@pytest.mark.parametrize("output", ["43", '"43"', "I look.43", GRAPH])
+@pytest.mark.parametrize("output", ["43", '"43"', GRAPH])
 def test_a_loop_that_gives_what_its_last_tool_returned_is_one_completed_turn(output: str) -> None:
     """As LangChain's `return_direct`, and smolagents' final answer."""
     spans = [loop(output), calling(0), tool_run(0), last("report"), tool_run(1, name="report")]
@@ -65,6 +66,28 @@ def test_a_loop_whose_output_is_not_its_tools_ended_in_a_way_that_nobody_tells(o
 def test_a_tool_after_which_the_loop_had_gone_on_does_not_end_it() -> None:
     (turn,) = made(loop("43"), calling(0), tool_run(0), calling(1), tool_run(1))
     assert ended(turn) == ("interrupted", RAN)
+
+
+def test_only_the_calls_up_to_the_end_of_a_loop_ended_it() -> None:
+    """Its first call asked for another cap, so it is a turn of its own, which hands its tools out."""
+    calls = [replace(span, attributes={**span.attributes, "gen_ai.request.max_tokens": cap})
+             for span, cap in ((calling(0), 100), (calling(1), 500), (last("report", place=2), 500))]  # fmt: skip
+    tools = [tool_run(0), tool_run(1), tool_run(2, name="report")]
+    first, second = made(loop("43"), *calls, *tools)
+    assert (ended(first), ended(second)) == (("completed", ""), ("completed", ""))
+    assert ["loop_ended" in {note.code for note in turn.notes} for turn in (first, second)] == [False, True]
+
+
+@pytest.mark.parametrize("output", ["Look at page 43", "I look.43", "143"])
+def test_an_output_that_happens_to_end_with_what_a_tool_gave_ended_in_a_way_that_nobody_tells(output: str) -> None:
+    (turn,) = made(loop(output), calling(0), tool_run(0), last("report"), tool_run(1, name="report"))
+    assert ended(turn) == ("interrupted", RAN)
+
+
+def test_a_loop_that_gives_the_words_before_the_tool_and_what_it_returned_is_completed() -> None:
+    spoken = last("report", text="I look.")
+    (turn,) = made(loop("I look.\n43"), calling(0), tool_run(0), spoken, tool_run(1, name="report"))
+    assert ended(turn) == ("completed", "")
 
 
 def test_a_tool_that_failed_ends_no_loop_well() -> None:

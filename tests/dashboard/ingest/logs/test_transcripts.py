@@ -8,10 +8,12 @@ import pytest
 from django.db import connection
 
 from dashboard.accounts.models import User
+from dashboard.ingest.logs.fullest import READERS, extent_of
+from dashboard.ingest.logs.values import Episode
 from dashboard.ingest.models import Ingested
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
-from tests.dashboard.ingest.logs.writing import imported, lines
+from tests.dashboard.ingest.logs.writing import found_in, imported, lines
 
 pytestmark = pytest.mark.django_db
 
@@ -126,7 +128,7 @@ def test_the_fullest_of_several_files_of_a_session_is_kept_in_whatever_order_the
     first, second = Turn.objects.order_by("id")
     assert (first.output_text, first.attempts, first.model_stop_reason) == ("There are three", 2, "max_tokens")
     assert (second.run_id, second.follows) == (first.id, first.id)
-    assert second.output_text == " fields"  # of two that say as much, always this one
+    assert second.output_text == " files."  # of two that say as much, always this one
     again, _ = imported(lines(*CLAUDE))
     assert again.turns == 0
 
@@ -141,6 +143,46 @@ def test_a_process_of_the_release_before_stores_turns_while_the_tables_are_migra
     assert [one.extent for one in Ingested.objects.all()] == [[], []]
     again, _ = imported(lines(*CLAUDE))
     assert (again.turns, again.here) == (0, 2)
+
+
+@pytest.mark.parametrize("digest", ["0" * 32, "f" * 32])
+def test_what_readers_of_this_release_find_replaces_the_account_that_the_release_before_stored(digest: str) -> None:
+    imported(lines(*CLAUDE[:4]))
+    row = Ingested.objects.get()
+    told = [1, *row.extent[1:5], digest, *row.extent[6:]]
+    Ingested.objects.update(extent=told, digest=b"another history")
+    again, _ = imported(lines(*CLAUDE[:4]))
+    assert again.turns == 1
+    assert Ingested.objects.get().extent == row.extent
+
+
+def test_an_older_copy_does_not_replace_what_the_release_before_read_of_a_fuller_one() -> None:
+    imported(lines(*CLAUDE))
+    for row in Ingested.objects.all():
+        row.extent = [1, *row.extent[1:]]
+        row.save()
+    older, _ = imported(lines(*CLAUDE[:5]))
+    assert older.turns == 0
+    assert Turn.objects.order_by("id").values_list("status", flat=True)[0] == "partial"
+
+
+@pytest.mark.parametrize("extent", [[], [1]], ids=["of a release without accounts", "of the release before"])
+def test_an_older_copy_does_not_replace_an_account_that_was_read_again_and_found_the_same(extent: list[Any]) -> None:
+    imported(lines(*CLAUDE))
+    for row in Ingested.objects.all():
+        row.extent = [*extent, *row.extent[1:]] if extent else []
+        row.save()
+    again, _ = imported(lines(*CLAUDE))
+    assert again.turns == 0
+    older, _ = imported(lines(*CLAUDE[:5]))
+    assert older.turns == 0
+    assert Turn.objects.order_by("id").values_list("status", flat=True)[0] == "partial"
+
+
+def test_the_digest_of_an_account_is_the_same_in_every_release_until_readers_find_more() -> None:
+    """Stored accounts hold it: who changes it raises `READERS`."""
+    episode, *_ = (one for one in found_in(lines(*CLAUDE)) if isinstance(one, Episode))
+    assert (READERS, extent_of(episode)[5]) == (2, "9c74cd8a065502ca2600f1ac3d4a70b1")
 
 
 def test_a_session_belongs_to_who_imported_it_and_another_users_file_leaves_it_alone() -> None:
