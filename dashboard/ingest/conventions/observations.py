@@ -106,7 +106,7 @@ class LoopFailure:
     message: str
     is_limit: bool  #: whether a limit of the loop's own ended it
     error: ProviderError | None = None
-    ran: bool = False  #: it has no error: it ended once the tools of the last call had run
+    in_words: bool = False  #: it has no error: `message` says in whole sentences how it ended
 
 
 @dataclass(frozen=True, slots=True)

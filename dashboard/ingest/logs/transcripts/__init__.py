@@ -4,6 +4,7 @@ A turn begins with what the user said, and holds every call until the next words
 said since the turn before: the session is a run, whose earlier turns hold the rest.
 
 session_calls      what the lines of any agent come to
+open_sessions      sessions of one file beside one another, in bounded memory
 claude             ~/.claude/projects/*/*.jsonl
 codex              ~/.codex/sessions/**/rollout-*.jsonl, also packed with zstd
 pi                 ~/.pi/agent/sessions/**/*.jsonl

@@ -5,13 +5,10 @@ from typing import Any
 
 import pytest
 
-from dashboard.ingest.logs.format_detection import Records
-from dashboard.ingest.logs.transcripts.session_calls import MOST_OPEN
-from dashboard.ingest.logs.values import Episode
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.ingest.logs.test_transcripts import CLAUDE, MS, at, turns
-from tests.dashboard.ingest.logs.writing import FILE_TIME, Json, found_in, imported, lines
+from tests.dashboard.ingest.logs.writing import Json, found_in, imported, lines
 
 pytestmark = pytest.mark.django_db
 
@@ -224,15 +221,13 @@ def test_events_of_copilots_command_line_tell_what_was_aborted_and_what_failed()
     assert turn_verify(turn=first).verified
 
 
-@pytest.mark.parametrize("session", [CLAUDE[1:6], QWEN])
-def test_a_file_of_many_sessions_is_not_held_until_its_end(session: list[Json]) -> None:
-    records, early = Records(FILE_TIME), 0
-    for number in range(60):
-        for told in session:
-            early += len(list(records.take({**told, "sessionId": f"s{number}"}, 1)))
-    late = sum(isinstance(one, Episode) for one in records.end())
-    assert late <= MOST_OPEN
-    assert early + late >= 60
+def test_a_user_who_spoke_on_after_a_tool_call_is_not_told_as_the_end_of_the_session() -> None:
+    imported(lines(*CLAUDE[:4], *CLAUDE[6:]))
+    first = Turn.objects.order_by("id").first()
+    assert first is not None
+    assert first.status == "interrupted"
+    assert "The user's next message follows this tool call" in first.verdict
+    assert "ends after" not in first.verdict
 
 
 @pytest.mark.parametrize(
