@@ -9,7 +9,6 @@ from dashboard.ingest.conventions.content.shapes import kind_of, mapping, mappin
 from dashboard.ingest.conventions.observations import AskedCall
 from dashboard.ingest.logs.timestamps import moment_of
 from dashboard.ingest.logs.transcripts.codex import INTERRUPTED
-from dashboard.ingest.logs.transcripts.message_sessions import provider_of
 from dashboard.ingest.logs.transcripts.session_calls import ModelCallText, SessionCalls
 from dashboard.ingest.logs.values import Episode, Json, Skipped
 
@@ -62,7 +61,7 @@ class Session:
                 yield from self._settle()
                 message = words(data.get("message"))[:2_000] or "The call failed."
                 error = ProviderError(ErrorType.UNKNOWN, words(data.get("errorType"))[:100] or "not_told", message)
-                said = ModelCallText(words(told.get("id")), self._model, provider_of(self._model), error=error)
+                said = ModelCallText(words(told.get("id")), self._model, "", error=error)
                 yield from self._calls.answered(said, at=at, line=line)
             case _:
                 yield Skipped(line)
@@ -78,7 +77,7 @@ class Session:
         return ModelCallText(
             name=words(data.get("messageId")),
             model=model,
-            provider=provider_of(model),
+            provider="",
             text=words(data.get("content")),
             calls=tuple(
                 AskedCall(words(one.get("toolCallId")), words(one.get("name")), words(one.get("arguments")))

@@ -7,7 +7,7 @@ from dashboard.ingest.conventions.content.shapes import kind_of, mapping, mappin
 from dashboard.ingest.conventions.observations import AskedCall
 from dashboard.ingest.logs.request_reader import text_of
 from dashboard.ingest.logs.timestamps import moment_of
-from dashboard.ingest.logs.transcripts.message_sessions import Result, Spoken, provider_of
+from dashboard.ingest.logs.transcripts.message_sessions import Result, Spoken
 from dashboard.ingest.logs.transcripts.session_calls import ModelCallText
 from dashboard.ingest.logs.values import Json
 
@@ -34,7 +34,7 @@ def spoken(told: Json) -> Spoken | None:
     said = ModelCallText(
         name="",
         model=model,
-        provider=words(told.get("provider")) or provider_of(model),
+        provider=words(told.get("provider")),
         text=_text(blocks),
         calls=tuple(map(_asked, (block for block in blocks if kind_of(block) == "toolRequest"))),
         reasoning="\n".join(words(block.get("thinking")) for block in blocks if kind_of(block) == "thinking"),

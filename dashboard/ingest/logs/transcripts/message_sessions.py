@@ -12,7 +12,8 @@ TIME = "time_unknown", "The log does not say when the call was made; the time sh
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The file that records stand in. `session`: what it calls itself; empty where it does not. `time`: its own."""
+    """The file that records stand in, as it tells of itself. `session`: its name; empty where it has none. `time`: when
+    it began, in ns; 0 where it does not say. The file system's time would give the same file other turns each time."""
 
     session: str = ""
     time: int = 0
@@ -75,13 +76,8 @@ def _taken(calls: SessionCalls, message: Spoken, line: int) -> Iterator[Episode]
     for result in message.results:
         calls.returned(result.call_id, result.text, failed=result.failed, at=message.at)
     if message.text:
-        yield from calls.spoke(message.text, name=name, at=message.at, line=line)
+        at = calls.next_moment() if message.at is None else message.at
+        yield from calls.spoke(message.text, name=name, at=at, line=line)
     if (said := message.answer) is not None:
         notes = said.notes if message.at is not None else (*said.notes, TIME)
         yield from calls.answered(replace(said, name=name, notes=notes), at=message.at, line=line)
-
-
-def provider_of(model: str) -> str:
-    """Whose the model is, for transcripts that name the model alone."""
-    folded = model.casefold()
-    return next((name for word, name in (("claude", "anthropic"), ("gemini", "gemini")) if word in folded), "")

@@ -52,7 +52,7 @@ class ModelCallText:
 
     name: str  #: of the call, which tells it from others of its session
     model: str
-    provider: str
+    provider: str  #: as the file tells it; empty where it does not
     text: str = ""
     calls: tuple[AskedCall, ...] = ()
     reasoning: str = ""
@@ -100,6 +100,10 @@ class SessionCalls:
     def begin(self, at: int) -> None:
         """The time of what does not say its own, until a line does."""
         self._at = at or None
+
+    def next_moment(self) -> int:
+        """A millisecond after the last line: what the user says without a time stays in its order."""
+        return (self._at or 0) + 10**6
 
     def spoke(self, text: str, *, name: str, at: int | None, line: int) -> Iterator[Episode]:
         """The user said something. Words among the results of tools belong to the turn under way."""
@@ -199,7 +203,8 @@ class SessionCalls:
         )
         return ModelCall(
             span=span,
-            provider=said.provider,
+            provider=said.provider or guessed_provider(said.model),
+            provider_guessed=not said.provider,
             model=said.model[:512] or UNKNOWN_MODEL,
             agent=self.agent,
             usage=said.usage,
@@ -218,6 +223,23 @@ class SessionCalls:
                 yield EARLIER
         if self._lacks:
             yield DROPPED
+
+
+def guessed_provider(model: str) -> str:
+    """Whose dialect the model speaks, for transcripts that name the model alone."""
+    folded = model.casefold()
+    return next((name for word, name in (("claude", "anthropic"), ("gemini", "gemini")) if word in folded), "")
+
+
+def usage_of(
+    asked: int | None, output: int | None, cached: int | None, *, reasoning: int = 0, silent: bool
+) -> TokenUsage | None:
+    """None where it is not told, or cannot be: no tokens at all for an answer that is not `silent`. Some transcripts
+    count what the cache had beside the input: more than the input was not part of it."""
+    if asked is None or output is None or not (asked or output or silent):
+        return None
+    cached = cached or 0
+    return TokenUsage(asked + cached if cached > asked else asked, output, reasoning, cached)
 
 
 def short(name: str) -> str:

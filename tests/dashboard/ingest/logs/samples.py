@@ -24,6 +24,7 @@ RECORDS: dict[str, list[Json]] = {
     "opencode": transcripts.OPENCODE["messages"],
     "amp": messages.AMP,
     "cline": messages.CLINE,
+    "older cline": messages.OLD_CLINE,
     "qwen": messages.QWEN,
     "goose": messages.GOOSE,
     "copilot": messages.COPILOT,

@@ -1,14 +1,18 @@
 """Sessions of agents that keep a record for each message: turns by prompts, with what their files tell of each call."""
 
 import json
+from io import BytesIO
 from typing import Any
 
 import pytest
 
+from dashboard.ingest.logs.format_detection import read
+from dashboard.ingest.logs.values import Episode
+from dashboard.ingest.models import Ingested
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.ingest.logs.test_transcripts import CLAUDE, MS, at, turns
-from tests.dashboard.ingest.logs.writing import Json, found_in, imported, lines
+from tests.dashboard.ingest.logs.writing import Json, calls_in, found_in, imported, lines
 
 pytestmark = pytest.mark.django_db
 
@@ -111,6 +115,63 @@ def test_a_list_of_plain_messages_is_nobodys_session() -> None:
     plain = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
     _, faults = imported(json.dumps(plain).encode())
     assert len(faults) == 2
+
+
+#: Of older releases: no message tells whose it is, but for what the agent wrote in the user's place.
+OLD_TIME = "# Current Time\n3/1/2026, 12:00:00 PM (Europe/Berlin, UTC+2:00)"
+OLD_CLINE = [
+    {"role": "user", "content": [text(TASK.replace("# Current Time", OLD_TIME))]},
+    {"role": "assistant", "content": "<list_files></list_files>"},
+    {"role": "user", "content": [text("[list_files] Result:\n3 files")]},
+    {"role": "assistant", "content": [text("Three files.\n\n[Response interrupted by user]")]},
+    {"role": "user", "content": "Well?"},
+    {"role": "assistant", "content": "Failure: I did not provide a response."},
+]
+
+
+def test_an_older_task_of_cline_is_read_whole_and_its_own_words_are_not_the_models() -> None:
+    taken, faults = imported(json.dumps(OLD_CLINE).encode())
+    assert (taken.turns, faults) == (3, [])
+    first, second, third = Turn.objects.order_by("id")
+    assert first.created_at.isoformat().startswith("2026-03-01T10:00:00")
+    assert (second.output_text, third.output_text) == ("Three files.", "")
+    assert "interrupted" in codes(second)
+    assert "interrupted" not in codes(third)
+    assert Ingested.objects.get(turn_id=third.id).provider == ""
+
+
+@pytest.mark.parametrize(
+    ("tokens", "used"),
+    [
+        ({"prompt": 10, "completion": 20, "cached": 100}, (110, 20)),
+        ({"prompt": 110, "completion": 20, "cached": 100}, (110, 20)),
+        ({"completion": 20, "cached": 100}, None),
+        ({"prompt": 0, "completion": 0, "cached": 0}, None),
+    ],
+)
+def test_a_usage_that_cannot_be_is_unknown(tokens: Json, used: tuple[int, int] | None) -> None:
+    about = {"metrics": {"tokens": tokens}}
+    amp = {"inputTokens": tokens.get("prompt"), "outputTokens": tokens["completion"]}
+    (cline,) = calls_in(json.dumps([CLINE[0], {**CLINE[3], **about}]).encode())
+    (other,) = calls_in(json.dumps({**THREAD, "messages": [AMP[0], {**AMP[3], "usage": amp}]}).encode())
+    assert (cline.usage and (cline.usage.input_tokens, cline.usage.output_tokens)) == used
+    assert (other.usage is None) == (used is None)
+
+
+@pytest.mark.parametrize("told", [[{**one, "ts": None} for one in CLINE], {**THREAD, "messages": AMP[5:]}])
+def test_a_file_without_times_comes_to_the_same_turns_whenever_it_was_written(told: Any) -> None:
+    content = json.dumps(told).encode()
+    keys = {
+        tuple(one.seen[0].span.start for one in read(BytesIO(content), size=len(content), file_time=at, told=print)
+              if isinstance(one, Episode))
+        for at in (10**18, 2 * 10**18)
+    }  # fmt: skip
+    assert len(keys) == 1
+
+
+def test_a_provider_that_only_the_models_name_hints_at_is_not_recorded() -> None:
+    imported(json.dumps(THREAD).encode())
+    assert {one.provider for one in Ingested.objects.all()} == {""}
 
 
 # Qwen Code: Gemini's form in lines that are much like Claude Code's.
