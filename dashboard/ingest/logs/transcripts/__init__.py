@@ -12,7 +12,7 @@ gemini             ~/.gemini/tmp/*/chats/session-*.json
 message_sessions   sessions whose records are messages: the frame of the next four
 amp                ~/.local/share/amp/threads/T-*.json
 cline              the tasks of Cline and Roo Code: api_conversation_history.json
-goose              ~/.local/share/goose/sessions/*.jsonl, and the rows of its database
+goose              ~/.local/share/goose/sessions/*.jsonl of older releases
 qwen               ~/.qwen/projects/*/chats/*.jsonl
 copilot            ~/.copilot/session-state/*/events.jsonl
 opencode           what `opencode export` writes

@@ -101,6 +101,11 @@ class SessionCalls:
         """The time of what does not say its own, until a line does."""
         self._at = at or None
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether something was said that the model has not answered."""
+        return bool(self._waiting) or self._lacks
+
     def next_moment(self) -> int:
         """A millisecond after the last line: what the user says without a time stays in its order."""
         return (self._at or 0) + 10**6

@@ -28,6 +28,7 @@ RECORDS: dict[str, list[Json]] = {
     "qwen": messages.QWEN,
     "goose": messages.GOOSE,
     "copilot": messages.COPILOT,
+    "copilot with a helper": messages.COPILOT_HELPED,
     "har": [formats.entry(), formats.entry(text="", status=0)],
     "vcr": [*formats.VCR["interactions"], *formats.RUBY["http_interactions"]],
     "litellm": [formats.LITELLM],

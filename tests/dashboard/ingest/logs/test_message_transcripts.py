@@ -282,6 +282,30 @@ def test_events_of_copilots_command_line_tell_what_was_aborted_and_what_failed()
     assert turn_verify(turn=first).verified
 
 
+COPILOT_HELPED: list[Json] = [
+    *COPILOT[:5],
+    copilot(5, "session.model_change", newModel="gpt-5-mini") | {"agentId": "call-1"},
+    copilot(6, "user.message", content="Count them.", source="agent-call-1") | {"agentId": "call-1"},
+    copilot(7, "assistant.message", messageId="h1", content="It is 3.", outputTokens=7, parentToolCallId="call-1"),
+    copilot(8, "tool.execution_complete", toolCallId="call-1", success=True, result={"content": "3"}),
+    copilot(9, "user.message", content="<skill-context>", source="skill-count"),
+    copilot(10, "assistant.message", messageId="m2", content="Three.", outputTokens=5),
+    copilot(11, "session.error", errorType="notification", message="The terminal is gone."),
+]
+
+
+def test_the_helpers_of_copilot_and_what_no_user_said_are_not_the_main_agents() -> None:
+    _, faults = imported(lines(*COPILOT_HELPED))
+    assert faults == []
+    assert [(row[0], row[1], row[3]) for row in turns()] == [("How many files?", "completed", 2), ("", "completed", 1)]
+    main, helper = Turn.objects.order_by("id")
+    assert (main.model, main.output_text, helper.output_text) == ("claude-sonnet-4.5", "Three.", "It is 3.")
+    assert helper.run_id is None
+    assert Attempt.objects.get(turn_id=main.id, index=2).usage["output_tokens"] == 5
+    assert helper.output_tokens == 7
+    assert "input_tokens_unknown" in codes(helper)
+
+
 def test_a_user_who_spoke_on_after_a_tool_call_is_not_told_as_the_end_of_the_session() -> None:
     imported(lines(*CLAUDE[:4], *CLAUDE[6:]))
     first = Turn.objects.order_by("id").first()
