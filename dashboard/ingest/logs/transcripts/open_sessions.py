@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from dashboard.ingest.logs.transcripts.session_calls import short
+from dashboard.ingest.logs.transcripts.session_calls import MOST_HELD, short
 from dashboard.ingest.logs.values import Episode, Found
 
-MOST_HELD = 128 * 2**20  #: bytes, about, of all open sessions of a file; a real file has one with its helpers
 MOST_CUT = 1_000  #: sessions that were cut, of which is known how far their turns were stored
 
 

@@ -23,15 +23,19 @@ from dashboard.ingest.logs.values import UNKNOWN_MODEL, Episode, digest_of
 
 MOST_CALLS = 500  #: of a turn, beyond which the rest of it is a turn of its own
 MOST_BYTES = 32 * 2**20  #: of its texts, about, as above
+MOST_HELD = 128 * 2**20  #: of all that is held of a session, or of all open ones of a file, about
 BASE = 2_048  #: bytes, about, that a session, a message or a call takes beside its texts
 _LONGEST = 200  #: characters of a name that is held as it is
 EARLIER = "earlier_unknown", "Its request contains the messages of this turn. The turns before it contain the others."
 SYSTEM = "system_unknown", "The log does not contain the system prompt and the tools that were offered."
-DROPPED = "input_unknown", "The file has so many open sessions that messages of this request were not kept."
+DROPPED = (
+    "input_unknown",
+    "The unfinished turns of the file took too much memory, so messages of this request were not kept.",
+)
 CUT = (
     "turn_divided",
-    "The file has so many open sessions that this turn was stored before its end was read. If it continues, the rest "
-    "is a separate turn.",
+    "The unfinished turns of the file took too much memory, so this turn was stored before its end was read. If it "
+    "continues, the rest is a separate turn.",
 )
 #: How a turn ends whose last call asked for tools: the transcript ends, the user goes on, or memory was short.
 ENDS = LoopFailure(
@@ -128,6 +132,8 @@ class SessionCalls:
         self._runs.append(ToolRun(span, "", call_id, text, failed))
 
     def _wait(self, message: Message, at: int | None) -> None:
+        if self._held > MOST_HELD:
+            self._waiting, self._runs, self._held, self._lacks = [], [], 0, True
         self._waiting.append(message)
         self._size += len(message.text)
         self._held += BASE + getsizeof(message.text)

@@ -14,7 +14,7 @@ from dashboard.ingest.logs.transcripts import open_sessions
 from dashboard.ingest.logs.transcripts.session_calls import CUT, DIVIDED, DROPPED, SessionCalls
 from dashboard.ingest.logs.values import Episode
 from tests.dashboard.ingest.logs.test_message_transcripts import QWEN, qwen
-from tests.dashboard.ingest.logs.test_transcripts import CLAUDE, block, claude
+from tests.dashboard.ingest.logs.test_transcripts import CLAUDE, at, block, claude
 from tests.dashboard.ingest.logs.writing import FILE_TIME, Json
 
 MEGABYTE = 2**20
@@ -77,13 +77,15 @@ def test_a_message_that_is_half_read_is_cut_last_and_counted_once(monkeypatch: p
 
 def test_a_message_that_had_to_be_cut_counts_its_usage_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_sessions, "MOST_HELD", 20_000)
-    halves = [block(at, "msg_9", {"type": "text", "text": "x" * 30_000}, None, 40) for at in (2, 3)]
+    halves = [block(second, "msg_9", {"type": "text", "text": "x" * 30_000}, None, 40) for second in (2, 3)]
     found = episodes(CLAUDE[1], *halves)
     assert [call.usage and call.usage.output_tokens for call in calls(found)] == [40, None]
 
 
 def prompts(count: int, size: int) -> Iterator[Json]:
-    return ({**qwen(0, "user", [{"text": chr(65 + at % 26) * size}]), "sessionId": f"s{at}"} for at in range(count))
+    return (
+        {**qwen(0, "user", [{"text": chr(65 + place % 26) * size}]), "sessionId": f"s{place}"} for place in range(count)
+    )
 
 
 def peak(told: Iterator[Json]) -> int:
@@ -106,6 +108,17 @@ def test_prompts_without_answers_in_a_thousand_sessions_are_not_held(form: str) 
             claude("user", 0, {"role": "user", "content": one["message"]["parts"][0]["text"]}, sessionId=f"s{number}")
             for number, one in enumerate(told)
         )
+    assert peak(told) < 150 * MEGABYTE
+
+
+def test_prompts_without_answers_in_one_session_are_not_held() -> None:
+    told = (
+        {
+            "type": "response_item", "timestamp": at(0),
+            "payload": {"type": "message", "role": "user", "content": one["message"]["parts"]},
+        }
+        for one in prompts(300, MEGABYTE)
+    )  # fmt: skip
     assert peak(told) < 150 * MEGABYTE
 
 
