@@ -4,6 +4,7 @@ import json
 
 import yaml
 
+from tests.dashboard.ingest.logs import test_copilot as copilot
 from tests.dashboard.ingest.logs import test_formats as formats
 from tests.dashboard.ingest.logs import test_message_transcripts as messages
 from tests.dashboard.ingest.logs import test_pairs as pairs
@@ -27,8 +28,8 @@ RECORDS: dict[str, list[Json]] = {
     "older cline": messages.OLD_CLINE,
     "qwen": messages.QWEN,
     "goose": messages.GOOSE,
-    "copilot": messages.COPILOT,
-    "copilot with a helper": messages.COPILOT_HELPED,
+    "copilot": copilot.COPILOT,
+    "copilot with a helper": copilot.COPILOT_HELPED,
     "har": [formats.entry(), formats.entry(text="", status=0)],
     "vcr": [*formats.VCR["interactions"], *formats.RUBY["http_interactions"]],
     "litellm": [formats.LITELLM],
