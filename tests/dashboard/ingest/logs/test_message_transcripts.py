@@ -170,6 +170,17 @@ def test_a_file_without_times_comes_to_the_same_turns_whenever_it_was_written(to
     assert len(keys) == 1
 
 
+def test_a_task_without_any_time_is_shown_in_1970_in_its_order() -> None:
+    content = json.dumps([{key: value for key, value in one.items() if key != "ts"} for one in CLINE]).encode()
+    for _ in range(2):
+        imported(content)
+    first, second = Turn.objects.order_by("id")
+    assert (first.created_at.year, first.attempts, second.output_text, second.run_id) == (1970, 2, "None.", first.id)
+    assert "time_unknown" in codes(first)
+    for turn in (first, second):
+        assert turn_verify(turn=turn).verified, turn.verdict
+
+
 def test_a_provider_that_only_the_models_name_hints_at_is_not_recorded() -> None:
     imported(json.dumps(THREAD).encode())
     assert {one.provider for one in Ingested.objects.all()} == {""}
