@@ -121,7 +121,7 @@ def _row(trace: UUID, made: TraceTurn) -> Columns:
         "spans": [span for step in turn.steps for span in step.call.spans],
         "instrumentations": list(dict.fromkeys(scope for step in turn.steps for scope in step.call.scopes)),
         "service": storable_text(first.span.service),
-        "provider": storable_text(first.provider),
+        "provider": "" if first.provider_guessed else storable_text(first.provider),
         "loop": storable_text(loop.name) if loop else "",
         "loop_reason": storable_text(told) if (told := _loop_reason(turn)) else None,
         "policy": policy_told(turn, made.history.policy),

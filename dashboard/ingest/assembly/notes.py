@@ -48,7 +48,7 @@ def notes_of(turn: TurnCalls, unread: int = 0) -> list[Note]:
 
 def loop_failure_told(failure: LoopFailure) -> str:
     """How a loop failed, in a sentence."""
-    if failure.ran:
+    if failure.in_words:
         return failure.message
     words = failure.message.strip()[:_MOST_OF_FAILURE].rstrip(".")
     if failure.is_limit:

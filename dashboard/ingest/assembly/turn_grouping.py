@@ -96,7 +96,7 @@ def _turns_in(steps: Sequence[TurnCall], loop: Loop | None, ran: Sequence[ToolRu
         is_quiet = failure is None and len(turn) > 1 and end == len(steps)
         ending = ending_tools(turn, loop, _after(turn[-1], ran)) if is_quiet and loop is not None else ()
         if is_quiet and not ending and _ran_all(turn[-1], ran):
-            failure = LoopFailure("", RAN, is_limit=False, ran=True)
+            failure = LoopFailure("", RAN, is_limit=False, in_words=True)
         is_handed_out = turn[-1].answer.tool_calls and len(turn) > 1 and failure is None and not ending
         parts = _handed_out(turn) if is_handed_out else [turn]
         yield from (TurnCalls(tuple(part), loop, failure, ending) for part in parts)

@@ -96,6 +96,8 @@ class ModelCall:
     scopes: tuple[str, ...] = ()
     exchange: RequestAndResponse | None = None  #: where a log holds it; None: spans tell of it
     calls_from_next: bool = False  #: its tool calls stand in the next request only
+    #: From the model's name, for the dialect: it is not told as the provider. No part of what tells accounts apart.
+    provider_guessed: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class LoopFailure:
     message: str
     is_limit: bool  #: whether a limit of the loop's own ended it
     error: ProviderError | None = None
-    ran: bool = False  #: it has no error: it ended once the tools of the last call had run
+    in_words: bool = False  #: it has no error: `message` says in whole sentences how it ended
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def is_turn_file(file: BinaryIO) -> bool:
 class Session(Protocol):
     """Reads what an agent wrote of its sessions, line by line."""
 
-    def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]: ...
+    def take(self, told: Json, line: int) -> Iterator[Found]: ...
 
     def end(self) -> Iterator[Episode]: ...
 
@@ -85,6 +85,8 @@ SESSIONS: tuple[tuple[Callable[[Json], bool], Callable[[Document], Session]], ..
     (goose.fits, _of_messages(goose.AGENT, goose.spoken)),
     (cline.fits, _of_messages(cline.AGENT, cline.spoken)),
 )
+#: Records that are a session's only where one of this place has begun in the file.
+GOES_ON: tuple[tuple[Callable[[Json], bool], int], ...] = ((cline.goes_on, len(SESSIONS) - 1),)
 
 
 @dataclass(slots=True)
@@ -92,7 +94,7 @@ class Records:
     """Takes the records of one file, whatever wrote them."""
 
     file_time: int
-    session: str = ""  #: what the file calls itself
+    document: Document = field(default_factory=Document)  #: what the file tells of itself
     _sessions: dict[int, Session] = field(default_factory=dict)
 
     def take(self, told: Any, line: int) -> Iterator[Found]:
@@ -112,13 +114,17 @@ class Records:
         for place, (fits, session) in enumerate(SESSIONS):
             if fits(told):
                 if place not in self._sessions:
-                    self._sessions[place] = session(Document(self.session, self.file_time))
+                    self._sessions[place] = session(self.document)
                 yield from self._sessions[place].take(told, line)
                 return
         for fits, logged in RECORDS:
             if fits(told):
                 one = logged(told)
                 yield Skipped(line) if one is None else episode_of(one, line, self.file_time)
+                return
+        for fits, place in GOES_ON:
+            if place in self._sessions and fits(told):
+                yield from self._sessions[place].take(told, line)
                 return
         raise UnreadableError(UNKNOWN)
 
@@ -134,8 +140,7 @@ def read(file: BinaryIO, *, size: int, file_time: int, told: Callable[[int], Non
     try:
         head = Unpacked(file, size, told).read(_HEAD)
         file.seek(0)
-        thread = amp.THREAD.match(head)
-        records.session = thread.group(1).decode() if thread else ""
+        records.document = amp.document_of(head)
         whole = Unpacked(file, size, told)
         if BEGINS.search(head) is not None and not head.lstrip().startswith((b"{", b"[")):
             yield from _cassette(records, interactions_of(whole))

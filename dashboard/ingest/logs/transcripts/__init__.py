@@ -4,6 +4,7 @@ A turn begins with what the user said, and holds every call until the next words
 said since the turn before: the session is a run, whose earlier turns hold the rest.
 
 session_calls      what the lines of any agent come to
+open_sessions      sessions of one file beside one another, in bounded memory
 claude             ~/.claude/projects/*/*.jsonl
 codex              ~/.codex/sessions/**/rollout-*.jsonl, also packed with zstd
 pi                 ~/.pi/agent/sessions/**/*.jsonl
@@ -11,7 +12,7 @@ gemini             ~/.gemini/tmp/*/chats/session-*.json
 message_sessions   sessions whose records are messages: the frame of the next four
 amp                ~/.local/share/amp/threads/T-*.json
 cline              the tasks of Cline and Roo Code: api_conversation_history.json
-goose              ~/.local/share/goose/sessions/*.jsonl, and the rows of its database
+goose              ~/.local/share/goose/sessions/*.jsonl of older releases
 qwen               ~/.qwen/projects/*/chats/*.jsonl
 copilot            ~/.copilot/session-state/*/events.jsonl
 opencode           what `opencode export` writes

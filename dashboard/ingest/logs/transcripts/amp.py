@@ -10,15 +10,24 @@ from dashboard.ingest.conventions.observations import AskedCall, StopReasonSight
 from dashboard.ingest.logs.request_reader import text_of
 from dashboard.ingest.logs.timestamps import moment_of
 from dashboard.ingest.logs.transcripts.codex import INTERRUPTED
-from dashboard.ingest.logs.transcripts.message_sessions import Result, Spoken, provider_of
-from dashboard.ingest.logs.transcripts.session_calls import ModelCallText
+from dashboard.ingest.logs.transcripts.message_sessions import Document, Result, Spoken
+from dashboard.ingest.logs.transcripts.session_calls import ModelCallText, usage_of
 from dashboard.ingest.logs.values import Json
 
 AGENT = "amp"
 #: How a thread begins.
 THREAD = re.compile(rb'\{\s*(?:"v"\s*:\s*\d+\s*,\s*)?"id"\s*:\s*"(T-[\w-]{1,100})"')
+_CREATED = re.compile(rb'"created"\s*:\s*(\d{10,14})\b')
 _ROLES = ("user", "assistant", "info")
 _FAILED = ("error", "cancelled", "rejected-by-user")
+
+
+def document_of(head: bytes) -> Document:
+    """What a thread's file tells of itself at its beginning; of another file, nothing."""
+    if (thread := THREAD.match(head)) is None:
+        return Document()
+    created = _CREATED.search(head)
+    return Document(thread.group(1).decode(), (moment_of(int(created.group(1))) or 0) if created else 0)
 
 
 def fits(told: Json) -> bool:
@@ -45,24 +54,23 @@ def _said(told: Json, blocks: list[Json], usage: Json) -> ModelCallText:
     return ModelCallText(
         name="",
         model=model,
-        provider=provider_of(model),
+        provider="",
         text=_text(blocks, "text"),
         calls=tuple(AskedCall(words(one.get("id")), words(one.get("name")), words(one.get("input"))) for one in asked),
         reasoning=_text(blocks, "thinking"),
-        usage=_usage(usage),
+        usage=_usage(usage, silent=not blocks),
         words=(StopReasonSighting("state.stopReason", reason),) if reason else (),
         notes=(INTERRUPTED,) if state.get("type") == "cancelled" else (),
     )
 
 
-def _usage(told: Json) -> TokenUsage | None:
+def _usage(told: Json, *, silent: bool) -> TokenUsage | None:
     """Its input does not count what was read from the cache or written there."""
-    output, cached = as_count(told.get("outputTokens")), as_count(told.get("cacheReadInputTokens")) or 0
-    if output is None:
-        return None
-    parts = (as_count(told.get("inputTokens")) or 0) + cached + (as_count(told.get("cacheCreationInputTokens")) or 0)
+    asked, cached = as_count(told.get("inputTokens")), as_count(told.get("cacheReadInputTokens"))
+    if asked is not None:
+        asked += (cached or 0) + (as_count(told.get("cacheCreationInputTokens")) or 0)
     whole = as_count(told.get("totalInputTokens"))
-    return TokenUsage(parts if whole is None else whole, output, 0, cached)
+    return usage_of(asked if whole is None else whole, as_count(told.get("outputTokens")), cached, silent=silent)
 
 
 def _results(blocks: list[Json]) -> Iterator[Result]:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as dataclass_replace
+from sys import getsizeof
 from typing import Any
 
 from agentcore.errors import DecodeError, ErrorType, ProviderError
@@ -14,8 +16,9 @@ from dashboard.ingest.conventions.content.shapes import kind_of, mapping, mappin
 from dashboard.ingest.conventions.observations import AskedCall, StopReasonSighting
 from dashboard.ingest.logs.request_reader import text_of
 from dashboard.ingest.logs.timestamps import moment_of
-from dashboard.ingest.logs.transcripts.session_calls import MOST_OPEN, ModelCallText, SessionCalls
-from dashboard.ingest.logs.values import Episode, Json, Skipped
+from dashboard.ingest.logs.transcripts.open_sessions import OpenSessions
+from dashboard.ingest.logs.transcripts.session_calls import BASE, ModelCallText, SessionCalls, short
+from dashboard.ingest.logs.values import Episode, Found, Json, Skipped
 
 AGENT = "claude-code"
 _SPOKEN = frozenset({"user", "assistant"})
@@ -33,88 +36,104 @@ def fits(told: Json) -> bool:
 
 @dataclass(slots=True)
 class _Lane:
-    """The main conversation, or that of one of its helpers. `message`: the one whose blocks are still coming."""
+    """The main conversation, or that of one of its helpers. `message`: the one whose blocks are still coming;
+    `divided`: the name of one that was cut within its blocks."""
 
     telling: SessionCalls
     message: dict[str, Any] = field(default_factory=dict)
-    begun: int | None = None
     at: int | None = None
     line: int = 0
+    size: int = 0
+    divided: str = ""
+
+    @property
+    def held(self) -> int:
+        return BASE + self.telling.held + self.size
+
+    @property
+    def is_within(self) -> bool:
+        return bool(self.message) and not self.message.get("stop_reason")
+
+    def cut(self) -> Iterator[Episode]:
+        name = short(words(self.message.get("id"))) or self.divided
+        yield from self._settle()
+        self.divided = name
+        yield from self.telling.cut()
+
+    def end(self) -> Iterator[Episode]:
+        yield from self._settle()
+        yield from self.telling.end()
+
+    def take(self, told: Json, line: int) -> Iterator[Episode]:
+        message = mapping(told.get("message"))
+        if told["type"] == "assistant":
+            yield from self._assistant(told, message, line)
+        else:
+            yield from self._settle()
+            yield from self._user(told, message, line)
+
+    def _assistant(self, told: Json, message: Json, line: int) -> Iterator[Episode]:
+        at = moment_of(told.get("timestamp"))
+        if told.get("isApiErrorMessage") is True:
+            yield from self._settle()
+            yield from self.telling.answered(_failed(told, message), at=at, line=line)
+            return
+        if self.message and self.message.get("id") != message.get("id"):
+            yield from self._settle()
+        if not self.message:
+            self.message, self.line = {**message, "content": []}, line
+        # Each line has one block; what is told of the whole message is newest on the last.
+        self.message |= {key: value for key, value in message.items() if key != "content" and value is not None}
+        content = list(mappings(message.get("content")))
+        self.message["content"] += content
+        self.size += sum(BASE + sum(map(getsizeof, map(words, block.values()))) for block in content)
+        self.at = at
+
+    def _settle(self) -> Iterator[Episode]:
+        """The message whose blocks have come."""
+        if self.message:
+            message, self.message, self.size = self.message, {}, 0
+            if message.get("model") != "<synthetic>":
+                said = _said(message)
+                # What a message used is told of all of it, and was counted with its first part.
+                is_rest = self.divided != "" and self.divided == short(said.name)
+                said = dataclass_replace(said, usage=None, answer=None) if is_rest else said
+                yield from self.telling.answered(said, at=self.at, line=self.line)
+
+    def _user(self, told: Json, message: Json, line: int) -> Iterator[Episode]:
+        at, content = moment_of(told.get("timestamp")), message.get("content")
+        for block in mappings(content):
+            if block.get("type") == "tool_result":
+                failed = block.get("is_error") is True
+                self.telling.returned(
+                    words(block.get("tool_use_id")), text_of(block.get("content")), failed=failed, at=at
+                )
+        spoken = content if isinstance(content, str) else [b for b in mappings(content) if b.get("type") == "text"]
+        text = text_of(spoken)
+        if text and told.get("isMeta") is not True:
+            yield from self.telling.spoke(text, name=words(told.get("uuid")), at=at, line=line)
 
 
 @dataclass(slots=True)
 class Session:
     """Reads the lines of a file one after another."""
 
-    _lanes: dict[tuple[str, str], _Lane] = field(default_factory=dict)
-    _open: dict[int, _Lane] = field(default_factory=dict)  #: by identity, those that may go on, the latest last
+    _lanes: OpenSessions[_Lane] = field(default_factory=OpenSessions)
 
-    def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]:
+    def take(self, told: Json, line: int) -> Iterator[Found]:
         if kind_of(told) not in _SPOKEN:
             yield Skipped(line)
             return
-        lane = self._lane(told)
-        self._open.pop(id(lane), None)
-        self._open[id(lane)] = lane
-        if len(self._open) > MOST_OPEN:
-            yield from self._ended(self._open.pop(next(iter(self._open))))
-        message = mapping(told.get("message"))
-        if told["type"] == "assistant":
-            yield from self._assistant(lane, told, message, line)
-        else:
-            yield from self._settle(lane)
-            yield from self._user(lane, told, message, line)
+        session, side = words(told.get("sessionId")), words(told.get("agentId"))
+        side = side or ("sidechain" if told.get("isSidechain") is True else "")
+        name = f"{session}/{side}" if side else session
+        version = words(told.get("version"))[:40]
+        yield from self._lanes.take(
+            name, lambda: _Lane(SessionCalls(AGENT, name, version)), lambda lane: lane.take(told, line)
+        )
 
     def end(self) -> Iterator[Episode]:
-        for lane in self._open.values():
-            yield from self._ended(lane)
-
-    def _ended(self, lane: _Lane) -> Iterator[Episode]:
-        yield from self._settle(lane)
-        yield from lane.telling.end()
-
-    def _lane(self, told: Json) -> _Lane:
-        side = words(told.get("agentId")) or ("sidechain" if told.get("isSidechain") is True else "")
-        key = words(told.get("sessionId")), side
-        if key not in self._lanes:
-            session = f"{key[0]}/{side}" if side else key[0]
-            self._lanes[key] = _Lane(SessionCalls(AGENT, session, words(told.get("version"))[:40]))
-        return self._lanes[key]
-
-    def _assistant(self, lane: _Lane, told: Json, message: Json, line: int) -> Iterator[Episode]:
-        at = moment_of(told.get("timestamp"))
-        if told.get("isApiErrorMessage") is True:
-            yield from self._settle(lane)
-            yield from lane.telling.answered(_failed(told, message), at=at, line=line)
-            return
-        if lane.message and lane.message.get("id") != message.get("id"):
-            yield from self._settle(lane)
-        if not lane.message:
-            lane.message, lane.line = {**message, "content": []}, line
-        # Each line has one block; what is told of the whole message is newest on the last.
-        lane.message |= {key: value for key, value in message.items() if key != "content" and value is not None}
-        lane.message["content"] += list(mappings(message.get("content")))
-        lane.at = at
-
-    def _settle(self, lane: _Lane) -> Iterator[Episode]:
-        """The message whose blocks have come."""
-        if lane.message:
-            message, lane.message = lane.message, {}
-            if message.get("model") != "<synthetic>":
-                yield from lane.telling.answered(_said(message), at=lane.at, line=lane.line)
-
-    def _user(self, lane: _Lane, told: Json, message: Json, line: int) -> Iterator[Episode | Skipped]:
-        at, content = moment_of(told.get("timestamp")), message.get("content")
-        for block in mappings(content):
-            if block.get("type") == "tool_result":
-                failed = block.get("is_error") is True
-                lane.telling.returned(
-                    words(block.get("tool_use_id")), text_of(block.get("content")), failed=failed, at=at
-                )
-        spoken = content if isinstance(content, str) else [b for b in mappings(content) if b.get("type") == "text"]
-        text = text_of(spoken)
-        if text and told.get("isMeta") is not True:
-            yield from lane.telling.spoke(text, name=words(told.get("uuid")), at=at, line=line)
+        yield from self._lanes.end()
 
 
 def _said(message: Json) -> ModelCallText:

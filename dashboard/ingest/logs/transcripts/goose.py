@@ -1,4 +1,5 @@
-"""~/.local/share/goose/sessions/*.jsonl, and the messages of its sessions.db: a line, or a row, for each message."""
+"""~/.local/share/goose/sessions/*.jsonl of older releases: a line for each message. The database of newer ones is not
+read."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +8,7 @@ from dashboard.ingest.conventions.content.shapes import kind_of, mapping, mappin
 from dashboard.ingest.conventions.observations import AskedCall
 from dashboard.ingest.logs.request_reader import text_of
 from dashboard.ingest.logs.timestamps import moment_of
-from dashboard.ingest.logs.transcripts.message_sessions import Result, Spoken, provider_of
+from dashboard.ingest.logs.transcripts.message_sessions import Result, Spoken
 from dashboard.ingest.logs.transcripts.session_calls import ModelCallText
 from dashboard.ingest.logs.values import Json
 
@@ -23,23 +24,21 @@ def fits(told: Json) -> bool:
 
 
 def spoken(told: Json) -> Spoken | None:
-    """`model`, `provider` and `session`: of the row's session, where a database tells them."""
     if "role" not in told:
         return None
     blocks, at = list(mappings(told["content"])), moment_of(told["created"])
-    name, session = words(told.get("id")), words(told.get("session"))
+    name = words(told.get("id"))
     if told["role"] == "user":
-        return Spoken(name, at, _text(blocks), tuple(_results(blocks)), session=session)
-    model = words(told.get("model"))
+        return Spoken(name, at, _text(blocks), tuple(_results(blocks)))
     said = ModelCallText(
         name="",
-        model=model,
-        provider=words(told.get("provider")) or provider_of(model),
+        model="",
+        provider="",
         text=_text(blocks),
         calls=tuple(map(_asked, (block for block in blocks if kind_of(block) == "toolRequest"))),
         reasoning="\n".join(words(block.get("thinking")) for block in blocks if kind_of(block) == "thinking"),
     )
-    return Spoken(name, at, answer=said, session=session)
+    return Spoken(name, at, answer=said)
 
 
 def _asked(block: Json) -> AskedCall:

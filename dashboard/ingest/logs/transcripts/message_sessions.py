@@ -3,15 +3,17 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from dashboard.ingest.logs.transcripts.session_calls import MOST_OPEN, ModelCallText, SessionCalls
-from dashboard.ingest.logs.values import Episode, Json, Skipped, digest_of
+from dashboard.ingest.logs.transcripts.open_sessions import OpenSessions
+from dashboard.ingest.logs.transcripts.session_calls import ModelCallText, SessionCalls
+from dashboard.ingest.logs.values import Episode, Found, Json, Skipped, digest_of
 
 TIME = "time_unknown", "The log does not say when the call was made; the time shown is that of what stands before it."
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The file that records stand in. `session`: what it calls itself; empty where it does not. `time`: its own."""
+    """The file that records stand in, as it tells of itself. `session`: its name; empty where it has none. `time`: when
+    it began, in ns; 0 where it does not say. The file system's time would give the same file other turns each time."""
 
     session: str = ""
     time: int = 0
@@ -47,41 +49,35 @@ class MessageSessions:
     agent: str
     spoken: Callable[[Json], Spoken | None]  #: what a record says; None where it is no message
     document: Document = Document()
-    _sessions: dict[str, SessionCalls] = field(default_factory=dict)
-    _open: dict[str, SessionCalls] = field(default_factory=dict)  #: those that may go on, the latest last
+    _sessions: OpenSessions[SessionCalls] = field(default_factory=OpenSessions)
 
-    def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]:
+    def take(self, told: Json, line: int) -> Iterator[Found]:
         message = self.spoken(told)
         if message is None:
             yield Skipped(line)
             return
-        calls = self._sessions.get(message.session) or self._begun(message, told)
-        self._open.pop(message.session, None)
-        self._open[message.session] = calls
-        if len(self._open) > MOST_OPEN:
-            yield from self._open.pop(next(iter(self._open))).end()
-        name = message.name or str(line)
-        for result in message.results:
-            calls.returned(result.call_id, result.text, failed=result.failed, at=message.at)
-        if message.text:
-            yield from calls.spoke(message.text, name=name, at=message.at, line=line)
-        if (said := message.answer) is not None:
-            notes = said.notes if message.at is not None else (*said.notes, TIME)
-            yield from calls.answered(replace(said, name=name, notes=notes), at=message.at, line=line)
+        yield from self._sessions.take(
+            message.session, lambda: self._begun(message, told), lambda calls: _taken(calls, message, line)
+        )
+
+    def end(self) -> Iterator[Episode]:
+        yield from self._sessions.end()
 
     def _begun(self, message: Spoken, told: Json) -> SessionCalls:
         """A session without a name has that of its first message, which says when it was."""
         named = message.session or self.document.session or digest_of(repr(told))
-        calls = self._sessions[message.session] = SessionCalls(self.agent, named)
+        calls = SessionCalls(self.agent, named)
         calls.begin(self.document.time)
         return calls
 
-    def end(self) -> Iterator[Episode]:
-        for calls in self._open.values():
-            yield from calls.end()
 
-
-def provider_of(model: str) -> str:
-    """Whose the model is, for transcripts that name the model alone."""
-    folded = model.casefold()
-    return next((name for word, name in (("claude", "anthropic"), ("gemini", "gemini")) if word in folded), "")
+def _taken(calls: SessionCalls, message: Spoken, line: int) -> Iterator[Episode]:
+    name = message.name or str(line)
+    for result in message.results:
+        calls.returned(result.call_id, result.text, failed=result.failed, at=message.at)
+    if message.text:
+        at = calls.next_moment() if message.at is None else message.at
+        yield from calls.spoke(message.text, name=name, at=at, line=line)
+    if (said := message.answer) is not None:
+        notes = said.notes if message.at is not None else (*said.notes, TIME)
+        yield from calls.answered(replace(said, name=name, notes=notes), at=message.at, line=line)

@@ -7,7 +7,7 @@ from dashboard.ingest.conventions.attributes import as_count
 from dashboard.ingest.conventions.content.shapes import kind_of, mapping, mappings, words
 from dashboard.ingest.conventions.observations import AskedCall
 from dashboard.ingest.logs.timestamps import moment_of
-from dashboard.ingest.logs.transcripts.message_sessions import Result, Spoken, provider_of
+from dashboard.ingest.logs.transcripts.message_sessions import Result, Spoken
 from dashboard.ingest.logs.transcripts.session_calls import ModelCallText
 from dashboard.ingest.logs.values import Json
 
@@ -48,7 +48,7 @@ def _said(told: Json, parts: list[Json]) -> ModelCallText:
     return ModelCallText(
         name="",
         model=model,
-        provider=provider_of(model),
+        provider="",
         text=_text(parts, thought=False),
         calls=tuple(AskedCall(words(one.get("id")), words(one.get("name")), words(one.get("args"))) for one in asked),
         reasoning=_text(parts, thought=True),

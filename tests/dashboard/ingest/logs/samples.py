@@ -4,6 +4,7 @@ import json
 
 import yaml
 
+from tests.dashboard.ingest.logs import test_copilot as copilot
 from tests.dashboard.ingest.logs import test_formats as formats
 from tests.dashboard.ingest.logs import test_message_transcripts as messages
 from tests.dashboard.ingest.logs import test_pairs as pairs
@@ -24,9 +25,11 @@ RECORDS: dict[str, list[Json]] = {
     "opencode": transcripts.OPENCODE["messages"],
     "amp": messages.AMP,
     "cline": messages.CLINE,
+    "older cline": messages.OLD_CLINE,
     "qwen": messages.QWEN,
     "goose": messages.GOOSE,
-    "copilot": messages.COPILOT,
+    "copilot": copilot.COPILOT,
+    "copilot with a helper": copilot.COPILOT_HELPED,
     "har": [formats.entry(), formats.entry(text="", status=0)],
     "vcr": [*formats.VCR["interactions"], *formats.RUBY["http_interactions"]],
     "litellm": [formats.LITELLM],

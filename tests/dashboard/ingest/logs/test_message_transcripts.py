@@ -1,17 +1,19 @@
 """Sessions of agents that keep a record for each message: turns by prompts, with what their files tell of each call."""
 
 import json
+from io import BytesIO
 from typing import Any
 
 import pytest
 
-from dashboard.ingest.logs.format_detection import Records
-from dashboard.ingest.logs.transcripts.session_calls import MOST_OPEN
+from dashboard.ingest.logs.format_detection import read
 from dashboard.ingest.logs.values import Episode
+from dashboard.ingest.models import Ingested
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
+from tests.dashboard.ingest.logs.test_copilot import COPILOT, copilot
 from tests.dashboard.ingest.logs.test_transcripts import CLAUDE, MS, at, turns
-from tests.dashboard.ingest.logs.writing import FILE_TIME, Json, found_in, imported, lines
+from tests.dashboard.ingest.logs.writing import Json, calls_in, found_in, imported, lines
 
 pytestmark = pytest.mark.django_db
 
@@ -116,6 +118,74 @@ def test_a_list_of_plain_messages_is_nobodys_session() -> None:
     assert len(faults) == 2
 
 
+#: Of older releases: no message tells whose it is, but for what the agent wrote in the user's place.
+OLD_TIME = "# Current Time\n3/1/2026, 12:00:00 PM (Europe/Berlin, UTC+2:00)"
+OLD_CLINE = [
+    {"role": "user", "content": [text(TASK.replace("# Current Time", OLD_TIME))]},
+    {"role": "assistant", "content": "<list_files></list_files>"},
+    {"role": "user", "content": [text("[list_files] Result:\n3 files")]},
+    {"role": "assistant", "content": [text("Three files.\n\n[Response interrupted by user]")]},
+    {"role": "user", "content": "Well?"},
+    {"role": "assistant", "content": "Failure: I did not provide a response."},
+]
+
+
+def test_an_older_task_of_cline_is_read_whole_and_its_own_words_are_not_the_models() -> None:
+    taken, faults = imported(json.dumps(OLD_CLINE).encode())
+    assert (taken.turns, faults) == (3, [])
+    first, second, third = Turn.objects.order_by("id")
+    assert first.created_at.isoformat().startswith("2026-03-01T10:00:00")
+    assert (second.output_text, third.output_text) == ("Three files.", "")
+    assert "interrupted" in codes(second)
+    assert "interrupted" not in codes(third)
+    assert Ingested.objects.get(turn_id=third.id).provider == ""
+
+
+@pytest.mark.parametrize(
+    ("tokens", "used"),
+    [
+        ({"prompt": 10, "completion": 20, "cached": 100}, (110, 20)),
+        ({"prompt": 110, "completion": 20, "cached": 100}, (110, 20)),
+        ({"completion": 20, "cached": 100}, None),
+        ({"prompt": 0, "completion": 0, "cached": 0}, None),
+    ],
+)
+def test_a_usage_that_cannot_be_is_unknown(tokens: Json, used: tuple[int, int] | None) -> None:
+    about = {"metrics": {"tokens": tokens}}
+    amp = {"inputTokens": tokens.get("prompt"), "outputTokens": tokens["completion"]}
+    (cline,) = calls_in(json.dumps([CLINE[0], {**CLINE[3], **about}]).encode())
+    (other,) = calls_in(json.dumps({**THREAD, "messages": [AMP[0], {**AMP[3], "usage": amp}]}).encode())
+    assert (cline.usage and (cline.usage.input_tokens, cline.usage.output_tokens)) == used
+    assert (other.usage is None) == (used is None)
+
+
+@pytest.mark.parametrize("told", [[{**one, "ts": None} for one in CLINE], {**THREAD, "messages": AMP[5:]}])
+def test_a_file_without_times_comes_to_the_same_turns_whenever_it_was_written(told: Any) -> None:
+    content = json.dumps(told).encode()
+    keys = {
+        tuple(one.seen[0].span.start for one in read(BytesIO(content), size=len(content), file_time=at, told=print)
+              if isinstance(one, Episode))
+        for at in (10**18, 2 * 10**18)
+    }  # fmt: skip
+    assert len(keys) == 1
+
+
+def test_a_task_without_any_time_is_shown_in_1970_in_its_order() -> None:
+    content = json.dumps([{key: value for key, value in one.items() if key != "ts"} for one in CLINE]).encode()
+    for _ in range(2):
+        imported(content)
+    first, second = Turn.objects.order_by("id")
+    assert (first.created_at.year, first.attempts, second.output_text, second.run_id) == (1970, 2, "None.", first.id)
+    assert "time_unknown" in codes(first)
+    for turn in (first, second):
+        assert turn_verify(turn=turn).verified, turn.verdict
+
+
+def test_a_provider_that_only_the_models_name_hints_at_is_not_recorded() -> None:
+    imported(json.dumps(THREAD).encode())
+    assert {one.provider for one in Ingested.objects.all()} == {""}
+
+
 # Qwen Code: Gemini's form in lines that are much like Claude Code's.
 
 
@@ -183,56 +253,13 @@ def test_a_session_of_goose_tells_neither_model_nor_usage_of_a_call() -> None:
     assert turn_verify(turn=turn).verified
 
 
-# GitHub Copilot's command line: events.
-
-
-def copilot(second: int, kind: str, **data: Any) -> Json:
-    return {"type": kind, "data": data, "id": f"e{second}", "timestamp": at(second), "parentId": None}
-
-
-COPILOT_CALL = {"toolCallId": "call-1", "name": "bash", "arguments": {"command": "ls"}, "type": "function"}
-COPILOT = [
-    copilot(0, "session.start", sessionId="c1", version=1, producer="copilot-agent", copilotVersion="0.0.407"),
-    copilot(1, "session.model_change", newModel="claude-sonnet-4.5"),
-    copilot(2, "user.message", content="How many files?", attachments=[]),
-    copilot(3, "assistant.turn_start", turnId="0"),
-    copilot(4, "assistant.message", messageId="m1", content="", toolRequests=[COPILOT_CALL]),
-    copilot(5, "tool.execution_start", toolCallId="call-1", toolName="bash", arguments={"command": "ls"}),
-    copilot(6, "tool.execution_complete", toolCallId="call-1", success=True, result={"content": "3"}),
-    copilot(7, "assistant.message", messageId="m2", content="Three.", toolRequests=[]),
-    copilot(20, "user.message", content="Again", attachments=[]),
-    copilot(21, "assistant.message", messageId="m3", content="Th", toolRequests=[]),
-    copilot(22, "abort", reason="user initiated"),
-    copilot(30, "user.message", content="Once more", attachments=[]),
-    copilot(31, "session.error", errorType="model_call", message="The service is overloaded."),
-]
-
-
-def test_events_of_copilots_command_line_tell_what_was_aborted_and_what_failed() -> None:
-    taken, faults = imported(lines(*COPILOT))
-    assert (taken.turns, taken.skipped, faults) == (3, 2, [])
-    assert [row[:4] for row in turns()] == [
-        ("How many files?", "completed", "unknown", 2),
-        ("Again", "completed", "unknown", 1),
-        ("Once more", "failed", None, 1),
-    ]
-    first, second, third = Turn.objects.order_by("id")
-    assert (first.agent_name, first.model, third.run_id) == ("copilot-cli", "claude-sonnet-4.5", first.id)
-    assert {"usage_unknown", "reason_unknown"} <= codes(first)
-    assert "interrupted" in codes(second)
-    assert Attempt.objects.get(turn_id=third.id).error["message"] == "The service is overloaded."
-    assert turn_verify(turn=first).verified
-
-
-@pytest.mark.parametrize("session", [CLAUDE[1:6], QWEN])
-def test_a_file_of_many_sessions_is_not_held_until_its_end(session: list[Json]) -> None:
-    records, early = Records(FILE_TIME), 0
-    for number in range(60):
-        for told in session:
-            early += len(list(records.take({**told, "sessionId": f"s{number}"}, 1)))
-    late = sum(isinstance(one, Episode) for one in records.end())
-    assert late <= MOST_OPEN
-    assert early + late >= 60
+def test_a_user_who_spoke_on_after_a_tool_call_is_not_told_as_the_end_of_the_session() -> None:
+    imported(lines(*CLAUDE[:4], *CLAUDE[6:]))
+    first = Turn.objects.order_by("id").first()
+    assert first is not None
+    assert first.status == "interrupted"
+    assert "The user's next message follows this tool call" in first.verdict
+    assert "ends after" not in first.verdict
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_session_that_ended_after_a_tool_call_is_an_interrupted_turn(kept: int
     imported(lines(CLAUDE[:kept]))
     turn = Turn.objects.get()
     assert turn.status == "interrupted"
-    assert "The session ended after this tool call, before the model was called with its result." in turn.verdict
+    assert "The transcript ends after this tool call, without a model call with its result." in turn.verdict
     imported(lines(CLAUDE))
     assert list(Turn.objects.order_by("id").values_list("status", flat=True)) == ["partial", "completed"]
 
