@@ -68,7 +68,7 @@ def as_bounded(policy: Policy, transitions: Sequence[Mapping[str, Any]], command
     if _SAID in str(command.get("error_message", "")):
         return replace(policy, validate=FormerBounds(policy.validate))
     if command.get("type") == _RUNS or any(_asks_again(transition) for transition in transitions):
-        ran = [call["arguments"] for call in command.get("calls") or ()]
+        ran = [call.get("arguments", {}) for call in command.get("calls") or ()]
         return replace(policy, validate=FormerCalls(policy.validate, ran))
     return policy
 
