@@ -142,7 +142,8 @@ def test_a_cap_can_be_taken_away_where_the_dialect_does_without(held: Turn):
     turn_control(turn=held, by="ada", action="change", no_max_tokens=True)
     drive(held)
     held.refresh_from_db()
-    assert (held.max_tokens, position_of(held).snapshot.uncapped) == (None, True)
+    asked = position_of(held).snapshot.asked
+    assert (held.max_tokens, asked.extra["uncapped"]) == (None, NO_CAP)
     turn_control(turn=held, by="ada", action="release")
     ended = drive(held)
     assert "max_tokens" not in Attempt.objects.filter(turn_id=ended.id).last().request
