@@ -75,6 +75,7 @@ def _completed(snapshot: Snapshot, end: Finish) -> Verdict:
         calls = count(snapshot.spent.attempts, "call")
         return Verdict("", f"Ended in {calls}: cut off {by} after complete tool calls, which were passed on.")
     told = _in_full(snapshot)
+    told = replace(told, rest=f"{told.rest}{_unsure(snapshot)}")
     whole = " The last call was cut off, but its JSON was complete."
     return replace(told, helps=f"{told.helps}{whole}".strip()) if "whole_though_cut" in snapshot.flagged else told
 
@@ -90,8 +91,17 @@ def _in_full(snapshot: Snapshot) -> Verdict:
     calls = count(spent.attempts, "call")
     if spent.total_failures:
         return Verdict("Completed", f" in {calls}, after {count(spent.total_failures, 'error')}.")
-    said = f" {_said(snapshot)}" if "unknown_reason" in snapshot.flagged else ""
-    return Verdict("Completed", f" in {calls}.{said}")
+    return Verdict("Completed", f" in {calls}.")
+
+
+def _unsure(snapshot: Snapshot) -> str:
+    """That the last answer may be cut: it counts as an end, but its provider did not say one that is known."""
+    structured = snapshot.setup is not None and snapshot.setup.envelope_schema is not None  # it fits, so it is whole
+    if snapshot.model_stop_reason != NormalizedStopReason.UNKNOWN or structured:
+        return ""
+    word = snapshot.raw_stop_reason
+    said = f"said “{word}”, which is not a known stop reason" if word else "gave no stop reason"
+    return f" The provider {said}, so the answer may be cut off."
 
 
 def _one_call(snapshot: Snapshot) -> str:
