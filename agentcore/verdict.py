@@ -12,6 +12,7 @@ from agentcore.error_text import failed, plainly, stopped_in_time
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number, times
+from agentcore.reason_text import in_plain_words
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.refusal import Refuser, refuser_of
 from agentcore.remedies import Raise, completion_spent
@@ -219,7 +220,9 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
         return Verdict("Stopped", f" by the error policy: {plainly(snapshot, told)}", *would_be_told(snapshot))
     if by not in LIMIT_OF:
         return Verdict("Stopped", f" by {by}: {told}")
-    return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", *would_continue(snapshot, Raise(LIMIT_OF[by])))
+    return Verdict(
+        "Stopped", f" at {LIMIT_OF[by]}: {in_plain_words(told)}", *would_continue(snapshot, Raise(LIMIT_OF[by]))
+    )
 
 
 def _error(snapshot: Snapshot, end: Finish) -> Verdict:
