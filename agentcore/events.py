@@ -213,7 +213,9 @@ class OperatorActed:
     limits: Mapping[str, Any] = field(default_factory=dict)
     error_policy: Mapping[str, Any] = field(default_factory=dict)
     max_tokens: int | None = None  #: of the next call
-    uncapped: bool = False  #: none is sent from the next call on; `max_tokens` is then what is only calculated with
+    #: True: none is sent from the next call on; `max_tokens` is then what is only calculated with. False becomes None,
+    #: which is not written: earlier releases, which do not know the field, can then read the event
+    uncapped: bool | None = None
     model: str | None = None  #: of the next call on
     system_prompt: str | None = None  #: of the next call on
     messages: tuple[Message, ...] | None = None  #: the whole conversation in place of the turn's own
@@ -225,7 +227,7 @@ class OperatorActed:
     waited: float | None = None  #: as of an answer, where a call is in flight
 
     def __post_init__(self) -> None:
-        settle(self, action=OperatorAction, messages=tuple)
+        settle(self, action=OperatorAction, messages=tuple, uncapped=lambda given: given or None)
 
 
 @strict()

@@ -26,6 +26,8 @@ _PARTS: tuple[tuple[str, str], ...] = (
     (r"\bin (\d+) answers running\b", r"in \1 answers in a row"),
     (r"\ba call that is only watched is not asked again\b", "an observed call is not requested again"),
     (r"\ba call that is only watched is not continued\b", "an observed call is not continued"),
+    (r"\b(\d+) of (\d+) iterations\b", r"\1 of \2 steps"),
+    (r"^iteration (\d+) of (\d+)$", r"step \1 of \2"),
     (r"; who asked runs them$", "; the caller runs them"),
     (r"\bretrying cannot heal this error\b", "the same request would fail again"),
     (r"^This turn was interrupted and cannot go on: ", "This turn was interrupted and cannot continue: "),

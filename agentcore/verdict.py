@@ -12,6 +12,7 @@ from agentcore.error_text import failed, plainly, stopped_in_time
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number, times
+from agentcore.reason_text import in_plain_words
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.refusal import Refuser, refuser_of
 from agentcore.remedies import Raise, completion_spent
@@ -75,6 +76,7 @@ def _completed(snapshot: Snapshot, end: Finish) -> Verdict:
         calls = count(snapshot.spent.attempts, "call")
         return Verdict("", f"Ended in {calls}: cut off {by} after complete tool calls, which were passed on.")
     told = _in_full(snapshot)
+    told = replace(told, rest=f"{told.rest}{_unsure(snapshot)}")
     whole = " The last call was cut off, but its JSON was complete."
     return replace(told, helps=f"{told.helps}{whole}".strip()) if "whole_though_cut" in snapshot.flagged else told
 
@@ -90,8 +92,17 @@ def _in_full(snapshot: Snapshot) -> Verdict:
     calls = count(spent.attempts, "call")
     if spent.total_failures:
         return Verdict("Completed", f" in {calls}, after {count(spent.total_failures, 'error')}.")
-    said = f" {_said(snapshot)}" if "unknown_reason" in snapshot.flagged else ""
-    return Verdict("Completed", f" in {calls}.{said}")
+    return Verdict("Completed", f" in {calls}.")
+
+
+def _unsure(snapshot: Snapshot) -> str:
+    """That the last answer may be cut: it counts as an end, but its provider did not say one that is known."""
+    structured = snapshot.setup is not None and snapshot.setup.envelope_schema is not None  # it fits, so it is whole
+    if snapshot.model_stop_reason != NormalizedStopReason.UNKNOWN or structured:
+        return ""
+    word = snapshot.raw_stop_reason
+    said = f"said “{word}”, which is not a known stop reason" if word else "gave no stop reason"
+    return f" The provider {said}, so the answer may be cut off."
 
 
 def _one_call(snapshot: Snapshot) -> str:
@@ -209,7 +220,9 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
         return Verdict("Stopped", f" by the error policy: {plainly(snapshot, told)}", *would_be_told(snapshot))
     if by not in LIMIT_OF:
         return Verdict("Stopped", f" by {by}: {told}")
-    return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", *would_continue(snapshot, Raise(LIMIT_OF[by])))
+    return Verdict(
+        "Stopped", f" at {LIMIT_OF[by]}: {in_plain_words(told)}", *would_continue(snapshot, Raise(LIMIT_OF[by]))
+    )
 
 
 def _error(snapshot: Snapshot, end: Finish) -> Verdict:

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import IllegalEvent, WrongInput
-from agentcore.events import OperatorActed, OperatorAction
+from agentcore.events import OperatorActed, OperatorAction, Setup
 from agentcore.machine.breakpoints import still_low
 from agentcore.machine.pending_tool_calls import refusals, tools_to_approve, with_changed_call
-from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import DECIDING, State
 from agentcore.messages import NO_CAP, ChatResponse, Message, TokenUsage
 from agentcore.policy import Limits, Policy
@@ -77,6 +77,8 @@ def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
     failed = snapshot.state is State.BACKOFF or snapshot.held_state is State.EVALUATE_ERROR
     if event.max_tokens is not None and call is not None and failed:
         call = replace(call, max_tokens=event.max_tokens)
+    elif call is not None:
+        call = _as_sent(call, snapshot.asked, asked)
     return replace(
         snapshot,
         flagged=_flagged(snapshot, event),
@@ -90,9 +92,16 @@ def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
     )
 
 
+def _as_sent(call: Call, before: Setup, after: Setup) -> Call:
+    """The call as it was made: whether a cap is sent changes with the next one, and its answer is judged by its own."""
+    noted, changed = before.extra.get("uncapped") or "", after.extra.get("uncapped") or ""
+    return call if noted == changed or call.sent_uncapped is not None else replace(call, sent_uncapped=str(noted))
+
+
 def _flagged(snapshot: Snapshot, event: OperatorActed) -> tuple[str, ...]:
     """The signs, with that of an answer whose calls did not all ask for the same: one call would not have said it."""
     changes = (event.messages, event.model, event.system_prompt) != (None, None, None)
+    changes = changes or (event.max_tokens is not None and snapshot.known_cap is None)  # the first that is known
     if not (changes and snapshot.spent.attempts) or "request_changed" in snapshot.flagged:
         return snapshot.flagged
     return (*snapshot.flagged, "request_changed")

@@ -97,6 +97,8 @@ class Call:
     echo: tuple[Message, ...] = ()  #: a paused answer, sent back unchanged
     clamped: bool = False  #: a larger budget was wanted than the connection's ceiling
     resume_token: str | None = None  #: of the cut answer: the provider continues by itself, without a hint
+    #: the setup's `extra["uncapped"]` as it was sent, where an operator has changed it since; empty: it had none
+    sent_uncapped: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,14 @@ class Snapshot(Judged):
     def uncapped(self) -> bool:
         """Whether the provider is sent no `max_tokens`, because nobody set one; Whystop only calculates with the
         setup's."""
-        return self.setup is not None and self.setup.extra.get("uncapped") == NO_CAP
+        return self._noted == NO_CAP
+
+    @property
+    def _noted(self) -> object:
+        """What `extra["uncapped"]` was of the call that is pending, in flight or just answered."""
+        if self.call is not None and self.call.sent_uncapped is not None:
+            return self.call.sent_uncapped
+        return None if self.setup is None else self.setup.extra.get("uncapped")
 
     @property
     def sent_cap(self) -> int | None:
@@ -200,7 +209,7 @@ class Snapshot(Judged):
     @property
     def known_cap(self) -> int | None:
         """The same; None too where the recording does not say whether it was sent."""
-        noted = self.setup is not None and self.setup.extra.get("uncapped")
+        noted = self._noted
         unknown = noted and noted != DEMANDED
         return None if self.call is None or unknown else self.call.max_tokens
 

@@ -147,7 +147,7 @@ def requested(case: Case) -> Stand:
     used, limit = steps.get("used"), steps.get("limit")
     if used is None or limit is None or used < limit:
         return _UNKNOWN
-    return Stand(False, f"a criterion requested another iteration at {used} of {limit} iterations", counted=True)
+    return Stand(False, f"a criterion requested another step at {used} of {limit} steps", counted=True)
 
 
 def ended(case: Case) -> Stand:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from agentcore.number_format import count
 from agentcore.policy import Limits
 from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.turns.models import Turn
@@ -117,6 +118,8 @@ def _word(value: Any) -> str:
 def _said(said: Mapping[str, Any]) -> Iterator[str]:
     if said.get("went_on"):
         yield "continued live where the recording ends"
+    if estimates := said.get("estimates"):
+        yield f"without {count(estimates, 'estimated step')} of the what-if"
     places = said.get("messages", [])
     if places:
         yield f"message{'s' if len(places) > 1 else ''} {', '.join(map(str, places))} rewritten"

@@ -81,15 +81,16 @@ def turn_go_on(*, turn: Turn, overrides: Mapping[str, Any], created_by: User | N
     """Live on from where the what-if under these numbers had no recorded answer any more."""
     connection = connection_asked(turn, None, gone=GONE)
     what_if = turn_what_if(turn=turn, overrides=overrides)
-    records, final = what_if.recording.records, what_if.recording.final
-    if not what_if.undecidable or final is None or not records:
+    found = what_if.without_estimates
+    if not what_if.undecidable or found.final is None or not found.records:
         raise ValidationError("With these limits the recording is complete, so there is nothing to continue live.")
     wanted = overrides_clean(overrides, connection)
-    child = _child(turn, what_if.recording.policy, wanted, connection, created_by)
-    child.forked_at = max(1, sum(record.provenance is Provenance.RECORDED for record in records))
-    _begin_from(child, beginning(final, str(child.id)), NO_WORDS, connection)
-    child.overrides = {**child.overrides, "said": {"went_on": True}}
-    said = predicted_on(parent=turn, child=child, found=what_if.recording, wanted=wanted)
+    child = _child(turn, found.policy, wanted, connection, created_by)
+    child.forked_at = max(1, sum(record.provenance is Provenance.RECORDED for record in found.records))
+    _begin_from(child, beginning(found.final, str(child.id)), NO_WORDS, connection)
+    estimates = len(what_if.recording.records) - len(found.records)
+    child.overrides = {**child.overrides, "said": {"went_on": True, **({"estimates": estimates} if estimates else {})}}
+    said = predicted_on(parent=turn, child=child, found=found, wanted=wanted)
     return kept_with(child, said, turn_queue)
 
 

@@ -1,13 +1,15 @@
 """Asking a recorded turn: is it true, and what if. Asking a provider once more is in `rerun_service`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from agentcore.machine.states import State
 from agentcore.policy import Policy
-from agentcore.replay import Certainty, Experience, Recording, Verification, what_if
+from agentcore.replay import Certainty, Experience, Recording, Verification, fold, what_if
 from agentcore.replay import WhatIf as Imagined
 from agentcore.verdict import verdict_of
 from dashboard.agents.criteria import criteria_faults
@@ -40,6 +42,24 @@ class WhatIf:
     @property
     def undecidable(self) -> bool:
         return self.recording.undecidable
+
+    @property
+    def without_estimates(self) -> Imagined:
+        """The what-if up to its first estimated step: what follows has words that nobody said there. So a turn that is
+        asked live goes on from the recording's own."""
+        found = self.recording
+        kept = list(takewhile(lambda span: span.record.certainty is not Certainty.ESTIMATED, fold(found)))
+        while kept and kept[-1].after.state is State.HELD:
+            kept.pop()
+        if len(kept) == len(found.records):
+            return found
+        final = kept[-1].after if kept else None
+        return replace(found, records=tuple(span.record for span in kept), final=final)
+
+    @property
+    def estimates(self) -> int:
+        """Steps that a turn which goes on live from here does not take over."""
+        return len(self.recording.records) - len(self.without_estimates.records) if self.undecidable else 0
 
     @property
     def conditions(self) -> tuple[tuple[str, str], ...]:

@@ -9,12 +9,12 @@ from agentcore.events import Setup
 from agentcore.messages import DEMANDED, NO_CAP, ChatRequest
 from agentcore.providers import get_provider
 from dashboard.turns.models import Turn
+from dashboard.turns.record_reader import acts_of
 
-DEFAULT_CAP = 16_384  #: tokens of output that are calculated with where nobody says how many
+DEFAULT_CAP = 16_384  #: tokens of output that are calculated with where nobody says how many, or no record does
 NO_CAP_SET = "no limit set"  #: what pages say in place of a number
 NOT_RECORDED = "not recorded"  #: the same, of calls that were made elsewhere
 UNRECORDED = "unknown"  #: of a setup's `uncapped`: whether a cap was sent is not recorded
-RECKONED = 16_384  #: tokens that Whystop calculates with where no cap is known
 
 
 def cap_in_words(cap: int | None) -> str:
@@ -26,7 +26,7 @@ def cap_of_turn(cap: int | None, setup: Setup | None) -> str:
     about what the truncated answer used."""
     if setup is None or setup.extra.get("uncapped") != UNRECORDED:
         return cap_in_words(cap)
-    return NOT_RECORDED if cap in (None, RECKONED) else f"≈ {cap:,}"
+    return NOT_RECORDED if cap in (None, DEFAULT_CAP) else f"≈ {cap:,}"
 
 
 def sent_cap(asked: Setup | ChatRequest) -> int | None:
@@ -49,7 +49,10 @@ def cap_demanded(turn: Turn) -> bool:
     """Whether the cap that was sent is Whystop's own, for nobody set one and the dialect demands it."""
     began = turn.setup.get("setup") or (turn.base_snapshot or {}).get("setup") or {}
     demanded = (began.get("extra") or {}).get("uncapped") == DEMANDED
-    return demanded and not turn.policy.get("max_tokens") and turn.max_tokens == began.get("max_tokens")
+    if not demanded or turn.policy.get("max_tokens") or turn.max_tokens != began.get("max_tokens"):
+        return False
+    # An operator may have set just that number.
+    return all(act.event.get("max_tokens") is None for act in acts_of([turn.id]))
 
 
 def commanded_cap(command: Mapping[str, Any]) -> int | None:

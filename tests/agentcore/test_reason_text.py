@@ -18,6 +18,8 @@ from tests.agentcore.playbook import Playbook, ended, started, truncated
         ("This answer is incomplete: 0 of 0 continuations used.", "This answer is incomplete: max_continuations is 0."),
         ("truncated tool call; 0 of 0 repairs used", "truncated tool call; max_tool_repair_attempts is 0"),
         ("it was cut; 0 of 0 envelope retries used", "it was cut; schema_rounds is 0"),
+        ("1 of 20 iterations", "1 of 20 steps"),
+        ("iteration 2 of 20", "step 2 of 20"),
         ("10 of 0 continuations used", "10 of 0 continuations used"),
         ("2 cut answers running added nothing new", "2 truncated answers in a row added nothing new"),
         (

@@ -314,3 +314,11 @@ def test_a_stored_policy_with_what_is_no_number_is_refused_by_name(odd):
     stored = to_json(Policy()) | {"limits": {"max_continuations": odd}}
     with pytest.raises(RecordingError, match=r"policy's limits\.max_continuations is not of the type or size"):
         policy_from_json(stored)
+
+
+def test_an_operators_event_names_the_cap_only_where_it_is_taken_away():
+    """Releases that do not know the field refuse every event that has it."""
+    plain = {"type": "operator_acted", "at": 1.0, "by": "ada", "action": "change"}
+    assert event_to_json(OperatorActed(1.0, "ada")) == plain
+    assert event_to_json(OperatorActed(1.0, "ada", uncapped=False)) == plain
+    assert event_to_json(OperatorActed(1.0, "ada", uncapped=True)) == {**plain, "uncapped": True}

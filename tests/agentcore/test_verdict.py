@@ -14,6 +14,7 @@ from tests.agentcore.playbook import Playbook, started
 from tests.agentcore.playbook import ended as said
 from tests.together import together
 
+MAY = "so the answer may be cut off."
 SETUP = Setup("turn", "openai", "m", 60, output_floor=2)
 SAID = Answer("said", (Segment(1, AttemptKind.INITIAL, 0, 4),))
 
@@ -46,10 +47,13 @@ def test_a_turn_that_runs_has_none():
             ),
             "Completed after 2 continuations. With max_tokens ≥ 155, one call would have been enough.",
         ),
-        (ended("completed", flagged=("unknown_reason",)), "Completed in 1 call. The provider gave no stop reason."),
         (
-            ended("completed", flagged=("unknown_reason",), raw_stop_reason="solar_flare"),
-            "Completed in 1 call. The provider said “solar_flare”.",
+            ended("completed", model_stop_reason="unknown"),
+            f"Completed in 1 call. The provider gave no stop reason, {MAY}",
+        ),
+        (
+            ended("completed", model_stop_reason="unknown", raw_stop_reason="solar_flare"),
+            f"Completed in 1 call. The provider said “solar_flare”, which is not a known stop reason, {MAY}",
         ),
         (
             ended("completed", spent=Spent(attempts=2, total_failures=1)),

@@ -148,11 +148,12 @@ def _handed_out(
     outcome: ContinuationOutcome,
     repaired: tuple[Observation, ...],
 ) -> Judgement:
-    """Who asked runs the tools: whole calls are an end like any other, and a Forbid has nothing to forbid."""
+    """Nothing runs here: whole calls are an end like any other, and a Forbid has nothing to forbid."""
     final = response.stop_reason in policy.finish_reasons
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
     ended = finish.finished(snapshot, TurnStatus.COMPLETED, stop_reason, "completed", calls=snapshot.calls)
-    words = f"the model asked for {', '.join(call.name for call in snapshot.calls)}; who asked runs them"
+    who = "who asked runs them" if snapshot.asked.client_tools else "the agent's loop ends with them"
+    words = f"the model asked for {', '.join(call.name for call in snapshot.calls)}; {who}"
     also = {"flagged": _flagged(snapshot.flagged, response)}
     return Judgement(Trigger.END_TURN, words, ended, outcome, repaired, also)
 

@@ -33,10 +33,8 @@ from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
 from dashboard.ingest.conventions.content.event_messages import NOT_TOLD
 from dashboard.ingest.conventions.observations import ModelCall, ToolRun
 from dashboard.ingest.conventions.tables import dialect_of
-from dashboard.turns.sent_caps import RECKONED, UNRECORDED
+from dashboard.turns.sent_caps import DEFAULT_CAP, UNRECORDED
 
-#: Tokens the machine reckons with where the trace names no cap and no answer was cut, as the gateway does.
-CAP_UNKNOWN = RECKONED
 ENDS = "The recording ends here."
 _SECOND = 10**9
 
@@ -180,7 +178,7 @@ def reckoned_cap(turn: TurnCalls) -> int:
     answer would be judged as cut below its cap, by a full context window or a limit of the server."""
     answers = [step.answer for step in turn.steps]
     if not any(answer.stop_reason is NormalizedStopReason.MAX_TOKENS for answer in answers):
-        return CAP_UNKNOWN
+        return DEFAULT_CAP
     return max(1, *(reported(answer) or likely_output(answer) for answer in answers))
 
 

@@ -185,7 +185,7 @@ def _answered(
         decoder.feed(raw)
         return decoder.close(), None
     except DecodeError as error:
-        raise UnreadableError(f"The answer is not what {dialect} sends: {str(error)[:300]}") from error
+        raise UnreadableError(f"The answer is not in {dialect} format: {str(error)[:300]}") from error
 
 
 def _is_error(raw: bytes) -> bool:

@@ -9,6 +9,7 @@ from agentcore.commands import CallModel
 from agentcore.errors import IllegalEvent
 from agentcore.events import Breakpoint, OperatorAction
 from agentcore.machine.states import DECIDING
+from agentcore.messages import NO_CAP
 from agentcore.replay import verify, what_if
 from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.verdict import verdict
@@ -54,6 +55,46 @@ def test_a_cap_that_an_operator_takes_away_is_sent_with_no_later_call():
     assert verify(told.stored()).verified
     again = what_if(told.recording, told.policy)
     assert (again.final, again.certainty.value) == (told.snapshot, "recorded")
+
+
+@together
+@pytest.mark.parametrize("state", ["evaluate_stop", "continue_pending"])
+def test_an_answer_is_judged_by_the_cap_of_its_own_call_whatever_an_operator_changes_since(state):
+    """`uncapped` counts from the next call on, and so does a cap where none was sent."""
+    held = (Breakpoint(state=state),)
+    for extra, change, cap in (
+        ({}, {"uncapped": True, "max_tokens": 16_384}, 60),
+        ({"uncapped": NO_CAP}, {"max_tokens": 400}, None),
+    ):
+        story = Playbook(extra=extra) >> started(breakpoints=held) >> truncated("a ", tokens=60)
+        changed = story >> operator(**change)
+        before, after = story.snapshot, changed.snapshot
+        assert (before.sent_cap, before.cut_below_cap) == (cap, cap is None)
+        for name in ("sent_cap", "known_cap", "cut_below_cap", "eaten"):
+            assert getattr(after, name) == getattr(before, name), (change, name)
+        next_call = changed >> released(breakpoints=())
+        reasons = [t.reason for step in next_call.steps for t in step.transitions if "the provider said" in t.reason]
+        where = "" if cap else ", at 60 tokens, with no max_tokens set"
+        assert reasons == [f"the provider said “length”: max_tokens{where}"]
+        assert next_call.command.request.max_tokens == change["max_tokens"]
+        assert next_call.snapshot.sent_cap == (None if cap else 400)
+        told = next_call >> ended("b", tokens=9)
+        assert verify(told.stored()).verified
+        assert what_if(told.recording, told.policy).final == told.snapshot
+
+
+def test_a_call_that_is_made_again_is_sent_what_the_operator_changed():
+    story = Playbook() >> started() >> operator(uncapped=True, max_tokens=16_384)
+    assert story.snapshot.sent_cap == 60, "the call in flight was sent it"
+    assert (story >> interrupted()).snapshot.sent_cap is None
+
+
+def test_no_single_call_is_said_to_have_been_enough_where_what_cut_the_first_is_not_known():
+    """Of two calls only the second was sent a cap: the first was cut by a limit that nobody knows."""
+    story = Playbook(extra={"prefill": True, "uncapped": NO_CAP}) >> started(breakpoints=CUT)
+    story = story >> truncated("a" * 240, tokens=60) >> released(max_tokens=60, breakpoints=())
+    story = story >> ended("b" * 40, tokens=10)
+    assert enough_for_one_call(story.snapshot) is None
 
 
 def test_whatever_holds_first_ends_the_run():

@@ -125,7 +125,13 @@ def odd(odd_url: str) -> Connection:
     ("model", "status", "terminal_reason", "said", "words"),
     [
         ("no closing event", "completed", "completed", "whole", "Completed in 1 call."),
-        ("no reason", "completed", "completed", "half", "The provider gave no stop reason."),
+        (
+            "no reason",
+            "completed",
+            "completed",
+            "half",
+            "gave no stop reason, so the answer may be cut off.",
+        ),
         ("neither", "partial", "provider_error", "half", "broke off"),
         ("error in the stream", "partial", "provider_error", "half", "overloaded. The partial answer is kept."),
         ("split characters", "completed", "completed", "naïve 😀 é", ""),

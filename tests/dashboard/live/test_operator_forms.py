@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from agentcore.machine.pending_tool_calls import pending_calls
-from agentcore.messages import NO_CAP
+from agentcore.messages import DEMANDED, NO_CAP
 from agentcore.values import replace
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.live.models import Signal
@@ -16,6 +16,7 @@ from dashboard.live.services import turn_cancel, turn_control, turn_start
 from dashboard.replay.services import turn_verify
 from dashboard.turns.history import position_of, snapshot_at
 from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.sent_caps import cap_demanded
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.pages import HTMX, page
 from tests.together import together
@@ -142,11 +143,22 @@ def test_a_cap_can_be_taken_away_where_the_dialect_does_without(held: Turn):
     turn_control(turn=held, by="ada", action="change", no_max_tokens=True)
     drive(held)
     held.refresh_from_db()
-    assert (held.max_tokens, position_of(held).snapshot.uncapped) == (None, True)
+    asked = position_of(held).snapshot.asked
+    assert (held.max_tokens, asked.extra["uncapped"]) == (None, NO_CAP)
     turn_control(turn=held, by="ada", action="release")
     ended = drive(held)
     assert "max_tokens" not in Attempt.objects.filter(turn_id=ended.id).last().request
     assert turn_verify(turn=ended).verified
+
+
+def test_an_operator_who_sets_just_the_number_that_the_dialect_demanded_has_set_it(held: Turn):
+    held.setup["setup"]["extra"] = {"uncapped": DEMANDED}
+    held.save(update_fields=["setup"])
+    assert cap_demanded(held)
+    turn_control(turn=held, by="ada", action="change", max_tokens=held.max_tokens)
+    drive(held)
+    held.refresh_from_db()
+    assert (held.max_tokens, cap_demanded(held)) == (400, False)
 
 
 def test_a_cap_that_the_dialect_requires_stays_and_it_says_why(held: Turn):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from agentcore.replay import fold, unforkable
+from agentcore.replay import Certainty, fold, unforkable
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.services import connection_create
 from dashboard.live.services import turn_start
@@ -138,6 +138,23 @@ def test_going_on_live_begins_where_the_recording_has_no_answer_any_more(cut: Tu
     assert Attempt.objects.filter(turn_id=child.id).count() == child.attempts
     assert "continued live where the recording ends" in list(changes(child, cut))
     assert turn_verify(turn=child).verified
+
+
+def test_live_goes_on_from_the_recordings_own_words_not_from_estimated_ones(cut: Turn):
+    more = {"max_tokens": 45, "limits": {"max_continuations": 19, "max_total_completion_tokens": 4_000}}
+    imagined = turn_what_if(turn=cut, overrides=more)
+    assert (imagined.undecidable, imagined.recording.endings) == (True, ())
+    assert imagined.estimates
+    child = turn_go_on(turn=cut, overrides=more)
+    known = [one.certainty for one in imagined.without_estimates.records]
+    assert Certainty.ESTIMATED not in known
+    assert child.base_snapshot["spent"]["attempts"] < imagined.recording.final.spent.attempts
+    text = child.base_snapshot.get("answer", {}).get("text", "")
+    assert cut.output_text.startswith(text)
+    child = drive(child)
+    assert (child.status, turn_verify(turn=child).verified) == ("completed", True)
+    steps = f"{imagined.estimates} estimated step{'s' if imagined.estimates > 1 else ''}"
+    assert f"without {steps} of the what-if" in list(changes(child, cut))
 
 
 def test_where_everything_is_known_there_is_nothing_to_go_on_with(cut: Turn):

@@ -2,18 +2,18 @@
 
 from agentcore.events import Setup
 from agentcore.messages import NO_CAP
-from dashboard.turns.sent_caps import RECKONED, UNRECORDED, cap_of_turn
+from dashboard.turns.sent_caps import DEFAULT_CAP, UNRECORDED, cap_of_turn
 
 
 def setup(**extra: object) -> Setup:
-    return Setup("t", "openai", "m", RECKONED, extra=extra)
+    return Setup("t", "openai", "m", DEFAULT_CAP, extra=extra)
 
 
 def test_a_cap_is_a_number_or_none_was_set_or_it_is_not_recorded():
     assert cap_of_turn(1_200, None) == "1,200"
     assert cap_of_turn(1_200, setup()) == "1,200"
     assert cap_of_turn(None, setup(uncapped=NO_CAP)) == "no limit set"
-    assert cap_of_turn(RECKONED, setup(uncapped=UNRECORDED)) == "not recorded"
+    assert cap_of_turn(DEFAULT_CAP, setup(uncapped=UNRECORDED)) == "not recorded"
 
 
 def test_what_a_truncated_answer_used_is_about_the_cap():

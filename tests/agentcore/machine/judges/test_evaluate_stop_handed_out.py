@@ -98,3 +98,9 @@ def test_calls_of_a_call_word_are_never_handed_out(word):
 def test_ids_that_come_twice_are_made_unique_before_they_are_handed_out():
     told = book() >> called(call(), call(), call("clock", ""))
     assert len({each.id for each in told.end.calls}) == 3
+
+
+def test_of_tools_that_end_the_loop_it_is_said_that_the_loop_ends_with_them():
+    ending = Playbook(ending_tools=("calculator",)) >> started() >> called(call())
+    assert ending.step.transitions[-1].reason == "the model asked for calculator; the agent's loop ends with them"
+    assert (book() >> called(call())).step.transitions[-1].reason.endswith("; who asked runs them")

@@ -39,7 +39,7 @@ def test_the_verdict_and_the_resource_name_max_steps():
     story = _out_of_steps()
     assert resource_of(story.snapshot) == "max_steps"
     assert verdict(story.snapshot) == (
-        "Stopped at max_steps: Asks asked for more, with 2 of 2 iterations used. "
+        "Stopped at max_steps: Asks asked for more, with 2 of 2 steps used. "
         "With a larger max_steps it would have continued. The recording ends here. Re-run live to find out."
     )
 
@@ -52,7 +52,7 @@ def test_the_derivation_names_the_limit():
 def test_the_roads_not_taken_say_that_the_model_ended_and_more_was_asked_for():
     case = next(case for case in cases_of(fold(_out_of_steps().recording)[-1]) if case)
     missed = {road.trigger: road.miss for road in roads_of(case)}
-    assert missed[Trigger.CONTINUE_REQUESTED] == "a criterion requested another iteration at 2 of 2 iterations"
+    assert missed[Trigger.CONTINUE_REQUESTED] == "a criterion requested another step at 2 of 2 steps"
     assert missed[Trigger.TOOL_CALL] == "no tool call in the answer"
 
 

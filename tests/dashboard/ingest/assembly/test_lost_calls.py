@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from agentcore.events import ModelResponded, Started, ToolsReturned
-from dashboard.ingest.assembly.histories import CAP_UNKNOWN
 from dashboard.ingest.assembly.trace import TraceTurn
 from dashboard.ingest.conventions.spans import Span
+from dashboard.turns.sent_caps import DEFAULT_CAP
 from tests.dashboard.ingest.assembly.test_turn_grouping import SECOND, START, kinds, made
 
 MODEL = {"llm.request.type": "chat", "gen_ai.system": "Ollama", "gen_ai.request.model": "m"}
@@ -71,4 +71,4 @@ def test_an_answer_that_was_cut_by_an_unknown_limit_was_cut_at_what_it_used(used
 
 def test_where_nothing_was_cut_an_unknown_limit_stays_unknown() -> None:
     (turn,) = made(ollama(0, "Because.", **{"gen_ai.response.finish_reasons": ["stop"]}))
-    assert cap_of(turn) == CAP_UNKNOWN
+    assert cap_of(turn) == DEFAULT_CAP

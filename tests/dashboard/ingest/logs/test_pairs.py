@@ -120,7 +120,7 @@ def test_the_key_in_an_address_is_not_kept() -> None:
 def test_an_answer_that_its_codec_cannot_read_is_told_in_words() -> None:
     ((line, words),) = faults_in(lines({"request": chat_request(), "response": {"body": "data: nothing"}}))
     assert line == 1
-    assert words.startswith("The answer is not what openai sends: ")
+    assert words.startswith("The answer is not in openai format: ")
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), 1e300, -1, True, "1" * 30, [], {}])
