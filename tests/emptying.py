@@ -62,7 +62,8 @@ def _written(cursor, tables: list[str]) -> list[str]:
     """Those that have a row. To plan how a hundred tables are looked at takes longer than to look."""
     if _planned.get(cursor.connection) != tables:
         looks = (f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM {_quoted(table)})" for table in tables)
-        if cursor.connection in _planned:
+        # Forgotten first: where the statement that follows fails, none is taken for planned.
+        if _planned.pop(cursor.connection, None) is not None:
             cursor.execute("DEALLOCATE written")
         cursor.execute(f"PREPARE written AS {' UNION ALL '.join(looks)}")
         _planned[cursor.connection] = tables

@@ -77,8 +77,10 @@ class Environment:
 
     @property
     def own_address(self) -> str:
-        """Where a browser on this machine finds Whystop; empty where the port is not chosen yet, or any host is."""
-        if not self.port or self.host in _ANY_HOST:
+        """Where a browser finds Whystop; empty where that is not known: the port is not chosen yet, any host is, or a
+        proxy stands before it. At a loopback host, only one on this machine does."""
+        proxied = self.https or self.allowed_hosts or self.trusted_proxies
+        if not self.port or self.host in _ANY_HOST or proxied:
             return ""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 

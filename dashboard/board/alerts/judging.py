@@ -4,6 +4,7 @@ An alert fires once, until it is resolved; who is told is told in the transactio
 """
 
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import structlog
@@ -18,11 +19,13 @@ from dashboard.exports.webhooks.delivery_creation import announce
 from dashboard.exports.webhooks.events import ALERT_FIRED, ALERT_RESOLVED
 from dashboard.inbox.models import Notice
 from dashboard.inbox.services import notice_tell, notices_withdraw
+from dashboard.platform.egress.proxies import is_near
 from dashboard.platform.logs import visible
 
 log = structlog.get_logger(__name__)
 
 JUDGE_SECONDS = 10.0  #: between two looks
+NO_LINK = "To get a link here, set WHYSTOP_ADDRESS to the public address of Whystop."
 
 
 def alerts_judge(now: datetime | None = None) -> int:
@@ -93,7 +96,15 @@ def _data(alert: Alert, firing: Firing, told: str) -> dict[str, object]:
     }  # fmt: skip
 
 
+def _where(address: str) -> str:
+    """How the reader gets there. A loopback address would lead to whatever runs on the reader's own machine."""
+    host = urlsplit(settings.ADDRESS).hostname
+    if host and is_near(host):
+        return f"On the machine that runs Whystop: {settings.ADDRESS}{address}"
+    return f"{settings.ADDRESS}{address}" if host else f"In Whystop: {address}\n{NO_LINK}"
+
+
 def _mails(alert: Alert, told: str, address: str, state: str) -> list[Mail]:
     subject = visible(" ".join(f"[Whystop] {alert.name}: {state}".split()))  # a header is one line
-    body = f"{visible(told)}\n\n{settings.ADDRESS or 'In Whystop: '}{address}\n"
+    body = f"{visible(told)}\n\n{_where(address)}\n"
     return [Mail(alert=alert, to=to, subject=subject, body=body) for to in alert.emails]

@@ -65,8 +65,8 @@ _TAKEN = (
     "stop Whystop and add --replace."
 )
 _TOO_OLD = (
-    "{psql} would run the programs that a file names. Install PostgreSQL's client programs of version 18, 17.6, 16.10, "
-    "15.14, 14.19 or newer."
+    "This version of {psql} cannot be kept from running commands that a backup file contains. Install PostgreSQL's "
+    "client programs of version 18, 17.6, 16.10, 15.14, 14.19 or newer."
 )
 _IN_USE = "Others are connected to the database ({others}): stop every process of Whystop first."
 _NEWER = "The backup was made by a newer Whystop, which has {names}: restore it with that version or a later one."

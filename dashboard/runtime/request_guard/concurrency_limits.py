@@ -88,7 +88,7 @@ class ConcurrencyLimits:
     async def enter(self, scope: Scope, *, account: str = "") -> "RequestPlace | SignInPlace | None":
         """A place for this request; None: it needs none. `account`: the user name that a sign-in gives. Raises
         FullError."""
-        if scope["path"] == "/healthz" or f"{scope['path']}/".startswith(_OWN_ROOM):
+        if not takes_place(scope["path"]):
             return None
         shared = access_form_of(scope["path"]) is AccessForm.SHARED
         credential = f"link {digest_of(scope['path'])}" if shared else _credential_of(scope["headers"])
@@ -172,6 +172,11 @@ class RequestPlace:
         if self._held and (line := self._rooms.risen(self._line, user)) is not None:
             self._line.leave(self._who)
             self._line, self._who = line, user
+
+
+def takes_place(path: str) -> bool:
+    """Whether a request to this address takes a place: others have bounds of their own."""
+    return path != "/healthz" and not f"{path}/".startswith(_OWN_ROOM)
 
 
 _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, ConcurrencyLimits] = WeakKeyDictionary()

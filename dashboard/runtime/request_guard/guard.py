@@ -6,6 +6,7 @@ The heads of requests, and how long they may take, are the protocol's (`protocol
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from typing import Any
 
 import structlog
@@ -26,6 +27,7 @@ from dashboard.runtime.request_guard.concurrency_limits import (
     ConcurrencyLimits,
     RequestPlace,
     concurrency_limits_of_loop,
+    takes_place,
 )
 from dashboard.runtime.request_guard.refusals import CHALLENGE, Answer, refusal
 from dashboard.runtime.request_guard.sign_in_queue import SignInPlace, account_in, is_sign_in
@@ -48,6 +50,7 @@ _DIGITS = 18  #: of a length; what is longer is far beyond every bound
 _AGAIN = ((b"retry-after", b"1"),)
 _OFTEN = "Too many requests come from you at once. Wait a second, then send this again."
 _BUSY = "Too many requests wait already. Send this again in a moment."
+_UNREAD = Answer(HTTPStatus.REQUEST_TIMEOUT, ((b"content-length", b"0"),), b"")  #: to a client that has gone
 
 
 class SlowReaderError(Exception):
@@ -113,6 +116,7 @@ class _Exchange:
         self._size, self._allowed = 0, SMALL
         self._whole = False  #: the body is here
         self._handed = False  #: and the application has it
+        self._heard: list[Message] = []  #: while it waited in line
         self._form = bytearray() if is_sign_in(scope) else None  #: of the sign-in page, as far as it has come
         self._place: RequestPlace | SignInPlace | None = None
         self.refused: Answer | None = None
@@ -127,7 +131,7 @@ class _Exchange:
         thread works on for a moment. Before the application has the request, no thread works on it; and a replay's
         process is ended.
         """
-        message = await self._receive() if self.refused is None else {}
+        message = await self._next() if self.refused is None else {}
         if message.get("type") == "http.disconnect":
             await self._end_work()
             if self._works_on:
@@ -142,6 +146,9 @@ class _Exchange:
             await self.enter()
         self._handed = self._handed or ends
         return message if self.refused is None else {"type": "http.disconnect"}
+
+    async def _next(self) -> Message:
+        return self._heard.pop(0) if self._heard else await self._receive()
 
     async def _end_work(self) -> None:
         """The client has gone. Where nothing works for it, no thread is needed to end that."""
@@ -184,13 +191,32 @@ class _Exchange:
             self._place.leave()
 
     async def enter(self) -> None:
-        """All of the request is here: take a place among those that are worked on, or refuse it."""
+        """All of the request is here: take a place among those that are worked on, or refuse it. Where the client goes
+        while it waits in line, nothing begins on it."""
         self._whole = True
+        if not takes_place(self._scope["path"]):
+            return
         try:
-            self._place = await self._rooms.enter(self._scope, account=account_in(bytes(self._form or b"")))
+            async with asyncio.timeout(None) as in_line:
+                listening = asyncio.create_task(self._listen(in_line))
+                try:
+                    self._place = await self._rooms.enter(self._scope, account=account_in(bytes(self._form or b"")))
+                finally:
+                    listening.cancel()
+        except TimeoutError:
+            self.refused = _UNREAD
         except FullError as full:
             status, told = (429, _OFTEN) if full.own else (503, _BUSY)
             self.refused = refusal(self._scope["path"], status, told, more=_AGAIN)
+
+    async def _listen(self, in_line: asyncio.Timeout) -> None:
+        """Nobody else does while the request waits: what `in_line` encloses ends when the client goes."""
+        heard: Message = {}
+        while heard.get("type") != "http.disconnect":
+            heard = await self._receive()
+            self._heard.append(heard)
+        self._client.leave()  # no thread works for it yet
+        in_line.reschedule(0)
 
     async def judge(self, size: int) -> Answer | None:
         """Why a body of this size is not taken; None: it is."""

@@ -13,24 +13,12 @@ import httptools
 from dashboard.accounts.credentials import has_credentials
 from dashboard.accounts.error_responses import STRANGER
 from dashboard.runtime.buffered_protocol import BufferedProtocol
+from dashboard.runtime.request_guard import refusal_texts
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
-from dashboard.runtime.request_guard.refusals import CHALLENGE, plainly, refusal
+from dashboard.runtime.request_guard.refusals import CHALLENGE, RefusedError, plainly, refusal
 from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, HEAD_FIELDS, PIPELINED, WHOLE_BODY, WIRE_RATIO
 from dashboard.runtime.request_guard.transfer_rate import Reader, Sender
-
-FULL = "This server has as many connections open as it may. Try again in a moment."
-FULL_ADDRESS = "Your address has as many connections open as one may have. Close some, or try again in a moment."
-LONG_HEAD = f"The address and the header fields of a request may have {HEAD_BYTES:,} bytes together. Send fewer."
-MANY_FIELDS = f"A request may have {HEAD_FIELDS} header fields. Send fewer."
-PIPELINED_TOO_MANY = f"At most {PIPELINED} requests of a connection may wait for their answers. Send fewer at once."
-SLOW_HEAD = "The head of the request did not come in time. Send it at once."
-NO_REQUEST = "Invalid HTTP request received."
-SLOW_BODY = "The body of the request came too slowly. Send it again, over a faster connection."
-
-
-class RefusedError(Exception):
-    """Raised inside the parser, which ends by it."""
 
 
 class GuardedProtocol(BufferedProtocol):
@@ -62,7 +50,7 @@ class GuardedProtocol(BufferedProtocol):
         if self._census.admit(self):
             self._wait_for_head()
             return
-        told = FULL if self.address is None else FULL_ADDRESS
+        told = refusal_texts.FULL if self.address is None else refusal_texts.FULL_ADDRESS
         self.transport.write(plainly(503, told, (b"retry-after", b"1")))
         self.transport.bare().close_now()  # type: ignore[attr-defined]
 
@@ -88,8 +76,10 @@ class GuardedProtocol(BufferedProtocol):
             self._parse(piece)
             if self.still_sends() and self._fed > HEAD_BYTES and not self.transport.is_closing():
                 # A head without an end, or chunks of a body that have little but extensions.
-                self._refusal = refusal(self._path(), 431, LONG_HEAD).on_the_wire() if self._in_head else None
-                self.send_400_response(NO_REQUEST)
+                self._refusal = (
+                    refusal(self._path(), 431, refusal_texts.LONG_HEAD).on_the_wire() if self._in_head else None
+                )
+                self.send_400_response(refusal_texts.NO_REQUEST)
         self._settle()
 
     def _parse(self, piece: bytes) -> None:
@@ -103,13 +93,13 @@ class GuardedProtocol(BufferedProtocol):
             if self._should_upgrade():
                 self.handle_websocket_upgrade()
         except httptools.HttpParserError:
-            self.send_400_response(NO_REQUEST)
+            self.send_400_response(refusal_texts.NO_REQUEST)
         self._parsing = False
         self._begin()
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINED:
-            self._refusal = plainly(429, PIPELINED_TOO_MANY)
+            self._refusal = plainly(429, refusal_texts.PIPELINED_TOO_MANY)
             raise RefusedError
         super().on_message_begin()
         # The piece that a head begins in may hold the end of a body too: what the parser tells of it is counted.
@@ -123,7 +113,7 @@ class GuardedProtocol(BufferedProtocol):
         self._count(len(name) + len(value) + 4)  # a colon, a space, and the line's end
         self._head_fields += 1
         if self._head_fields > HEAD_FIELDS:
-            self._refuse_head(MANY_FIELDS)
+            self._refuse_head(refusal_texts.MANY_FIELDS)
         if self._in_head:  # a field behind a chunked body is none of the request's
             super().on_header(name, value)
 
@@ -179,7 +169,7 @@ class GuardedProtocol(BufferedProtocol):
             super().handle_websocket_upgrade()
         else:
             self._refusal = plainly(401, STRANGER, CHALLENGE)
-            self.send_400_response(NO_REQUEST)
+            self.send_400_response(refusal_texts.NO_REQUEST)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -211,7 +201,7 @@ class GuardedProtocol(BufferedProtocol):
             self.transport.abort()
             return
         if not self._silent and not self._is_answering():
-            self.transport.write(plainly(503, FULL, (b"retry-after", b"1")))
+            self.transport.write(plainly(503, refusal_texts.FULL, (b"retry-after", b"1")))
         self.transport.bare().close_now()  # type: ignore[attr-defined]
 
     def abandon(self) -> None:
@@ -228,9 +218,11 @@ class GuardedProtocol(BufferedProtocol):
             return
         elif self._sender is not None:
             if self._sender.is_late(now, reading=not self.flow.read_paused):
-                self._end(b"" if self._is_answering() else refusal(self._path(), 408, SLOW_BODY).on_the_wire())
+                self._end(
+                    b"" if self._is_answering() else refusal(self._path(), 408, refusal_texts.SLOW_BODY).on_the_wire()
+                )
         elif self._head_since is not None and now - self._head_since > self._census.bounds.head_seconds:
-            self._end(b"" if self._silent else plainly(408, SLOW_HEAD))
+            self._end(b"" if self._silent else plainly(408, refusal_texts.SLOW_HEAD))
 
     def _is_answering(self) -> bool:
         """Whether a part of an answer is sent, into which no other may be written."""
@@ -277,7 +269,7 @@ class GuardedProtocol(BufferedProtocol):
     def _count(self, size: int) -> None:
         self._head_size += size
         if self._head_size > HEAD_BYTES:
-            self._refuse_head(LONG_HEAD)
+            self._refuse_head(refusal_texts.LONG_HEAD)
 
     def _refuse_head(self, detail: str) -> NoReturn:
         self._refusal = refusal(self._path(), 431, detail).on_the_wire()

@@ -23,6 +23,10 @@ CLOSE = (b"connection", b"close")
 CHALLENGE = (b"www-authenticate", b'Bearer realm="whystop"')
 
 
+class RefusedError(Exception):
+    """Raised inside the parser of a connection, which ends by it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A whole answer; the connection ends with it, for the rest of the request is not read."""

@@ -93,6 +93,13 @@ def test_links_lead_to_the_server_itself_where_no_public_address_is_set():
     assert read_environment({"WHYSTOP_PORT": "0"}).own_address == ""
 
 
+@pytest.mark.parametrize(
+    "proxied", [{"WHYSTOP_HTTPS": "1"}, {"WHYSTOP_ALLOWED_HOSTS": "a.example"}, {"WHYSTOP_TRUSTED_PROXIES": "::1"}]
+)
+def test_links_do_not_lead_past_a_proxy(proxied: dict[str, str]):
+    assert read_environment(proxied).own_address == ""
+
+
 @pytest.mark.parametrize("value", ["x", "1.5", "-1", "65536", "8321 8322"])
 def test_a_port_that_is_none_is_refused(value: str):
     with pytest.raises(StartError, match=f"not “{value}”"):

@@ -44,7 +44,8 @@ async def test_what_refers_to_itself_goes_with_the_next_look(monkeypatch):
     page = Page()
     page.itself = page
     del page
-    while pages():
-        await asyncio.sleep(0.01)
-    stop.set()
-    await looking
+    async with asyncio.timeout(20):
+        while pages():
+            await asyncio.sleep(0.01)
+        stop.set()
+        await looking

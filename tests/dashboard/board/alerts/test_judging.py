@@ -151,6 +151,25 @@ def test_e_mail_is_sent_by_the_server_of_the_environment(alert_of: AlertOf, smtp
     assert mails_send() == 0
 
 
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("", "In Whystop: /metrics-board/alerts/{id}\nTo get a link here, set WHYSTOP_ADDRESS"),
+        ("http://127.0.0.1:8321", "On the machine that runs Whystop: http://127.0.0.1:8321/metrics-board/alerts/{id}"),
+        ("http://localhost:1", "On the machine that runs Whystop: http://localhost:1/metrics-board/alerts/{id}"),
+        ("http://[::1]:1", "On the machine that runs Whystop: http://[::1]:1/metrics-board/alerts/{id}"),
+        ("http://192.0.2.1:8321", "\n\nhttp://192.0.2.1:8321/metrics-board/alerts/{id}\n"),
+    ],
+)
+def test_an_e_mail_tells_where_its_link_leads(alert_of: AlertOf, smtp: MailServer, settings, address: str, told: str):
+    settings.ADDRESS = address
+    at = now()
+    alert = alert_of(emails=["ada@example.com"])
+    turns(at, cut=1)
+    alerts_judge(at)
+    assert told.format(id=alert.id) in Mail.objects.get().body
+
+
 @pytest.mark.parametrize("between", ["\n", "\r\n", "\r", "\x0b", "\u2028"])
 def test_a_name_of_several_lines_is_one_line_of_an_e_mail(alert_of: AlertOf, smtp: MailServer, between: str):
     at = now()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dashboard.accounts.access import LET_IN
+from dashboard.platform.client_gone import SCOPE_KEY
 from dashboard.platform.fair_queue import FullError, QueueSize
 from dashboard.runtime.request_guard.concurrency_limits import AT_FIRST, ConcurrencyLimits, RequestRate
 from dashboard.runtime.request_guard.guard import Guard
@@ -258,6 +259,54 @@ async def test_who_hangs_up_while_waiting_for_a_place_gives_it_back(monkeypatch:
     monkeypatch.setattr("dashboard.runtime.request_guard.guard.concurrency_limits_of_loop", lambda _, one=rooms(): one)
     await asyncio.wait_for(Guard(application)(scope_of(), receive, send), timeout=5)
     assert heard == ["http.disconnect"]
+
+
+@pytest.mark.parametrize("body", [None, b"chunked"])
+async def test_nothing_begins_on_a_request_whose_client_goes_while_it_waits_in_line(
+    monkeypatch: pytest.MonkeyPatch, body: bytes | None
+):
+    worked: list[str] = []
+
+    async def application(scope, receive, _send):
+        if (await receive())["type"] == "http.request":
+            worked.append(scope["path"])
+
+    async def send(_message):
+        pass
+
+    one = rooms(strangers=replace(NARROW, seconds=60))
+    place = await one.enter(scope_of())
+    assert place is not None
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.concurrency_limits_of_loop", lambda _: one)
+    scope, said = {**scope_of(), "method": "POST"}, asyncio.Queue[dict[str, Any]]()
+    scope["headers"] += [] if body is None else [(b"transfer-encoding", body)]
+    said.put_nowait({"type": "http.request", "body": body or b""})
+    waits = asyncio.create_task(Guard(application)(scope, said.get, send))
+    await asyncio.sleep(0.01)
+    said.put_nowait({"type": "http.disconnect"})
+    await asyncio.wait_for(waits, timeout=5)  # while the place is taken
+    assert scope[SCOPE_KEY].closed.is_set()
+    place.leave()
+    assert await one.enter(scope_of()), "the place is free for the next"
+    assert worked == []
+
+
+async def test_who_waited_in_line_is_worked_on_with_all_that_was_sent(monkeypatch: pytest.MonkeyPatch):
+    heard: list[Any] = []
+
+    async def application(_scope, receive, send):
+        heard.append(await receive())
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    one = rooms(strangers=replace(NARROW, seconds=60))
+    place = await one.enter(scope_of())
+    assert place is not None
+    monkeypatch.setattr("dashboard.runtime.request_guard.guard.concurrency_limits_of_loop", lambda _: one)
+    waits = Asked(Guard(application))
+    await asyncio.sleep(0.01)
+    place.leave()
+    await asyncio.wait_for(waits.task, timeout=5)
+    assert [waits.told, heard] == [[200], [{"type": "http.request", "body": b"x", "more_body": False}]]
 
 
 FILES = ["/export", "/audit/file", "/api/v1/turns/1/export", "/turns/1/attempts/2/raw", "/turns/1/attempts/2/request/"]
