@@ -36,9 +36,9 @@ class LintReport(BaseModel):
         connection: str
         provider: str
         model: str
-        turns: int = Field(description="All turns of the model, with or without a sign.")
+        turns: int = Field(description="All turns of the model, with or without a sign of truncation.")
         codes: dict[str, int]
 
     codes: list[Code]
     sources: list[Source]
-    capped: bool = Field(description="Whether only the newest turns with a sign were counted, because there are more.")
+    capped: bool = Field(description="True: more turns have a sign of truncation; only the newest were counted.")

@@ -38,7 +38,7 @@ class Numbers(BaseModel):
     failed_predictions: int
     model_stop_reasons: dict[str, int] = Field(description="Turns by model stop reason.")
     stop_reasons: dict[str, int] = Field(description="Turns by agent stop reason.")
-    lint: dict[str, int] = Field(description="Turns by lint code.")
+    lint: dict[str, int] = Field(description="Turns by sign of truncation.")
 
 
 class MetricsBucket(Numbers):

@@ -142,6 +142,7 @@ class _Kept(dict[str, Any]):
 
 def of_missing(_: HttpRequest, error: ObjectDoesNotExist) -> HttpResponse:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(error).partition(" matching query")[0]).lower()
+    words = re.sub(r"\b(api|mcp)\b", lambda found: found[0].upper(), words)
     return problem(404, f"There is no {words} with this name or id.")
 
 

@@ -262,7 +262,7 @@ class Control(Body):
     max_tokens: Whole | None = None
     no_max_tokens: bool = Field(
         default=False,
-        description="Send no max_tokens from the next request on. Refused if the provider's API requires one.",
+        description="Send no max_tokens from the next request on. Refused if the provider's API requires a limit.",
     )
     error_policy: ErrorPolicy | None = None
     request: ChangedRequest | None = None

@@ -124,8 +124,7 @@ class Attempt(BaseModel):
     iteration: int
     max_tokens: int | None = Field(description="Null: no limit was sent.")
     max_tokens_demanded: bool = Field(
-        description="Whether nobody set a limit for this turn. The provider's API requires one, so Whystop sends its "
-        "own."
+        description="True: not set by the caller. The provider's API requires a limit, so Whystop sends its own."
     )
     request: Json = Field(description="The body as it was sent.")
     response: MaybeObject = Field(

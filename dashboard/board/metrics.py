@@ -81,7 +81,13 @@ METRICS: Mapping[str, Metric] = {
         ),
         Metric("tokens", "Tokens", "count", _count(*TOKENS), TOKENS, "sort=-tokens"),
         Metric("dollars", "Price", "dollars", _dollars, (*TOKENS, measures.CACHED), "sort=-tokens"),
-        Metric("lint_findings", "Turns with a lint finding", "count", _count(measures.LINTED), (measures.LINTED,)),
+        Metric(
+            "lint_findings",
+            "Turns with a sign of truncation",
+            "count",
+            _count(measures.LINTED),
+            (measures.LINTED,),
+        ),
         Metric(
             "failed_predictions",
             "Failed predictions",

@@ -89,7 +89,7 @@ class Attempt:
     started_at: str
     first_token_ms: int | None
     duration_ms: int | None
-    max_tokens_demanded: bool = False  #: nobody set it: the provider's API requires a limit
+    max_tokens_demanded: bool = False  #: not set by the caller; the provider's API requires a limit
 
 
 Value = TypeVar("Value")

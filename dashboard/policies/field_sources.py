@@ -13,7 +13,7 @@ from dashboard.agents.policy_layers import effective_policy_for, layer_of, said_
 from dashboard.agents.policy_resolution import FIELDS, JUDGING_FIELDS, KEEP_RAW_DAYS, Layer, Level, resolve
 from dashboard.policies.field_text import LEVEL_WORDS, key_of, label_of, value_in_words
 from dashboard.turns.models import Turn
-from dashboard.turns.sent_caps import cap_demanded
+from dashboard.turns.sent_caps import cap_demanded, demand_in_words
 
 #: A default, and what is known of a turn from before there were layers.
 DEFAULT: Mapping[str, Any] = {"level": Level.DEFAULT.value, "of": "", "policy": "", "version": None, "version_id": None}
@@ -47,6 +47,8 @@ class Source:
     @property
     def words(self) -> str:
         """Where it comes from, without the policy's name."""
+        if self.level == Level.PROVIDER and not self.policy:
+            return demand_in_words(self.of)
         return LEVEL_WORDS[self.level]
 
     @property

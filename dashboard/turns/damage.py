@@ -32,7 +32,7 @@ _SHAPES: Mapping[type[Turn | Attempt], Mapping[str, type]] = {
     Turn: {"setup": dict, "overrides": dict, "breakpoints": list, "lint": list, "policy": dict, "policy_sources": dict},
     Attempt: {"response_headers": dict, "usage": dict, "tool_calls": list, "error": dict},
 }
-_IN_WORDS = {"setup": "beginning", "lint": "signs of a cut", "policy_sources": "sources of the policy"}
+_IN_WORDS = {"setup": "beginning", "lint": "signs of truncation", "policy_sources": "sources of the policy"}
 #: What is asked of the row of a turn and of one of its attempts, beyond the shapes.
 _TURN: Mapping[str, Callable[[Turn], object]] = {
     "The policy": lambda turn: stored_policy(turn.policy),

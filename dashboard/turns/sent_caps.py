@@ -15,6 +15,7 @@ DEFAULT_CAP = 16_384  #: tokens of output that are calculated with where nobody 
 NO_CAP_SET = "no limit set"  #: what pages say in place of a number
 NOT_RECORDED = "not recorded"  #: the same, of calls that were made elsewhere
 UNRECORDED = "unknown"  #: of a setup's `uncapped`: whether a cap was sent is not recorded
+CAP_UNKNOWN = "cap_unknown"  #: the code of an import's note that says the same
 
 
 def cap_in_words(cap: int | None) -> str:
@@ -24,8 +25,18 @@ def cap_in_words(cap: int | None) -> str:
 def cap_of_turn(cap: int | None, setup: Setup | None) -> str:
     """The cap of a turn's calls, for its page. A trace or a log may not say what was sent: then it is not recorded, or
     about what the truncated answer used."""
-    if setup is None or setup.extra.get("uncapped") != UNRECORDED:
-        return cap_in_words(cap)
+    known = setup is None or setup.extra.get("uncapped") != UNRECORDED
+    return cap_in_words(cap) if known else _derived(cap)
+
+
+def cap_in_list(turn: Turn) -> str:
+    """The same of a turn in a list, whose setup is not read: by the notes of its import."""
+    notes = turn.ingested.notes if hasattr(turn, "ingested") else ()
+    known = all(note["code"] != CAP_UNKNOWN for note in notes)
+    return cap_in_words(turn.max_tokens) if known else _derived(turn.max_tokens)
+
+
+def _derived(cap: int | None) -> str:
     return NOT_RECORDED if cap in (None, DEFAULT_CAP) else f"≈ {cap:,}"
 
 
@@ -53,6 +64,11 @@ def cap_demanded(turn: Turn) -> bool:
         return False
     # An operator may have set just that number.
     return all(act.event.get("max_tokens") is None for act in acts_of([turn.id]))
+
+
+def demand_in_words(provider: str) -> str:
+    """Why a cap was sent that nobody had set."""
+    return f"Not set by the caller; {provider} requires a limit."
 
 
 def commanded_cap(command: Mapping[str, Any]) -> int | None:

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import PHONE, NewPage
 from tests.browser.journeys import Clicks, api, played, until
 from tests.browser.test_operating import agent
 
@@ -64,6 +64,16 @@ def test_an_approval_is_given_from_any_page_in_two_clicks(page: Page):
     ends = f"/api/v1{turn}"
     until(page, lambda: page.request.get(ends).json()["status"] == "completed", "it does not go on", every=200)
     assert clicks.count == 2
+
+
+def test_who_decides_by_keyboard_goes_on_in_the_list(new_page: NewPage):
+    page = new_page(viewport=PHONE)
+    asking(page, "Approve this by keyboard.")
+    page.goto("/inbox")
+    waiting = page.locator("#inbox .entry", has_text="Approve this by keyboard.")
+    waiting.get_by_role("button", name="Approve").press("Enter")
+    expect(waiting).to_have_count(0)
+    expect(page.locator("#inbox")).to_be_focused()
 
 
 def test_two_windows_show_the_same_and_each_decides_in_one_click_the_second_too_late(page: Page, new_page: NewPage):

@@ -8,6 +8,7 @@ from dashboard.ingest.assembly.model_answers import lacks_its_end
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
 from dashboard.ingest.conventions.observations import LoopFailure, ModelCall
 from dashboard.ingest.conventions.tables import dialect_of
+from dashboard.turns.sent_caps import CAP_UNKNOWN
 
 #: OpenTelemetry's words, which no provider of these dialects says: an instrumentation wrote them in place of its own.
 _OTHERS = frozenset({"length", "tool_call", "tool_calls", "stop", "content_filter", "error"})
@@ -70,7 +71,7 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
     if call.usage is None and call.error is None:
         yield "usage_unknown", "The trace has no token counts, so they are estimated."
     if call.max_tokens is None:
-        yield "cap_unknown", _CAP_UNKNOWN + (_CUT_AT if answer_is_cut else "")
+        yield CAP_UNKNOWN, _CAP_UNKNOWN + (_CUT_AT if answer_is_cut else "")
     if call.exchange is not None:
         yield from call.exchange.notes
     yield from _of_reason(call)

@@ -28,15 +28,17 @@ _BY_ERROR: Mapping[str, str] = {
     "context_length": _BY_END["context_window_exceeded"],
     "content_policy": _OTHER_PROMPT,
 }
+_ELSEWHERE = "Whystop cannot re-run this turn: repeat the request in the program that made these calls."
 _OF_CONNECTION = frozenset({"auth", "quota", "not_found", "not_dialect"})
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """`connection`: the one to look at first, or None."""
+    """`connection`: the one to look at first, or None; `reruns`: whether the turn can be re-run here."""
 
     advice: str
     connection: Connection | None
+    reruns: bool = True
 
 
 def leading_on(turn: Turn, last: Snapshot | None) -> dict[str, Any]:
@@ -46,11 +48,13 @@ def leading_on(turn: Turn, last: Snapshot | None) -> dict[str, Any]:
 
 
 def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
-    """None while the turn runs, where it completed, and where whom it asked is gone, so that it cannot be re-run."""
-    if turn.status in (*UNFINISHED, TurnStatus.COMPLETED) or last.end is None or not may_be_rerun(turn):
+    """None while the turn runs, and where it completed."""
+    if turn.status in (*UNFINISHED, TurnStatus.COMPLETED) or last.end is None:
         return None
     kind = _kind_of_error(last)
     words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "")
+    if not may_be_rerun(turn):
+        return NextStep(_ELSEWHERE if kind in _OF_CONNECTION else words or _ELSEWHERE, None, reruns=False)
     if kind not in _OF_CONNECTION:  # a connection is a query of its own
         return NextStep(words, None)
     asked = connection_of(turn)

@@ -113,7 +113,8 @@ def _found(
         asked = case.last.failure.provider if case.last.failure else None
         told = (case.ample, case.recorded, Certainty.ESTIMATED, Basis.SETTING, Goal.RETRY)
         wait = asked.retry_after if asked else None
-        yield Suggestion(case.limit, *told, longer_than=case.used, wait=wait)
+        kind = asked.kind if asked else ""
+        yield Suggestion(case.limit, *told, longer_than=case.used, wait=wait, error_kind=kind)
     yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
 
 

@@ -102,7 +102,7 @@ def because(said: Suggestion) -> str:
         case Basis.AGENT | Basis.MODEL:
             return _share(said)
         case Basis.SETTING:
-            return _asked_to_wait(said.wait)
+            return _of_another_try(said)
         case Basis.NONE if said.limit == "max_retries":
             return "How often the provider would go on to refuse is not in the recording."
         case Basis.NONE:
@@ -115,8 +115,19 @@ def _too_little(said: Suggestion) -> str:
     return "The recording ends at this limit, and too few turns that used more of it are recorded for an estimate."
 
 
-def _asked_to_wait(wait: float | None) -> str:
-    return f"The provider asked to try again in {number(wait)} s." if wait else "The error may be temporary."
+#: By the kind of the provider's error: what another try does not mend.
+_LASTING: Mapping[str, str] = {
+    "auth": "the API key",
+    "quota": "the balance and the plan",
+    "not_found": "the model and the base URL",
+    "not_dialect": "the base URL",
+}
+
+
+def _of_another_try(said: Suggestion) -> str:
+    if said.error_kind in _LASTING:
+        return f"This error is not temporary: check {_LASTING[said.error_kind]}."
+    return f"The provider asked to try again in {number(said.wait)} s." if said.wait else "The error may be temporary."
 
 
 def rerun_named(said: Suggestion) -> str:
@@ -181,8 +192,12 @@ def _share(said: Suggestion) -> str:
     newest = "the newest " if said.newest else ""
     counted = f"{newest}{count(said.answers, 'answer' if answers else 'turn')}{cut}"
     expected = f"{100 * (said.share or 0):.0f} % are expected to {fit} {amount(said.limit, said.value)}"
-    besides = f" {count(said.unreported, 'token')} of these count, but are not reported." if said.unreported else ""
+    besides = _unreported(said.unreported) if said.unreported else ""
     return f"Of {said.of}’s {alike} {used}, {expected} ({counted}).{besides}"
+
+
+def _unreported(tokens: int) -> str:
+    return f" The value includes {count(tokens, 'token')} that the model counts but does not report."
 
 
 def costs_in_words(costs: Costs | None, *, model: str = "") -> str:

@@ -133,7 +133,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "tool_repairs": "Calls that repaired a broken tool call",
         "envelope_retries": "Calls that requested a structured answer again",
         "breakpoints": "Breakpoints that operators set",
-        "lint": "Signs that the stop reason hides truncation",
+        "lint": "Signs of truncation, whatever the stop reason",
     },
     "turns_cohort": {
         "resource": "The limit that ended them",

@@ -9,8 +9,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import Truncator
 
+from dashboard.turns import sent_caps
 from dashboard.turns.models import Turn
-from dashboard.turns.sent_caps import cap_demanded, cap_in_words
+from dashboard.turns.sent_caps import cap_in_list, cap_in_words, demand_in_words
 from dashboard.turns.transcript import TINTS
 from dashboard.turns.verdicts import verdict_now
 
@@ -53,7 +54,13 @@ def number(value: float | str | None) -> str:
 
 
 register.filter("cap", cap_in_words)
-register.filter(cap_demanded)
+register.filter(cap_in_list)
+
+
+@register.filter
+def cap_demanded(turn: Turn) -> str:
+    """Why a cap was sent that nobody had set; else empty."""
+    return demand_in_words(turn.provider) if sent_caps.cap_demanded(turn) else ""
 
 
 @register.filter

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from unittest.mock import Mock
 
 import pytest
+from django.core.exceptions import ObjectDoesNotExist
+from django.http import HttpRequest
 from pydantic import ValidationError as ShapeError
 
-from dashboard.api.problems import HANDLERS
+from dashboard.api.problems import HANDLERS, of_missing
 from dashboard.api.request_base import Body
 from dashboard.turns import selectors
 from tests.dashboard.api.conftest import Program, said
@@ -166,3 +168,10 @@ def test_bounds_of_whole_numbers_stand_in_the_schema():
     }
     assert bounds["AlertRule", "least_turns"] == bounds["AlertChange", "least_turns"] == (0, 1_000_000)
     assert bounds["Activate", "version"] == (1, 2_000_000_000)
+
+
+@pytest.mark.parametrize(("model", "words"), [("ApiToken", "API token"), ("McpServer", "MCP server"), ("Turn", "turn")])
+def test_what_is_missing_is_named_as_the_docs_name_it(model: str, words: str):
+    error = ObjectDoesNotExist(f"{model} matching query does not exist.")
+    told = json.loads(of_missing(HttpRequest(), error).content)
+    assert told["detail"] == f"There is no {words} with this name or id."

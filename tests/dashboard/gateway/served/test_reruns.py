@@ -268,7 +268,7 @@ def test_a_connection_of_another_dialect_is_sent_a_cap_only_where_that_dialect_d
     assert cap_demanded(child), "nobody set it, and this dialect demands one"
     assert next(source for source in sources_of(child) if source.field == "max_tokens").of == "anthropic"
     client.force_login(User.objects.get(username=OPERATOR))
-    told = "16,384</b> (nobody set it: anthropic requires one)"
+    told = "16,384</b>. Not set by the caller; anthropic requires a limit."
     assert told in client.get(f"/turns/{child.id}").content.decode()
     assert client.get(f"/api/v1/turns/{child.id}/attempts").json()[0]["max_tokens_demanded"] is True
     back = drive(turn_rerun(turn=child, overrides={}, words=RerunChanges(connection=connection.name)))

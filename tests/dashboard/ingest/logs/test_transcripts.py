@@ -2,10 +2,12 @@
 
 import json
 import random
+import re
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 
 from dashboard.accounts.models import User
 from dashboard.ingest.logs.fullest import READERS, extent_of
@@ -14,6 +16,7 @@ from dashboard.ingest.models import Ingested
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.ingest.logs.writing import found_in, imported, lines
+from tests.dashboard.pages import page, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -88,6 +91,21 @@ def test_a_session_becomes_a_run_with_a_turn_for_each_prompt() -> None:
     ]
     for turn in (first, second):
         assert turn_verify(turn=turn).verified, turn.verdict
+
+
+@pytest.mark.parametrize("kept", [4, 5])
+def test_the_head_of_a_session_that_broke_off_says_what_to_do(kept: int, browser: Client) -> None:
+    imported(lines(CLAUDE[:kept]))
+    html = page(browser, f"/turns/{Turn.objects.get().id}").split('id="limit"')[1].split("</section>")[0]
+    words = "Whystop cannot re-run this turn: repeat the request in the program that made these calls."
+    assert words in text_of(html)
+    assert "Re-run with changes" not in html
+
+
+def test_the_list_has_no_number_for_a_cap_that_is_not_recorded(browser: Client) -> None:
+    imported(lines(*CLAUDE))
+    shown = re.findall(r'<td class="c-cap num">([^<]*)</td>', page(browser, "/"))
+    assert shown == ["not recorded", "≈ 32,000"]
 
 
 @pytest.mark.parametrize("kept", [4, 5], ids=["before the tool returned", "after the tool returned"])

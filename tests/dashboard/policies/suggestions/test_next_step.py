@@ -59,6 +59,7 @@ def test_where_a_retry_is_suggested_the_connection_comes_first_and_is_the_main_a
         for each in ("Check the base URL and the provider of connection", "the call would have been tried again")
     )
     assert advice < retry
+    assert "This error is not temporary: check the base URL." in words
     assert len(MAIN.findall(html)) == 1
     assert re.search(r'<a class="btn primary" href="/connections/[^"]+">Open ', html)
     assert "Create draft: Max retries" in html, "and the retry is there, too"
