@@ -101,8 +101,9 @@ def _unsure(snapshot: Snapshot) -> str:
     if snapshot.model_stop_reason != NormalizedStopReason.UNKNOWN or structured:
         return ""
     word = snapshot.raw_stop_reason
-    said = f"said “{word}”, which is not a known stop reason" if word else "gave no stop reason"
-    return f" The provider {said}, so the answer may be cut off."
+    # A log may lack a reason that its provider gave.
+    said = f"The provider said “{word}”, which is not a known stop reason" if word else "No stop reason is recorded"
+    return f" {said}, so the answer may be cut off."
 
 
 def _one_call(snapshot: Snapshot) -> str:

@@ -32,7 +32,7 @@ def cap_of_turn(cap: int | None, setup: Setup | None) -> str:
 def cap_in_list(turn: Turn) -> str:
     """The same of a turn in a list, whose setup is not read: by the notes of its import."""
     notes = turn.ingested.notes if hasattr(turn, "ingested") else ()
-    known = all(note["code"] != CAP_UNKNOWN for note in notes)
+    known = sum(note["code"] == CAP_UNKNOWN for note in notes) < max(1, turn.attempts)  # a note for each such call
     return cap_in_words(turn.max_tokens) if known else _derived(turn.max_tokens)
 
 

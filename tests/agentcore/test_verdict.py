@@ -49,7 +49,7 @@ def test_a_turn_that_runs_has_none():
         ),
         (
             ended("completed", model_stop_reason="unknown"),
-            f"Completed in 1 call. The provider gave no stop reason, {MAY}",
+            f"Completed in 1 call. No stop reason is recorded, {MAY}",
         ),
         (
             ended("completed", model_stop_reason="unknown", raw_stop_reason="solar_flare"),

@@ -118,7 +118,7 @@ ENDS = [
     (
         play(unknown(None, "a")),
         "completed completed completed",
-        "Completed in 1 call. The provider gave no stop reason, so the answer may be cut off.",
+        "Completed in 1 call. No stop reason is recorded, so the answer may be cut off.",
     ),
     (
         play(truncated("a"), unknown("SOLAR_FLARE", "b")),

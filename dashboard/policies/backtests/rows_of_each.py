@@ -1,6 +1,7 @@
 """The rows of several queries by few statements, each of a bounded size."""
 
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 import structlog
@@ -13,14 +14,19 @@ log = structlog.get_logger(__name__)
 
 AT_ONCE = 10  #: queries in one statement
 FETCHED = 5_000  #: rows held at once
+PATIENCE = 20.0  #: seconds after which no further statement begins
 
 Row = tuple[Any, ...]
 
 
 def rows_of_each(queries: Sequence[QuerySet[Any]], columns: Sequence[str]) -> list[list[Row] | None]:
-    """The rows of each query in its own order; None where the statement that asked for it took too long."""
-    some = (queries[begin : begin + AT_ONCE] for begin in range(0, len(queries), AT_ONCE))
-    return [rows for asked in some for rows in _rows_or_none(asked, columns)]
+    """The rows of each query in its own order; None where that took too long."""
+    found: list[list[Row] | None] = []
+    until = monotonic() + PATIENCE
+    for begin in range(0, len(queries), AT_ONCE):
+        asked = queries[begin : begin + AT_ONCE]
+        found += _rows_or_none(asked, columns) if monotonic() < until else [None] * len(asked)
+    return found
 
 
 def _rows_or_none(queries: Sequence[QuerySet[Any]], columns: Sequence[str]) -> Sequence[list[Row] | None]:

@@ -39,6 +39,10 @@ USED: Mapping[str, Any] = {
 }
 
 
+class TooSlowError(Exception):
+    """What turns used of a limit was not found in time. Later it may be."""
+
+
 class UsageOf(Protocol):
     """`usage_of`, or what remembers its answers."""
 
@@ -49,9 +53,12 @@ _remembered: dict[tuple[object, ...], tuple[float, tuple[Length, ...]]] = {}
 
 
 def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Length, ...]:
-    """As `usage_of`, at most `LATELY` seconds old: the rows of a list ask the same one after the other."""
-    key = (turn.project_id, limit, filters)
-    used: tuple[Length, ...] | None = read_ahead().usage.get(key)
+    """As `usage_of`, at most `LATELY` seconds old: the rows of a list ask the same one after the other. Raises
+    `TooSlowError`."""
+    key, ahead = (turn.project_id, limit, filters), read_ahead().usage
+    used: tuple[Length, ...] | None = ahead.get(key)
+    if used is None and key in ahead:
+        raise TooSlowError
     if used is None:
         used = _fresh(key)
     if used is None:
@@ -87,11 +94,11 @@ def alike(turn: Turn) -> tuple[TimelineFilters, TimelineFilters]:
     return replace(of_model, agent=(turn.agent_name,)), of_model
 
 
-def usage_of_list(asked: Iterable[tuple[Turn, str]]) -> dict[tuple[object, ...], tuple[Length, ...]]:
+def usage_of_list(asked: Iterable[tuple[Turn, str]]) -> dict[tuple[object, ...], tuple[Length, ...] | None]:
     """What turns like these used of a limit each, for `usage_lately`: by few statements for each limit, but for
-    `max_seconds`. Nothing where that took too long: the other turns of the list have theirs."""
+    `max_seconds`. None where that took too long: the other turns of the list have theirs."""
     wanted = defaultdict[tuple[UUID, str], dict[TimelineFilters, Project]](dict)
-    known: dict[tuple[object, ...], tuple[Length, ...]] = {}
+    known: dict[tuple[object, ...], tuple[Length, ...] | None] = {}
     for turn, limit in asked:
         for filters in alike(turn) if limit == "max_tokens" or limit in USED else ():
             key = (turn.project_id, limit, filters)
@@ -102,7 +109,7 @@ def usage_of_list(asked: Iterable[tuple[Turn, str]]) -> dict[tuple[object, ...],
     for (project_id, limit), found in wanted.items():
         asked_for, project = list(found), next(iter(found.values()))
         for each, used in zip(asked_for, _used_by_each(project, limit, asked_for), strict=True):
-            known[project_id, limit, each] = used or ()
+            known[project_id, limit, each] = used
             if used is not None:
                 _remember((project_id, limit, each), used)
     return known

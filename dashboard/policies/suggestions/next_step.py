@@ -21,10 +21,10 @@ _BY_END: Mapping[str, str] = {
 }
 #: By the kind of the provider's error: what to look at first.
 _BY_ERROR: Mapping[str, str] = {
-    "auth": "Check the API key of connection {connection}, and what it may use.",
-    "quota": "Check the balance and the plan of the account behind connection {connection}.",
-    "not_found": "Check the model {model} and the base URL of connection {connection}.",
-    "not_dialect": "Check the base URL and the provider of connection {connection}.",
+    "auth": "Check the API key of {connection}, and what it may use.",
+    "quota": "Check the balance and the plan of the account behind {connection}.",
+    "not_found": "Check the model {model} and the base URL of {connection}.",
+    "not_dialect": "Check the base URL and the provider of {connection}.",
     "context_length": _BY_END["context_window_exceeded"],
     "content_policy": _OTHER_PROMPT,
 }
@@ -54,13 +54,20 @@ def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
     kind = _kind_of_error(last)
     words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "")
     if not may_be_rerun(turn):
-        return NextStep(_ELSEWHERE if kind in _OF_CONNECTION else words or _ELSEWHERE, None, reruns=False)
+        return NextStep(_without_rerun(turn, kind, words, last), None, reruns=False)
     if kind not in _OF_CONNECTION:  # a connection is a query of its own
         return NextStep(words, None)
     asked = connection_of(turn)
     if asked is None:
         return NextStep(f"Connection {turn.overrides['connection']} no longer exists.", None)
-    return NextStep(words.format(model=last.asked.model, connection=asked.name), asked)
+    return NextStep(words.format(model=last.asked.model, connection=f"connection {asked.name}"), asked)
+
+
+def _without_rerun(turn: Turn, kind: str, words: str, last: Snapshot) -> str:
+    """Of a turn that another program made, or whose connection was deleted or is not known for certain."""
+    if not words or (kind in _OF_CONNECTION and hasattr(turn, "ingested")):
+        return _ELSEWHERE
+    return words.format(model=last.asked.model, connection="the connection that was used")
 
 
 def _kind_of_error(last: Snapshot) -> str:

@@ -7,7 +7,7 @@ import time
 from uuid import UUID
 
 from agentcore.errors import CoreError
-from dashboard.policies.suggestions.limit_usage import usage_lately, usage_of_none
+from dashboard.policies.suggestions.limit_usage import TooSlowError, usage_lately, usage_of_none
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.turns.models import Turn
@@ -21,9 +21,12 @@ _remembered: dict[tuple[UUID, int, bool], tuple[float, Suggestion | None]] = {}
 
 def suggestion_now(turn: Turn, *, alone: bool = False) -> Suggestion | None:
     """The suggestion for a turn, found anew. None also where its history cannot be read: it was changed, or another
-    version of the core wrote it. `alone`: by the turn and its re-runs; no other turns are searched."""
+    version of the core wrote it; and where to search took too long, which is not remembered. `alone`: by the turn and
+    its re-runs; no other turns are searched."""
     try:
         said = suggestion_for(turn, usage=usage_of_none if alone else usage_lately)
+    except TooSlowError:
+        return None
     except (CoreError, *UNREADABLE):
         said = None
     if len(_remembered) >= MOST_REMEMBERED:

@@ -130,7 +130,7 @@ def odd(odd_url: str) -> Connection:
             "completed",
             "completed",
             "half",
-            "gave no stop reason, so the answer may be cut off.",
+            "No stop reason is recorded, so the answer may be cut off.",
         ),
         ("neither", "partial", "provider_error", "half", "broke off"),
         ("error in the stream", "partial", "provider_error", "half", "overloaded. The partial answer is kept."),

@@ -13,7 +13,7 @@ from dashboard.ingest.conventions.observations import AskedCall
 from dashboard.ingest.logs.timestamps import moment_of
 from dashboard.ingest.logs.transcripts.codex import INTERRUPTED
 from dashboard.ingest.logs.transcripts.open_sessions import OpenSessions
-from dashboard.ingest.logs.transcripts.session_calls import BASE, ModelCallText, SessionCalls
+from dashboard.ingest.logs.transcripts.session_calls import BASE, ModelCallText, SessionCalls, size_of
 from dashboard.ingest.logs.values import Episode, Found, Json, Skipped
 
 AGENT = "copilot-cli"
@@ -46,8 +46,8 @@ class _Lane:
 
     @property
     def held(self) -> int:
-        waiting = "" if self.said is None else self.said.text + self.said.reasoning
-        return BASE + self.calls.held + getsizeof(waiting) + getsizeof(self.thought)
+        waiting = 0 if self.said is None else size_of(self.said)
+        return BASE + self.calls.held + waiting + getsizeof(self.thought)
 
     @property
     def is_within(self) -> bool:

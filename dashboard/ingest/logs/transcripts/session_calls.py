@@ -67,6 +67,12 @@ class ModelCallText:
     notes: tuple[Note, ...] = ()
 
 
+def size_of(said: ModelCallText) -> int:
+    """Bytes, about, that an answer's texts and calls take."""
+    parts = (part for call in said.calls for part in (call.id, call.name, call.raw))
+    return sum(map(getsizeof, (said.text, said.reasoning, *parts)))
+
+
 @dataclass(slots=True)
 class SessionCalls:
     """A session as it is read. What it returns are turns that are whole; `end` gives the last."""
@@ -136,7 +142,7 @@ class SessionCalls:
             self._waiting, self._runs, self._held, self._lacks = [], [], 0, True
         self._waiting.append(message)
         self._size += len(message.text)
-        self._held += BASE + getsizeof(message.text)
+        self._held += BASE + getsizeof(message.text) + 2 * getsizeof(message.tool_call_id)
         self._at = at if at is not None else self._at
 
     def answered(
@@ -150,7 +156,7 @@ class SessionCalls:
         name = self._own_name(said.name)
         self._calls.append(self._call(said, self._span(name, start, end), timed=at is not None))
         self._size += len(said.text) + len(said.reasoning) + sum(len(call.raw) for call in said.calls)
-        self._held += BASE + sum(map(getsizeof, (said.text, said.reasoning, *(call.raw for call in said.calls))))
+        self._held += BASE + size_of(said)
         self._waiting, self._at, self._is_cut, self._lacks = [], end, False, False
         if len(self._calls) >= MOST_CALLS or self._size > MOST_BYTES:
             name, part = self._name, self._part + 1

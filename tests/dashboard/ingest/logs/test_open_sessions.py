@@ -128,3 +128,17 @@ def test_sessions_that_were_cut_are_forgotten_in_the_end(monkeypatch: pytest.Mon
     for number, record in enumerate(prompts(5_000, 10)):
         list(records.take(record, number))
     assert sum(isinstance(one, SessionCalls) for one in gc.get_objects()) < 2_000
+
+
+def asks(place: int, arguments: str, call_id: str) -> Json:
+    called = {"toolCallId": call_id, "name": "shell", "arguments": {"command": arguments}}
+    data = {"content": "", "messageId": f"m{place}", "toolRequests": [called]}
+    return {"type": "assistant.message", "id": f"e{place}", "timestamp": at(0), "agentId": f"a{place}", "data": data}
+
+
+@pytest.mark.parametrize("large", ["arguments", "id"])
+def test_calls_of_many_agents_that_wait_for_their_end_are_not_held(large: str) -> None:
+    first = {"type": "session.start", "id": "e", "timestamp": at(0), "data": {"sessionId": "s"}}
+    said = (chr(65 + place % 26) * MEGABYTE for place in range(300))
+    asked = (asks(n, *((text, f"c{n}") if large == "arguments" else ("ls", text))) for n, text in enumerate(said))
+    assert peak(chain([first], asked)) < 170 * MEGABYTE

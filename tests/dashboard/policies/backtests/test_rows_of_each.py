@@ -5,6 +5,7 @@ from django.db import DataError, connection
 from django.db.models import F, FloatField, Func, QuerySet, Value
 from django.test.utils import CaptureQueriesContext
 
+from dashboard.policies.backtests import rows_of_each as module
 from dashboard.policies.backtests.rows_of_each import AT_ONCE, rows_of_each
 from dashboard.turns.models import Turn
 from tests.dashboard.timeline.populations import make_turn
@@ -46,3 +47,10 @@ def test_another_fault_is_raised():
     make_turn()
     with pytest.raises(DataError):
         rows_of_each([Turn.objects.annotate(wrong=Value(1) / (F("tokens") * 0))[:1]], ["wrong"])
+
+
+def test_after_the_patience_of_the_whole_no_further_statement_begins(monkeypatch: pytest.MonkeyPatch):
+    make_turn()
+    monkeypatch.setattr(module, "PATIENCE", 0.2)
+    found = rows_of_each([turns(0.3 if n == 0 else 0.0)[:3] for n in range(AT_ONCE + 1)], ["slept"])
+    assert found == [[(1.0,)]] * AT_ONCE + [None]

@@ -13,8 +13,8 @@ from dashboard.agents.selectors import project_default
 from dashboard.live.services import turn_start
 from dashboard.policies.suggestions import limit_usage, remembered_suggestions
 from dashboard.policies.suggestions.limit_order import limit_orders
-from dashboard.policies.suggestions.list_suggestions import suggestions_now
-from dashboard.policies.suggestions.remembered_suggestions import suggestion_now
+from dashboard.policies.suggestions.list_suggestions import suggestions_lately, suggestions_now
+from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_now
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns import shared_values
 from dashboard.turns.models import Turn
@@ -149,5 +149,17 @@ def test_what_takes_too_long_to_find_is_asked_again_and_keeps_no_other_turn_wait
     forget()
     monkeypatch.setattr(limit_usage, "rows_of_each", lambda queries, _: [None] * len(queries))
     known = limit_usage.usage_of_list([(turn, "max_steps")])
-    assert [*known.values()] == [(), ()]
+    assert [*known.values()] == [None, None]
     assert not limit_usage._remembered
+
+
+def test_a_suggestion_that_was_not_found_in_time_is_not_told_as_one_that_is_not_there(
+    agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch
+):
+    turn = drive(turn_start(agent=agent_of("sim-essay", max_tokens=60), input_text="tell me"))
+    forget()
+    with monkeypatch.context() as slow:
+        slow.setattr(limit_usage, "_used_by_each", lambda _, __, filters: [None] * len(filters))
+        assert suggestions_lately([turn.id]) == {turn.id: None}
+    assert remembered(turn) is None
+    assert suggestions_lately([turn.id])[turn.id] is not None
