@@ -1,7 +1,7 @@
 """A turn watched by a program: its events as they happen, server-sent. `/ws/turns/<id>/?format=json` tells the same."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, suppress
 from typing import Any
 from uuid import UUID
@@ -23,6 +23,7 @@ from dashboard.turns import selectors
 router = Router(tags=["turns"])
 
 KEEP_ALIVE = 15.0  #: seconds of silence after which a comment says that the stream is there still
+PIECE = 32 * 1024  #: bytes sent at once, at least
 COME_BACK = 1000  #: milliseconds after which a client of its own accord comes back
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy that buffered would tell nothing live
 
@@ -75,21 +76,32 @@ async def _events(follower: Follower, first: list[Message], who: Caller, ticket:
                 if shown_out.is_set():
                     return
                 if messages:
-                    yield _taken(messages)
+                    for piece in pieces(messages):
+                        yield piece
                     told = clock()
                 elif clock() - told > KEEP_ALIVE:
                     yield b": still here\n\n"
                     told = clock()
 
 
-def _taken(messages: list[Message]) -> bytes:
-    """All of them, which nothing else keeps then: a client may read for minutes."""
-    told = b"".join(map(framed, messages))
-    messages.clear()
-    return told
+def pieces(messages: list[Message]) -> Iterator[bytes]:
+    """All of them, and nothing keeps those that were told: a client may read for minutes. A long message is shared by
+    all streams, so none makes a copy of the whole."""
+    held = bytearray()
+    while messages:
+        for part in _parts(messages.pop(0)):
+            held += part
+            if len(held) >= PIECE:
+                yield bytes(held)
+                held.clear()
+    if held:
+        yield bytes(held)
 
 
-def framed(message: Message) -> bytes:
+def _parts(message: Message) -> Iterator[bytes]:
     """One event. Its data is one line, for it is JSON of ASCII; only a record has an id to come back with."""
     mark = "" if message.seq is None else f"id: {message.seq}\n"
-    return f"{mark}event: {message.kind}\ndata: {message.data}\n\n".encode()
+    yield f"{mark}event: {message.kind}\ndata: ".encode()
+    for start in range(0, len(message.data), PIECE):
+        yield message.data[start : start + PIECE].encode()
+    yield b"\n\n"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 import structlog
 from channels.layers import get_channel_layer
@@ -43,13 +44,27 @@ class DamagedTurnError(Exception):
     """What is stored of the turn was changed or damaged; its text says what."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Message:
     """`data`: JSON text; a record's is as the API's list of records has it. `seq`: the record's number."""
 
     kind: Literal["record", "draft", "end"]
     data: str
     seq: int | None = None
+
+
+#: What someone has still to be told of a turn, by the message's kind and number.
+_untold: WeakValueDictionary[tuple[UUID, str, int | None], Message] = WeakValueDictionary()
+
+
+def _shared(turn_id: UUID, message: Message) -> Message:
+    """The same message that another has still to be told, or else this one: all who do not read keep one copy."""
+    place = turn_id, message.kind, message.seq
+    kept = _untold.get(place)
+    if kept == message:
+        return kept
+    _untold[place] = message
+    return message
 
 
 @dataclass(slots=True)
@@ -72,7 +87,7 @@ class Follower:
         self.behind = progress.seq > self.seq
         if progress.ended and not self.behind:
             messages += self._ended()
-        return messages
+        return [_shared(self.turn_id, message) for message in messages]
 
     def _recorded(self) -> list[Message]:
         messages, size = list[Message](), 0
@@ -107,7 +122,7 @@ async def followed(
     follower: Follower, caller: Caller, seen: list[Message] | None = None
 ) -> AsyncGenerator[list[Message], None]:
     """What there is to tell, look by look: at least one a second, often an empty one. `seen`: where it has looked.
-    Who is told may clear a list, so that nothing keeps it while a client reads.
+    Who is told may empty a list, so that nothing keeps it while a client reads.
 
     Ends with the turn, after `LIFETIME`, and when the database or the server stops. Raises `TooManyStreamsError`, and
     `DamagedTurnError` where what is stored of the turn cannot be read any more.

@@ -1,12 +1,15 @@
 """Server-sent events over a real port: resumed at every record, bounded, and gone when their reader is."""
 
+import gc
 import http.client
 import json
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -275,9 +278,47 @@ def test_a_reader_that_does_not_read_holds_up_nobody_and_misses_nothing(address:
     assert ids == [str(seq) for seq in range(1, rows[-1] + 1)]
 
 
+def test_many_that_do_not_read_share_what_they_are_told_of_a_turn(address: str, ended: Turn):
+    """20 streams of a record with 6 MB, and 20 that come back before it: one copy for all, and 350 KB for each."""
+    long = {"at": 1, "type": "long", "text": "x" * 6_000_000}
+    seq = ended.last_seq + 1
+    Record.objects.create(turn_id=ended.id, seq=seq, at=ended.created_at, event=long, command={})
+    Turn.objects.filter(pk=ended.pk).update(last_seq=seq)
+    many = 40
+    with Reader(address, ended.id) as first:  # what the first request imports is none of a stream's
+        assert first.events()[-1]["event"] == "end"
+    until(lambda: len(streams) == 0)
+    tracemalloc.start()
+    try:
+        with ExitStack() as open_ones:
+            before = held()
+            for n in range(many):
+                open_ones.enter_context(Reader(address, ended.id, query=f"?after={n % 2 * (seq - 1)}"))
+            until(lambda: len(streams) == many)
+            until(lambda: held() - before < 6_500_000 + many * 350_000, 10)
+        until(lambda: len(streams) == 0)
+        until(lambda: held() - before < 3_000_000, 10)
+    finally:
+        tracemalloc.stop()
+
+
+def held() -> int:
+    """Bytes that this process has in use."""
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
 def test_an_event_is_one_block_of_lines():
-    assert streaming.framed(Message("record", "{}", 7)) == b"id: 7\nevent: record\ndata: {}\n\n"
-    assert streaming.framed(Message("draft", "{}")) == b"event: draft\ndata: {}\n\n"
+    messages = [Message("record", "{}", 7), Message("draft", "{}")]
+    assert list(streaming.pieces(messages)) == [b"id: 7\nevent: record\ndata: {}\n\nevent: draft\ndata: {}\n\n"]
+    assert not messages
+
+
+def test_a_long_event_is_sent_in_pieces():
+    long = "x" * 3 * streaming.PIECE
+    sent = list(streaming.pieces([Message("record", long, 7), Message("draft", "{}")]))
+    assert b"".join(sent).decode() == f"id: 7\nevent: record\ndata: {long}\n\nevent: draft\ndata: {{}}\n\n"
+    assert max(map(len, sent)) < 2 * streaming.PIECE
 
 
 def test_many_open_streams_leave_the_database_to_others(address: str, waiting: Turn):
