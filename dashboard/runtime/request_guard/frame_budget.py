@@ -64,11 +64,11 @@ class ByteBudget(Generic[H]):
 
     def hold(self, holder: H, size: int) -> None:
         """It holds so many bytes now. Where all hold too much, one is ended: of those that hold about as much as the
-        largest, the one that has not come to hold less for longest."""
+        largest, the one that has not come to hold a quarter less for longest."""
         before = self._held.get(holder, 0)
         self._total += size - before
-        if size < before:
-            del self._held[holder]
+        if not size or 4 * size <= 3 * before:  # what the system's own buffers take is no progress
+            self._held.pop(holder, None)
         if size:
             self._held[holder] = size
         if self._total > self._most:

@@ -3,10 +3,18 @@ const TOGETHER_MS = 60;
 const asked = new WeakSet();
 let waiting = [];
 
-function ask() {
+async function ask() {
   const query = new URLSearchParams(waiting.map((cell) => ["turn", cell.id.slice("limit-".length)]));
   waiting = [];
-  htmx.ajax("GET", `/turns/limits?${query}`, { swap: "none", target: "#rows" });
+  const answer = await fetch(`/turns/limits?${query}`, { headers: { "HX-Request": "true" } }).catch(() => undefined);
+  if (!answer?.ok) return;
+  const told = document.createElement("template");
+  told.innerHTML = await answer.text();
+  for (const { id, childNodes } of told.content.children) {
+    const cell = document.getElementById(id); // none where its row has gone meanwhile
+    cell?.replaceChildren(...childNodes);
+    if (cell) htmx.process(cell);
+  }
 }
 
 const sight = new IntersectionObserver((seen) => {

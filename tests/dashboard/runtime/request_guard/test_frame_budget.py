@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.runtime.request_guard.frame_budget import FrameBudget, Frames
+from dashboard.runtime.request_guard.frame_budget import ByteBudget, FrameBudget, Frames
 
 MASK = b"\0\0\0\0"
 WHOLE = [
@@ -61,10 +61,21 @@ def test_whoever_holds_most_is_closed_where_all_together_hold_too_much():
     assert not sockets[2].dropped
 
 
-def test_who_has_come_to_hold_less_is_closed_after_who_has_not():
-    budget, sockets = FrameBudget(share=0.1, most=100), [Socket() for _ in range(3)]
-    for socket in sockets[:2]:
-        budget.hold(socket, 45)
-    budget.hold(sockets[0], 40)
-    budget.hold(sockets[2], 45)
-    assert [socket.dropped for socket in sockets] == [False, True, False]
+def test_who_only_fills_the_buffers_of_the_system_has_not_read_and_is_ended_before_who_reads():
+    ended = list[str]()
+    budget = ByteBudget[str](100, ended.append)
+    budget.hold("deaf", 48)
+    budget.hold("reader", 48)
+    budget.hold("deaf", 44)
+    budget.hold("another", 20)
+    assert ended == ["deaf"]
+
+
+def test_who_has_read_a_quarter_is_ended_after_who_has_not():
+    ended = list[str]()
+    budget = ByteBudget[str](100, ended.append)
+    budget.hold("reader", 48)
+    budget.hold("deaf", 36)
+    budget.hold("reader", 36)
+    budget.hold("another", 36)
+    assert ended == ["deaf"]

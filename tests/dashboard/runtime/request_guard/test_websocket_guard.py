@@ -147,9 +147,11 @@ def test_a_socket_that_floods_rests(frame: bytes):
         until(lambda: server.census.frames._resting == 1)
         assert b"none" in server.told(PLAIN)
         client.settimeout(0.2)
-        answers = client.recv(65_536) if frame != PIECES else b""
-        with pytest.raises(TimeoutError):
-            answers += client.recv(65_536)
+        answers = b""
+        with contextlib.suppress(TimeoutError):  # they come in as many parts as the machine is busy
+            while piece := client.recv(65_536):
+                answers += piece
+            pytest.fail("The socket was closed.")
         assert len(answers) < 10_000
 
 
