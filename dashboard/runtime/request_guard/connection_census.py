@@ -43,8 +43,10 @@ class ConnectionCensus:
     def __init__(self, bounds: ResourceLimits) -> None:
         self.bounds = bounds
         self.frames = FrameBudget(share=bounds.frame_share, most=bounds.frame_bytes)
-        #: What was written for clients that have not taken it yet.
-        self.unread: ByteBudget[CountedConnection] = ByteBudget(bounds.unread_bytes, lambda member: member.abandon())
+        #: What was written for clients that have not taken it yet. Of an answer that has just begun they have all, of
+        #: one that nobody reads the system's buffers have taken a part.
+        self.unread: ByteBudget[CountedConnection] = ByteBudget(bounds.unread_bytes, self._abandon, near=0.5)
+        self._abandoned: set[CountedConnection] = set()  #: that end by it, and count no more
         self.handshakes = HandshakePace(share=bounds.handshake_share)
         self._members: dict[CountedConnection, None] = {}
         self._of: Counter[str] = Counter()
@@ -80,6 +82,7 @@ class ConnectionCensus:
         if member not in self._members:
             return
         del self._members[member]
+        self._abandoned.discard(member)
         self.works(member)
         self.reads(member)
         if member.address is not None:
@@ -106,7 +109,16 @@ class ConnectionCensus:
         """Its client has not taken so many bytes of what is sent."""
         if member in self._members:
             self._stalled[member] = None
+            self.still_has(member, unread)
+
+    def still_has(self, member: CountedConnection, unread: int) -> None:
+        """So many bytes to read."""
+        if member in self._members and member not in self._abandoned:
             self.unread.hold(member, unread)
+
+    def _abandon(self, member: CountedConnection) -> None:
+        self._abandoned.add(member)
+        member.abandon()
 
     def reads(self, member: CountedConnection) -> None:
         """Its client takes what is sent."""

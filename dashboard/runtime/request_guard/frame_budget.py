@@ -55,15 +55,16 @@ class Holder(Protocol):
 
 
 class ByteBudget(Generic[H]):
-    """Bytes that all of a kind may hold together. `drop`: ends one of them."""
+    """Bytes that all of a kind may hold together. `drop`: ends one of them; `near`: the share of what the largest holds
+    from which on one may be ended in its place."""
 
-    def __init__(self, most: int, drop: Callable[[H], None]) -> None:
-        self._most, self._drop = most, drop
+    def __init__(self, most: int, drop: Callable[[H], None], *, near: float = 0.75) -> None:
+        self._most, self._drop, self._near = most, drop, near
         self._held: dict[H, int] = {}
         self._total = 0
 
     def hold(self, holder: H, size: int) -> None:
-        """It holds so many bytes now. Where all hold too much, one is ended: of those that hold about as much as the
+        """It holds so many bytes now. Where all hold too much, one is ended: of those that hold nearly as much as the
         largest, the one that has not come to hold a quarter less for longest."""
         before = self._held.get(holder, 0)
         self._total += size - before
@@ -73,7 +74,7 @@ class ByteBudget(Generic[H]):
             self._held[holder] = size
         if self._total > self._most:
             most = max(self._held.values())
-            longest = next(one for one, held in self._held.items() if 4 * held >= 3 * most)
+            longest = next(one for one, held in self._held.items() if held >= self._near * most)
             self.hold(longest, 0)
             self._drop(longest)
 

@@ -211,7 +211,7 @@ class GuardedProtocol(BufferedProtocol):
     def look(self, now: float) -> None:
         """End it where its client does not send, or does not read."""
         unread = self.transport.get_write_buffer_size()
-        self._census.unread.hold(self, unread)
+        self._census.still_has(self, unread)
         if self._reader.is_deaf(now, unread):
             self.transport.abort()
         elif self.transport.is_closing():

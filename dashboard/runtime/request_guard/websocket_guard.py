@@ -195,7 +195,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
     def look(self, now: float) -> None:
         """End it where its client does not read, or its turn does not come."""
         unread = self.transport.get_write_buffer_size()
-        self._census.unread.hold(self, unread)
+        self._census.still_has(self, unread)
         if self._reader.is_deaf(now, unread):
             self.transport.abort()
         elif self._waits_since is not None and now - self._waits_since > self._census.bounds.head_seconds:

@@ -71,6 +71,16 @@ def test_who_only_fills_the_buffers_of_the_system_has_not_read_and_is_ended_befo
     assert ended == ["deaf"]
 
 
+def test_an_answer_that_has_just_begun_is_larger_than_one_that_nobody_reads_and_goes_on():
+    ended = list[str]()
+    budget = ByteBudget[str](45, ended.append, near=0.5)
+    for deaf in ("one", "two"):
+        budget.hold(deaf, 20)
+        budget.hold(deaf, 14)
+    budget.hold("reader", 20)
+    assert ended == ["one"]
+
+
 def test_who_has_read_a_quarter_is_ended_after_who_has_not():
     ended = list[str]()
     budget = ByteBudget[str](100, ended.append)
