@@ -21,6 +21,7 @@ class Column:
     meaning: str
 
 
+_UNSENT = "; empty: none was sent. If an import does not record it, the number that Whystop calculates with"
 TURN: Sequence[Column] = (
     Column("id", TEXT, "the turn"),
     Column("created_at", MOMENT, "time of its creation"),
@@ -43,7 +44,7 @@ TURN: Sequence[Column] = (
     Column("input_text", TEXT, "the prompt"),
     Column("output_text", TEXT, "the answer"),
     Column("envelope", JSON, "the accepted value of a structured answer"),
-    Column("max_tokens", WHOLE, "the limit that the first call was sent; empty: none was sent"),
+    Column("max_tokens", WHOLE, f"the limit that the first call was sent{_UNSENT}"),
     Column("input_tokens", WHOLE, "of all attempts"),
     Column("output_tokens", WHOLE, "of all attempts"),
     Column("tokens_estimated", FLAG, "whether some of these token counts are estimates"),
@@ -69,7 +70,7 @@ ATTEMPT: Sequence[Column] = (
     Column("iteration", WHOLE, "the iteration of the agent's loop"),
     Column("provider", TEXT, "the dialect of the request"),
     Column("model", TEXT, "the model that was called"),
-    Column("max_tokens", WHOLE, "the limit that this call was sent; empty: none was sent"),
+    Column("max_tokens", WHOLE, f"the limit that this call was sent{_UNSENT}"),
     Column("status_code", WHOLE, "the HTTP status of the provider's response"),
     Column("stop_reason", TEXT, "why the model stopped, normalized"),
     Column("raw_stop_reason", TEXT, "the provider's own stop reason"),

@@ -163,9 +163,8 @@ def _started(turn: TurnCalls, turn_id: str, breaches: Breaches) -> Started:
         system_prompt=first.content.system or "",
         tools=tuple(_tools(turn, breaches)),
         output_floor=get_provider(dialect_of(first.provider)).output_floor,
-        extra={}
-        if cap
-        else {"uncapped": UNRECORDED},  # what was sent is not recorded; the limit is what cut the answer
+        # What was sent is not recorded; the limit is what cut the answer.
+        extra={} if cap else {"uncapped": UNRECORDED},
         client_tools=True if _hands_out(turn) or _wrote_itself(asked) else None,
         ending_tools=turn.ending,
     )

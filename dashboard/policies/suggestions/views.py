@@ -51,8 +51,8 @@ def limit(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 @require_safe
 def cells(request: HttpRequest) -> HttpResponse:
-    """The limits in rows of the timeline, `?turn=` each, which swap themselves in; to a browser without scripts the
-    timeline. Of a turn that is gone there is none."""
+    """The limits in rows of the timeline, `?turn=` each, which a script of that page puts in; to a browser without
+    scripts the timeline. Of a turn that is gone there is none."""
     if not request.headers.get("HX-Request"):
         return redirect("timeline:timeline")
     told = suggestions_now(_asked(request), project_current())

@@ -4,10 +4,14 @@ const asked = new WeakSet();
 let waiting = [];
 
 async function ask() {
-  const query = new URLSearchParams(waiting.map((cell) => ["turn", cell.id.slice("limit-".length)]));
+  const cells = waiting;
+  const query = new URLSearchParams(cells.map((cell) => ["turn", cell.id.slice("limit-".length)]));
   waiting = [];
   const answer = await fetch(`/turns/limits?${query}`, { headers: { "HX-Request": "true" } }).catch(() => undefined);
-  if (!answer?.ok) return;
+  if (!answer?.ok) {
+    for (const cell of cells) asked.delete(cell); // the list asks again when it changes
+    return;
+  }
   const told = document.createElement("template");
   told.innerHTML = await answer.text();
   for (const { id, childNodes } of told.content.children) {

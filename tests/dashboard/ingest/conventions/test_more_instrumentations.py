@@ -88,7 +88,10 @@ def test_smolagents_tells_the_reason_in_the_clients_own_object_alone(raw: Any, w
     assert ([word.raw for word in told.words], told.content.text) == (words, "Because")
 
 
-REPLY = "ChatMessage(_content=[TextContent(text='{said}')], _name=None, _meta={{'model': 'm', 'index': 0, 'finish_reason': 'length', 'usage': {{}}}})"  # noqa: E501
+REPLY = (
+    "ChatMessage(_content=[TextContent(text='{said}')], _name=None, "
+    "_meta={{'model': 'm', 'index': 0, 'finish_reason': 'length', 'usage': {{}}}})"
+)
 
 
 def test_haystack_tells_the_reason_at_the_end_of_its_message_whatever_the_model_said() -> None:

@@ -1,5 +1,7 @@
 """Frames are cut where they end, and all sockets together take a bounded part of time and memory."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from dashboard.runtime.request_guard.frame_budget import ByteBudget, FrameBudget, Frames
@@ -61,31 +63,24 @@ def test_whoever_holds_most_is_closed_where_all_together_hold_too_much():
     assert not sockets[2].dropped
 
 
-def test_who_only_fills_the_buffers_of_the_system_has_not_read_and_is_ended_before_who_reads():
+#: What is held, step by step, and by whom. Where it becomes too much, the deaf one is ended and not the reader.
+STEPS = {
+    "what the buffers of the system take is no progress": (
+        0.75, (("deaf", 48), ("reader", 48), ("deaf", 44), ("another", 20)),
+    ),
+    "who has read a quarter goes on": (0.75, (("reader", 48), ("deaf", 36), ("reader", 36), ("another", 36))),
+    "an answer that has just begun is larger than one that nobody reads": (
+        0.5, (("deaf", 40), ("deaf", 28), ("another", 40), ("another", 28), ("reader", 45)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("near", "steps"), STEPS.values(), ids=STEPS)
+def test_of_those_that_hold_too_much_together_the_one_that_has_not_read_for_longest_is_ended(
+    near: float, steps: Sequence[tuple[str, int]]
+):
     ended = list[str]()
-    budget = ByteBudget[str](100, ended.append)
-    budget.hold("deaf", 48)
-    budget.hold("reader", 48)
-    budget.hold("deaf", 44)
-    budget.hold("another", 20)
-    assert ended == ["deaf"]
-
-
-def test_an_answer_that_has_just_begun_is_larger_than_one_that_nobody_reads_and_goes_on():
-    ended = list[str]()
-    budget = ByteBudget[str](45, ended.append, near=0.5)
-    for deaf in ("one", "two"):
-        budget.hold(deaf, 20)
-        budget.hold(deaf, 14)
-    budget.hold("reader", 20)
-    assert ended == ["one"]
-
-
-def test_who_has_read_a_quarter_is_ended_after_who_has_not():
-    ended = list[str]()
-    budget = ByteBudget[str](100, ended.append)
-    budget.hold("reader", 48)
-    budget.hold("deaf", 36)
-    budget.hold("reader", 36)
-    budget.hold("another", 36)
+    budget = ByteBudget[str](100, ended.append, near=near)
+    for holder, size in steps:
+        budget.hold(holder, size)
     assert ended == ["deaf"]
