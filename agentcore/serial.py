@@ -36,7 +36,9 @@ Json = dict[str, Any]
 
 _PLAIN = frozenset({str, int, float, bool, types.NoneType})  #: JSON already; asked first, for most values are
 #: JSON from outside, which nobody changes: a copy of a large schema would take longer than the rest of its turn.
-_NOT_COPIED = frozenset({(ToolSpec, "schema"), (Setup, "envelope_schema"), (ChatRequest, "envelope_schema")})
+_NOT_COPIED = frozenset({(ToolSpec, "schema")}) | {
+    (cls, name) for cls in (Setup, ChatRequest) for name in ("envelope_schema", "extra")
+}
 _LEFT_OUT: Mapping[type, frozenset[str]] = {Policy: frozenset({"validate", "repair", "criteria", "resolver"})}
 
 

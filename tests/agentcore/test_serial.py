@@ -298,8 +298,10 @@ def test_type_names_are_the_classes_names_in_snake_case():
 def test_a_large_schema_is_written_without_a_copy_of_it():
     schema = {"type": "object", "$defs": {f"a{n}": {"type": "string"} for n in range(3)}}
     setup = Setup(turn_id="t", provider="p", model="m", max_tokens=1, tools=(ToolSpec("look", "", schema),))
-    written = to_json(replace(setup, envelope_schema=schema))
+    extra = {"response_format": {"type": "json_schema", "json_schema": {"name": "e", "schema": schema}}}
+    written = to_json(replace(setup, envelope_schema=schema, extra=extra))
     assert written["tools"][0]["schema"] is written["envelope_schema"] is schema
+    assert written["extra"] is extra
 
 
 @pytest.mark.parametrize("odd", [-1, 0, 2.5, 10**18])

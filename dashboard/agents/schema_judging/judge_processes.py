@@ -26,7 +26,7 @@ from dashboard.agents.schema_judging.judge_program import (
     REQUEST,
     SLOW_WALL_SECONDS,
 )
-from dashboard.agents.schema_judging.taking_turns import WAITING_SECONDS, Turns
+from dashboard.agents.schema_judging.taking_turns import Places, Turns
 from dashboard.platform.environment import CHECKOUT
 
 QUICK, SLOW = 2, 1  #: judges at once
@@ -142,7 +142,7 @@ class _Judges:
     slow: bool
     _turns: Turns = field(init=False)
     _line: threading.Semaphore = field(init=False)  #: of who has a judge or waits for one
-    _places: threading.Semaphore = field(init=False)
+    _places: Places = field(init=False)
     _free: list[socket.socket] = field(default_factory=list)  #: connections to judges without a question
 
     def __post_init__(self) -> None:
@@ -158,12 +158,8 @@ class _Judges:
         if not line.acquire(blocking=False):
             raise JudgesBusy
         try:
-            if not places.acquire(timeout=WAITING_SECONDS):
-                raise JudgesBusy
-            try:
+            with places.place():
                 return self._answer(question)
-            finally:
-                places.release()
         finally:
             line.release()
 
@@ -171,7 +167,7 @@ class _Judges:
         """Hang up on all of them, which ends them."""
         free, self._free = self._free, []
         self._turns = Turns(self.of_one)
-        self._places = threading.Semaphore(self.most)
+        self._places = Places(self.most)
         self._line = threading.Semaphore(self.most + self.waiting)
         for connection in free:
             connection.close()

@@ -1,7 +1,7 @@
-"""A bound on what one asker has at the judges at once, so that others find a place there."""
+"""A bound on what one asker has at the judges at once, and a line for them in which nobody is passed."""
 
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -33,3 +33,44 @@ class Turns:
                 if not self._asking[who]:
                     del self._asking[who]
                 self._changed.notify_all()
+
+
+class Places:
+    """So many threads have one at once; who waits longest has the next. (A semaphore's goes to whoever comes by.)"""
+
+    def __init__(self, most: int) -> None:
+        self._lock = threading.Lock()
+        self._free = most
+        self._line: deque[threading.Event] = deque()
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Raises `JudgesBusy` where those before take too long."""
+        self._take()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _take(self) -> None:
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            self._line.append(called := threading.Event())
+        if not called.wait(WAITING_SECONDS):
+            self._give_up(called)
+
+    def _give_up(self, called: threading.Event) -> None:
+        with self._lock:
+            if called.is_set():  # just now
+                return
+            self._line.remove(called)
+        raise JudgesBusy
+
+    def _leave(self) -> None:
+        with self._lock:
+            if self._line:
+                self._line.popleft().set()
+            else:
+                self._free += 1

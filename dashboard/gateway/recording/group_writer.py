@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -29,7 +30,7 @@ from dashboard.gateway.recording.pg_connection import (
 from dashboard.gateway.recording.recorder_messages import TurnUpdate
 from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part, listed
 from dashboard.gateway.recording.slow_writes import Settle, SlowWrites
-from dashboard.gateway.recording.text_dedup import parameters
+from dashboard.gateway.recording.text_dedup import LARGE, parameters
 from dashboard.platform.ids import new_id
 from dashboard.turns import models
 
@@ -94,22 +95,32 @@ class GroupWriter:
         self._slow_in_a_row = 0
         self.apart = SlowWrites(self._write_apart, settle)
         self._groups: deque[TurnGroup] = deque()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gateway-rows")
+        self._is_taking = False
         self._beaten: float | None = None
         self.stored_at = 0.0  #: when the database last took a group, by the loop's clock
 
     @property
     def busy(self) -> bool:
-        return bool(self._groups)
+        return self._is_taking or bool(self._groups)
 
-    def take(self, given: Iterable[Given]) -> None:
-        """What is to be written next. A turn with large texts is a group of its own, whose marks are its alone."""
+    async def take(self, given: Iterable[Given]) -> None:
+        """What is to be written next."""
+        self._is_taking = True
+        try:
+            self._groups.extend([group for group in await self._grouped(given) if group.parts])
+        finally:
+            self._is_taking = False
+
+    async def _grouped(self, given: Iterable[Given]) -> list[TurnGroup]:
+        """A turn with large texts is a group of its own, whose marks are its alone."""
         groups = {one.name: TurnGroup(one.name) for one in (statements.NEW, statements.MORE, statements.PIECES)}
         apart: list[TurnGroup] = []
         for turn_id, part, kept, is_stored, has_ended in given:
             group = groups[name := _statement_of(part, is_stored=is_stored)]
             rows = TableRows()
             try:
-                add_part(rows, turn_id, part, kept)
+                await self._add(rows, turn_id, part, kept)
             except Exception as error:
                 # A turn that cannot be written down keeps no other from it.
                 log.exception("gateway_turn_without_rows", turn=str(turn_id))
@@ -120,7 +131,14 @@ class GroupWriter:
             group.rows[turn_id], group.parts[turn_id] = rows, part
             if has_ended:
                 group.ended.add(turn_id)
-        self._groups.extend(group for group in (*groups.values(), *apart) if group.parts)
+        return [*groups.values(), *apart]
+
+    async def _add(self, rows: TableRows, turn_id: UUID, part: TurnUpdate, kept: StoredTurn) -> None:
+        """To write down what is large takes long, so it is done in a thread, and other calls go on meanwhile."""
+        if part.size <= LARGE:
+            add_part(rows, turn_id, part, kept)
+            return
+        await asyncio.get_running_loop().run_in_executor(self._thread, add_part, rows, turn_id, part, kept)
 
     def next(self) -> TurnGroup | None:
         return self._groups[0] if self._groups else None
@@ -250,6 +268,7 @@ class GroupWriter:
                 await self._link.run(statements.LEAVE.name, [str(self.process_id).encode()])
         self._link.close()
         self._link_apart.close()
+        self._thread.shutdown(wait=False)
 
 
 def _statement_of(part: TurnUpdate, *, is_stored: bool) -> str:

@@ -344,15 +344,14 @@ def test_a_budget_is_not_spent_by_what_takes_a_millisecond():
 def test_one_user_leaves_others_a_place_at_the_judges(monkeypatch: pytest.MonkeyPatch):
     """Six schemas of one user take the slow judge six seconds of processor time; another user's waits for those that
     have a place by then, and not for all."""
-    for module in (judge_processes, taking_turns):
-        monkeypatch.setattr(module, "WAITING_SECONDS", 120.0)  # on a busy machine six seconds take a minute
+    monkeypatch.setattr(taking_turns, "WAITING_SECONDS", 120.0)  # on a busy machine six seconds take a minute
     judged = list[str]()
 
     def ask(who: str, number: int) -> None:
-        with asking_as(who), contextlib.suppress(JudgesBusy):
-            with pytest.raises(TooMuchWork):
-                violations({**DOUBLING, "title": f"{who} {number}"}, 1)
-            judged.append(who)
+        # A judge on a busy machine may be given too little of it to say so.
+        with asking_as(who), pytest.raises((TooMuchWork, JudgesBusy)):
+            violations({**DOUBLING, "title": f"{who} {number}"}, 1)
+        judged.append(who)
 
     greedy = [threading.Thread(target=ask, args=("greedy", number)) for number in range(6)]
     for thread in greedy:

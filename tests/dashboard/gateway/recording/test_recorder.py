@@ -1,6 +1,8 @@
 """What is written in groups is what a driver would have written; and nothing is said to be stored that is not."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
 
@@ -149,6 +151,45 @@ def test_the_rows_are_those_a_driver_writes(name, one_by_one):
     assert all(getattr(turn, column) == value for column, value in rebuilt_columns(turn).items())
     for attempt in Attempt.objects.filter(turn_id=story.id):
         assert sha256_of(request_body_of(attempt)) == attempt.request_sha256
+
+
+@pytest.mark.parametrize(("answer", "beside"), [("short", False), ("x" * (LARGE + 1), True)])
+def test_the_rows_of_a_large_turn_are_made_beside_the_loop_so_that_other_calls_go_on(answer, beside, monkeypatch):
+    story, threads = Story([ended(answer)]), set[threading.Thread]()
+    new = story.new_turn()
+
+    def added(*given):
+        threads.add(threading.current_thread())
+        add_part(*given)
+
+    async def told() -> None:
+        async with recording() as recorder:
+            await tell(recorder, story, new)
+
+    monkeypatch.setattr(group_writer, "add_part", added)
+    asyncio.run(told())
+    assert (threading.main_thread() not in threads) == beside
+    assert story.turn().output_text == answer
+
+
+def test_a_recorder_that_ends_waits_for_the_rows_that_are_being_made(monkeypatch):
+    """They are in no group yet, and due no longer."""
+    story = Story([ended("x" * (LARGE + 1))])
+    new = story.new_turn()
+
+    def slowly(*given):
+        time.sleep(0.3)
+        add_part(*given)
+
+    async def told() -> None:
+        async with recording() as recorder:
+            telling = asyncio.create_task(tell(recorder, story, new))
+            await asyncio.sleep(0.1)
+        await telling
+
+    monkeypatch.setattr(group_writer, "add_part", slowly)
+    asyncio.run(told())
+    assert story.turn().output_text
 
 
 def test_the_clients_request_is_kept_to_the_byte_and_what_it_was_told_stands_beside_it():

@@ -1,0 +1,52 @@
+"""Who waits for a judge is passed by nobody."""
+
+import threading
+import time
+
+import pytest
+
+from dashboard.agents.schema_judging import taking_turns
+from dashboard.agents.schema_judging.busy_judges import JudgesBusy
+from dashboard.agents.schema_judging.taking_turns import Places
+
+
+def waiting(places: Places, name: str, order: list[str]) -> threading.Thread:
+    """A thread that is in the line when this returns."""
+
+    def wait() -> None:
+        with places.place():
+            order.append(name)
+
+    before = len(places._line)
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while len(places._line) == before:
+        time.sleep(0.001)
+    return thread
+
+
+def test_the_next_place_is_given_to_who_waits_longest_and_not_to_who_comes_by():
+    places, order = Places(1), list[str]()
+    with places.place():
+        threads = [waiting(places, name, order) for name in ("first", "second", "third")]
+    with places.place():
+        order.append("who comes by")
+    for thread in threads:
+        thread.join()
+    assert order == ["first", "second", "third", "who comes by"]
+
+
+def test_who_waits_too_long_is_told_so_and_leaves_the_line(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(taking_turns, "WAITING_SECONDS", 0.01)
+    places = Places(1)
+    with places.place(), pytest.raises(JudgesBusy), places.place():
+        pass
+    with places.place():
+        assert not places._line
+
+
+def test_as_many_have_a_place_as_there_are():
+    places = Places(2)
+    with places.place(), places.place():
+        assert places._free == 0
+    assert places._free == 2
