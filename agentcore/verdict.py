@@ -4,47 +4,22 @@ It never claims more than the recording shows.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
+from agentcore.completed_verdict import completed
 from agentcore.error_text import failed, plainly, stopped_in_time
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import count, number, times
 from agentcore.reason_text import in_plain_words
-from agentcore.reasons import NormalizedStopReason, TurnStatus
+from agentcore.reasons import TurnStatus
 from agentcore.refusal import Refuser, refuser_of
 from agentcore.remedies import Raise, completion_spent
-from agentcore.remedy_text import ENDS, RE_RUN, sentence, would_be_told, would_continue, would_have_waited
+from agentcore.remedy_text import ENDS, sentence, would_be_told, would_continue, would_have_waited
 from agentcore.resource import LIMIT_OF, out_of_time
-from agentcore.sufficient_max_tokens import enough_for_one_call
 from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call, of_raised_call, where
-from agentcore.values import replace
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """`lead` and `rest` say what happened, in one text; `lead` is what pages colour, and may be empty. `helps` says
-    what would have helped, as far as the recording tells; empty where nothing is to be said."""
-
-    lead: str
-    rest: str
-    helps: str = ""
-    rerun: bool = False  #: only a live re-run shows more; the whole text says so at its end
-
-    @property
-    def happened(self) -> str:
-        """What happened, without what would have helped."""
-        return f"{self.lead}{self.rest}"
-
-    @property
-    def advice(self) -> str:
-        """What would have helped, and to re-run where only that shows more."""
-        return f"{self.helps} {RE_RUN if self.rerun else ''}".strip()
-
-    def __str__(self) -> str:
-        return f"{self.happened} {self.advice}".rstrip()
+from agentcore.verdict_parts import Verdict
 
 
 @door
@@ -68,66 +43,6 @@ def _about(snapshot: Snapshot) -> str:
 def _used(snapshot: Snapshot) -> str:
     budget = snapshot.completion_budget
     return f"{_about(snapshot)}{number(snapshot.spent.output_tokens)} of {number(budget)} completion tokens used"
-
-
-def _completed(snapshot: Snapshot, end: Finish) -> Verdict:
-    if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
-        by = f"{where(snapshot)}," if snapshot.cut_below_cap else "by max_tokens"
-        calls = count(snapshot.spent.attempts, "call")
-        return Verdict("", f"Ended in {calls}: cut off {by} after complete tool calls, which were passed on.")
-    told = _in_full(snapshot)
-    told = replace(told, rest=f"{told.rest}{_unsure(snapshot)}")
-    whole = " The last call was cut off, but its JSON was complete."
-    return replace(told, helps=f"{told.helps}{whole}".strip()) if "whole_though_cut" in snapshot.flagged else told
-
-
-def _in_full(snapshot: Snapshot) -> Verdict:
-    spent = snapshot.spent
-    if spent.continuations:
-        return Verdict("Completed", f" {_continued(snapshot)}.", _one_call(snapshot))
-    if spent.envelope_retries:
-        return Verdict("Completed", f" with a valid envelope after {count(spent.envelope_retries + 1, 'call')}.")
-    if spent.tool_repairs:
-        return Verdict("Completed", " after a broken tool call was requested again.")
-    calls = count(spent.attempts, "call")
-    if spent.total_failures:
-        return Verdict("Completed", f" in {calls}, after {count(spent.total_failures, 'error')}.")
-    return Verdict("Completed", f" in {calls}.")
-
-
-def _unsure(snapshot: Snapshot) -> str:
-    """That the last answer may be cut: it counts as an end, but its provider did not say one that is known."""
-    structured = snapshot.setup is not None and snapshot.setup.envelope_schema is not None  # it fits, so it is whole
-    if snapshot.model_stop_reason != NormalizedStopReason.UNKNOWN or structured:
-        return ""
-    word = snapshot.raw_stop_reason
-    # A log may lack a reason that its provider gave.
-    said = f"The provider said “{word}”, which is not a known stop reason" if word else "No stop reason is recorded"
-    return f" {said}, so the answer may be cut off."
-
-
-def _one_call(snapshot: Snapshot) -> str:
-    """From which cap on one call would have been enough; empty where that is not certain."""
-    tokens, ceiling = enough_for_one_call(snapshot), snapshot.asked.ceiling
-    if tokens is None:
-        return ""
-    least = f"max_tokens ≥ {number(tokens)}"
-    if ceiling is not None and ceiling < tokens:
-        if ceiling >= snapshot.spent.output_tokens:
-            return ""  # it may have been enough
-        return f"One call would have needed {least}, above the connection's ceiling of {number(ceiling)}."
-    return f"With {least}, one call would have been enough."
-
-
-def _continued(snapshot: Snapshot) -> str:
-    """The continuations of the turn itself, and of a fork those that it began with."""
-    own = snapshot.own.continuations
-    before = snapshot.spent.continuations - own
-    if not before:
-        return f"after {count(own, 'continuation')}"
-    if not own:
-        return f"without a continuation of its own; it inherited {number(before)}"
-    return f"after {count(own, 'continuation')} of its own; it inherited {number(before)}"
 
 
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -284,7 +199,7 @@ _FULL = "The context window was full, or the server has a limit of its own."
 _MAY_HELP = "Setting max_tokens may help: without it, many servers apply a low default limit."
 _UNKNOWN = "The recording does not show how many more tokens it needed."
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], Verdict]] = {
-    "completed": _completed,
+    "completed": completed,
     "retry_limit": _retry_limit,
     "budget_exhausted": _budget,
     "output_cap": _output_cap,

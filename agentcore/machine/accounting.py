@@ -4,8 +4,10 @@ from functools import cache
 from typing import Any
 
 from agentcore.continuation_merge import MIN_OVERLAP, Joining, Merge, Rule, cut, join_broken_off, seam
+from agentcore.machine.answer import Answer, Segment
 from agentcore.machine.classify import response_error
-from agentcore.machine.snapshot import Answer, Segment, Snapshot, Spent
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.spent import Spent
 from agentcore.machine.states import State
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy

@@ -15,6 +15,7 @@ from agentcore.errors import IllegalEvent
 from agentcore.events import Event
 from agentcore.machine import finish
 from agentcore.machine.breakpoints import Holding, approval_here, hold_here, may_hold
+from agentcore.machine.call import Call
 from agentcore.machine.error_context import resolved
 from agentcore.machine.event_handlers import apply_event
 from agentcore.machine.judgement import Judgement, Words
@@ -27,7 +28,8 @@ from agentcore.machine.judges import (
     evaluate_stop,
     repair_pending,
 )
-from agentcore.machine.snapshot import Call, Snapshot, Spent
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.spent import Spent
 from agentcore.machine.state_commands import command_of
 from agentcore.machine.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, State, Trigger
 from agentcore.policy import Policy

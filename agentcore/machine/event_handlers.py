@@ -31,9 +31,11 @@ from agentcore.machine.accounting import (
     seconds_since,
     spend_seconds,
 )
+from agentcore.machine.call import Call
+from agentcore.machine.failure import Failure
 from agentcore.machine.judges.evaluate_error import retry_call
 from agentcore.machine.operator_changes import RELEASING, operator_changes, told
-from agentcore.machine.snapshot import Call, Failure, Snapshot
+from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS, RELEASES, RETRIES, TERMINAL, State, Trigger
 from agentcore.messages import ChatResponse, Message, Role
 from agentcore.policy import Policy, is_watched

@@ -8,8 +8,9 @@ from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import IllegalEvent, WrongInput
 from agentcore.events import OperatorActed, OperatorAction, Setup
 from agentcore.machine.breakpoints import still_low
+from agentcore.machine.call import Call
 from agentcore.machine.pending_tool_calls import refusals, tools_to_approve, with_changed_call
-from agentcore.machine.snapshot import Call, Snapshot
+from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import DECIDING, State
 from agentcore.messages import NO_CAP, ChatResponse, Message, TokenUsage
 from agentcore.policy import Limits, Policy

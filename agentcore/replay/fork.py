@@ -2,7 +2,8 @@
 
 from agentcore.argument_validation import required
 from agentcore.errors import RecordingError
-from agentcore.machine.snapshot import Snapshot, Spent
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.spent import Spent
 from agentcore.machine.states import CALLS, TERMINAL, State
 from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind

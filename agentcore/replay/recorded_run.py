@@ -10,7 +10,8 @@ from agentcore.events import Event, ToolResult
 from agentcore.lint import asks_for_stops, lint
 from agentcore.machine.accounting import joining, rule_of
 from agentcore.machine.advance import settle
-from agentcore.machine.snapshot import Segment, Snapshot
+from agentcore.machine.answer import Segment
+from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.messages import ChatResponse, TokenUsage, ToolCall
 from agentcore.reasons import NormalizedStopReason

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from agentcore.errors import ProviderError
 from agentcore.events import CancelRequested, Interrupted, ModelFailed, ModelResponded, OperatorActed
-from agentcore.machine.snapshot import Call, Snapshot
+from agentcore.machine.call import Call
+from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse
 from agentcore.number_format import number

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from agentcore.events import ModelResponded
-from agentcore.machine.snapshot import Spent
+from agentcore.machine.spent import Spent
 from agentcore.number_format import count, number
 from agentcore.replay.certainty import Certainty
 from agentcore.replay.record_spans import Span

@@ -6,7 +6,8 @@ from typing import Any
 
 from agentcore import VERSION
 from agentcore.lint import CODES
-from agentcore.machine.snapshot import Snapshot, Spent
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.spent import Spent
 from agentcore.machine.states import State
 from agentcore.reasons import StopReason, TurnStatus
 from agentcore.remedy_text import RE_RUN

@@ -18,7 +18,8 @@ from agentcore.events import (
     ToolResult,
     ToolsReturned,
 )
-from agentcore.machine.snapshot import Answer, Segment, Snapshot
+from agentcore.machine.answer import Answer, Segment
+from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.messages import Message, Role, ToolCall
 from agentcore.reasons import NormalizedStopReason

@@ -11,7 +11,9 @@ from agentcore.error_policy import ErrorHandlingDecision, ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import ModelResponded, Setup, Started, ToolResult, ToolsReturned
 from agentcore.machine.advance import advance
-from agentcore.machine.snapshot import Call, Snapshot, Spent
+from agentcore.machine.call import Call
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.spent import Spent
 from agentcore.machine.states import State
 from agentcore.messages import CallIssue, ChatRequest, ChatResponse, Message, Role, ToolCall, ToolSpec
 from agentcore.policy import OnTruncation, Policy

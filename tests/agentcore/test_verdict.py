@@ -4,7 +4,9 @@ import pytest
 
 from agentcore.commands import Finish
 from agentcore.events import Setup
-from agentcore.machine.snapshot import Answer, Segment, Snapshot, Spent
+from agentcore.machine.answer import Answer, Segment
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.spent import Spent
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.policy import Limits
 from agentcore.reasons import AttemptKind, StopReason, TurnStatus

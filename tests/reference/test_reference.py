@@ -37,6 +37,7 @@ def test_every_module_somebody_imports_from_is_in_the_reference():
     inner = {
         "schema_violations",
         "truncation_text",
+        "completed_verdict",
         "error_text",
         "refusal",
         "schema_size",

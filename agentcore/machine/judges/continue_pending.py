@@ -7,8 +7,10 @@ from agentcore.criteria.incomplete_answers import APART, TruncationCriterion
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine import finish
 from agentcore.machine.accounting import give_back
+from agentcore.machine.call import Call
 from agentcore.machine.judgement import Judgement, echoing, evaluate_now
-from agentcore.machine.snapshot import Call, Snapshot, Spent
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.spent import Spent
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import Message, Role
 from agentcore.policy import Policy

@@ -12,9 +12,11 @@ from agentcore.criteria.incomplete_answers import envelope_bound
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment
 from agentcore.machine import finish
+from agentcore.machine.answer import Answer, Segment
+from agentcore.machine.call import Call
 from agentcore.machine.classify import word_of
 from agentcore.machine.judgement import Judgement, evaluate
-from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot
+from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State, Trigger
 from agentcore.machine.structured_answer import read_answer
 from agentcore.messages import ChatResponse

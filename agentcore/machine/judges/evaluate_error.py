@@ -7,9 +7,10 @@ from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.errors import ProviderError
 from agentcore.machine import finish
+from agentcore.machine.call import Call
 from agentcore.machine.judgement import Judgement, evaluate
 from agentcore.machine.judges.continue_pending import HINT
-from agentcore.machine.snapshot import Call, Snapshot
+from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy

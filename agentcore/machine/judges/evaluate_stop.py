@@ -10,8 +10,10 @@ from agentcore.criteria.outcome import ContinuationOutcome, resolve
 from agentcore.events import ToolResult
 from agentcore.machine import classify, finish
 from agentcore.machine.accounting import add_text, count_failure, keep_partial, text_added
+from agentcore.machine.answer import added_by
+from agentcore.machine.failure import Failure
 from agentcore.machine.judgement import Judgement, echoing, evaluate, evaluate_now, next_iteration
-from agentcore.machine.snapshot import Failure, Snapshot, added_by
+from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.policy import Policy

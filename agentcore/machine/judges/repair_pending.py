@@ -3,9 +3,10 @@
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine import finish
 from agentcore.machine.accounting import give_back
+from agentcore.machine.call import Call
 from agentcore.machine.judgement import Judgement, evaluate_now
 from agentcore.machine.judges.continue_pending import HINT, apart_of, stop_trigger
-from agentcore.machine.snapshot import Call, Snapshot
+from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue
 from agentcore.policy import Policy

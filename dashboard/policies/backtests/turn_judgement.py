@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 import structlog
 from django.core.exceptions import ValidationError
 
-from agentcore.machine.snapshot import Snapshot, Spent
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.spent import Spent
 from agentcore.machine.states import CALLS
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, TurnStatus

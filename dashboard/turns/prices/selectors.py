@@ -13,7 +13,8 @@ import structlog
 
 from agentcore.errors import CoreError
 from agentcore.events import Event, ModelResponded
-from agentcore.machine.snapshot import Snapshot, Spent
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.spent import Spent
 from agentcore.messages import TokenUsage
 from agentcore.replay import Recording
 from dashboard.turns.attempt_reader import first_attempt

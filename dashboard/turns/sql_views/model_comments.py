@@ -1,9 +1,12 @@
 """What the tables of the product and their columns mean: from the docstrings and `#:` comments of their models, else
 from help texts, else from the words below. Whoever adds a column says there what it means."""
 
+import ast
 import inspect
+import linecache
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -87,16 +90,33 @@ def _sentence(text: str) -> str:
     return f"{plain[:1].upper()}{plain[1:]}" + ("" if plain.endswith((".", "…")) else ".")
 
 
+def _lines_of(kind: type) -> Sequence[str]:
+    """The source of a class; none where it was made while the program runs, as tables of changes are."""
+    first, last = _places_of(kind.__module__).get(kind.__qualname__, (0, 0))
+    return linecache.getlines(str(sys.modules[kind.__module__].__file__))[first:last]
+
+
+@cache
+def _places_of(module: str) -> dict[str, tuple[int, int]]:
+    """The lines of each class of a module: `inspect.getsource` parses the module again for each class of it."""
+    path = sys.modules[module].__file__
+    tree = ast.parse("".join(linecache.getlines(str(path))))
+    return dict(_classes(tree, ""))
+
+
+def _classes(tree: ast.AST, within: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            yield within + node.name, (node.lineno - 1, node.end_lineno or node.lineno)
+            yield from _classes(node, f"{within}{node.name}.")
+
+
 def _told_in(kind: type) -> Iterator[tuple[str, str]]:
     """By field, its comment: the one behind it, and the ones on the lines before it."""
     if not kind.__module__.startswith("dashboard."):
         return
-    try:
-        lines = inspect.getsource(kind).splitlines()
-    except (OSError, TypeError):  # made while it runs, as tables of changes are
-        return
     before: list[str] = []
-    for line in map(str.strip, lines):
+    for line in map(str.strip, _lines_of(kind)):
         if line.startswith("#:"):
             before.append(line[2:].strip())
             continue

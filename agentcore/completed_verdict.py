@@ -1,0 +1,70 @@
+"""The verdict of a completed turn: in how many calls it completed, and which cap would have made it one."""
+
+from agentcore.commands import Finish
+from agentcore.machine.snapshot import Snapshot
+from agentcore.number_format import count, number
+from agentcore.reasons import NormalizedStopReason
+from agentcore.sufficient_max_tokens import enough_for_one_call
+from agentcore.truncation_text import where
+from agentcore.values import replace
+from agentcore.verdict_parts import Verdict
+
+
+def completed(snapshot: Snapshot, end: Finish) -> Verdict:
+    if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
+        by = f"{where(snapshot)}," if snapshot.cut_below_cap else "by max_tokens"
+        calls = count(snapshot.spent.attempts, "call")
+        return Verdict("", f"Ended in {calls}: cut off {by} after complete tool calls, which were passed on.")
+    told = _in_full(snapshot)
+    told = replace(told, rest=f"{told.rest}{_unsure(snapshot)}")
+    whole = " The last call was cut off, but its JSON was complete."
+    return replace(told, helps=f"{told.helps}{whole}".strip()) if "whole_though_cut" in snapshot.flagged else told
+
+
+def _in_full(snapshot: Snapshot) -> Verdict:
+    spent = snapshot.spent
+    if spent.continuations:
+        return Verdict("Completed", f" {_continued(snapshot)}.", _one_call(snapshot))
+    if spent.envelope_retries:
+        return Verdict("Completed", f" with a valid envelope after {count(spent.envelope_retries + 1, 'call')}.")
+    if spent.tool_repairs:
+        return Verdict("Completed", " after a broken tool call was requested again.")
+    calls = count(spent.attempts, "call")
+    if spent.total_failures:
+        return Verdict("Completed", f" in {calls}, after {count(spent.total_failures, 'error')}.")
+    return Verdict("Completed", f" in {calls}.")
+
+
+def _unsure(snapshot: Snapshot) -> str:
+    """That the last answer may be cut: it counts as an end, but its provider did not say one that is known."""
+    structured = snapshot.setup is not None and snapshot.setup.envelope_schema is not None  # it fits, so it is whole
+    if snapshot.model_stop_reason != NormalizedStopReason.UNKNOWN or structured:
+        return ""
+    word = snapshot.raw_stop_reason
+    # A log may lack a reason that its provider gave.
+    said = f"The provider said “{word}”, which is not a known stop reason" if word else "No stop reason is recorded"
+    return f" {said}, so the answer may be cut off."
+
+
+def _one_call(snapshot: Snapshot) -> str:
+    """From which cap on one call would have been enough; empty where that is not certain."""
+    tokens, ceiling = enough_for_one_call(snapshot), snapshot.asked.ceiling
+    if tokens is None:
+        return ""
+    least = f"max_tokens ≥ {number(tokens)}"
+    if ceiling is not None and ceiling < tokens:
+        if ceiling >= snapshot.spent.output_tokens:
+            return ""  # it may have been enough
+        return f"One call would have needed {least}, above the connection's ceiling of {number(ceiling)}."
+    return f"With {least}, one call would have been enough."
+
+
+def _continued(snapshot: Snapshot) -> str:
+    """The continuations of the turn itself, and of a fork those that it began with."""
+    own = snapshot.own.continuations
+    before = snapshot.spent.continuations - own
+    if not before:
+        return f"after {count(own, 'continuation')}"
+    if not own:
+        return f"without a continuation of its own; it inherited {number(before)}"
+    return f"after {count(own, 'continuation')} of its own; it inherited {number(before)}"
