@@ -46,7 +46,7 @@ def of_call(snapshot: Snapshot) -> str:
     """What of its cap the last answer used."""
     assert snapshot.response is not None, "a cut answer was answered"
     assert snapshot.call is not None, "a cut answer was called for"
-    return used_of(snapshot.response, snapshot.call.max_tokens)
+    return used_of(snapshot.response, snapshot.known_cap)
 
 
 def of_raised_call(snapshot: Snapshot) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
+from agentcore.criteria.incomplete_answers import completion_spent
 from agentcore.error_text import failed, plainly, stopped_in_time
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
@@ -15,11 +16,20 @@ from agentcore.number_format import count, number, times
 from agentcore.reason_text import in_plain_words
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.refusal import Refuser, refuser_of
-from agentcore.remedies import Raise, completion_spent
+from agentcore.remedies import Raise
 from agentcore.remedy_text import ENDS, RE_RUN, sentence, would_be_told, would_continue, would_have_waited
 from agentcore.resource import LIMIT_OF, out_of_time
 from agentcore.sufficient_max_tokens import enough_for_one_call
-from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call, of_raised_call, where
+from agentcore.truncation_text import (
+    BY_MAX_TOKENS,
+    BY_REASONING,
+    below_caps,
+    broken_off,
+    how_cut,
+    of_call,
+    of_raised_call,
+    where,
+)
 from agentcore.values import replace
 
 
@@ -66,8 +76,9 @@ def _about(snapshot: Snapshot) -> str:
 
 
 def _used(snapshot: Snapshot) -> str:
-    budget = snapshot.completion_budget
-    return f"{_about(snapshot)}{number(snapshot.spent.output_tokens)} of {number(budget)} completion tokens used"
+    used, budget = snapshot.spent.output_tokens, snapshot.completion_budget
+    of = "" if budget is None else f" of {number(budget)}"
+    return f"{_about(snapshot)}{number(used)}{of} completion tokens used"
 
 
 def _completed(snapshot: Snapshot, end: Finish) -> Verdict:

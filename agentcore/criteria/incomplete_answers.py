@@ -79,7 +79,8 @@ class TruncationCriterion:
         if bound is not None:
             name, stop, reason = bound
             return _answer(self, FORBID, reason, stop, bound=name, **context)
-        reason = f"cut off; {used} of {limit} continuations used, {state.about}{state.completion_left} tokens left"
+        tokens = "" if (left := state.completion_left) is None else f", {state.about}{left} tokens left"
+        reason = f"cut off; {used} of {limit} continuations used{tokens}"
         return _answer(self, REQUEST, reason, **context)
 
     def _repair(self, state: Snapshot) -> ContinuationEvaluation:
@@ -112,7 +113,7 @@ def _of_call(state: Snapshot) -> dict[str, Any]:
     usage = state.response.usage if state.response else None
     if not state.revision or usage is None or state.call is None:
         return {}
-    return {"callUsed": usage.output_tokens, "callLimit": state.call.max_tokens}
+    return {"callUsed": usage.output_tokens, "callLimit": state.judged_cap}
 
 
 def asks_within_total(state: Snapshot) -> bool:
@@ -125,9 +126,15 @@ def asks_within_total(state: Snapshot) -> bool:
     return asks and call.state in (State.REQUEST, State.REQUEST_CONTINUATION)
 
 
+def completion_spent(state: Snapshot) -> bool:
+    """Whether too few completion tokens are left for another call."""
+    left = state.completion_left
+    return left is not None and (left < 1 or left < state.asked.output_floor)
+
+
 def total_forbids_retry(state: Snapshot) -> bool:
     """Whether the used-up token total prevents a retry after an error."""
-    if not asks_within_total(state) or state.completion_left >= max(1, state.asked.output_floor):
+    if not asks_within_total(state) or not completion_spent(state):
         return False
     error = state.failure.provider if state.failure else None
     heals = error is not None and error.retryable and error.stop_reason is None
@@ -145,7 +152,7 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
     if spent.continuations >= limits.max_continuations:
         reason = f"{spent.continuations} of {limits.max_continuations} continuations used"
         return "retry_limit", StopReason.RETRY_LIMIT, reason
-    if (left := state.completion_left) < 1 or left < state.asked.output_floor:
+    if completion_spent(state):
         reason = f"{state.about}{spent.output_tokens} of {state.completion_budget} completion tokens used"
         return "budget_exhausted", StopReason.TOKEN_LIMIT, reason
     total = limits.max_total_tokens
@@ -191,7 +198,7 @@ def _tells_used(state: Snapshot) -> bool:
 def _used(state: Snapshot) -> str:
     assert state.call is not None, "the answer was called for"
     assert state.response is not None, "only an answer is counted"
-    return used_of(state.response, state.call.max_tokens)
+    return used_of(state.response, state.judged_cap)
 
 
 def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopReason, str] | None:
