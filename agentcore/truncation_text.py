@@ -52,6 +52,6 @@ def of_call(snapshot: Snapshot) -> str:
 def of_raised_call(snapshot: Snapshot) -> str:
     """The same, and where its cap is larger than the one that was set, that it was raised."""
     assert snapshot.call is not None, "a cut answer was called for"
-    asked = snapshot.asked.max_tokens
+    asked = snapshot.asked.max_tokens if snapshot.call.asked_cap is None else snapshot.call.asked_cap
     raised = f", where max_tokens was raised from {number(asked)}" if snapshot.call.max_tokens > asked else ""
     return f"{of_call(snapshot)}{raised}"

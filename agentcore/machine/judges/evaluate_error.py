@@ -104,7 +104,7 @@ def retry_call(snapshot: Snapshot, kind: AttemptKind) -> Call:
     """The call that failed or was lost, once more; what it had said already is not asked for again."""
     last = snapshot.call
     assert last is not None, "a call failed"
-    last = replace(last, max_tokens=_cap(snapshot, last, kind), sent_uncapped=None)
+    last = replace(last, max_tokens=_cap(snapshot, last, kind), sent_uncapped=None, asked_cap=None)
     if last.hint is None and snapshot.just_added:
         return replace(last, kind=kind, hint=HINT, echo=(), resume_token=None)
     return replace(last, kind=kind)
