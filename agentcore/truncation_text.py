@@ -7,12 +7,15 @@ from agentcore.sufficient_max_tokens import continued_at_the_cap
 from agentcore.truncation_cause import used_of, where_cut
 
 BY_MAX_TOKENS = ("Cut off", " by max_tokens")
+#: How a verdict begins where reasoning, and no text, used the cap.
+EATEN = "Reasoning used up max_tokens"
+BY_REASONING = (EATEN, " before any text came")
 
 
 def broken_off(snapshot: Snapshot) -> tuple[str, str]:
     """What ended the answers that were gone on with: a resume follows a pause, a continuation a cut."""
     if snapshot.eaten:
-        return "", f"Reasoning used up max_tokens before any text came ({of_raised_call(snapshot)}); cut off"
+        return EATEN, f" before any text came ({of_raised_call(snapshot)}); cut off"
     kinds = {part.kind for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
     last_paused = snapshot.model_stop_reason == NormalizedStopReason.PAUSED
     paused = last_paused or AttemptKind.RESUME in kinds
@@ -27,7 +30,7 @@ def how_cut(snapshot: Snapshot) -> tuple[str, str]:
     """What cut the last answer, as the lead of a verdict and what follows it."""
     if snapshot.cut_below_cap:
         return "Cut off", f" {where(snapshot)}"
-    return ("", "Reasoning used up max_tokens before any text came") if snapshot.eaten else BY_MAX_TOKENS
+    return BY_REASONING if snapshot.eaten else BY_MAX_TOKENS
 
 
 def below_caps(snapshot: Snapshot) -> bool:

@@ -173,7 +173,7 @@ def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
     """Of a call that was only watched: its cap ran out, and no limit of a policy."""
     counted = snapshot.response is not None and snapshot.response.usage is not None
     used = f", with {of_call(snapshot)} used" if counted else ""
-    lead, cut = ("", "Reasoning used up max_tokens before any text came") if snapshot.eaten else BY_MAX_TOKENS
+    lead, cut = BY_REASONING if snapshot.eaten else BY_MAX_TOKENS
     if snapshot.repairing:
         by = "" if snapshot.uncapped else " by max_tokens"
         lead, cut, used = "", f"A tool call was truncated{by} and did not run", ""

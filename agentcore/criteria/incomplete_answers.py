@@ -33,6 +33,8 @@ INVALID_ENVELOPE = "invalid_envelope"
 APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL, INVALID_ENVELOPE})
 #: `bound` of an error that no number of retries heals.
 NO_RETRY = "no_retry"
+#: How the reason begins of an end by answers that added nothing, where that was no repetition.
+BY_REASONING, USED_UP = "reasoning used up max_tokens", "max_tokens was used up"
 _WATCHED = "a call that is only watched is not"
 
 
@@ -177,7 +179,7 @@ def _cut_apart(state: Snapshot, asked: str) -> tuple[str, StopReason, str] | Non
         assert state.response is not None, "it was answered"
         reason = f"cut off {where_cut(state.response, state.sent_cap)}; {_WATCHED} {asked}"
         return CUT_BELOW_CAP, StopReason.FINISH_REASON, reason
-    by = "reasoning used up max_tokens" if state.eaten else "cut off by max_tokens"
+    by = BY_REASONING if state.eaten else "cut off by max_tokens"
     used = f", {_used(state)} used" if _tells_used(state) else ""
     return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}{used}; {_WATCHED} {asked}"
 
@@ -214,9 +216,9 @@ def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopRea
 
 def _nothing_new(state: Snapshot) -> str:
     if state.revision and state.eaten:
-        return f"reasoning used up max_tokens in {state.idle_answers} answers running, and no text came"
+        return f"{BY_REASONING} in {state.idle_answers} answers running, and no text came"
     if state.refused_as_cut:
-        return f"max_tokens was used up in {state.idle_answers} answers running, and no text came"
+        return f"{USED_UP} in {state.idle_answers} answers running, and no text came"
     return f"{state.idle_answers} cut answers running added nothing new"
 
 
