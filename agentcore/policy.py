@@ -22,7 +22,7 @@ class Limits:
 
     max_continuations: int = 3  #: how often a cut answer is continued, resumes included
     #: output tokens of all attempts, beyond which nothing is continued, nor tried again after an error that cost some;
-    #: None: 4 times the first max_tokens
+    #: None: 4 times the first max_tokens, and no limit where none is known
     max_total_completion_tokens: int | None = None
     max_total_output_chars: int = 120_000  #: characters of the whole answer; it is cut there
     max_tool_repair_attempts: int = 1  #: how often a broken tool call is requested again
@@ -106,7 +106,7 @@ class EnvelopeRules:
         settle(self, recovery=lambda words: tuple(map(RecoveryPath, words)))
 
 
-REVISION = 8  #: the judging rules of this release
+REVISION = 9  #: the judging rules of this release
 
 
 @strict()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agentcore.criteria.evaluation import ContinuationDecision
-from agentcore.criteria.incomplete_answers import TruncationCriterion
+from agentcore.criteria.incomplete_answers import TruncationCriterion, completion_spent
 from agentcore.machine.snapshot import Snapshot
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, characters_spent
 
@@ -50,11 +50,6 @@ def limits_spent(snapshot: Snapshot) -> tuple[str, ...]:
     }
     bound = [name for name, spent in counted.items() if spent] if _judged_by_limits(snapshot) else []
     return (*bound, *(LIMIT_OF[name] for name in _forbade(snapshot) if name in LIMIT_OF))
-
-
-def completion_spent(snapshot: Snapshot) -> bool:
-    """Whether too few completion tokens are left for another call."""
-    return snapshot.completion_left < max(1, snapshot.asked.output_floor)
 
 
 def _judged_by_limits(snapshot: Snapshot) -> bool:

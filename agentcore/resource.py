@@ -133,8 +133,9 @@ def _truncation(said: Json, terminal_reason: str, _stop: str, _model: str | None
     if terminal_reason == "tool_repair_failed":
         return "max_tool_repair_attempts"
     if bound == "budget_exhausted":
-        left = context.get("tokensLimit", 0) - context.get("tokensUsed", 0)
-        return "max_total_completion_tokens" if left < max(1, floor) else "max_total_tokens"
+        limit = context.get("tokensLimit", 0)
+        spent = limit is not None and limit - context.get("tokensUsed", 0) < max(1, floor)
+        return "max_total_completion_tokens" if spent else "max_total_tokens"
     return _BOUND.get(str(bound))
 
 

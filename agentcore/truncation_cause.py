@@ -51,8 +51,11 @@ def eaten(response: ChatResponse, cap: int | None) -> bool:
     return thought and _spent(response, cap)
 
 
-def used_of(response: ChatResponse, cap: int) -> str:
-    """`482 of 4,000 tokens`; `4,000 tokens` where the provider did not count."""
+def used_of(response: ChatResponse, cap: int | None) -> str:
+    """`482 of 4,000 tokens`; `4,000 tokens` where the provider did not count, `482 tokens` where the cap is not
+    known."""
+    if cap is None:
+        return count(response.usage.output_tokens, "token") if response.usage else "an unknown number of tokens"
     used = f"{number(response.usage.output_tokens)} of " if response.usage else ""
     return f"{used}{number(cap)} tokens"
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
 from agentcore.completed_verdict import completed
+from agentcore.criteria.incomplete_answers import completion_spent
 from agentcore.error_text import failed, plainly, stopped_in_time
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
@@ -15,10 +16,19 @@ from agentcore.number_format import count, number, times
 from agentcore.reason_text import in_plain_words
 from agentcore.reasons import TurnStatus
 from agentcore.refusal import Refuser, refuser_of
-from agentcore.remedies import Raise, completion_spent
+from agentcore.remedies import Raise
 from agentcore.remedy_text import ENDS, sentence, would_be_told, would_continue, would_have_waited
 from agentcore.resource import LIMIT_OF, out_of_time
-from agentcore.truncation_text import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call, of_raised_call, where
+from agentcore.truncation_text import (
+    BY_MAX_TOKENS,
+    BY_REASONING,
+    below_caps,
+    broken_off,
+    how_cut,
+    of_call,
+    of_raised_call,
+    where,
+)
 from agentcore.verdict_parts import Verdict
 
 
@@ -41,8 +51,9 @@ def _about(snapshot: Snapshot) -> str:
 
 
 def _used(snapshot: Snapshot) -> str:
-    budget = snapshot.completion_budget
-    return f"{_about(snapshot)}{number(snapshot.spent.output_tokens)} of {number(budget)} completion tokens used"
+    used, budget = snapshot.spent.output_tokens, snapshot.completion_budget
+    of = "" if budget is None else f" of {number(budget)}"
+    return f"{_about(snapshot)}{number(used)}{of} completion tokens used"
 
 
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -77,7 +88,7 @@ def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
     """Of a call that was only watched: its cap ran out, and no limit of a policy."""
     counted = snapshot.response is not None and snapshot.response.usage is not None
     used = f", with {of_call(snapshot)} used" if counted else ""
-    lead, cut = ("", "Reasoning used up max_tokens before any text came") if snapshot.eaten else BY_MAX_TOKENS
+    lead, cut = BY_REASONING if snapshot.eaten else BY_MAX_TOKENS
     if snapshot.repairing:
         by = "" if snapshot.uncapped else " by max_tokens"
         lead, cut, used = "", f"A tool call was truncated{by} and did not run", ""

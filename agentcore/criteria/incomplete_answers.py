@@ -33,6 +33,8 @@ INVALID_ENVELOPE = "invalid_envelope"
 APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL, INVALID_ENVELOPE})
 #: `bound` of an error that no number of retries heals.
 NO_RETRY = "no_retry"
+#: How the reason begins of an end by answers that added nothing, where that was no repetition.
+BY_REASONING, USED_UP = "reasoning used up max_tokens", "max_tokens was used up"
 _WATCHED = "a call that is only watched is not"
 
 
@@ -79,7 +81,8 @@ class TruncationCriterion:
         if bound is not None:
             name, stop, reason = bound
             return _answer(self, FORBID, reason, stop, bound=name, **context)
-        reason = f"cut off; {used} of {limit} continuations used, {state.about}{state.completion_left} tokens left"
+        tokens = "" if (left := state.completion_left) is None else f", {state.about}{left} tokens left"
+        reason = f"cut off; {used} of {limit} continuations used{tokens}"
         return _answer(self, REQUEST, reason, **context)
 
     def _repair(self, state: Snapshot) -> ContinuationEvaluation:
@@ -112,7 +115,7 @@ def _of_call(state: Snapshot) -> dict[str, Any]:
     usage = state.response.usage if state.response else None
     if not state.revision or usage is None or state.call is None:
         return {}
-    return {"callUsed": usage.output_tokens, "callLimit": state.call.max_tokens}
+    return {"callUsed": usage.output_tokens, "callLimit": state.judged_cap}
 
 
 def asks_within_total(state: Snapshot) -> bool:
@@ -125,9 +128,15 @@ def asks_within_total(state: Snapshot) -> bool:
     return asks and call.state in (State.REQUEST, State.REQUEST_CONTINUATION)
 
 
+def completion_spent(state: Snapshot) -> bool:
+    """Whether too few completion tokens are left for another call."""
+    left = state.completion_left
+    return left is not None and (left < 1 or left < state.asked.output_floor)
+
+
 def total_forbids_retry(state: Snapshot) -> bool:
     """Whether the used-up token total prevents a retry after an error."""
-    if not asks_within_total(state) or state.completion_left >= max(1, state.asked.output_floor):
+    if not asks_within_total(state) or not completion_spent(state):
         return False
     error = state.failure.provider if state.failure else None
     heals = error is not None and error.retryable and error.stop_reason is None
@@ -145,7 +154,7 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
     if spent.continuations >= limits.max_continuations:
         reason = f"{spent.continuations} of {limits.max_continuations} continuations used"
         return "retry_limit", StopReason.RETRY_LIMIT, reason
-    if (left := state.completion_left) < 1 or left < state.asked.output_floor:
+    if completion_spent(state):
         reason = f"{state.about}{spent.output_tokens} of {state.completion_budget} completion tokens used"
         return "budget_exhausted", StopReason.TOKEN_LIMIT, reason
     total = limits.max_total_tokens
@@ -170,7 +179,7 @@ def _cut_apart(state: Snapshot, asked: str) -> tuple[str, StopReason, str] | Non
         assert state.response is not None, "it was answered"
         reason = f"cut off {where_cut(state.response, state.sent_cap)}; {_WATCHED} {asked}"
         return CUT_BELOW_CAP, StopReason.FINISH_REASON, reason
-    by = "reasoning used up max_tokens" if state.eaten else "cut off by max_tokens"
+    by = BY_REASONING if state.eaten else "cut off by max_tokens"
     used = f", {_used(state)} used" if _tells_used(state) else ""
     return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}{used}; {_WATCHED} {asked}"
 
@@ -191,7 +200,7 @@ def _tells_used(state: Snapshot) -> bool:
 def _used(state: Snapshot) -> str:
     assert state.call is not None, "the answer was called for"
     assert state.response is not None, "only an answer is counted"
-    return used_of(state.response, state.call.max_tokens)
+    return used_of(state.response, state.judged_cap)
 
 
 def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopReason, str] | None:
@@ -207,9 +216,9 @@ def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopRea
 
 def _nothing_new(state: Snapshot) -> str:
     if state.revision and state.eaten:
-        return f"reasoning used up max_tokens in {state.idle_answers} answers running, and no text came"
+        return f"{BY_REASONING} in {state.idle_answers} answers running, and no text came"
     if state.refused_as_cut:
-        return f"max_tokens was used up in {state.idle_answers} answers running, and no text came"
+        return f"{USED_UP} in {state.idle_answers} answers running, and no text came"
     return f"{state.idle_answers} cut answers running added nothing new"
 
 

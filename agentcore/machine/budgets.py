@@ -25,11 +25,12 @@ def budgets_of(snapshot: Snapshot) -> tuple[Budget, ...]:
     spent, limits = snapshot.spent, snapshot.limits
     budgets = [
         Budget("continuations", spent.continuations, limits.max_continuations),
-        Budget("completion tokens", spent.output_tokens, snapshot.completion_budget, spent.estimated),
         Budget("output characters", spent.output_chars, limits.max_total_output_chars),
         Budget("tool repairs", spent.tool_repairs, limits.max_tool_repair_attempts),
         Budget("steps", snapshot.iteration, limits.max_steps),
     ]
+    if (total := snapshot.completion_budget) is not None:
+        budgets.insert(1, Budget("completion tokens", spent.output_tokens, total, spent.estimated))
     if limits.max_total_tokens is not None:
         budgets.append(Budget("all tokens", spent.total_tokens, limits.max_total_tokens, spent.estimated))
     if limits.max_seconds is not None:

@@ -124,7 +124,8 @@ def response_observed(snapshot: Snapshot) -> Observation:
 
 
 def continuation_observed(snapshot: Snapshot) -> Observation:
-    """Before each continuation and resume: which it is, what was used, what is left (tokens, characters)."""
+    """Before each continuation and resume: which it is, what was used, what is left of the tokens, where they have a
+    limit."""
     fields = {
         "attempt": snapshot.spent.continuations,
         "cumulative_output_tokens": snapshot.spent.output_tokens,

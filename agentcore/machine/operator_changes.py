@@ -94,7 +94,10 @@ def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
 
 
 def _as_sent(call: Call, before: Setup, after: Setup) -> Call:
-    """The call as it was made: whether a cap is sent changes with the next one, and its answer is judged by its own."""
+    """The call as it was made: its cap, and whether one is sent, change with the next one, and its answer is judged and
+    told by its own."""
+    if before.max_tokens != after.max_tokens and call.asked_cap is None:
+        call = replace(call, asked_cap=before.max_tokens)
     noted, changed = before.extra.get("uncapped") or "", after.extra.get("uncapped") or ""
     return call if noted == changed or call.sent_uncapped is not None else replace(call, sent_uncapped=str(noted))
 

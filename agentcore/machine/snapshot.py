@@ -19,6 +19,9 @@ from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.truncation_cause import below_cap, eaten
 from agentcore.values import quickly_made
 
+#: The rules from which on a cap that is not known is no limit, nor is a total made of it.
+UNKNOWN_CAPS_SINCE = 9
+
 _EVALUATE_STOP, _EVALUATE_CONTINUATION = State.EVALUATE_STOP, State.EVALUATE_CONTINUATION
 
 
@@ -122,6 +125,20 @@ class Snapshot(Judged):
         return None if self.call is None or unknown else self.call.max_tokens
 
     @property
+    def next_cap_unknown(self) -> bool:
+        """Whether no cap is known of the calls to come, so that none is told and no total made of it: by rules of
+        revision 9."""
+        noted = self.asked.extra.get("uncapped")
+        return bool(noted) and noted != DEMANDED and (self.revision or 0) >= UNKNOWN_CAPS_SINCE
+
+    @property
+    def judged_cap(self) -> int | None:
+        """The cap that a judgement names as that of the answer's call. Rules before revision 9 name what Whystop
+        calculates with where none is known."""
+        later = (self.revision or 0) >= UNKNOWN_CAPS_SINCE
+        return self.known_cap if later or self.call is None else self.call.max_tokens
+
+    @property
     def cut_below_cap(self) -> bool:
         """Whether the last answer was cut though its call had tokens left."""
         known = self.revision and self.response is not None and self.call is not None
@@ -156,21 +173,22 @@ class Snapshot(Judged):
         return added_by(self.spent.attempts, self.answer)
 
     @property
-    def completion_budget(self) -> int:
-        """Tokens that all completions of the turn may use together."""
+    def completion_budget(self) -> int | None:
+        """Tokens that all completions of the turn may use together; None: no limit."""
         configured = self.limits.max_total_completion_tokens
         return self.completion_default if configured is None else configured
 
     @property
-    def completion_default(self) -> int:
-        """What `completion_budget` is where no limit says it."""
-        return DEFAULT_COMPLETION_CALLS * self.asked.max_tokens
+    def completion_default(self) -> int | None:
+        """What `completion_budget` is where no limit says it; None where no cap is known to make it of."""
+        return None if self.next_cap_unknown else DEFAULT_COMPLETION_CALLS * self.asked.max_tokens
 
     @property
-    def completion_left(self) -> int:
-        """Tokens left of `completion_budget`, never below 0."""
-        configured, used = self.limits.max_total_completion_tokens, self.spent.output_tokens
-        budget = DEFAULT_COMPLETION_CALLS * self.asked.max_tokens if configured is None else configured
+    def completion_left(self) -> int | None:
+        """Tokens left of `completion_budget`, never below 0; None: no limit."""
+        budget, used = self.limits.max_total_completion_tokens, self.spent.output_tokens
+        if budget is None and (budget := self.completion_default) is None:
+            return None
         return budget - used if budget > used else 0
 
     @property

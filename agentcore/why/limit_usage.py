@@ -139,9 +139,12 @@ def _of_truncation(case: Case) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _cap(case: Case, said: Json) -> tuple[str, Any, Any]:
-    """Of the cap of the call itself. Where nobody counted, the provider's word is that it was used up."""
-    cap = case.snapshot.call.max_tokens if case.snapshot and case.snapshot.call else None
-    return MAX_TOKENS, said.get("callUsed", cap), said.get("callLimit", cap)
+    """Of the cap of the call itself, where it is known. Where nobody counted, the provider's word is that it was used
+    up."""
+    if case.snapshot is None:
+        return MAX_TOKENS, said.get("callUsed"), said.get("callLimit")
+    cap = case.snapshot.known_cap
+    return MAX_TOKENS, said.get("callUsed", cap), cap
 
 
 def _repairs(case: Case, said: Json) -> tuple[str, Any, Any]:
@@ -270,6 +273,8 @@ def _stubborn_in(case: Case, said: Json, limits: list[Amount]) -> list[str]:
     name = str(said["criterion"])
     if said["context"].get("bound") == CUT_BELOW_CAP:
         return ["the context window, or a limit of the server's own,"]
+    if said["context"].get("bound") == MAX_TOKENS and not limits:
+        return ["a max_tokens that is not recorded"]
     stubborn = [] if limits else [_CALLED.get(name, name)]
     if name != "TruncationCriterion" or case.source is not State.CONTINUE_PENDING:
         return stubborn

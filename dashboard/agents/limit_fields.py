@@ -50,7 +50,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         1,
         100_000_000,
         "Output tokens of all attempts of the turn together. Beyond that, no answer is continued.",
-        unset="4 × the first max_tokens",
+        unset="4 × the first max_tokens, if set",
     ),
     "max_total_output_chars": LimitField(
         LIMIT_NAMES["max_total_output_chars"],

@@ -198,7 +198,8 @@ class OperateForm(forms.Form):
 def _otherwise(name: str, snapshot: Snapshot) -> str:
     """What holds where a limit is left empty; the empty text where it must say something."""
     if name == "max_total_completion_tokens":
-        return f"default: {number_in_words(snapshot.completion_default)} tokens"
+        total = snapshot.completion_default
+        return f"default: {'no limit' if total is None else f'{number_in_words(total)} tokens'}"
     unset = LIMIT_FIELDS[name].unset
     return f"default: {unset}" if unset else ""
 

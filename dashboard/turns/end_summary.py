@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from agentcore.criteria.incomplete_answers import BY_REASONING, USED_UP
 from agentcore.number_format import count
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
@@ -17,6 +18,13 @@ class EndSummary:
     look: str
     words: str
     detail: str = ""
+
+
+#: What the notice of a turn says that added nothing twice, where that was no repetition: its look, and its cause.
+_NO_REPETITION: Mapping[str, tuple[str, str]] = {
+    f"{BY_REASONING} in ": ("reasoning_ate_budget", "Reasoning used up max_tokens"),
+    f"{USED_UP} in ": ("max_tokens", "max_tokens used up, no text"),
+}
 
 
 def end_summary_of(turn: Turn) -> EndSummary:
@@ -39,13 +47,14 @@ def _completed(turn: Turn) -> EndSummary:
 def _partial(turn: Turn) -> EndSummary:
     cause = LIMIT_NAMES.get(turn.resource or "", "")
     cause = f"{cause} reached" if cause else _failure(turn) if turn.stop_reason == StopReason.ERROR else ""
-    cause = cause or reason_label(turn.terminal_reason).capitalize()
+    look, told = next((told for words, told in _NO_REPETITION.items() if words in turn.notice), ("max_tokens", ""))
+    cause = cause or told or reason_label(turn.terminal_reason).capitalize()
     if turn.out_of_time:
         return EndSummary("time_limit", "Stopped", cause)
     if turn.error_type and turn.terminal_reason == "provider_error":
         return EndSummary("error", "Failed, partial answer", _failure(turn))
     if turn.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
-        return EndSummary("max_tokens", "Cut off", cause)
+        return EndSummary(look, "Cut off", cause)
     return EndSummary("partial", "Stopped", cause)
 
 

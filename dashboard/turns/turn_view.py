@@ -7,7 +7,7 @@ from agentcore.error_text import plainly
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS, DECIDING, Trigger
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Recording, fold
+from agentcore.replay import Recording, beginning, fold
 from agentcore.why import Derivation, derive
 from dashboard.live.selectors import waiting_words
 from dashboard.turns import history
@@ -43,6 +43,9 @@ class RecordingView:
     undecidable: bool = False
     signs: tuple[SignView, ...] = ()  #: that a stop reason in it hides a cut
     derivation: Derivation | None = None  #: why it ended; None while it runs
+    #: calls before it began that its row counts as its own, as releases before 27 November 2026 stored turns that were
+    #: continued live: the row is chained as it is
+    counted_before: int = 0
 
     @property
     def count(self) -> int:
@@ -246,7 +249,12 @@ def recording_view(
         undecidable=recording.undecidable,
         signs=signs_of(spans) if last.flagged else (),
         derivation=derive(recording, spans),
+        counted_before=_counted_before(recording.base_snapshot),
     )
+
+
+def _counted_before(base: Snapshot) -> int:
+    return 0 if base.setup is None else base.own.attempts - beginning(base, base.setup.turn_id).own.attempts
 
 
 def turn_view(turn: Turn, *, step: int | None = None) -> TurnView:

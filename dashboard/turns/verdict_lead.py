@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from agentcore.machine.snapshot import Snapshot
 from agentcore.remedy_text import RE_RUN
 from agentcore.resource import out_of_time
+from agentcore.truncation_text import EATEN
 from agentcore.verdict import verdict_of
 from dashboard.turns.templatetags.reasons import reason_label
 
 #: How a stored verdict begins that says its reason itself, as that of a redacted turn does.
-_LEADS = ("Cut off", "Completed", "Stopped", "Blocked", "Refused", "Failed", "Interrupted", "Paused")
+_LEADS = ("Cut off", "Completed", "Stopped", "Blocked", "Refused", "Failed", "Interrupted", "Paused", EATEN)
+#: The look of a verdict by its beginning, whatever limit ended its turn then.
+_LOOKS = {"Cut off": "max_tokens", EATEN: "reasoning_ate_budget"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,9 @@ def verdict_lead(last: Snapshot, stored: str, reason: str) -> VerdictLead:
 
 
 def _look(last: Snapshot, lead: str) -> str:
-    if lead == "Cut off":
-        return "max_tokens"
+    if lead in _LOOKS:
+        return _LOOKS[lead]
+    ended = last.end.terminal_reason if last.end else ""
+    if ended == "repetition" and (last.eaten or last.refused_as_cut):
+        return "reasoning_ate_budget" if last.eaten else "max_tokens"
     return "time_limit" if out_of_time(last) else ""

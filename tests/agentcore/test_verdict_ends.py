@@ -354,7 +354,7 @@ def test_each_end_is_told_as_it_is_filed(book: Playbook, filed: str, sentence: s
 def test_a_sentence_that_is_told_in_other_words_is_a_new_version():
     said = "\n".join(sentence for _book, _filed, sentence in ENDS)
     changed = "Where a sentence changed, raise VERSION; then store this digest."
-    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("13", "8f3fa8e7a6"), changed
+    assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("14", "8f3fa8e7a6"), changed
 
 
 @pytest.mark.parametrize(

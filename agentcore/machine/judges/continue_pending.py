@@ -41,12 +41,13 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
         return _stop(snapshot, outcome)
     call = _next_call(snapshot)
     spent = _with_continuations(snapshot.spent, snapshot.spent.continuations + 1)
-    words = partial(_words, spent.continuations, snapshot.limits.max_continuations, call.max_tokens)
+    told = None if snapshot.next_cap_unknown else call.max_tokens
+    words = partial(_words, spent.continuations, snapshot.limits.max_continuations, told)
     return Judgement(_UNDER_LIMITS, words, snapshot, outcome, (), {"call": call, "spent": spent})
 
 
-def _words(nth: int, limit: int, cap: int) -> str:
-    return f"continuation {nth} of {limit}, {cap} tokens"
+def _words(nth: int, limit: int, cap: int | None) -> str:
+    return f"continuation {nth} of {limit}{'' if cap is None else f', {cap} tokens'}"
 
 
 def _stop(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:
@@ -75,7 +76,7 @@ def stop_trigger(outcome: ContinuationOutcome) -> Trigger:
 
 def _next_call(snapshot: Snapshot) -> Call:
     left, last, asked = snapshot.completion_left, snapshot.current_call, snapshot.asked
-    capped = min(asked.max_tokens, left)
+    capped = asked.max_tokens if left is None else min(asked.max_tokens, left)
     response = snapshot.response
     if response is not None and response.stop_reason is _PAUSED:
         return Call(AttemptKind.RESUME, _REQUEST_CONTINUATION, capped, echo=_echo(snapshot, last))
@@ -85,7 +86,7 @@ def _next_call(snapshot: Snapshot) -> Call:
     continued = snapshot.answer.text.strip() and asked.envelope_schema is None
     if continued and not _said_nothing(snapshot):
         return _hinted(capped)
-    twice = min(2 * last.max_tokens, left, asked.ceiling or left)
+    twice = min(filter(None, (2 * last.max_tokens, left, asked.ceiling)))
     if continued:
         return _hinted(twice)
     return Call(_CONTINUATION, _REQUEST_CONTINUATION, twice, echo=last.echo)

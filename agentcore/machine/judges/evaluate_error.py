@@ -105,7 +105,7 @@ def retry_call(snapshot: Snapshot, kind: AttemptKind) -> Call:
     """The call that failed or was lost, once more; what it had said already is not asked for again."""
     last = snapshot.call
     assert last is not None, "a call failed"
-    last = replace(last, max_tokens=_cap(snapshot, last, kind), sent_uncapped=None)
+    last = replace(last, max_tokens=_cap(snapshot, last, kind), sent_uncapped=None, asked_cap=None)
     if last.hint is None and snapshot.just_added:
         return replace(last, kind=kind, hint=HINT, echo=(), resume_token=None)
     return replace(last, kind=kind)
@@ -115,9 +115,14 @@ def _cap(snapshot: Snapshot, last: Call, kind: AttemptKind) -> int:
     """Tokens of a call made again: an operator's change counts by now, and so does what a continuation has used."""
     if kind is AttemptKind.ERROR_RETRY and asks_within_total(snapshot):
         wanted = snapshot.asked.max_tokens if last.state is State.REQUEST else last.max_tokens
-        return min(wanted, max(1, snapshot.asked.output_floor, snapshot.completion_left))
+        return _within_total(snapshot, wanted)
     if last.state is State.REQUEST:
         return snapshot.asked.max_tokens
     if kind in (AttemptKind.CONTINUATION, AttemptKind.RESUME):
-        return min(last.max_tokens, max(1, snapshot.asked.output_floor, snapshot.completion_left))
+        return _within_total(snapshot, last.max_tokens)
     return last.max_tokens
+
+
+def _within_total(snapshot: Snapshot, cap: int) -> int:
+    left = snapshot.completion_left
+    return cap if left is None else min(cap, max(1, snapshot.asked.output_floor, left))

@@ -30,7 +30,8 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     cap = min(wanted, snapshot.asked.ceiling or wanted)
     call = Call(AttemptKind.TOOL_REPAIR, State.REQUEST_TOOL_REPAIR, cap, hint=_HINTS[issue])
     spent = replace(snapshot.spent, tool_repairs=snapshot.spent.tool_repairs + 1)
-    reason = f"repair {spent.tool_repairs} of {snapshot.limits.max_tool_repair_attempts}, {cap} tokens"
+    told = "" if snapshot.next_cap_unknown else f", {cap} tokens"
+    reason = f"repair {spent.tool_repairs} of {snapshot.limits.max_tool_repair_attempts}{told}"
     return Judgement(Trigger.UNDER_LIMITS, reason, replace(snapshot, call=call, spent=spent), outcome)
 
 

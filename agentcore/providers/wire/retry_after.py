@@ -32,7 +32,7 @@ def _waits(headers: Mapping[str, str]) -> Iterator[float]:
 
 
 def _number(text: str, divisor: int) -> float | None:
-    return float(text) / divisor if _NUMBER.fullmatch(text.strip()) else None
+    return float(text.strip()) / divisor if _NUMBER.fullmatch(text.strip()) else None
 
 
 def http_date(text: str) -> int | None:

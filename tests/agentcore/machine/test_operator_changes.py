@@ -250,3 +250,20 @@ def test_an_odd_number_that_an_earlier_release_took_is_replayed_as_its_turn_ran(
     assert verdict(old.snapshot)
     with pytest.raises(IllegalEvent, match="nothing has changed"):
         Playbook(max_tokens=60) >> started() >> operator(**change)
+
+
+@together
+@pytest.mark.parametrize("now", [30, 60, 300])
+def test_a_verdict_tells_of_the_cap_that_the_call_was_made_under_whatever_an_operator_has_set_since(now: int):
+    """A call that reasoning ate is told with its cap, and that it was raised only where it was."""
+    held = (Breakpoint(state="continue_pending"),)
+    once = Playbook(max_continuations=0) >> started(breakpoints=held) >> truncated("", tokens=60)
+    once = once >> operator(max_tokens=now) >> released(breakpoints=())
+    assert "Reasoning used up max_tokens before any text came (60 of 60 tokens); cut off once" in verdict(once.snapshot)
+    twice = (
+        Playbook(max_total_completion_tokens=900) >> started() >> truncated("", tokens=60) >> operator(breakpoints=held)
+    )
+    twice = twice >> truncated("", tokens=120) >> operator(max_tokens=now) >> released(breakpoints=())
+    told = "the last time 120 of 120 tokens, where max_tokens was raised from 60, and no text came"
+    assert told in verdict(twice.snapshot)
+    assert verify(twice.stored()).verified

@@ -37,7 +37,7 @@ def test_only_what_is_none_by_default_may_be_left_unset():
 
 def test_defaults_are_said_as_a_person_writes_them():
     assert default_in_words("max_total_output_chars") == "120,000"
-    assert default_in_words("max_total_completion_tokens") == "4 × the first max_tokens"
+    assert default_in_words("max_total_completion_tokens") == "4 × the first max_tokens, if set"
 
 
 def test_the_specs_keys_are_taken_for_our_fields():

@@ -294,3 +294,14 @@ def test_the_calls_of_a_fork_are_told_apart_from_those_it_inherited(browser: Cli
     assert "<b>1</b> attempt + 1 inherited" in html
     assert "<b>1</b> attempt of its own" in page(browser, f"/turns/{parent.id}/replay")
     assert "<dd>1 + 1 inherited</dd>" in page(browser, f"/turns/{parent.id}/replay?rerun={child.id}")
+
+
+def test_a_turn_whose_row_counts_the_calls_before_it_as_its_own_says_so(browser: Client, play: Play):
+    """Earlier releases stored turns so that were continued live; their rows are chained."""
+    parent = play("sim-tools", tools=["calculator"])
+    child = drive(turn_rerun(turn=parent, overrides={}, from_record=3))
+    del child.base_snapshot["inherited"]
+    Turn.objects.filter(id=child.id).update(base_snapshot=child.base_snapshot, attempts=2)
+    assert "<b>2</b> attempts, including 1 of the original turn<" in page(browser, f"/turns/{child.id}")
+    beside = page(browser, f"/turns/{parent.id}/replay?rerun={child.id}")
+    assert "<dd>2, including 1 of the original turn</dd>" in beside

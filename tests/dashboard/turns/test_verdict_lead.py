@@ -44,6 +44,23 @@ def test_a_cut_looks_in_the_verdict_as_it_does_in_the_list():
     assert verdict_lead(late, "", "provider_error").look == "time_limit", "the provider did not fail"
 
 
+def test_where_reasoning_used_the_cap_no_limit_is_named_before_it():
+    once, twice = truncated("", tokens=60), truncated("", tokens=120)
+    for snapshot, reason, first in (
+        (after(once, max_continuations=0), "retry_limit", "Reasoning used up max_tokens"),
+        (after(once, max_total_completion_tokens=60), "budget_exhausted", "Reasoning used up max_tokens"),
+        (after(once, max_continuations=0, watched=True), "max_tokens", "Reasoning used up max_tokens"),
+        (after(once, twice), "repetition", "Stopped"),
+    ):
+        told = verdict_lead(snapshot, "", reason)
+        assert (told.first, told.look) == (first, "reasoning_ate_budget"), reason
+        assert told.whole.count("easoning used up max_tokens") == 1
+    idle = truncated("", tokens=4)
+    assert verdict_lead(after(idle, idle), "", "repetition").look == ""
+    stored = verdict_lead(after(), "Reasoning used up max_tokens before any text came.", "retry_limit")
+    assert (stored.first, stored.look) == ("Reasoning used up max_tokens", "reasoning_ate_budget")
+
+
 def test_a_stored_sentence_that_begins_with_its_reason_has_no_label_before_it():
     told = verdict_lead(after(), "Cut off by max_tokens once.", "retry_limit")
     assert (told.first, told.whole) == ("Cut off", "Cut off by max_tokens once.")

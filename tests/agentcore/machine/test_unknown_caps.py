@@ -1,0 +1,122 @@
+"""Calls whose cap nobody set, or no record tells: what Whystop calculates with is no limit, by rules of revision 9."""
+
+import pytest
+
+from agentcore import ChatResponse, NormalizedStopReason, TokenUsage, verify
+from agentcore.error_policy import ErrorPolicy
+from agentcore.machine.budgets import budgets_of
+from agentcore.messages import DEMANDED, NO_CAP
+from agentcore.remedies import limits_spent
+from agentcore.replay import recording_from_json, recording_to_json
+from agentcore.resource import resource_of
+from agentcore.verdict import verdict
+from agentcore.why import derive
+from tests.agentcore.playbook import Playbook, cut_call, ended, error, responded, started, woke_up
+from tests.together import together
+
+CALCULATED = 16_384
+UNKNOWN = [NO_CAP, "unknown"]
+
+
+def cut(output: int | None = 30_000, text: str = "word " * 10):
+    usage = None if output is None else TokenUsage(20, output)
+    return responded(
+        ChatResponse(text, usage=usage, stop_reason=NormalizedStopReason.MAX_TOKENS, raw_stop_reason="length")
+    )
+
+
+def turn(*moves, uncapped=NO_CAP, **asked):
+    story = Playbook(**{"max_tokens": CALCULATED, "extra": {"uncapped": uncapped}, **asked}) >> started()
+    for move in moves:
+        story = story >> move
+    return story
+
+
+def said_of(story, criterion="TruncationCriterion"):
+    """The context and the reason of each judgement of a continuation."""
+    outcomes = [one.outcome for step in story.steps for one in step.transitions if one.outcome]
+    said = [outcome.get_evaluation_for(criterion) for outcome in outcomes]
+    return [one for one in said if "tokensUsed" in one.context]
+
+
+@together
+@pytest.mark.parametrize("uncapped", UNKNOWN)
+def test_a_judgement_names_no_limit_that_nobody_set(uncapped: str):
+    (said,) = said_of(turn(cut(), ended("."), uncapped=uncapped))
+    assert (said.context["callLimit"], said.context["tokensLimit"]) == (None, None)
+    assert said.reason == "cut off; 0 of 3 continuations used"
+    assert str(CALCULATED) not in str(turn(cut(), ended("."), uncapped=uncapped).moves)
+
+
+@together
+@pytest.mark.parametrize("uncapped", UNKNOWN)
+def test_a_turn_without_a_cap_has_no_total_to_run_out_of(uncapped: str):
+    story = turn(cut(), cut(), cut(), cut(), uncapped=uncapped)
+    assert resource_of(story.snapshot) == "max_continuations"
+    assert limits_spent(story.snapshot) == ("max_continuations",)
+    assert "completion tokens" not in [budget.name for budget in budgets_of(story.snapshot)]
+    assert "with 120,000 completion tokens used." in verdict(story.snapshot)
+    assert "max_total_completion_tokens" not in str(derive(story.recording))
+
+
+def test_reasons_of_next_calls_name_no_cap():
+    told = [one.reason for step in turn(cut(), ended(".")).steps for one in step.transitions]
+    assert "continuation 1 of 3" in told
+    told = [one.reason for step in turn(cut_call(), ended(".")).steps for one in step.transitions]
+    assert "repair 1 of 1" in told
+
+
+def test_the_notice_of_a_continuation_says_that_nothing_limits_what_is_left():
+    seen = [one.fields for step in turn(cut(), ended(".")).steps for one in step.observed]
+    assert [one["budget_remaining"] for one in seen if "budget_remaining" in one] == [None]
+
+
+def test_a_total_that_somebody_set_counts_without_a_cap():
+    story = turn(cut(), cut(), max_total_completion_tokens=50_000)
+    assert resource_of(story.snapshot) == "max_total_completion_tokens"
+    assert {one.context["tokensLimit"] for one in said_of(story)} == {50_000}
+
+
+def test_a_total_of_all_tokens_is_told_where_completions_have_none():
+    story = turn(cut(), max_total_tokens=30_000)
+    assert resource_of(story.snapshot) == "max_total_tokens"
+
+
+def test_a_cap_that_the_dialect_demands_is_sent_and_counts():
+    story = turn(cut(16_384), cut(16_384), cut(16_384), cut(16_384), uncapped=DEMANDED, max_continuations=9)
+    assert resource_of(story.snapshot) == "max_total_completion_tokens"
+    assert said_of(story)[0].context["callLimit"] == CALCULATED
+
+
+def test_a_failed_call_without_a_cap_is_retried_whatever_it_spent():
+    retry = ErrorPolicy.retry_all()
+    lost = error(partial="word " * 20, tokens=70_000)
+    story = turn(lost, woke_up(), ended("."), error_policy=retry)
+    assert story.end.status == "completed"
+
+
+def test_a_cut_call_that_was_only_watched_names_no_cap():
+    story = turn(cut(300), uncapped="unknown", max_tokens=300, max_continuations=0, watched=True)
+    assert resource_of(story.snapshot) == "max_tokens"
+    assert story.snapshot.outcome.get_evaluation_for("TruncationCriterion").context["callLimit"] is None
+    assert verdict(story.snapshot).startswith("Cut off by max_tokens, with 300 tokens used; ")
+    assert "300 of 300" not in str(derive(story.recording))
+
+
+@together
+@pytest.mark.parametrize("uncapped", [*UNKNOWN, True])
+@pytest.mark.parametrize("revision", [None, 1, 5, 7, 8])
+def test_histories_of_earlier_rules_verify_with_the_number_they_ran_under(uncapped, revision):
+    story = turn(cut(), cut(), cut(), uncapped=uncapped, revision=revision)
+    assert {one.context["tokensLimit"] for one in said_of(story)} == {4 * CALCULATED}
+    assert resource_of(story.snapshot) == "max_total_completion_tokens"
+    assert said_of(story)[0].context.get("callLimit") == (CALCULATED if revision else None)
+    assert verify(recording_from_json(recording_to_json(story.recording))).verified
+
+
+@together
+@pytest.mark.parametrize("uncapped", UNKNOWN)
+def test_histories_of_these_rules_verify(uncapped: str):
+    for moves in ((cut(), cut(), cut(), cut()), (cut(None), ended(".")), (cut_call(), ended("."))):
+        story = turn(*moves, uncapped=uncapped)
+        assert verify(recording_from_json(recording_to_json(story.recording))).verified
