@@ -23,3 +23,5 @@ class Call:
     resume_token: str | None = None  #: of the cut answer: the provider continues by itself, without a hint
     #: the setup's `extra["uncapped"]` as it was sent, where an operator has changed it since; empty: it had none
     sent_uncapped: str | None = None
+    #: the setup's `max_tokens` when it was made, where an operator has changed it since
+    asked_cap: int | None = None
