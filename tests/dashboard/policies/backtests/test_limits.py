@@ -41,7 +41,8 @@ def make_lengths() -> None:
 def test_the_page_says_median_and_where_nearly_all_are_whole(browser: Client):
     make_lengths()
     html = page(browser, "/backtests/limits")
-    assert "Median 500 tokens, 95 % are expected to have at most 960 tokens." in html
+    assert "Median 500 tokens. 96 of these 100 answers ended within 960 tokens. " in html
+    assert "Estimate for further answers like these: 95 % have at most 960 tokens." in html
     assert html.count('class="curve') == 2
 
 
@@ -56,6 +57,17 @@ def test_a_cut_answer_is_only_at_least_so_long_and_so_is_one_that_hides_its_cut(
     assert after.curve.count == before.curve.count + 2
     make_turn(output_tokens=100, **{**ENDED, "attempts": 3})
     assert estimate_of(project=project, filters=anything).curve.count == after.curve.count
+
+
+def test_the_sentence_counts_what_ended_and_what_was_cut_and_says_what_is_only_estimated():
+    for n in range(30):
+        make_turn(output_tokens=100 + n * 7 % 30, **ENDED)
+    make_turn(output_tokens=20, **{**ENDED, "model_stop_reason": "max_tokens", "status": "partial"})
+    found = estimate_of(project=project_default(), filters=TimelineFilters())
+    assert found.words == (
+        "Median 114 tokens. 30 of these 31 answers ended within 129 tokens; 1 was cut earlier. "
+        "Estimate for further answers like these: 95 % have at most 129 tokens."
+    )
 
 
 def test_a_turn_and_its_re_runs_count_once_by_the_first_that_ended(browser: Client):
