@@ -261,6 +261,28 @@ def test_a_map_that_takes_too_much_work_leaves_out_the_older_turns_and_says_how_
     assert "of the sample were not evaluated" in cell
 
 
+def test_a_cell_has_the_same_turns_as_its_map_where_the_map_stopped_for_its_work(
+    browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    """A single cell had work left for more turns, and the share on its page was another one than the map's."""
+    list(copy_turns(project=project_default(), turns=6))
+    project, anything = project_default(), TimelineFilters()
+    whole = map_of(sample_of(project=project, filters=anything))
+    of_each = [sum(cell.ended[place].work for _, row in whole.rows for cell in row) for place in range(6)]
+    monkeypatch.setattr(sweep_map, "MOST_WORK", sum(of_each[-3:]) - of_each[-3] // 2)
+    found = map_of(sample_of(project=project, filters=anything))
+    assert (found.turns, found.left_out) == (2, 4)
+    sample = sample_of(project=project, filters=anything, newest=found.newest, oldest=found.oldest)
+    for cell in (cell for _, row in found.rows for cell in row):
+        alone = cell_of(sample, cell.continuations, cell.max_tokens)
+        assert (alone.counts, alone.certainties, alone.left_out) == (cell.counts, cell.certainties, 0)
+    html = page(browser, "/backtests/limits/map")
+    leads = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=8[^"]*)" aria-label="([^"]+) complete', html)
+    shown = page(browser, leads[1].replace("&amp;", "&"))
+    assert f"{leads[2]} complete</h1>" in shown
+    assert "of 2</span>" in shown
+
+
 def test_the_map_is_a_page_of_its_own_and_a_part_for_the_page_of_limits(browser: Client):
     assert "<h1" in page(browser, "/backtests/limits/map")
     part = browser.get("/backtests/limits/map", headers={"HX-Request": "true"}).content.decode()
