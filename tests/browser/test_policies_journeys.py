@@ -93,7 +93,7 @@ def roll_back(page: Page) -> None:
     opened(page)
     version = page.locator("#v1")
     version.locator("summary").click()
-    expect(version).to_contain_text("No backtest is attached, so the effect of this version is untested.")
+    expect(version).to_contain_text("No backtest is attached to this version.")
     version.get_by_label("Why").fill("As it was.")
     version.get_by_role("button", name="Roll back to v1").click()
     expect(page.locator("#messages")).to_contain_text(f"{POLICY} v1 is now active.")
