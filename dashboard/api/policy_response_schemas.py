@@ -37,9 +37,9 @@ class Estimate(BaseModel):
     cut: int = Field(description="The number of turns with a truncated answer.")
     undecided: float = Field(description="The share of answers that are longer than the longest complete one.")
     suffices: int | None = Field(
-        description="A limit that is expected to be enough for 95 % of further answers: their tokens, and 5 for an end "
-        "marker that is not reported. Null if too few answers ended, or too many of them were cut. If answers have "
-        "become longer, only the newest count."
+        description="A limit that is enough for an estimated 95 % of further answers, if they are like those counted: "
+        "their tokens, and 5 for an end marker that is not reported. Null if too few answers ended, or too many of "
+        "them were cut. If answers have become longer, only the newest count."
     )
     quantiles: list[Quantile]
     capped: bool = Field(description="Whether only the newest turns were counted, because there were more.")

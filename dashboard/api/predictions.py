@@ -63,8 +63,8 @@ class SuggestedLimit(BaseModel):
     word: str = Field(description="The word on the badge: proven, certain, likely or not known.")
     basis: str = Field(description=f"The basis of the value: {BASES}.")
     share: float | None = Field(
-        description="The share of the answers longer than `longer_than` that is expected to fit in the value; null "
-        "if no answers were used."
+        description="The estimated share of further answers longer than `longer_than` that fit in the value, if they "
+        "are like the counted ones; null if no answers were used."
     )
     longer_than: int | float | None = Field(
         default=None,

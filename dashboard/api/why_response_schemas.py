@@ -72,8 +72,8 @@ class Suggestion(BaseModel):
         "been tried again."
     )
     share: float | None = Field(
-        description="The share of the agent's or model's answers longer than `longer_than` that is expected to be "
-        "complete within this value."
+        description="The estimated share of further answers longer than `longer_than` that are complete within this "
+        "value, if they are like the agent's or model's recorded ones."
     )
     longer_than: int | None = Field(
         description="What this turn used of the limit, or the value of a re-run that was not complete, if more. Only "

@@ -95,7 +95,8 @@ class Whystop:
         return {**made, **found}
 
     def limits_estimate(self, **filters: Any) -> Json:
-        """How long answers are, and the smallest total in which 95 % are whole; the filters are the timeline's."""
+        """How long answers are, and the smallest total that is enough for an estimated 95 % of further answers like
+        these; the filters are the timeline's."""
         return dict(self._server.call("GET", "/limits/estimate", query=filters))
 
     def policy_version(self, name: str, *, activate: bool = True, **said: Any) -> Json:

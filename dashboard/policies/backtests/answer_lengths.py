@@ -63,23 +63,30 @@ class Estimate:
 
     @property
     def _nearly_all(self) -> str:
+        """What was counted, and apart from it what is estimated of further answers, on which condition."""
         curve = self.curve
         tokens, share = curve.expected(ENOUGH)
-        longer = f"{_percent(curve.undecided)} of answers would be longer than any that ended"
+        longer = f"an estimated {_percent(curve.undecided)} of answers are longer than any that ended"
         if curve.ended < LEAST_ENDED:
-            return f"; at least {LEAST_ENDED} answers must have ended to tell how long others will be"
+            return f"; at least {LEAST_ENDED} answers must have ended for an estimate of further ones"
         if tokens is None:
             return f"; where {_percent(ENOUGH)} are complete is not in these recordings: {longer}"
-        if share < ENOUGH:
-            few = f"; more answers are needed to tell where {_percent(ENOUGH)} are complete"
-            return f", {_percent(share)} are expected to have at most {number(tokens)} tokens{few}"
-        rest = f"; {longer}" if curve.undecided > 0 else ""
-        return f", {_percent(ENOUGH)} are expected to have at most {number(tokens)} tokens{rest}"
+        few = f"; more answers are needed to estimate where {_percent(ENOUGH)} are complete"
+        rest = few if share < ENOUGH else f"; {longer}" if curve.undecided > 0 else ""
+        estimated = f"Estimate for further answers like these: {_percent(share)} have at most {number(tokens)} tokens"
+        return f". {self._counted(tokens)} {estimated}{rest}"
+
+    def _counted(self, tokens: int) -> str:
+        """`113 of these 120 answers ended within 163 tokens; 4 were cut earlier.`"""
+        ended, cut = self.curve.counts_at(tokens)
+        earlier = f"; {number(cut)} {'was' if cut == 1 else 'were'} cut earlier" if cut else ""
+        answers = f"{number(ended)} of these {number(self.curve.count)} answers"
+        return f"{answers} ended within {number(tokens)} tokens{earlier}."
 
     @property
     def suffices(self) -> int | None:
-        """A limit that is expected to be enough for `ENOUGH` of further answers: their length, and what an end takes
-        that nobody reports. None where these answers do not bear out so many."""
+        """A limit that is estimated to be enough for `ENOUGH` of further answers like these: their length, and what an
+        end takes that nobody reports. None where these answers do not bear out so many."""
         longest, share = self.curve.expected(ENOUGH)
         return None if longest is None or share < ENOUGH else longest + END_AT_MOST
 

@@ -123,7 +123,7 @@ class OverForm(forms.Form):
 
 
 class CellForm(forms.Form):
-    """A cell of the map of two limits. `newest`: the last turn of the sample that the map was made of."""
+    """A cell of the map of two limits. `newest` and `oldest`: the last and the first turn that the map was made of."""
 
     continuations = forms.TypedChoiceField(
         choices=[(str(count), count) for count in CONTINUATIONS],
@@ -132,6 +132,7 @@ class CellForm(forms.Form):
     )
     max_tokens = forms.IntegerField(min_value=1, max_value=MOST_TOKENS)
     newest = forms.UUIDField(required=False)
+    oldest = forms.UUIDField(required=False)
 
     @property
     def faults(self) -> list[str]:

@@ -47,7 +47,8 @@ def limits(request: HttpRequest) -> HttpResponse:
 def sweep_map(request: HttpRequest) -> HttpResponse:
     """The map, alone where htmx asks for it; with `?continuations=&max_tokens=` the turns of that cell.
 
-    A cell's address names the newest turn of its sample, so that it tells of the same turns when more have come.
+    A cell's address names the newest and the oldest turn that the map was made of, so that it tells of the same turns
+    when more have come, and where a single cell would have had time for more.
     """
     filters, errors = TimelineFilters.parse(request.GET)
     cell = CellForm(request.GET) if {"continuations", "max_tokens"} & request.GET.keys() else None
@@ -62,7 +63,7 @@ def sweep_map(request: HttpRequest) -> HttpResponse:
         return render(request, "backtests/_map.html" if part else "backtests/map.html", {**context, "map": found})
     said = cell.cleaned_data
     project = project_current()
-    sample = sample_of(project=project, filters=filters, newest=said["newest"])
+    sample = sample_of(project=project, filters=filters, newest=said["newest"], oldest=said["oldest"])
     shown = cell_of(sample, said["continuations"], said["max_tokens"], experience_with(project))
     asked = turns_asked([each.told.id for each in shown.ended])
     return render(request, "backtests/cell.html", {**context, "cell": shown, "asked": asked})

@@ -29,13 +29,17 @@ class Length:
 @dataclass(frozen=True, slots=True)
 class Step:
     """From `tokens` on the share of answers that are longer is `longer`, between `low` and `high` at 95 %. `further`:
-    the share of further answers that is expected to be longer; it is more, for the next one may be the longest."""
+    the share of further answers that is estimated to be longer; it is more, for the next one may be the longest.
+
+    `ended` and `cut`: how many of these answers ended within `tokens`, and how many were cut before."""
 
     tokens: int
     longer: float
     low: float
     high: float
     further: float
+    ended: int = 0
+    cut: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,9 @@ class Curve:
         )
 
     def expected(self, of: float) -> tuple[int | None, float]:
-        """A number of tokens, and the share of further answers that is expected to be whole within it: `of`, or what
-        these answers bear out at their longest known length. None: that is less than `LEAST_SHARE`, or fewer than
-        `LEAST_ENDED` have ended.
+        """A number of tokens, and the share of further answers like these that is estimated to be whole within it:
+        `of`, or what these answers bear out at their longest known length. None: that is less than `LEAST_SHARE`, or
+        fewer than `LEAST_ENDED` have ended.
 
         Among those that are at least as long, the next answer is as likely to be the longest as each of them: within
         the longest of ten there are ten of eleven. Where many were cut, few are left to compare it with, and the share
@@ -104,6 +108,12 @@ class Curve:
             return reached.tokens, of
         last = self.steps[-1]
         return (last.tokens if 1 - last.further >= LEAST_SHARE else None), 1 - last.further
+
+    def counts_at(self, tokens: int) -> tuple[int, int]:
+        """How many of these answers ended within so many tokens, and how many were cut before: a fact, where
+        `expected` is an estimate."""
+        last = max((step for step in self.steps if step.tokens <= tokens), key=lambda step: step.tokens, default=None)
+        return (0, 0) if last is None else (last.ended, last.cut)
 
     def within(self, tokens: int) -> float:
         """The share of answers that are whole within so many tokens."""
@@ -122,13 +132,16 @@ def estimate(lengths: Iterable[Length]) -> Curve:
         (ended if length.ended else cut)[length.tokens] += 1
     count = at_risk = ended.total() + cut.total()
     steps, longer, further, variance = [], 1.0, 1.0, 0.0
+    done = lost = 0
     for tokens in sorted({*ended, *cut}):
         if ends := ended[tokens]:
             longer *= 1 - ends / at_risk
             further *= 1 - ends / (at_risk + 1)
             variance += ends / (at_risk * (at_risk - ends)) if at_risk > ends else math.inf
-            steps.append(Step(tokens, longer, *_band(longer, variance), further))
+            done += ends
+            steps.append(Step(tokens, longer, *_band(longer, variance), further, done, lost))
         at_risk -= ends + cut[tokens]
+        lost += cut[tokens]
     return Curve(tuple(steps), count, cut.total(), max({*ended, *cut}, default=0))
 
 

@@ -140,9 +140,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class SweepMap:
-    """Rows by continuations, columns by max_tokens. `newest`: the last of its turns; None where there is none.
-    `watched`: how many were only watched. `left_out`: older turns of the sample that were not evaluated, for the map
-    would have taken too much work. `unset`: how many were sent no max_tokens."""
+    """Rows by continuations, columns by max_tokens. `newest` and `oldest`: the last and the first of its turns; None
+    where there is none. `watched`: how many were only watched. `left_out`: older turns of the sample that were not
+    evaluated, for the map would have taken too much work. `unset`: how many were sent no max_tokens."""
 
     columns: tuple[int, ...]
     rows: tuple[tuple[int, tuple[Cell, ...]], ...]
@@ -151,15 +151,19 @@ class SweepMap:
     watched: int
     left_out: int = 0
     unset: int = 0
+    oldest: UUID | None = None
 
 
 def sample_of(
-    *, project: Project, filters: TimelineFilters, newest: UUID | None = None
+    *, project: Project, filters: TimelineFilters, newest: UUID | None = None, oldest: UUID | None = None
 ) -> list[tuple[TurnRow, Recording | None]]:
-    """The newest turns with a history, up to `newest`, as recordings; None for a history that cannot be read."""
+    """The newest turns with a history, from `oldest` to `newest`, as recordings; None for a history that cannot be
+    read."""
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).exclude(last_seq=0)
     if newest is not None:
         turns = turns.filter(id__lte=newest)
+    if oldest is not None:
+        turns = turns.filter(id__gte=oldest)
     ids = list(turns.order_by("-id").values_list("id", flat=True)[:SAMPLE])
     chosen = turns.filter(id__in=ids)
     return list(islice((pair for batch in batches(chosen) for pair in recordings(batch)), SAMPLE))
@@ -181,21 +185,24 @@ def map_of(sample: Sequence[tuple[TurnRow, Recording | None]], known: Known = no
     known_turns = [recording for _, recording in sample[left_out:] if recording is not None]
     watched = sum(was_watched(recording.policy) for recording in known_turns)
     unset = sum(cap_of(recording) is None for recording in known_turns)
-    return SweepMap(columns, rows, len(tried), sample[-1][0].id if sample else None, watched, left_out, unset)
+    newest, oldest = (sample[-1][0].id, sample[left_out][0].id) if tried else (None, None)
+    return SweepMap(columns, rows, len(tried), newest, watched, left_out, unset, oldest)
 
 
 def _tried(
     sample: Sequence[tuple[TurnRow, Recording | None]], pairs: Sequence[tuple[int, int]], known: Known
 ) -> list[list[CellOutcome]]:
     """Each turn under each of the pairs, in the order of the sample; older ones are left out where the work is spent.
-    Of the last turn that is tried the pairs beyond that are undecidable."""
+
+    A turn whose pairs are not all tried is left out too, or the map would tell of it otherwise than its cells do. Of a
+    single turn, the pairs beyond are undecidable."""
     found, work = list[list[CellOutcome]](), 0
     for told, recording in reversed(sample):
-        if work >= MOST_WORK:
-            break
         experience, ended = known(told), list[CellOutcome]()
         for pair in pairs:
             over = work >= MOST_WORK
+            if over and found:
+                return found[::-1]
             ended.append(CellOutcome(told, "undecidable", None) if over else _ended(told, recording, *pair, experience))
             work += ended[-1].work
         found.append(ended)

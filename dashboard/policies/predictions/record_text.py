@@ -92,7 +92,7 @@ def suggested_reason_words(prediction: Prediction) -> str:
     if reason and said["goal"] == Goal.RETRY:
         return OF_A_RETRY
     if reason == Prediction.Reason.ASSUMPTION and said["share"]:
-        return f"{100 * (1 - said['share']):.0f} % of {_counted(said)} were expected to need more."
+        return f"By the estimate, {100 * (1 - said['share']):.0f} % of {_counted(said)} need more."
     if reason == Prediction.Reason.ASSUMPTION and said["basis"] == Basis.RERUN:
         return OF_A_LENGTH if said["limit"] == "max_tokens" else OF_A_RERUN
     return REASONS[reason] if reason else UNKNOWN

@@ -162,6 +162,8 @@ def _usual(case: ExhaustedLimit, usage: UsageOf) -> Suggestion | None:
         told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)
         of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
         about: dict[str, Any] = {"share": share, "answers": curve.count, "cut": curve.cut, "longer_than": beyond}
+        within, cut_earlier = curve.counts_at(length)
+        about |= {"within": within, "cut_earlier": cut_earlier}
         about |= {"newest": len(newest) < len(longer), "unreported": unreported}
         return Suggestion(case.limit, *told, of=of, **about)
     return None

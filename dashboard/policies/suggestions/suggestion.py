@@ -56,9 +56,10 @@ def _doubled(price: Price | None) -> Price | None:
 class Suggestion:
     """One limit and the value of it that would have let the turn finish.
 
-    `share` of the answers that are longer than `longer_than` are expected to be complete within the value, by `answers`
-    of them, where those tell (`AGENT`, `MODEL`); `cut` of them were cut, which says only that they are at least so
-    long. `calls` and `used`: what the turn then takes, if known.
+    `share` of further answers that are longer than `longer_than` are estimated to be complete within the value, by
+    `answers` of them, where those tell (`AGENT`, `MODEL`); `cut` of them were cut, which says only that they are at
+    least so long. `within` of them ended within the value, and `cut_earlier` were cut before. `calls` and `used`: what
+    the turn then takes, if known.
     `together`: what has to be raised beside it, for the same reason.
     """
 
@@ -71,6 +72,8 @@ class Suggestion:
     share: float | None = None
     answers: int = 0
     cut: int = 0
+    within: int = 0
+    cut_earlier: int = 0
     newest: bool = False  #: only the newest answers tell, for they have become longer
     unreported: int = 0  #: tokens of the value that the model counts and does not report
     longer_than: int | None = None  #: what this turn used of the limit, or a re-run that was not complete was given

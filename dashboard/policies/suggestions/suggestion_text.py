@@ -183,17 +183,20 @@ def _one_call(said: Suggestion) -> str:
 
 
 def _share(said: Suggestion) -> str:
-    """`Of sim-essay’s answers longer than 60 tokens, 95 % are expected to fit in 378 tokens (41 answers, 7 of them
-    cut).`"""
-    used = amount(said.limit, said.longer_than or 0)
+    """`Of sim-essay’s 41 answers longer than 60 tokens, 38 fit in 378 tokens; 2 were cut earlier. Estimate for further
+    ones like these: 95 %.` First what was counted, which is true; then what is estimated of others."""
     answers = said.limit == "max_tokens"
-    alike, fit = ("answers longer than", "fit in") if answers else ("turns that used more than", "complete within")
-    cut = f", {number(said.cut)} of them {'cut' if answers else 'not complete'}" if said.cut else ""
-    newest = "the newest " if said.newest else ""
-    counted = f"{newest}{count(said.answers, 'answer' if answers else 'turn')}{cut}"
-    expected = f"{100 * (said.share or 0):.0f} % are expected to {fit} {amount(said.limit, said.value)}"
+    alike, one, fit = (
+        ("longer than", "answer", "fit in") if answers else ("that used more than", "turn", "completed within")
+    )
+    newest = "newest " if said.newest else ""
+    counted = f"{said.of}’s {newest}{count(said.answers, one)} {alike} {amount(said.limit, said.longer_than or 0)}"
+    known = f"{number(said.within)} {fit} {amount(said.limit, said.value - said.unreported)}"
+    stopped = f"{'was' if said.cut_earlier == 1 else 'were'} cut earlier" if answers else "stopped earlier"
+    earlier = f"; {number(said.cut_earlier)} {stopped}" if said.cut_earlier else ""
     besides = _unreported(said.unreported) if said.unreported else ""
-    return f"Of {said.of}’s {alike} {used}, {expected} ({counted}).{besides}"
+    estimated = f"Estimate for further ones like these: {100 * (said.share or 0):.0f} %."
+    return f"Of {counted}, {known}{earlier}. {estimated}{besides}"
 
 
 def _unreported(tokens: int) -> str:

@@ -35,7 +35,7 @@ ENDS = {"sign-out/"}  #: the session
 STREAMS = {"api/v1/turns/<turn_id>/events", "api/v1/turns/export"}
 #: By what names things are given in addresses and forms: each is given what the other project has.
 GIVEN = {
-    "turn_id": ("turn", "turns", "left", "right", "run", "rerun", "parent", "turn_id", "id", "newest"),
+    "turn_id": ("turn", "turns", "left", "right", "run", "rerun", "parent", "turn_id", "id", "newest", "oldest"),
     "conversation_id": ("conversation", "conversation_id"),
     "backtest_id": ("backtest", "backtest_id"),
     "policy_id": ("policy_id",),

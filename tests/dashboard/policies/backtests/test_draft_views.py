@@ -97,7 +97,7 @@ def test_other_words_carry_nothing_and_it_is_said(admin_client: Client, wide: Po
         admin_client.post(address, untried, follow=True).content.decode()
     )
     activating = unescape(admin_client.get(f"/policies/{wide.pk}").content.decode())
-    assert "No backtest is attached, so the effect of this version is untested" in activating
+    assert "No backtest is attached to this version." in activating
 
 
 @pytest.mark.parametrize(

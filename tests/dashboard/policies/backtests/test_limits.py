@@ -41,7 +41,8 @@ def make_lengths() -> None:
 def test_the_page_says_median_and_where_nearly_all_are_whole(browser: Client):
     make_lengths()
     html = page(browser, "/backtests/limits")
-    assert "Median 500 tokens, 95 % are expected to have at most 960 tokens." in html
+    assert "Median 500 tokens. 96 of these 100 answers ended within 960 tokens. " in html
+    assert "Estimate for further answers like these: 95 % have at most 960 tokens." in html
     assert html.count('class="curve') == 2
 
 
@@ -56,6 +57,17 @@ def test_a_cut_answer_is_only_at_least_so_long_and_so_is_one_that_hides_its_cut(
     assert after.curve.count == before.curve.count + 2
     make_turn(output_tokens=100, **{**ENDED, "attempts": 3})
     assert estimate_of(project=project, filters=anything).curve.count == after.curve.count
+
+
+def test_the_sentence_counts_what_ended_and_what_was_cut_and_says_what_is_only_estimated():
+    for n in range(30):
+        make_turn(output_tokens=100 + n * 7 % 30, **ENDED)
+    make_turn(output_tokens=20, **{**ENDED, "model_stop_reason": "max_tokens", "status": "partial"})
+    found = estimate_of(project=project_default(), filters=TimelineFilters())
+    assert found.words == (
+        "Median 114 tokens. 30 of these 31 answers ended within 129 tokens; 1 was cut earlier. "
+        "Estimate for further answers like these: 95 % have at most 129 tokens."
+    )
 
 
 def test_a_turn_and_its_re_runs_count_once_by_the_first_that_ended(browser: Client):
@@ -247,6 +259,28 @@ def test_a_map_that_takes_too_much_work_leaves_out_the_older_turns_and_says_how_
     monkeypatch.setattr(sweep_map, "MOST_WORK", 2)
     cell = page(browser, "/backtests/limits/map?continuations=3&max_tokens=60")
     assert "of the sample were not evaluated" in cell
+
+
+def test_a_cell_has_the_same_turns_as_its_map_where_the_map_stopped_for_its_work(
+    browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    """A single cell had work left for more turns, and the share on its page was another one than the map's."""
+    list(copy_turns(project=project_default(), turns=6))
+    project, anything = project_default(), TimelineFilters()
+    whole = map_of(sample_of(project=project, filters=anything))
+    of_each = [sum(cell.ended[place].work for _, row in whole.rows for cell in row) for place in range(6)]
+    monkeypatch.setattr(sweep_map, "MOST_WORK", sum(of_each[-3:]) - of_each[-3] // 2)
+    found = map_of(sample_of(project=project, filters=anything))
+    assert (found.turns, found.left_out) == (2, 4)
+    sample = sample_of(project=project, filters=anything, newest=found.newest, oldest=found.oldest)
+    for cell in (cell for _, row in found.rows for cell in row):
+        alone = cell_of(sample, cell.continuations, cell.max_tokens)
+        assert (alone.counts, alone.certainties, alone.left_out) == (cell.counts, cell.certainties, 0)
+    html = page(browser, "/backtests/limits/map")
+    leads = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=8[^"]*)" aria-label="([^"]+) complete', html)
+    shown = page(browser, leads[1].replace("&amp;", "&"))
+    assert f"{leads[2]} complete</h1>" in shown
+    assert "of 2</span>" in shown
 
 
 def test_the_map_is_a_page_of_its_own_and_a_part_for_the_page_of_limits(browser: Client):

@@ -36,6 +36,19 @@ def test_the_published_example_comes_out_as_published():
     assert curve.undecided == pytest.approx(0.4482, abs=1e-4)
 
 
+def test_what_was_counted_is_told_apart_from_what_is_estimated():
+    """A cut at the length of an end is no earlier one: that answer is known to be longer."""
+    curve = estimate(lengths(LEUKEMIA))
+    assert [curve.counts_at(weeks) for weeks in (5, 6, 7, 10, 23, 99)] == [
+        (0, 0),
+        (3, 0),
+        (4, 1),
+        (5, 2),
+        (9, 7),
+        (9, 7),
+    ]
+
+
 def test_every_step_and_quantile_is_what_lifelines_finds():
     """Its answers for 80 lengths, kept (`lifelines.json` names the version): its weight the tests need not carry."""
     kept = json.loads((Path(__file__).parent / "lifelines.json").read_text())

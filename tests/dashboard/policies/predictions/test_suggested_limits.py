@@ -360,7 +360,7 @@ def test_the_page_names_what_failed_with_both_turns_and_a_certain_one_first(brow
     assert "Likely suggested limits that were not enough" in words
     ended = f"partial ({likely.child.terminal_reason})"
     assert f"suggested max_tokens 100: predicted completed, was {ended}" in words
-    assert "5 % of sim-essay’s answers longer than 60 tokens were expected to need more." in words
+    assert "By the estimate, 5 % of sim-essay’s answers longer than 60 tokens need more." in words
     assert "Certain suggested limits that were not enough" not in words
     other = called_certain(Prediction.objects.get(child=turn_rerun(turn=short, overrides={"max_tokens": SHORT + 900})))
     Prediction.objects.filter(id=other.id).update(suggested_came_true=False, compared_at=now())

@@ -63,7 +63,8 @@ def test_only_answers_that_are_longer_than_this_one_tell_what_it_needs(cut: Turn
     assert (said.value, said.basis, said.certainty) == (337, Basis.AGENT, Certainty.ESTIMATED)
     assert (said.answers, said.cut, said.longer_than, said.share) == (39, 0, cut.output_tokens, 0.95)
     assert because(said) == (
-        "Of sim-essay’s answers longer than 240 tokens, 95 % are expected to fit in 337 tokens (39 answers)."
+        "Of sim-essay’s 39 answers longer than 240 tokens, 38 fit in 337 tokens. Estimate for further ones like these: "
+        "95 %."
     )
 
 
@@ -72,7 +73,7 @@ def test_few_answers_are_told_with_the_share_that_they_bear_out(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.value, round(said.share or 0, 3)) == (309, 0.909)
-    assert "91 % are expected to fit in 309 tokens (10 answers)." in because(said)
+    assert because(said).endswith("10 fit in 309 tokens. Estimate for further ones like these: 91 %.")
 
 
 def test_tokens_that_count_and_are_not_reported_are_added(cut: Turn, monkeypatch: pytest.MonkeyPatch):
@@ -83,7 +84,8 @@ def test_tokens_that_count_and_are_not_reported_are_added(cut: Turn, monkeypatch
     assert said is not None
     assert said.value == 337 + 120
     assert because(said).endswith(
-        "fit in 457 tokens (39 answers). The value includes 120 tokens that the model counts but does not report."
+        "38 fit in 337 tokens. Estimate for further ones like these: 95 %. "
+        "The value includes 120 tokens that the model counts but does not report."
     )
     monkeypatch.setattr(selectors, "turn_experience", lambda turn: Experience(reports_all=False))
     unknown = suggestion_for(cut)
@@ -96,7 +98,7 @@ def test_where_answers_became_longer_only_the_newest_tell(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.answers, said.newest, said.value >= 935) == (40, True, True)
-    assert "(the newest 40 answers)" in because(said)
+    assert "Of sim-essay’s newest 40 answers longer than" in because(said)
 
 
 def test_a_re_run_that_was_cut_too_leaves_only_longer_answers_to_tell(cut: Turn):
