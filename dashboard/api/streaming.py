@@ -17,7 +17,7 @@ from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
 from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
 from dashboard.live.turn_events import MAX_SEQ, DamagedTurnError, Follower, Message, followed
 from dashboard.live.untold_messages import Untold
-from dashboard.platform.db_threads import FIRST_LOOKS, in_turn, request_connection_returned
+from dashboard.platform.db_threads import FIRST_LOOKS, in_turn
 from dashboard.platform.fair_queue import FullError
 from dashboard.platform.kept_answers import kept_of
 from dashboard.turns import selectors
@@ -71,7 +71,6 @@ def key_of(user: Any, token: Any) -> Caller:
 async def _events(
     follower: Follower, first: list[Message], who: Caller, ticket: Ticket, untold: Untold
 ) -> AsyncIterator[bytes]:
-    await request_connection_returned()
     clock = asyncio.get_running_loop().time
     yield f"retry: {COME_BACK}\n\n".encode()
     told = clock()
