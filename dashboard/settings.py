@@ -79,6 +79,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "dashboard.runtime.returned_connection.ReturnedConnectionMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.runtime.page_compression.PageCompression",
     "csp.middleware.CSPMiddleware",

@@ -27,9 +27,11 @@ from dashboard.api.body_parser import MAX_BODY, TOO_LARGE
 from dashboard.api.problems import problem
 from dashboard.api.streaming import key_of, seq_asked
 from dashboard.live.stream_limits import TooManyStreamsError
-from dashboard.live.turn_events import DamagedTurnError, Follower, Message, followed
+from dashboard.live.turn_events import DamagedTurnError, Follower, followed
+from dashboard.live.untold_messages import Untold
 from dashboard.platform.db_threads import COMMANDS, in_turn
 from dashboard.platform.fair_queue import FullError
+from dashboard.platform.kept_answers import kept_of
 from dashboard.platform.strict_json import read_strictly
 
 log = structlog.get_logger(__name__)
@@ -146,10 +148,11 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
     async def _follow(self, follower: Follower) -> None:
         who = key_of(self.scope["user"], self.scope.get("auth_token"))
         try:
-            async with aclosing(followed(follower, who)) as looks:
-                async for messages in looks:
-                    for message in messages:
-                        await self._told(message)
+            with Untold(kept_of(self.scope)) as untold:
+                async with aclosing(followed(follower, who)) as looks:
+                    async for messages in looks:
+                        untold.add(messages)
+                        await self._tell_all(untold)
             await self.close(code=DONE if follower.over else COME_BACK)
         except TooManyStreamsError as error:
             await self._turned_away(problem(429, str(error)))
@@ -160,9 +163,10 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
             log.warning("stream_failed", error=str(error), turn=str(self.turn_id))
             await self.close(code=COME_BACK)
 
-    async def _told(self, message: Message) -> None:
-        mark = "" if message.seq is None else f'"id":{message.seq},'
-        await self.send(text_data=f'{{"type":"{message.kind}",{mark}"data":{message.data}}}')
+    async def _tell_all(self, untold: Untold) -> None:
+        while (frame := untold.as_frame()) is not None:
+            await self.send(text_data=frame)
+            untold.told()
 
     async def _tell(self, kind: str, data: str, *, ref: str | None) -> None:
         mark = "" if ref is None else f'"ref":{json.dumps(ref)},'

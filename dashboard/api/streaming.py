@@ -16,14 +16,18 @@ from dashboard.api.callers import caller
 from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
 from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
 from dashboard.live.turn_events import MAX_SEQ, DamagedTurnError, Follower, Message, followed
-from dashboard.platform.db_threads import FIRST_LOOKS, in_turn, request_connection_returned
+from dashboard.live.untold_messages import Untold
+from dashboard.platform.db_threads import FIRST_LOOKS, in_turn
 from dashboard.platform.fair_queue import FullError
+from dashboard.platform.kept_answers import kept_of
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])
 
 KEEP_ALIVE = 15.0  #: seconds of silence after which a comment says that the stream is there still
 PIECE = 32 * 1024  #: bytes sent at once, at least
+#: Ends the line of an event that is not whole, which no client takes for an event.
+SLOW = b"\n: You read too slowly, and the server keeps too much for its clients. Come back with Last-Event-ID.\n\n"
 COME_BACK = 1000  #: milliseconds after which a client of its own accord comes back
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy that buffered would tell nothing live
 
@@ -48,7 +52,7 @@ def turn_events(request: HttpRequest, turn_id: UUID) -> StreamingHttpResponse:
     except FullError as error:
         raise TooManyStreamsError from error
     ticket = ticket_of_request(request)
-    told = _events(follower, first, who, ticket)
+    told = _events(follower, first, who, ticket, Untold(kept_of(getattr(request, "scope", {}))))
     return StreamingHttpResponse(told, content_type="text/event-stream", headers=HEADERS)
 
 
@@ -64,44 +68,42 @@ def key_of(user: Any, token: Any) -> Caller:
     return Caller(user.pk, None if token is None else token.pk)
 
 
-async def _events(follower: Follower, first: list[Message], who: Caller, ticket: Ticket) -> AsyncIterator[bytes]:
-    await request_connection_returned()
+async def _events(
+    follower: Follower, first: list[Message], who: Caller, ticket: Ticket, untold: Untold
+) -> AsyncIterator[bytes]:
     clock = asyncio.get_running_loop().time
     yield f"retry: {COME_BACK}\n\n".encode()
     told = clock()
     # Others may have come in between, or the turn was damaged; the caller comes back to a 429 or 409.
-    with suppress(TooManyStreamsError, DamagedTurnError), visitors.staying(ticket) as shown_out:
+    with suppress(TooManyStreamsError, DamagedTurnError), visitors.staying(ticket) as shown_out, untold:
         async with aclosing(followed(follower, who, first)) as looks:
             async for messages in looks:
                 if shown_out.is_set():
                     return
                 if messages:
-                    for piece in pieces(messages):
+                    untold.add(messages)
+                    for piece in pieces(untold):
                         yield piece
                     told = clock()
+                    if untold.gone:
+                        yield SLOW
+                        return
                 elif clock() - told > KEEP_ALIVE:
                     yield b": still here\n\n"
                     told = clock()
 
 
-def pieces(messages: list[Message]) -> Iterator[bytes]:
-    """All of them, and nothing keeps those that were told: a client may read for minutes. A long message is shared by
-    all streams, so none makes a copy of the whole."""
+def pieces(untold: Untold) -> Iterator[bytes]:
+    """All of it, until it is taken away. An event's data is one line, for it is JSON of ASCII; only a record has an id
+    to come back with. Between two pieces nothing here keeps a message, and of a long one no copy is made."""
     held = bytearray()
-    while messages:
-        for part in _parts(messages.pop(0)):
-            held += part
+    while (size := untold.begin(held)) is not None:
+        for start in range(0, size, PIECE):
+            held += untold.part(start, start + PIECE)
             if len(held) >= PIECE:
                 yield bytes(held)
                 held.clear()
+        untold.told()
+        held += b"" if untold.gone else b"\n\n"
     if held:
         yield bytes(held)
-
-
-def _parts(message: Message) -> Iterator[bytes]:
-    """One event. Its data is one line, for it is JSON of ASCII; only a record has an id to come back with."""
-    mark = "" if message.seq is None else f"id: {message.seq}\n"
-    yield f"{mark}event: {message.kind}\ndata: ".encode()
-    for start in range(0, len(message.data), PIECE):
-        yield message.data[start : start + PIECE].encode()
-    yield b"\n\n"

@@ -10,7 +10,7 @@ from dashboard.accounts.session_watch import AccessEndedError, Ticket, visitors
 from dashboard.agents.selectors import project_current
 from dashboard.exports.formats import FORMATS, file_of
 from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
-from dashboard.platform.db_threads import in_database, request_connection_returned
+from dashboard.platform.db_threads import in_database
 from dashboard.turns.filters import TimelineFilters
 
 
@@ -26,7 +26,6 @@ def export_response(*, filters: TimelineFilters, named: str, who: Caller, ticket
 async def _sent(pieces: Iterator[bytes], who: Caller, ticket: Ticket) -> AsyncIterator[bytes]:
     """A failure in the middle, or an access that ends, breaks the connection off: half a file is not taken for a whole
     one."""
-    await request_connection_returned()
     # Others may have come in between; this file then ends at once.
     with suppress(TooManyStreamsError), streams.opened(who), visitors.staying(ticket) as shown_out:
         while (piece := await in_database(next, pieces, None)) is not None and not streams.ending:

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from dashboard.platform.kept_answers import KeptAnswer
+
 Message = Mapping[str, Any]  #: of ASGI
 Send = Callable[[Message], Awaitable[None]]
 
@@ -22,10 +24,11 @@ class Subscriber:
     """`shows` is what the page will show once everything that waits is written; scenes say what it is made of. `who`:
     the user whose page it is."""
 
-    __slots__ = ("_more", "_send", "_waiting", "level", "on_readable", "shows", "who")
+    __slots__ = ("_kept", "_more", "_send", "_waiting", "level", "on_readable", "shows", "who")
 
-    def __init__(self, send: Send, shows: object, who: object = "") -> None:
+    def __init__(self, send: Send, shows: object, who: object = "", kept: KeptAnswer | None = None) -> None:
         self.who = who
+        self._kept = KeptAnswer() if kept is None else kept
         self.shows: object = shows
         self.on_readable: Callable[[], None] = lambda: None  #: called when a lost viewer can be written to again
         self.level = asyncio.Event()  #: set while the page is known to be, or about to be, up to date
@@ -37,13 +40,15 @@ class Subscriber:
         """Write these when the socket can take them; never waits."""
         if self._waiting and len(self._waiting) + len(messages) > MOST_WAITING:
             self._waiting.clear()
+            self._kept.clear()
             self.shows = LOST
             self.level.clear()
             return
         self.shows = shows
         self.level.set()
-        if messages:
-            self._waiting.extend(messages)
+        for message in messages:
+            self._waiting.append(message)
+            self._kept.keep(message, len(message["text"]))
             self._more.set()
 
     def end(self, code: int) -> None:
@@ -59,6 +64,7 @@ class Subscriber:
             while self._waiting:
                 message = self._waiting.popleft()
                 await self._send(message)
+                self._kept.let_go(message)
                 if message["type"] == CLOSE:
                     return
             if self.shows is LOST:

@@ -13,6 +13,7 @@ from django.http import QueryDict
 from dashboard.live.broadcast_hub import BroadcastHub, hub_of
 from dashboard.live.scenes import Scene
 from dashboard.live.subscriber import CLOSE, Send, Subscriber
+from dashboard.platform.kept_answers import kept_of
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Enter = Callable[..., tuple[Scene, Hashable]]
@@ -37,7 +38,7 @@ class SceneSocketApp:
         given = QueryDict(scope.get("query_string", b"").decode("latin1"))
         scene, shows = self._enter(given, **scope["url_route"]["kwargs"])
         await send({"type": "websocket.accept"})
-        await _Visit(scene, Subscriber(send, shows, user.pk)).stay(receive)
+        await _Visit(scene, Subscriber(send, shows, user.pk, kept_of(scope))).stay(receive)
 
 
 class _Visit:

@@ -9,7 +9,6 @@ from typing import ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import structlog
-from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connections
 
 from dashboard.platform.fair_queue import FairQueue, QueueSize
@@ -77,8 +76,3 @@ async def retrying(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) 
                 raise
             log.info("database_away", error=str(error).partition("\n")[0])
             await asyncio.sleep(PAUSE_SECONDS)
-
-
-async def request_connection_returned() -> None:
-    """Give back the connection that the request under way took to its own thread: a stream would keep it for hours."""
-    await sync_to_async(connections.close_all)()

@@ -18,7 +18,7 @@ from dashboard.accounts.session_watch import AccessEndedError, Ticket, ticket_of
 from dashboard.accounts.views import user_of
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
-from dashboard.platform.db_threads import in_database, request_connection_returned
+from dashboard.platform.db_threads import in_database
 
 PAGE = 50
 
@@ -62,7 +62,6 @@ def _pieces(filters: Filters, project: Project, *, of_none: bool) -> Iterator[by
 
 
 async def _sent(piece: bytes, others: Iterator[bytes], ticket: Ticket) -> AsyncIterator[bytes]:
-    await request_connection_returned()
     with visitors.staying(ticket) as shown_out:
         while piece:
             yield piece

@@ -30,8 +30,9 @@ class CountedConnection(Protocol):
     def make_room(self) -> None:
         """End it at once: it waits, and another needs its place."""
 
-    def abandon(self) -> None:
-        """End it at once: it has more to read than any other, and all together have too much."""
+    def abandon(self) -> bool:
+        """Have it keep less: it has more to read than any other, and all together have too much. Whether it is cut off;
+        else it says why, and ends once its client reads that."""
 
     def look(self, now: float) -> None:
         """End it if its client has had enough time. Called each second while it waits, or is slow to read."""
@@ -43,8 +44,8 @@ class ConnectionCensus:
     def __init__(self, bounds: ResourceLimits) -> None:
         self.bounds = bounds
         self.frames = FrameBudget(share=bounds.frame_share, most=bounds.frame_bytes)
-        #: What was written for clients that have not taken it yet. Of an answer that has just begun they have all, of
-        #: one that nobody reads the system's buffers have taken a part.
+        #: What is written or kept for clients that have not taken it yet. Of an answer that has just begun they have
+        #: all, of one that nobody reads the system's buffers have taken a part.
         self.unread: ByteBudget[CountedConnection] = ByteBudget(bounds.unread_bytes, self._abandon, near=0.5)
         self._abandoned: set[CountedConnection] = set()  #: that end by it, and count no more
         self.handshakes = HandshakePace(share=bounds.handshake_share)
@@ -109,21 +110,22 @@ class ConnectionCensus:
         """Its client has not taken so many bytes of what is sent."""
         if member in self._members:
             self._stalled[member] = None
-            self.still_has(member, unread)
+            self.has(member, unread)
 
-    def still_has(self, member: CountedConnection, unread: int) -> None:
+    def has(self, member: CountedConnection, unread: int) -> None:
         """So many bytes to read."""
         if member in self._members and member not in self._abandoned:
             self.unread.hold(member, unread)
 
     def _abandon(self, member: CountedConnection) -> None:
-        self._abandoned.add(member)
-        member.abandon()
+        if member.abandon():
+            self._abandoned.add(member)
 
-    def reads(self, member: CountedConnection) -> None:
-        """Its client takes what is sent."""
+    def reads(self, member: CountedConnection, unread: int = 0) -> None:
+        """Its client takes what is sent, and has still so much to read."""
         self._stalled.pop(member, None)
         self.unread.hold(member, 0)
+        self.has(member, unread)
 
     def may_drop(self, size: int) -> bool:
         """Count bytes that were read only to be dropped; False where all clients together have sent enough of them."""

@@ -12,6 +12,7 @@ import httptools
 
 from dashboard.accounts.credentials import has_credentials
 from dashboard.accounts.error_responses import STRANGER
+from dashboard.platform.kept_answers import SCOPE_KEY, KeptAnswer
 from dashboard.runtime.buffered_protocol import BufferedProtocol
 from dashboard.runtime.request_guard import refusal_texts
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
@@ -19,6 +20,7 @@ from dashboard.runtime.request_guard.connection_close import ClosingTransport
 from dashboard.runtime.request_guard.refusals import CHALLENGE, RefusedError, plainly, refusal
 from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, HEAD_FIELDS, PIPELINED, WHOLE_BODY, WIRE_RATIO
 from dashboard.runtime.request_guard.transfer_rate import Reader, Sender
+from dashboard.runtime.request_guard.unread_answer import UnreadAnswer
 
 
 class GuardedProtocol(BufferedProtocol):
@@ -38,6 +40,7 @@ class GuardedProtocol(BufferedProtocol):
         self._sender: Sender | None = None  #: of a body that is not here yet
         self._announced = 0  #: bytes of the body, where its length is
         self._reader = Reader(self._census.bounds)
+        self._answer = UnreadAnswer()
         self._refusal: bytes | None = None  #: what is answered in place of the parser's complaint
         self._running: Any = None  #: the request that is worked on; `cycle` is the last that came
         self._next: Any = None  #: the application that has still to begin on it
@@ -60,6 +63,7 @@ class GuardedProtocol(BufferedProtocol):
         super().connection_lost(exc)
         # What is left refers to itself, so a collection finds it only later: it keeps no request until then.
         self._forget()
+        self._answer.end(self._running)
         self.cycle = self._running = None  # type: ignore[assignment] # as it is before the first request
 
     def data_received(self, data: bytes) -> None:
@@ -102,6 +106,7 @@ class GuardedProtocol(BufferedProtocol):
             self._refusal = plainly(429, refusal_texts.PIPELINED_TOO_MANY)
             raise RefusedError
         super().on_message_begin()
+        self.scope[SCOPE_KEY] = KeptAnswer(self._weigh)  # type: ignore[typeddict-unknown-key] # an extension of ours
         # The piece that a head begins in may hold the end of a body too: what the parser tells of it is counted.
         self._in_head, self._head_size, self._head_fields, self._fed = True, 0, 0, 0
 
@@ -179,7 +184,7 @@ class GuardedProtocol(BufferedProtocol):
         super().resume_writing()
         if not self.transport.is_closing():
             self._reader.end()
-            self._census.reads(self)
+            self._census.reads(self, self._unread())
 
     def still_sends(self) -> bool:
         """Whether the client is in the middle of a request."""
@@ -191,9 +196,8 @@ class GuardedProtocol(BufferedProtocol):
 
     def has_unread(self) -> None:
         """Watch that the client takes what was written."""
-        unread = self.transport.get_write_buffer_size()
-        self._reader.begin(self.loop.time(), unread)
-        self._census.stalls(self, unread)
+        self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())
+        self._census.stalls(self, self._unread())
 
     def make_room(self) -> None:
         """Another connection takes this one's place."""
@@ -204,15 +208,23 @@ class GuardedProtocol(BufferedProtocol):
             self.transport.write(plainly(503, refusal_texts.FULL, (b"retry-after", b"1")))
         self.transport.bare().close_now()  # type: ignore[attr-defined]
 
-    def abandon(self) -> None:
+    def abandon(self) -> bool:
         """It has more to read than any other, and all have too much."""
+        if self._answer.give_up(self._running, self.transport.get_write_buffer_size()):
+            return False
         self.transport.abort()
+        return True
+
+    def _unread(self) -> int:
+        return self._answer.size(self._running, self.transport.get_write_buffer_size())
+
+    def _weigh(self) -> None:
+        self._census.has(self, self._unread())
 
     def look(self, now: float) -> None:
         """End it where its client does not send, or does not read."""
-        unread = self.transport.get_write_buffer_size()
-        self._census.still_has(self, unread)
-        if self._reader.is_deaf(now, unread):
+        self._weigh()
+        if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
             self.transport.abort()
         elif self.transport.is_closing():
             return

@@ -4,12 +4,17 @@ One that shows none at all is refused before it is a websocket (`protocol`). Oth
 the head of a request may take, and make room for other connections meanwhile.
 """
 
+import asyncio
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
 
+import structlog
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from dashboard.platform.kept_answers import SCOPE_KEY, KeptAnswer
 from dashboard.platform.proxies import client_of, customer_of
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
@@ -20,9 +25,13 @@ from dashboard.runtime.request_guard.transfer_rate import Reader
 ODD_HANDSHAKE = "This is no websocket handshake that can be answered. Send fewer or shorter header fields."
 NO_TURN = "Too many websockets are being opened. Try again in a moment."
 TOO_MUCH = "The server holds too much of what is sent to it. Connect again later."
+UNREAD = "You read too slowly, and the server keeps too much for its clients. Connect again."
 TRY_LATER = 1013  #: the close code that says so
+PIECE = 64 * 1024  #: characters of a message in one frame; the next is written once its client has taken this one
 _AGAIN = (b"retry-after", b"1")
 _HEAD = 14  #: bytes that a frame has at most before what it carries
+
+log = structlog.get_logger(__name__)
 
 
 class GuardedSocket(WebSocketsSansIOProtocol):
@@ -43,6 +52,8 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         self._kept = 0  #: bytes that were parsed and have not been taken by the application
         self._took = 0.0  #: seconds, since the last rest
         self._rests = False
+        self._sending = asyncio.Lock()  #: of one message after another
+        self._kept_for_it = KeptAnswer(self._weigh)  #: by its application, the message that is being sent included
 
     def connection_made(self, transport: Any) -> None:
         bare = transport.bare() if isinstance(transport, ClosingTransport) else transport
@@ -55,6 +66,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         self._census.leave(self)
         self._census.handshakes.leave(self._who, self)
         self._budget.hold(self, 0)
+        self._kept_for_it.clear()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -73,8 +85,27 @@ class GuardedSocket(WebSocketsSansIOProtocol):
 
     async def send(self, message: Any) -> None:
         """ASGI. Once the socket is accepted its frames are read."""
-        await super().send(message)
+        text = message.get("text") or ""
+        async with self._sending:
+            if len(text) > PIECE and message["type"] == "websocket.send":
+                await self._send_long(text)
+            else:
+                await super().send(message)
         self._read_on()
+
+    async def _send_long(self, text: str) -> None:
+        """In frames, at its client's pace. The application keeps it whole meanwhile."""
+        self._kept_for_it.keep(text, sys.getsizeof(text))
+        try:
+            for at in range(0, len(text), PIECE):
+                await self.writable.wait()
+                if self.disconnected or self.close_sent:
+                    raise ClientDisconnected
+                send = self.conn.send_continuation if at else self.conn.send_text
+                send(text[at : at + PIECE].encode(), fin=at + PIECE >= len(text))
+                self.transport.write(b"".join(self.conn.data_to_send()))
+        finally:
+            self._kept_for_it.let_go(text)
 
     async def receive(self) -> Any:
         """ASGI. Once a message is taken the next one is read."""
@@ -106,6 +137,8 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         else:
             if not self.handshake_initiated:
                 self._refuse(400, ODD_HANDSHAKE)
+            elif not self.close_sent:
+                self.scope[SCOPE_KEY] = self._kept_for_it  # type: ignore[typeddict-unknown-key] # an extension of ours
 
     def turn_away(self) -> None:
         """It does not get a turn."""
@@ -168,7 +201,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         super().resume_writing()
         if not self.transport.is_closing():
             self._reader.end()
-            self._census.reads(self)
+            self._census.reads(self, self._unread())
             self._read_on()
 
     def still_sends(self) -> bool:
@@ -180,23 +213,40 @@ class GuardedSocket(WebSocketsSansIOProtocol):
 
     def has_unread(self) -> None:
         """Watch that the client takes what was written."""
-        unread = self.transport.get_write_buffer_size()
-        self._reader.begin(self.loop.time(), unread)
-        self._census.stalls(self, unread)
+        self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())
+        self._census.stalls(self, self._unread())
 
     def make_room(self) -> None:
         """Another connection takes the place of one that waits for its turn."""
         self.turn_away()
 
-    def abandon(self) -> None:
-        """It has more to read than any other, and all have too much."""
-        self.transport.abort()
+    def abandon(self) -> bool:
+        """It has more to read than any other, and all have too much. It is told so after what it has still to read,
+        unless it was told before."""
+        log.info("client_reads_too_little", unread=self._unread(), kept=self._kept_for_it.size)
+        if self.transport.is_closing() or not self.handshake_complete:
+            self.transport.abort()
+            return True
+        self.conn.send_close(TRY_LATER, UNREAD)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = self.disconnected = True
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": TRY_LATER, "reason": UNREAD})
+        self.writable.set()  # whoever waits to send ends
+        self._kept_for_it.clear()
+        self.transport.close()
+        return False
+
+    def _unread(self) -> int:
+        """Bytes in memory that the client has still to take."""
+        return self._kept_for_it.size + int(self.transport.get_write_buffer_size())
+
+    def _weigh(self) -> None:
+        self._census.has(self, self._unread())
 
     def look(self, now: float) -> None:
         """End it where its client does not read, or its turn does not come."""
-        unread = self.transport.get_write_buffer_size()
-        self._census.still_has(self, unread)
-        if self._reader.is_deaf(now, unread):
+        self._weigh()
+        if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
             self.transport.abort()
         elif self._waits_since is not None and now - self._waits_since > self._census.bounds.head_seconds:
             self.turn_away()

@@ -28,6 +28,8 @@ from dashboard.live import turn_events
 from dashboard.live.services import turn_start
 from dashboard.live.stream_limits import streams
 from dashboard.live.turn_events import Message
+from dashboard.live.untold_messages import Untold
+from dashboard.platform.kept_answers import KeptAnswer
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.record_reader import records_of
 from tests.dashboard.driving import AgentOf, Play, drive
@@ -308,15 +310,20 @@ def held() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
+def untold_of(*messages: Message) -> Untold:
+    untold = Untold(KeptAnswer())
+    untold.add([*messages])
+    return untold
+
+
 def test_an_event_is_one_block_of_lines():
-    messages = [Message("record", "{}", 7), Message("draft", "{}")]
-    assert list(streaming.pieces(messages)) == [b"id: 7\nevent: record\ndata: {}\n\nevent: draft\ndata: {}\n\n"]
-    assert not messages
+    untold = untold_of(Message("record", "{}", 7), Message("draft", "{}"))
+    assert list(streaming.pieces(untold)) == [b"id: 7\nevent: record\ndata: {}\n\nevent: draft\ndata: {}\n\n"]
 
 
 def test_a_long_event_is_sent_in_pieces():
     long = "x" * 3 * streaming.PIECE
-    sent = list(streaming.pieces([Message("record", long, 7), Message("draft", "{}")]))
+    sent = list(streaming.pieces(untold_of(Message("record", long, 7), Message("draft", "{}"))))
     assert b"".join(sent).decode() == f"id: 7\nevent: record\ndata: {long}\n\nevent: draft\ndata: {{}}\n\n"
     assert max(map(len, sent)) < 2 * streaming.PIECE
 

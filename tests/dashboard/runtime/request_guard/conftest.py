@@ -32,7 +32,8 @@ left: list[str] = []  #: paths whose requests were told that their clients had g
 
 
 async def application(scope, receive, send):
-    """Answers with the body it was sent; `/deaf` without reading it, `/large` with a lot, `/slow` after a while;
+    """Answers with the body it was sent; `/deaf` without reading it, `/large` with a lot, `/pieces` with as
+    much piece by piece, `/slow` after a while;
     `/stream` begins to answer, and waits until its client has gone."""
     if scope["type"] == "websocket":
         await _talk(receive, send)
@@ -55,6 +56,13 @@ async def application(scope, receive, send):
         return
     if scope["path"] == "/slow":
         await asyncio.sleep(3)
+    if scope["path"] == "/pieces":
+        length = b"%d" % len(LARGE)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+        for at in range(0, len(LARGE), 65_536):
+            await send({"type": "http.response.body", "body": LARGE[at : at + 65_536], "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+        return
     told = LARGE if scope["path"] == "/large" else said or b"none"
     headers = [(b"content-length", b"%d" % len(told)), *scope["headers"][2:]] if scope["path"] == "/echo" else []
     await send({"type": "http.response.start", "status": 200, "headers": headers})

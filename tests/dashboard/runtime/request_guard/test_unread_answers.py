@@ -1,12 +1,15 @@
 """What all clients together have not read is bounded: who leaves much of it unread for longest is dropped."""
 
 import contextlib
+import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+from dashboard.runtime.request_guard.websocket_guard import TRY_LATER, UNREAD
 from tests.dashboard.website import until
 
 from .conftest import LARGE, PATIENCE, QUICK, Server, begun, served
@@ -15,6 +18,8 @@ from .test_websocket_guard import opened
 #: Room for two answers that nobody reads.
 BOUNDS = replace(QUICK, head_seconds=60, stalled_seconds=60, unread_bytes=45_000_000)
 ASKED = b"GET /large HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+PIECES = ASKED.replace(b"/large", b"/pieces")
+CLOSING = 8  #: the kind of a frame
 
 
 @pytest.fixture
@@ -33,13 +38,43 @@ def test_answers_that_nobody_reads_are_kept_within_the_bound_and_a_reader_gets_a
         assert len(full.told(ASKED)) > len(LARGE)
 
 
-def test_messages_of_sockets_that_nobody_reads_are_too(full: Server):
+def test_sockets_that_read_nothing_are_told_so_and_closed_and_others_get_all(full: Server):
+    """Their messages go in pieces: none of what is not sent stays in memory."""
     frame = b"\x81\x84\x00\x00\x00\x00much"
-    with contextlib.ExitStack() as clients:
-        for _ in range(6):
-            client = clients.enter_context(opened(full))
-            with contextlib.suppress(ConnectionError):
-                client.sendall(frame)
+    with contextlib.ExitStack() as opened_ones:
+        clients = [opened_ones.enter_context(opened(full)) for _ in range(6)]
+        for client in clients:
+            client.sendall(frame)
             time.sleep(0.1)
-        until(lambda: len(full.census) <= 2, PATIENCE)
         assert len(full.told(ASKED)) > len(LARGE)
+        with ThreadPoolExecutor(len(clients)) as threads:
+            told = list(threads.map(lambda client: told_to(client), clients))
+    closed = [said for said in told if said[0] == TRY_LATER]
+    assert 3 <= len(closed) <= 5
+    assert {why for _, why, _ in closed} == {UNREAD}
+    assert {size for code, _, size in told if code != TRY_LATER} == {len(LARGE)}
+
+
+def told_to(client: socket.socket) -> tuple[int, str, int]:
+    """The code and reason with which it is closed (0: not yet), and the bytes of the messages before."""
+    size = 0
+    with client.makefile("rb") as said:
+        while size < len(LARGE):
+            kind, short = said.read(1)[0] & 0x0F, said.read(1)[0]
+            length = int.from_bytes(said.read({126: 2, 127: 8}[short])) if short > 125 else short
+            data = said.read(length)
+            if kind == CLOSING:
+                return int.from_bytes(data[:2]), data[2:].decode(), size
+            size += length
+    return 0, "", size
+
+
+def test_of_an_answer_all_counts_that_its_application_has_and_not_only_what_is_written(full: Server):
+    """Django hands on an answer in small pieces, and has all of it until the last one is taken."""
+    begun.clear()
+    with contextlib.ExitStack() as clients:
+        for number in range(1, 7):
+            clients.enter_context(full.dial(PIECES, receives=4096))
+            until(lambda number=number: len(begun) == number, PATIENCE)
+        until(lambda: len(full.census) <= 2, PATIENCE)
+        assert len(full.told(PIECES)) > len(LARGE)
