@@ -50,7 +50,7 @@ assert set(MetricName.__args__) == METRICS.keys()  # type: ignore[attr-defined] 
 
 
 class AlertRule(Body):
-    """What is judged."""
+    """The metric of an alert, and when it fires."""
 
     metric: MetricName = Field(examples=["truncation_rate"])
     condition: Condition = "above"
@@ -63,7 +63,7 @@ class AlertRule(Body):
 
 
 class NewAlert(AlertRule):
-    """A rule, and who is told."""
+    """A rule, and who is notified."""
 
     name: Name = Field(examples=["Answers are cut off"])
     emails: Emails = []
@@ -71,7 +71,7 @@ class NewAlert(AlertRule):
 
 
 class AlertChange(Body):
-    """What is left out stays as it is."""
+    """Fields that are left out do not change."""
 
     name: Name | None = None
     metric: MetricName | None = None

@@ -69,7 +69,7 @@ class Activation(BaseModel):
     starts_at: datetime
     why: str
     warnings: list[str] = Field(
-        description="As for the policy; in particular, agents that it applies to and does not fit."
+        description="As `warnings` of the policy, and the agents that the version applies to but does not fit."
     )
 
 
@@ -78,7 +78,7 @@ class PolicySource(BaseModel):
 
     field: str = Field(description="The field of the policy in dotted form, or `max_tokens`.")
     value: Json
-    level: str = Field(description="Nearest first: " + words(Level))
+    level: str = Field(description="Most specific first: " + words(Level))
     of: str = Field(description="What the policy is attached to: an agent, a model on a connection, or a provider.")
     policy: str = Field(description="The name of the policy; empty for an override of the turn and for defaults.")
     version: int | None

@@ -17,7 +17,7 @@ from dashboard.api.name_lookup import named
 router = Router(tags=["connections"])
 
 
-@router.post("/connections", response={201: configuration_response_schemas.Connection}, summary="Make a connection")
+@router.post("/connections", response={201: configuration_response_schemas.Connection}, summary="Create a connection")
 def connection_create(request: HttpRequest, body: request_schemas.NewConnection) -> Status[models.Connection]:
     """A name that is taken, an unknown provider or an invalid address is refused with a message."""
     with on_behalf(caller(request)):

@@ -19,7 +19,7 @@ from dashboard.live.conversations import selectors, services
 router = Router(tags=["conversations"])
 
 
-@router.post("/conversations", response={201: run_response_schemas.Conversation}, summary="Begin a conversation")
+@router.post("/conversations", response={201: run_response_schemas.Conversation}, summary="Create a conversation")
 def conversation_create(request: HttpRequest, body: request_schemas.NewConversation) -> Status[dict[str, Any]]:
     """The conversation has no turns yet: send them to `/turns` with its id as `conversation`. They run one after
     another, and each receives the conversation so far."""

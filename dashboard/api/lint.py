@@ -21,7 +21,7 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.lint_view import signs_of
 
 router = Router(tags=["lint"])
-Days = Annotated[int, Field(ge=1, le=366)]
+Days = Annotated[int, Field(ge=1, le=366, description="The number of days, up to now.")]
 
 
 @router.get(

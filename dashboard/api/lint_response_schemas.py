@@ -9,7 +9,7 @@ from dashboard.api.response_fields import words
 
 
 class Sign(BaseModel):
-    """Evidence that a stop reason hides a cut."""
+    """Evidence that a stop reason hides a truncation."""
 
     attempt: int
     raw_stop_reason: str | None = Field(description="The provider's stop reason, unchanged.")
@@ -28,16 +28,16 @@ class LintReport(BaseModel):
         code: str = Field(description=words(CODES))
         means: str
         advice: str
-        turns: int
-        days: dict[str, int]
-        examples: list[UUID]
+        turns: int = Field(description="The number of turns with this sign.")
+        days: dict[str, int] = Field(description="The same by day, in UTC.")
+        examples: list[UUID] = Field(description="The newest of these turns.")
 
     class Source(BaseModel):
         connection: str
         provider: str
         model: str
         turns: int = Field(description="All turns of the model, with or without a sign of truncation.")
-        codes: dict[str, int]
+        codes: dict[str, int] = Field(description="The number of turns with each sign.")
 
     codes: list[Code]
     sources: list[Source]

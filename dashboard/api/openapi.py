@@ -50,7 +50,7 @@ MEANINGS: Mapping[str, str] = {
     "until": "Created before this time.",
     **{asked: f"As `{name}`, but excludes turns with any of these values." for name, asked in NOT.items()},
     "run": "Turns of this run: the `run_id` of a turn.",
-    "sort": "The order of the newest 2,000 that the filters let through (`limit`: 100); `-`: largest first.",
+    "sort": "The order of the newest 2,000 matching turns; for `limit`, of the newest 100. `-`: largest first.",
     "fold": "`runs`: only the newest turn of each run that matches the other filters.",
 }
 
@@ -79,7 +79,7 @@ EXPORT_PARAMETERS: list[dict[str, Any]] = [
         "in": "query",
         "required": False,
         "schema": {"type": "string", "enum": list(FORMATS_OF_FILES), "default": "jsonl"},
-        "description": "Of the file.",
+        "description": "The format of the file.",
     },
     *(_filter_parameter(name) for name in FILTER_NAMES if name not in CHOICES),
 ]

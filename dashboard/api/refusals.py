@@ -42,17 +42,17 @@ class RefusalPage(BaseModel):
 class Asked(Page):
     """Which refusals; what is left out lets all through."""
 
-    key_id: UUID | None = Field(default=None, description="Only those of this gateway key.")
+    key_id: UUID | None = Field(default=None, description="Only refusals of this gateway key.")
     why: Text = Field(default="", description="Part of the reason.", max_length=200)
-    since: Moment | None = Field(default=None, description="Refused last at this time or later.")
-    until: Moment | None = Field(default=None, description="Refused last before this time.")
+    since: Moment | None = Field(default=None, description="Last refused at this time or later.")
+    until: Moment | None = Field(default=None, description="Last refused before this time.")
 
 
 @router.get("/refusals", response=RefusalPage, summary="List refused spans and log records")
 def refusal_list(request: HttpRequest, asked: Annotated[Asked, Query()]) -> dict[str, Any]:
-    """What the exporters of traces and logs were told is refused, by sender and reason. Newest reasons first, by when
-    each first occurred. A reason is kept for 90 days after it last occurred. You see those of your own keys and tokens,
-    or all of them if you may manage keys."""
+    """Spans and log records that were refused, by sender and reason. The reason that first occurred last is first. A
+    reason is kept for 90 days after it last occurred. You see the refusals of your own keys and tokens, or all of them
+    if you may manage keys."""
     filters = Filters(asked.key_id, asked.why, aware(asked.since), aware(asked.until))
     found = refusals_seen_by(caller(request), project_current(), filters)
     page = page_of(found, asked, order="-id", limit=asked.limit)

@@ -33,6 +33,12 @@ UNENDED = (
     "Turns that would have continued past their recording, or been retried, with an unknown end. They are not counted "
     "as `undecidable`."
 )
+TOKENS = "The difference in output tokens, for turns with a known end."
+CALLS = "The difference in model calls, for turns with a known end."
+DOLLARS = "The difference at list prices, for turns with a known end and a known price."
+UNPRICED = "The number of turns with a known end and no known price."
+FIRST_CAP = "The max_tokens of each turn's first call; null: as recorded."
+STANDS_FOR = "The policy that the draft replaced; null if it was tried alone."
 WHY_WORDS = " ".join(f"`{why}`: {words}." for why, words in WHYS.items())
 Why = Literal[
     "assumptions",
@@ -203,22 +209,22 @@ class BacktestSummary(BaseModel):
 
     id: UUID
     status: str
-    total: int
-    done: int
-    same: int
-    flipped: int
-    undecidable: int
+    total: int = Field(description="The number of turns to evaluate.")
+    done: int = Field(description="The number of turns evaluated so far.")
+    same: int = Field(description="Turns that would have ended the same.")
+    flipped: int = Field(description="Turns that would have ended differently, with a known end.")
+    undecidable: int = Field(description="Turns whose recordings do not determine how they would have ended.")
     unended: int = Field(description=UNENDED)
     recorded: int | None
     certain: int | None
     estimated: int | None
-    tokens_delta: int
-    calls_delta: int
+    tokens_delta: int = Field(description=TOKENS)
+    calls_delta: int = Field(description=CALLS)
     seconds_delta: float = Field(description=SECONDS)
-    dollars_delta: float
-    unpriced: int
-    max_tokens: int | None
-    stands_for: str | None
+    dollars_delta: float = Field(description=DOLLARS)
+    unpriced: int = Field(description=UNPRICED)
+    max_tokens: int | None = Field(description=FIRST_CAP)
+    stands_for: str | None = Field(description=STANDS_FOR)
     created_at: datetime
 
 
@@ -234,11 +240,11 @@ class Backtest(BaseModel):
         why: Why | Literal["not_judged"] = Field(description=f"{WHY_WORDS} `{NOT_JUDGED}`: {UNDECIDED[NOT_JUDGED]}.")
 
     status: str
-    total: int
-    done: int
-    same: int
-    flipped: int
-    undecidable: int
+    total: int = Field(description="The number of turns to evaluate.")
+    done: int = Field(description="The number of turns evaluated so far.")
+    same: int = Field(description="Turns that would have ended the same.")
+    flipped: int = Field(description="Turns that would have ended differently, with a known end.")
+    undecidable: int = Field(description="Turns whose recordings do not determine how they would have ended.")
     unended: int = Field(description=UNENDED)
     recorded: int | None = Field(
         description="The number of same or flipped turns that are `recorded`. With `certain`, `estimated`, `unended` "
@@ -246,14 +252,14 @@ class Backtest(BaseModel):
     )
     certain: int | None = Field(description="As `recorded`.")
     estimated: int | None = Field(description="As `recorded`.")
-    tokens_delta: int
+    tokens_delta: int = Field(description=TOKENS)
     tokens_estimated: bool = Field(description="Whether `tokens_delta` and `dollars_delta` include estimated tokens.")
-    calls_delta: int
+    calls_delta: int = Field(description=CALLS)
     seconds_delta: float = Field(description=SECONDS)
-    dollars_delta: float = Field(description="At list prices, for turns with a known end and a known price.")
-    unpriced: int = Field(description="The number of decided turns without a known price.")
-    flipped_turns: list[UUID] = Field(description="The first thousand.")
-    unended_turns: list[UUID] = Field(description="The first thousand.")
+    dollars_delta: float = Field(description=DOLLARS)
+    unpriced: int = Field(description=UNPRICED)
+    flipped_turns: list[UUID] = Field(description="The ids of the first thousand flipped turns.")
+    unended_turns: list[UUID] = Field(description="The ids of the first thousand unended turns.")
     undecided: list[Undecided] = Field(
         description="The first thousand turns that are undecidable or of unknown end, and why."
     )
@@ -262,11 +268,11 @@ class Backtest(BaseModel):
         "backtests from before reasons were counted."
     )
     flips: Objects = Field(
-        description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each of them; `about`: whether its "
-        "tokens are an estimate; null for older backtests."
+        description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each flipped turn; `about`: whether "
+        "its tokens are an estimate; null for older backtests."
     )
     groups: Objects = Field(
         description="The same counts by `provider` and `model`; `watched`: the turns that the gateway only observed."
     )
-    max_tokens: int | None
-    stands_for: str | None = Field(description="The policy that the draft replaced; null if it was tried alone.")
+    max_tokens: int | None = Field(description=FIRST_CAP)
+    stands_for: str | None = Field(description=STANDS_FOR)

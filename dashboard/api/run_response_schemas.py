@@ -18,15 +18,15 @@ class Conversation(BaseModel):
         description="The token budget of all its turns together, input and output; null: no budget."
     )
     used_tokens: int
-    turns: list[UUID] = Field(description="In order.")
+    turns: list[UUID] = Field(description="The ids of its turns, oldest first.")
 
 
 class Run(BaseModel):
     """Turns that continue each other."""
 
-    id: UUID = Field(description="Of its first turn.")
+    id: UUID = Field(description="The id of its first turn.")
     turns: int
-    input_tokens: int = Field(description="Of all its turns.")
+    input_tokens: int = Field(description="The sum of all its turns.")
     output_tokens: int
     tokens_estimated: bool
     started_at: datetime
@@ -42,7 +42,7 @@ class RunPage(BaseModel):
 
 
 class PathStep(BaseModel):
-    """Where a turn stands in its run."""
+    """The place of a turn in its run."""
 
     turn_id: UUID
     follows: UUID | None = Field(

@@ -25,7 +25,7 @@ MORE = "Your token does not have the scope “{}”, so it cannot grant it. It h
 
 
 class NewToken(Body):
-    """A token of one's own."""
+    """A new token for your own account."""
 
     name: Text = Field(description="The program that uses it.", max_length=80, min_length=1, examples=["ci"])
     scopes: list[Annotated[Scope, Strict(False)]] | None = Field(

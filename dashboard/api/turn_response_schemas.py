@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from agentcore.lint import CODES
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from dashboard.api.response_fields import Json, MaybeObject, Object, Objects, words
 
@@ -61,8 +62,8 @@ class Turn(BaseModel):
     stop_reason: str | None = Field(description="Why the agent stopped: " + words(StopReason))
     model_stop_reason: str | None = Field(description="Why the model stopped: " + words(NormalizedStopReason))
     raw_stop_reason: str | None = Field(description="The provider's stop reason.")
-    terminal_reason: str | None
-    error_code: str | None
+    terminal_reason: str | None = Field(description="Why the turn ended, more precise than `stop_reason`.")
+    error_code: str | None = Field(description="The code of the error that ended the turn; null if none did.")
     output_text: str
     notice: str = Field(description="The notice about missing content. It is not part of the answer.")
     input_tokens: int = Field(description="The sum of all calls; a fork counts its own calls, not the inherited ones.")
@@ -79,14 +80,14 @@ class Turn(BaseModel):
     duration_ms: int | None = Field(
         description="From start to end. It includes the time for which operators held the turn, which no limit counts."
     )
-    policy_version: int | None
-    parent_id: UUID | None
+    policy_version: int | None = Field(description="The version of the policy that the turn runs under.")
+    parent_id: UUID | None = Field(description="The turn that this one re-runs or forks; null for all others.")
     forked_at: int | None = Field(description="The record of the parent at which this turn began.")
     run_id: UUID = Field(
         description="The run of the turn, by the id of the run's first turn; its own id if no turn came before."
     )
     envelope: Json = Field(description="The accepted structured answer.")
-    lint: list[str]
+    lint: list[str] = Field(description="Signs of truncation: " + words(CODES))
     verdict: str = Field(description="Why the turn stopped, in a sentence; not empty once the turn has ended.")
     origin: Origin | None = Field(description="The origin of an imported turn; null for a turn that was recorded here.")
     ingested: Ingested | None = Field(description="The origin of an ingested turn; null for other turns.")
@@ -105,7 +106,7 @@ class TurnNow(Turn):
     """A turn, the position of its call in the queue, and the actions that came too late."""
 
     waiting: str | None = Field(
-        description="Such as “waiting for a slot of connection near, 3rd in the queue”; null where no call waits."
+        description="Such as “waiting for a slot of connection simulator, 3rd in the queue”; null if no call waits."
     )
     not_done: list[NotDone] = Field(description="The last three actions that came too late, newest first.")
 

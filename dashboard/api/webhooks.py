@@ -73,7 +73,9 @@ class DeliveryPage(BaseModel):
 class Asked(Page):
     """Which deliveries."""
 
-    state: Literal["waiting", "delivered", "dead"] | None = Field(default=None, description="Only those.")
+    state: Literal["waiting", "delivered", "dead"] | None = Field(
+        default=None, description="Only deliveries in this state."
+    )
     kind: Text | None = Field(default=None, description="Only deliveries of this event.", max_length=40)
 
 

@@ -7,7 +7,7 @@ from dashboard.metrics.labels import child
 
 WEBHOOK_TRIES = Counter("whystop_webhook_tries", "Requests to webhooks, by outcome.", ("outcome",), registry=REGISTRY)
 TELEMETRY_TURNS = Counter(
-    "whystop_telemetry_turns", "Turns sent to OTLP endpoints, by outcome.", ("outcome",), registry=REGISTRY
+    "whystop_telemetry_turns", "Turns for OTLP destinations, by outcome.", ("outcome",), registry=REGISTRY
 )
 
 

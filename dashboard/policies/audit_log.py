@@ -13,7 +13,7 @@ from dashboard.policies.diff import diff
 from dashboard.policies.selectors import shadows_of
 
 LENGTH = 100  #: entries shown
-NOBODY = "someone outside the pages and the API"
+NOBODY = "someone with access to the server"
 
 
 @dataclass(frozen=True, slots=True)

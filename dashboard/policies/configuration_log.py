@@ -11,6 +11,7 @@ from dashboard.agents.models import Project
 from dashboard.policies.audit_log import LENGTH, AuditEntry, who, why
 
 #: Of a change's columns, those that say nothing of what was changed.
+WORDS = {"made": "created", "deleted": "deleted"}  #: by the label of a change
 APART = ("pgh_id", "pgh_created_at", "pgh_label", "pgh_obj", "pgh_context", "id", "project", "name")
 LONGEST = 60  #: characters of a value that are shown
 
@@ -65,7 +66,7 @@ def _fields(changed: Any) -> list[Any]:
 
 def _told(row: Any, earlier: Any, kind: str, names: Names) -> str:
     if row.pgh_label != "changed":
-        return f"{row.pgh_label} the {kind} {row.name}"
+        return f"{WORDS[row.pgh_label]} the {kind} {row.name}"
     changes = [
         f"{field.name} {_short(getattr(earlier, field.attname, '?'), names)} → "
         f"{_short(getattr(row, field.attname), names)}"

@@ -24,20 +24,8 @@ function read(badge) {
   first = false;
 }
 
-/* Who decided by keyboard goes on in the list: its entry goes, and the focus with it. */
-let decided = false;
-
-document.addEventListener("submit", ({ target }) => {
-  decided = Boolean(target.closest("#inbox"));
-});
-document.addEventListener("focusin", ({ target }) => {
-  decided &&= target.id === "inbox";
-});
-
 document.addEventListener("htmx:wsAfterMessage", ({ target }) => {
-  if (target.id !== "inbox-socket") return;
-  read(document.getElementById("inbox-badge"));
-  if (decided && document.activeElement === document.body) document.getElementById("inbox")?.focus();
+  if (target.id === "inbox-socket") read(document.getElementById("inbox-badge"));
 });
 
 /* A page that comes back out of htmx’s history has a new button, so that none is held. */

@@ -16,7 +16,6 @@ let steps = null; // what the page says of each
 let now = 0;
 let following = true; // at the last transition, and so at every new one
 let speed = "1"; // how many times faster than recorded; 0: at once
-let held = ""; // what had the focus before the socket replaced it
 let settling;
 
 const turn = () => document.querySelector("[data-stepper]");
@@ -74,15 +73,6 @@ function start() {
   transcript.complete(() => transcript.draw(now));
 }
 
-const FOCUSABLE = ["data-go", "data-play", "data-speed", "data-state", "data-operate", "data-open", "data-copy-step"];
-
-/* What is replaced loses the focus: it is given back to what has come in its place. */
-function holdFocus() {
-  const active = document.activeElement;
-  const name = FOCUSABLE.find((attribute) => active?.hasAttribute?.(attribute));
-  held = name ? `[${name}="${active.getAttribute(name)}"]` : active?.matches?.(".track input") ? ".track input" : "";
-}
-
 /* A live turn has grown: stay where one is, or go along with its end. */
 function grown() {
   if (!deck()) return;
@@ -91,7 +81,6 @@ function grown() {
   if (following || !now) now = count();
   draw();
   show(isPlaying());
-  if (held && document.activeElement === document.body) turn().querySelector(held)?.focus({ preventScroll: true });
 }
 
 const show = (playing) => {
@@ -128,7 +117,6 @@ export function slideTo(track, clientX) {
 }
 
 addEventListener("hashchange", () => go(Number(ADDRESS.exec(location.hash)?.[1] ?? now)));
-document.addEventListener("htmx:wsBeforeMessage", holdFocus);
 document.addEventListener("htmx:wsAfterMessage", grown);
 document.addEventListener("htmx:afterSettle", (event) => event.detail.target?.querySelector?.("#deck") && start());
 start();

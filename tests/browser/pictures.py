@@ -238,7 +238,7 @@ def failing(page: Page, name: str) -> None:
     """The page's document is answered as a server does that fails; everything else by the server that runs."""
     if name in FAILURES:
         template, status = FAILURES[name]
-        body = render_to_string(template, {"told": FORM_TOO_LARGE})
+        body = render_to_string(template, {"told": FORM_TOO_LARGE} if status == 413 else {})
         told = {"status": status, "content_type": "text/html", "body": body}
         page.route(lambda address: urlsplit(address).path == "/", lambda route: route.fulfill(**told))
 

@@ -12,6 +12,9 @@ AGENT, POLICY = "policy-trial", "trial"
 PASSWORD = "only-to-look-around"
 
 
+WITHIN = "cells => cells.every(cell => cell.getBoundingClientRect().right <= innerWidth)"
+
+
 def saved(page: Page) -> None:
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".messagelist .success, .messagelist .info").first).to_be_visible()
@@ -128,3 +131,14 @@ def test_no_page_of_policies_scrolls_sideways(new_page: NewPage, cut_turn: str):
     page.get_by_role("link", name="default", exact=True).click()
     expect(page).to_have_url(re.compile(r"/policies/[0-9a-f-]{36}$"))
     assert not scrolls_sideways(page)
+
+
+def test_no_table_of_a_policys_form_is_cut_on_a_phone(new_page: NewPage, cut_turn: str):
+    page = new_page(viewport=PHONE)
+    page.goto("/admin/agents/policy/")
+    page.locator("#result_list tbody a", has_text="default").first.click()
+    page.get_by_role("button", name="Run the backtest").click()
+    expect(page.locator("#groups")).to_be_visible()
+    for table in ("#versions-group", "#groups"):
+        assert page.locator(f"{table} td:visible").count(), table
+        assert page.locator(f"{table} td:visible").evaluate_all(WITHIN), table

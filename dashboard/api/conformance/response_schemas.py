@@ -18,9 +18,9 @@ class Script(BaseModel):
     """A simulator model with scripted answers."""
 
     name: str
-    model: str = Field(description="What an agent names.")
-    answers: int
-    calls: int = Field(description="How many it has had.")
+    model: str = Field(description="The model name that an agent uses.")
+    answers: int = Field(description="The number of scripted answers.")
+    calls: int = Field(description="The number of calls that it has received.")
     base_urls: dict[str, str] = Field(description="The base URLs for a connection, by provider.")
 
 
@@ -47,7 +47,7 @@ class ReceivedCalls(BaseModel):
 
     name: str
     model: str
-    total: int = Field(description="How many there were.")
+    total: int = Field(description="The number of all its calls.")
     lastReceivedMaxTokens: int | None  # noqa: N815 - the RFC's name
     lastReceivedSystemPrompt: str | None  # noqa: N815 - the RFC's name
     calls: list[ReceivedCall]

@@ -159,7 +159,7 @@ def _metrics(told: Sequence[Told], destination: Destination, until: datetime) ->
 def _judged(head: Head, said: bytes, answer: Any, whole: int) -> Outcome:
     if 200 <= head.status < 300:
         return _partly(said, answer, whole)
-    words = f"The endpoint answered {head.status}."
+    words = f"The destination answered {head.status}."
     if head.status == TOO_LARGE:
         return Outcome(fault=words, refused=whole, smaller=True)
     if head.status in REFUSED:
@@ -175,7 +175,7 @@ def _partly(said: bytes, answer: Any, whole: int) -> Outcome:
         return Outcome()
     partial = answer.partial_success
     rejected = getattr(partial, "rejected_spans", 0) or getattr(partial, "rejected_data_points", 0)
-    words = f"The endpoint says: {storable_text(partial.error_message[:500])}" if partial.error_message else ""
+    words = f"The destination says: {storable_text(partial.error_message[:500])}" if partial.error_message else ""
     return Outcome(
         refused=min(max(0, int(rejected)), whole), fault=words or ("Some were rejected." if rejected else "")
     )

@@ -112,7 +112,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
     "agents_agentchange": {"": "A change of an agent"},
     "alerting_alertchange": {"": "A change of an alert"},
     "webhooks_webhookchange": {"": "A change of a webhook's settings"},
-    "telemetry_destinationchange": {"": "A change of a telemetry endpoint"},
+    "telemetry_destinationchange": {"": "A change of a telemetry destination"},
     "agents_policyattachmentchange": {"": "A change of a policy's attachments"},
     "tools_mcpserver": {
         "transport": "Transport: HTTP, or a command's standard input and output",

@@ -43,12 +43,11 @@ document.addEventListener("focusin", (event) => {
   if (!event.target.closest("dialog")) place = event.target.closest("#rows tr")?.id ?? "";
 });
 
-/* A row that was replaced, also while a dialog stood over it, has the focus again. */
+/* A row that was replaced while a dialog stood over it has the focus again. */
 function back() {
   if (document.activeElement === document.body && place) link(document.getElementById(place))?.focus({ preventScroll: true });
 }
 
-document.addEventListener("htmx:wsAfterMessage", back);
 document.addEventListener("close", back, true);
 document.addEventListener("click", (event) => {
   const opener = event.target.closest("[data-open]");

@@ -93,8 +93,8 @@ def test_who_made_what_is_there_from_the_start_and_what_came_from_elsewhere(
 ):
     seed(simulator_url="http://127.0.0.1:1/v1")
     html = page(browser, "/policies/changes")
-    assert "<b>the first start</b> made the connection simulator" in html
-    assert "<b>the first start</b> made the agent sim-essay" in html
+    assert "<b>the first start</b> created the connection simulator" in html
+    assert "<b>the first start</b> created the agent sim-essay" in html
     seed(simulator_url="http://127.0.0.1:2/v1")
     assert "<b>a later start</b> changed the connection simulator: base_url" in page(browser, "/policies/changes")
     with on_behalf(ann):
@@ -102,5 +102,5 @@ def test_who_made_what_is_there_from_the_start_and_what_came_from_elsewhere(
     Agent.objects.filter(name="sim-odd").update(max_tokens=7)
     html = page(browser, "/policies/changes")
     assert "<b>ann</b> changed the agent sim-essay: max_tokens 150 → 7" in html
-    assert "<b>someone outside the pages and the API</b> changed the agent sim-odd" in html
+    assert "<b>someone with access to the server</b> changed the agent sim-odd" in html
     assert "the system" not in html

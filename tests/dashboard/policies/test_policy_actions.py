@@ -337,7 +337,7 @@ def test_changes_to_agents_are_told_on_their_page(browser: Client, project: Proj
     agent.save()
     html = page(browser, "/policies/changes")
     assert "changed the agent essay: max_tokens 60 → 90" in html
-    assert "made the connection near" in html
+    assert "created the connection near" in html
 
 
 def test_what_no_text_may_hold_breaks_nothing(anns: Client, two):

@@ -167,7 +167,7 @@ def test_what_fails_waits_and_is_sent_later_as_the_same_spans(destination_of: De
     receiver.answers += [(503, {"retry-after": "100"}), (401, {})]
     send()
     destination.refresh_from_db()
-    assert destination.fault == "The endpoint answered 503."
+    assert destination.fault == "The destination answered 503."
     assert 90 < (destination.next_at - timezone.now()).total_seconds() <= 100
     send()
     assert len(receiver.requests) == 1
@@ -187,7 +187,7 @@ def test_what_is_refused_for_good_is_counted_and_let_go(destination_of: Destinat
     send()
     destination.refresh_from_db()
     assert (destination.sent, destination.refused, Queued.objects.count()) == (0, 2, 0)
-    assert destination.fault == "The endpoint answered 400."
+    assert destination.fault == "The destination answered 400."
 
 
 def test_a_batch_that_is_too_large_is_sent_in_halves(destination_of: DestinationOf, receiver: Receiver):
@@ -203,7 +203,7 @@ def test_a_partial_success_is_told(destination_of: DestinationOf):
     answer = ExportTraceServiceResponse()
     answer.partial_success.rejected_spans, answer.partial_success.error_message = 3, "too old"
     outcome = sending._partly(answer.SerializeToString(), ExportTraceServiceResponse(), 10)
-    assert (outcome.refused, outcome.fault, outcome.again) == (3, "The endpoint says: too old", False)
+    assert (outcome.refused, outcome.fault, outcome.again) == (3, "The destination says: too old", False)
 
 
 def test_an_answer_with_impossible_counts_and_characters_keeps_nothing_waiting(

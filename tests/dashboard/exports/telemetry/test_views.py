@@ -16,10 +16,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_the_page_shows_what_was_sent_and_what_was_not(browser: Client, destination_of: DestinationOf):
-    destination_of(sent=1234, dropped=7, failures=1, fault="The endpoint answered 503.", fault_at=timezone.now())
+    destination_of(sent=1234, dropped=7, failures=1, fault="The destination answered 503.", fault_at=timezone.now())
     make_turns("a", status="completed")
     html = browser.get("/telemetry/").content.decode()
-    for words in ("<b>1,234</b> turns sent", "<b>1</b> waiting", "7</b> dropped", "The endpoint answered 503."):
+    for words in ("<b>1,234</b> turns sent", "<b>1</b> waiting", "7</b> dropped", "The destination answered 503."):
         assert words in html
 
 
