@@ -49,14 +49,15 @@ def transcripts_of(home: Path) -> list[Path]:
     return [path for name in TRANSCRIPTS for path in sorted(home.glob(name))]
 
 
-def files_in(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files themselves, and those in the folders that may hold a log. What changed last comes first: whoever asks
-    why an agent stopped asks of its latest session."""
-    for path in paths:
-        if path.is_dir():
-            yield from sorted(filter(_may_hold_a_log, path.rglob("*")), key=lambda one: (-_changed(one), one))
-        else:
-            yield path
+def files_in(paths: Iterable[Path]) -> list[Path]:
+    """The files themselves, and those in the folders that may hold a log. What changed last comes first, whichever
+    agent's folder it is in: whoever asks why an agent stopped asks of its latest session."""
+    found = dict.fromkeys(file for path in paths for file in _files_of(path))
+    return sorted(found, key=_changed, reverse=True)
+
+
+def _files_of(path: Path) -> Iterable[Path]:
+    return sorted(filter(_may_hold_a_log, path.rglob("*"))) if path.is_dir() else (path,)
 
 
 def is_turn_file_at(path: Path) -> bool:
