@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from dashboard.accounts.models import User
 from dashboard.ingest.logs.format_detection import is_turn_file, read
 from dashboard.ingest.logs.services import ImportProgress, log_import
-from dashboard.ingest.logs.transcripts import opencode_database
+from dashboard.ingest.logs.transcripts import bounded_sqlite, session_databases
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
 from dashboard.ingest.turn_files.import_runner import ImportBusyError, file_import_apart
@@ -19,12 +19,13 @@ from dashboard.ingest.turn_files.zip_import import FileOutcome, faults_of
 ENDINGS = (
     ".jsonl", ".ndjson", ".json", ".har", ".yaml", ".yml", ".jsonl.gz", ".json.gz", ".har.gz", ".jsonl.zst", ".zip",
 )  # fmt: skip
-DATABASES = "opencode*.db"  #: names of the databases that hold transcripts
+#: Names of the databases that hold transcripts.
+OPENCODE, GOOSE, CRUSH = DATABASES = "opencode*.db", "sessions.db", "crush.db"
 _TASK = "api_conversation_history.json"
 #: Where coding agents keep their transcripts, below the home folder: folders and databases.
 TRANSCRIPTS = (
     ".claude/projects", ".codex/sessions", ".codex/archived_sessions", ".pi/agent/sessions", ".gemini/tmp",
-    f".local/share/opencode/{DATABASES}", ".qwen/projects/*/chats", ".local/share/amp/threads",
+    f".local/share/opencode/{OPENCODE}", ".qwen/projects/*/chats", ".local/share/amp/threads",
     ".local/share/goose/sessions", ".copilot/session-state/**/*.jsonl", f".cline/data/tasks/*/{_TASK}",
     f".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/*/{_TASK}",
     f".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks/*/{_TASK}",
@@ -70,7 +71,7 @@ def is_turn_file_at(path: Path) -> bool:
 
 
 def _may_hold_a_log(path: Path) -> bool:
-    return (path.name.endswith(ENDINGS) or path.match(DATABASES)) and path.is_file()
+    return (path.name.endswith(ENDINGS) or any(map(path.match, DATABASES))) and path.is_file()
 
 
 def _changed(path: Path) -> int:
@@ -89,8 +90,8 @@ def file_import(path: Path, options: Options, taken: ImportProgress, told: Calla
                 yield from _turn_file(path, options, taken)
                 return
             found = (
-                opencode_database.read(path)
-                if opencode_database.fits(file)
+                session_databases.read(path)
+                if bounded_sqlite.is_database(file)
                 else read(file, size=about.st_size, file_time=about.st_mtime_ns, told=told)
             )
             by = options.by.pk if options.by else None

@@ -13,7 +13,19 @@ from dashboard.ingest.logs.exchanges import LoggedCall, episode_of
 from dashboard.ingest.logs.formats import archives, batches, langfuse, litellm, pairs
 from dashboard.ingest.logs.json_list_reader import elements_of
 from dashboard.ingest.logs.line_reader import Line, Unpacked, lines_of
-from dashboard.ingest.logs.transcripts import amp, claude, cline, codex, copilot, gemini, goose, opencode, pi, qwen
+from dashboard.ingest.logs.transcripts import (
+    amp,
+    claude,
+    cline,
+    codex,
+    copilot,
+    crush,
+    gemini,
+    goose,
+    opencode,
+    pi,
+    qwen,
+)
 from dashboard.ingest.logs.transcripts.message_sessions import Document, MessageSessions, Spoken
 from dashboard.ingest.logs.values import Episode, Fault, Found, Json, Skipped, UnreadableError
 from dashboard.platform.strict_json import read_strictly
@@ -82,6 +94,7 @@ SESSIONS: tuple[tuple[Callable[[Json], bool], Callable[[Document], Session]], ..
     (opencode.fits, _of_lines(opencode.Session)),
     (copilot.fits, _of_lines(copilot.Session)),
     (amp.fits, _of_messages(amp.AGENT, amp.spoken)),
+    (crush.fits, _of_messages(crush.AGENT, crush.spoken)),
     (goose.fits, _of_messages(goose.AGENT, goose.spoken)),
     (cline.fits, _of_messages(cline.AGENT, cline.spoken)),
 )
