@@ -28,7 +28,8 @@ TRANSCRIPTS = (
     f".local/share/opencode/{OPENCODE}", ".qwen/projects/*/chats", ".local/share/amp/threads",
     ".local/share/goose/sessions", ".copilot/session-state/**/*.jsonl", f".cline/data/tasks/*/{_TASK}",
     f".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/*/{_TASK}",
-    f".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks/*/{_TASK}",
+    f".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks/*/{_TASK}", ".continue/sessions/*-*.json",
+    ".config/Code/User/workspaceStorage/*/chatSessions", ".config/Code/User/globalStorage/emptyWindowChatSessions",
 )  # fmt: skip
 NO_FILE = "There is no such file or folder."
 

@@ -58,6 +58,14 @@ CRUSH: list[tuple[str, str, list[Part], str, str, int, int | None]] = [
     ("u", "user", [part("text", text="Stop")], "", "", 30, None),
     ("u", "assistant", [part("text", text="Wai"), finish("canceled")], "m-1", "anthropic", 31, 32),
 ]
+#: The same as records.
+CRUSH_MESSAGES: list[Part] = [
+    {
+        "id": f"m{place}", "session_id": session, "role": role, "parts": parts, "model": model, "provider": provider,
+        "created_at": BEGAN + begun, "finished_at": None if ended is None else BEGAN + ended,
+    }
+    for place, (session, role, parts, model, provider, begun, ended) in enumerate(CRUSH)
+]  # fmt: skip
 
 
 @pytest.fixture
