@@ -18,8 +18,8 @@ import uvicorn
 
 from dashboard.platform.embedded_database import say
 from dashboard.platform.errors import StartError
+from dashboard.platform.garbage import collect_garbage, garbage_kept
 from dashboard.platform.postgres import PostgresError, Share
-from dashboard.runtime.garbage import collect_garbage, garbage_kept
 from dashboard.runtime.memory import give_back_memory
 from dashboard.runtime.readiness import wait_until_ready
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus

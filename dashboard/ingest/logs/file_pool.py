@@ -104,7 +104,9 @@ def _report() -> "FileReport":
     from dashboard.agents.models import Project
     from dashboard.ingest.logs.file_report import FileReport
     from dashboard.ingest.logs.files import Options
+    from dashboard.platform.garbage import garbage_kept
 
+    garbage_kept()  # to look for garbage as often as by default takes an eighth of an import
     current.set(Project.objects.get(pk=_asked["project_id"]))
     return FileReport(Options(**_asked), OutputWrapper(sys.stdout), OutputWrapper(sys.stderr))
 

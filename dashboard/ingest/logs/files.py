@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from dashboard.accounts.models import User
 from dashboard.ingest.logs.format_detection import is_turn_file, read
 from dashboard.ingest.logs.services import ImportProgress, log_import
-from dashboard.ingest.logs.transcripts import opencode_database
+from dashboard.ingest.logs.transcripts import bounded_sqlite, session_databases
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
 from dashboard.ingest.turn_files.import_runner import ImportBusyError, file_import_apart
@@ -19,15 +19,17 @@ from dashboard.ingest.turn_files.zip_import import FileOutcome, faults_of
 ENDINGS = (
     ".jsonl", ".ndjson", ".json", ".har", ".yaml", ".yml", ".jsonl.gz", ".json.gz", ".har.gz", ".jsonl.zst", ".zip",
 )  # fmt: skip
-DATABASES = "opencode*.db"  #: names of the databases that hold transcripts
+#: Names of the databases that hold transcripts.
+OPENCODE, GOOSE, CRUSH = DATABASES = "opencode*.db", "sessions.db", "crush.db"
 _TASK = "api_conversation_history.json"
 #: Where coding agents keep their transcripts, below the home folder: folders and databases.
 TRANSCRIPTS = (
     ".claude/projects", ".codex/sessions", ".codex/archived_sessions", ".pi/agent/sessions", ".gemini/tmp",
-    f".local/share/opencode/{DATABASES}", ".qwen/projects/*/chats", ".local/share/amp/threads",
+    f".local/share/opencode/{OPENCODE}", ".qwen/projects/*/chats", ".local/share/amp/threads",
     ".local/share/goose/sessions", ".copilot/session-state/**/*.jsonl", f".cline/data/tasks/*/{_TASK}",
     f".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/*/{_TASK}",
-    f".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks/*/{_TASK}",
+    f".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks/*/{_TASK}", ".continue/sessions/*-*.json",
+    ".config/Code/User/workspaceStorage/*/chatSessions", ".config/Code/User/globalStorage/emptyWindowChatSessions",
 )  # fmt: skip
 NO_FILE = "There is no such file or folder."
 
@@ -49,14 +51,15 @@ def transcripts_of(home: Path) -> list[Path]:
     return [path for name in TRANSCRIPTS for path in sorted(home.glob(name))]
 
 
-def files_in(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files themselves, and those in the folders that may hold a log. What changed last comes first: whoever asks
-    why an agent stopped asks of its latest session."""
-    for path in paths:
-        if path.is_dir():
-            yield from sorted(filter(_may_hold_a_log, path.rglob("*")), key=lambda one: (-_changed(one), one))
-        else:
-            yield path
+def files_in(paths: Iterable[Path]) -> list[Path]:
+    """The files themselves, and those in the folders that may hold a log. What changed last comes first, whichever
+    agent's folder it is in: whoever asks why an agent stopped asks of its latest session."""
+    found = dict.fromkeys(file for path in paths for file in _files_of(path))
+    return sorted(found, key=_changed, reverse=True)
+
+
+def _files_of(path: Path) -> Iterable[Path]:
+    return sorted(filter(_may_hold_a_log, path.rglob("*"))) if path.is_dir() else (path,)
 
 
 def is_turn_file_at(path: Path) -> bool:
@@ -69,7 +72,7 @@ def is_turn_file_at(path: Path) -> bool:
 
 
 def _may_hold_a_log(path: Path) -> bool:
-    return (path.name.endswith(ENDINGS) or path.match(DATABASES)) and path.is_file()
+    return (path.name.endswith(ENDINGS) or any(map(path.match, DATABASES))) and path.is_file()
 
 
 def _changed(path: Path) -> int:
@@ -88,8 +91,8 @@ def file_import(path: Path, options: Options, taken: ImportProgress, told: Calla
                 yield from _turn_file(path, options, taken)
                 return
             found = (
-                opencode_database.read(path)
-                if opencode_database.fits(file)
+                session_databases.read(path)
+                if bounded_sqlite.is_database(file)
                 else read(file, size=about.st_size, file_time=about.st_mtime_ns, told=told)
             )
             by = options.by.pk if options.by else None

@@ -13,8 +13,24 @@ from dashboard.ingest.logs.exchanges import LoggedCall, episode_of
 from dashboard.ingest.logs.formats import archives, batches, langfuse, litellm, pairs
 from dashboard.ingest.logs.json_list_reader import elements_of
 from dashboard.ingest.logs.line_reader import Line, Unpacked, lines_of
-from dashboard.ingest.logs.transcripts import amp, claude, cline, codex, copilot, gemini, goose, opencode, pi, qwen
+from dashboard.ingest.logs.transcripts import (
+    amp,
+    claude,
+    cline,
+    codex,
+    continue_dev,
+    copilot,
+    crush,
+    gemini,
+    goose,
+    opencode,
+    pi,
+    qwen,
+    vscode_chat,
+    vscode_log,
+)
 from dashboard.ingest.logs.transcripts.message_sessions import Document, MessageSessions, Spoken
+from dashboard.ingest.logs.transcripts.whole_sessions import WholeSession, WholeSessions
 from dashboard.ingest.logs.values import Episode, Fault, Found, Json, Skipped, UnreadableError
 from dashboard.platform.strict_json import read_strictly
 
@@ -72,6 +88,10 @@ def _of_lines(session: Callable[[], Session]) -> Callable[[Document], Session]:
     return lambda _: session()
 
 
+def _of_documents(agent: str, session_of: Callable[[Json], WholeSession]) -> Callable[[Document], Session]:
+    return lambda _: WholeSessions(agent, session_of)
+
+
 #: Lines of sessions, likewise.
 SESSIONS: tuple[tuple[Callable[[Json], bool], Callable[[Document], Session]], ...] = (
     (qwen.fits, _of_messages(qwen.AGENT, qwen.spoken)),
@@ -82,6 +102,10 @@ SESSIONS: tuple[tuple[Callable[[Json], bool], Callable[[Document], Session]], ..
     (opencode.fits, _of_lines(opencode.Session)),
     (copilot.fits, _of_lines(copilot.Session)),
     (amp.fits, _of_messages(amp.AGENT, amp.spoken)),
+    (continue_dev.fits, _of_documents(continue_dev.AGENT, continue_dev.session_of)),
+    (vscode_chat.fits, _of_documents(vscode_chat.AGENT, vscode_chat.session_of)),
+    (vscode_log.fits, _of_lines(vscode_log.Session)),
+    (crush.fits, _of_messages(crush.AGENT, crush.spoken)),
     (goose.fits, _of_messages(goose.AGENT, goose.spoken)),
     (cline.fits, _of_messages(cline.AGENT, cline.spoken)),
 )

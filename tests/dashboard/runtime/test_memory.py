@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 
-from dashboard.runtime import garbage
+from dashboard.platform import garbage
 
 #: Frees a large piece, after which glibc by itself keeps those below; then takes and frees many of half its size, each
 #: between two that stay. Prints how much is held beside what stays, in bytes.

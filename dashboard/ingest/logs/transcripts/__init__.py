@@ -9,12 +9,18 @@ claude             ~/.claude/projects/*/*.jsonl
 codex              ~/.codex/sessions/**/rollout-*.jsonl, also packed with zstd
 pi                 ~/.pi/agent/sessions/**/*.jsonl
 gemini             ~/.gemini/tmp/*/chats/session-*.json
-message_sessions   sessions whose records are messages: the frame of the next four
+message_sessions   sessions whose records are messages: the frame of the next five
 amp                ~/.local/share/amp/threads/T-*.json
 cline              the tasks of Cline and Roo Code: api_conversation_history.json
-goose              ~/.local/share/goose/sessions/*.jsonl of older releases
+crush              .crush/crush.db in a project's folder
+goose              ~/.local/share/goose/sessions: *.jsonl of older releases, sessions.db of newer ones
 qwen               ~/.qwen/projects/*/chats/*.jsonl
 copilot            ~/.copilot/session-state/*/events.jsonl
+whole_sessions     sessions that are one document each: the frame of the next three
+continue_dev       ~/.continue/sessions/*.json
+vscode_chat        the chats of Visual Studio Code: chatSessions/*.json
+vscode_log         the same as newer releases write them: chatSessions/*.jsonl
 opencode           what `opencode export` writes
-opencode_database  ~/.local/share/opencode/opencode.db
+session_databases  the databases of OpenCode, Goose and Crush
+bounded_sqlite     a SQLite database, read with no more work than its size explains
 """

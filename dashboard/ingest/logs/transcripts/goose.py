@@ -1,5 +1,5 @@
-"""~/.local/share/goose/sessions/*.jsonl of older releases: a line for each message. The database of newer ones is not
-read."""
+"""~/.local/share/goose/sessions: a line for each message in files of older releases (*.jsonl), a row in the database of
+newer ones (sessions.db)."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -56,8 +56,12 @@ class MessageSessions:
         if message is None:
             yield Skipped(line)
             return
+        yield from self.take_message(message, name=message.name or str(line), line=line, told=told)
+
+    def take_message(self, message: Spoken, *, name: str, line: int, told: Json) -> Iterator[Found]:
+        """`told`: the record that it was read from."""
         yield from self._sessions.take(
-            message.session, lambda: self._begun(message, told), lambda calls: _taken(calls, message, line)
+            message.session, lambda: self._begun(message, told), lambda calls: _taken(calls, message, name, line)
         )
 
     def end(self) -> Iterator[Episode]:
@@ -71,8 +75,7 @@ class MessageSessions:
         return calls
 
 
-def _taken(calls: SessionCalls, message: Spoken, line: int) -> Iterator[Episode]:
-    name = message.name or str(line)
+def _taken(calls: SessionCalls, message: Spoken, name: str, line: int) -> Iterator[Episode]:
     for result in message.results:
         calls.returned(result.call_id, result.text, failed=result.failed, at=message.at)
     if message.text:

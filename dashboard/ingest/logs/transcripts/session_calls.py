@@ -25,6 +25,7 @@ MOST_CALLS = 500  #: of a turn, beyond which the rest of it is a turn of its own
 MOST_BYTES = 32 * 2**20  #: of its texts, about, as above
 MOST_HELD = 128 * 2**20  #: of all that is held of a session, or of all open ones of a file, about
 BASE = 2_048  #: bytes, about, that a session, a message or a call takes beside its texts
+MICROSECOND = 1_000  #: ns; the least that the database tells apart
 _LONGEST = 200  #: characters of a name that is held as it is
 EARLIER = "earlier_unknown", "Its request contains the messages of this turn. The turns before it contain the others."
 SYSTEM = "system_unknown", "The log does not contain the system prompt and the tools that were offered."
@@ -81,6 +82,7 @@ class SessionCalls:
     session: str
     version: str = ""
     _at: int | None = None  #: of the last line
+    _begun: int = -MICROSECOND  #: when the last call began, so that calls at one moment stay in their order
     _name: str = ""  #: of the turn: that of the words it began with
     _part: int = 0
     _line: int = 0
@@ -150,7 +152,8 @@ class SessionCalls:
     ) -> Iterator[Episode]:
         """A call ended at `at`; it began with the line before it, unless that is told."""
         end = at if at is not None else self._at or 0
-        start = min(begun if begun is not None else self._at or end, end)
+        start = max(min(begun if begun is not None else self._at or end, end), self._begun + MICROSECOND)
+        self._begun, end = start, max(start, end)
         if not self._name:
             self._name, self._line = short(said.name), line
         name = self._own_name(said.name)

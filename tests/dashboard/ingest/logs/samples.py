@@ -8,7 +8,9 @@ from tests.dashboard.ingest.logs import test_copilot as copilot
 from tests.dashboard.ingest.logs import test_formats as formats
 from tests.dashboard.ingest.logs import test_message_transcripts as messages
 from tests.dashboard.ingest.logs import test_pairs as pairs
+from tests.dashboard.ingest.logs import test_session_databases as databases
 from tests.dashboard.ingest.logs import test_transcripts as transcripts
+from tests.dashboard.ingest.logs import test_whole_sessions as wholes
 from tests.dashboard.ingest.logs.writing import Json, chat_answer, chat_request, lines
 
 RECORDS: dict[str, list[Json]] = {
@@ -28,6 +30,10 @@ RECORDS: dict[str, list[Json]] = {
     "older cline": messages.OLD_CLINE,
     "qwen": messages.QWEN,
     "goose": messages.GOOSE,
+    "crush": databases.CRUSH_MESSAGES,
+    "continue": [wholes.CONTINUE],
+    "chat": [wholes.CHAT],
+    "chat by its changes": wholes.CHAT_LOG,
     "copilot": copilot.COPILOT,
     "copilot with a helper": copilot.COPILOT_HELPED,
     "har": [formats.entry(), formats.entry(text="", status=0)],

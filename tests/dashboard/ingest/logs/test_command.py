@@ -19,7 +19,7 @@ import zstandard
 from django.core.management import CommandError, call_command
 
 from dashboard.ingest.logs import file_report
-from dashboard.ingest.logs.transcripts.opencode_database import NO_MESSAGE, NO_TABLES, TOO_MUCH, read
+from dashboard.ingest.logs.transcripts.session_databases import NO_MESSAGE, NO_TABLES, TOO_MUCH, read
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.platform.environment import CHECKOUT
@@ -88,6 +88,20 @@ def test_the_file_that_changed_last_is_imported_first(run: Run, tmp_path: Path) 
         os.utime(tmp_path / name, (2_000_000_000 - age,) * 2)
     out, _ = run(tmp_path)
     assert [line.partition(":")[0][-7:] for line in out.splitlines()[:-1]] == ["b.jsonl", "c.jsonl", "a.jsonl"]
+
+
+def test_the_file_that_changed_last_is_imported_first_whichever_agent_wrote_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else who asks why Codex stopped waits for all that Claude Code ever wrote."""
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    ages = {".claude/projects/-p/old.jsonl": 9, ".codex/sessions/2025/new.jsonl": 1, ".claude/projects/-p/mid.jsonl": 5}
+    for name, age in ages.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(FILES["codex" if "codex" in name else "claude"])
+        os.utime(tmp_path / name, (2_000_000_000 - age,) * 2)
+    out, _ = run()
+    assert [line.partition(":")[0][-9:] for line in out.splitlines()[:-1]] == ["new.jsonl", "mid.jsonl", "old.jsonl"]
 
 
 def opencode_database(path: Path, *, data: str | None = None) -> None:

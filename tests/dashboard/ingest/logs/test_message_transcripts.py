@@ -253,6 +253,18 @@ def test_a_session_of_goose_tells_neither_model_nor_usage_of_a_call() -> None:
     assert turn_verify(turn=turn).verified
 
 
+@pytest.mark.parametrize("last", [0, 2])
+def test_calls_of_one_second_stay_in_their_order(last: int) -> None:
+    """A clock of whole seconds tells them apart by their order in the file alone."""
+    many = [goose(0, "assistant", GOOSE_CALL | {"id": f"g{n}"}) for n in range(6)]
+    made = [goose(0, "user", GOOSE_MADE | {"id": f"g{n}"}) for n in range(6)]
+    steps = [one for pair in zip(many, made, strict=True) for one in pair]
+    imported(lines(GOOSE[0], GOOSE[1], *steps, goose(last, "assistant", text("Three."))))
+    assert [row[:4] for row in turns()] == [("How many files?", "completed", "unknown", 7)]
+    texts = Attempt.objects.order_by("index").values_list("text", flat=True)
+    assert list(texts)[-1] == "Three."
+
+
 def test_a_user_who_spoke_on_after_a_tool_call_is_not_told_as_the_end_of_the_session() -> None:
     imported(lines(*CLAUDE[:4], *CLAUDE[6:]))
     first = Turn.objects.order_by("id").first()

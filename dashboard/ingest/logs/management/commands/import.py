@@ -57,7 +57,7 @@ class Command(ProjectCommand):
         if not dry:
             command_record("import", " ".join(map(str, paths)))
         try:
-            whole = list(self._imported(list(files_in(paths)), asked))
+            whole = list(self._imported(files_in(paths), asked))
         except KeyboardInterrupt:
             raise CommandError(STOPPED, returncode=STOPPED_CODE) from None
         turns, here, refused = (sum(counts) for counts in zip((0, 0, 0), *map(astuple, whole), strict=True))

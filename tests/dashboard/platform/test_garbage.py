@@ -4,7 +4,7 @@ import asyncio
 import gc
 from typing import Any
 
-from dashboard.runtime import garbage
+from dashboard.platform import garbage
 
 
 async def test_most_looks_are_at_what_is_new(monkeypatch):

@@ -1,0 +1,80 @@
+"""A SQLite database of a stranger, opened to read alone, and read with no more work than its size explains.
+
+Views, virtual tables and columns that are computed could make work without end, so only plain tables are read.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import quote
+
+from dashboard.ingest.logs.line_reader import MOST_LINE
+
+BEGINS = b"SQLite format 3\0"
+LEAST_STEPS = 10_000_000  #: of SQLite's machine, that any file may take
+STEPS_PER_BYTE = 100  #: of a larger file; a real one needs some ten
+LOOK_STEPS = 100_000  #: between two looks at how many there were
+COLUMNS = """
+SELECT listed.name, each.name, listed.type = 'table' AND each.hidden = 0
+  FROM pragma_table_list listed, pragma_table_xinfo(listed.name) each
+ WHERE listed.schema = 'main'
+"""
+
+
+def is_database(file: BinaryIO) -> bool:
+    begin = file.read(len(BEGINS))
+    file.seek(0)
+    return begin == BEGINS
+
+
+class BoundedDatabase:
+    """Raises `sqlite3.OperationalError` ("interrupted") beyond the bounds, and `sqlite3.DataError` for a value that is
+    too long."""
+
+    def __init__(self, database: sqlite3.Connection, size: int) -> None:
+        self._database, self._bytes_left = database, size + MOST_LINE
+        self._columns: dict[str, set[str]] | None = None
+        self._looks_left = max(LEAST_STEPS, STEPS_PER_BYTE * size) // LOOK_STEPS
+        database.execute("PRAGMA trusted_schema = OFF")
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_LINE + 1)
+        database.set_progress_handler(self._look, LOOK_STEPS)
+
+    def columns(self) -> dict[str, set[str]]:
+        """The names of the columns of each plain table."""
+        if self._columns is None:
+            self._columns = self._read_columns()
+        return self._columns
+
+    def _read_columns(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        computed = set[str]()
+        for table, column, is_plain in self.rows(COLUMNS):
+            found.setdefault(table, set()).add(column)
+            computed |= set() if is_plain else {table}
+        return {table: columns for table, columns in found.items() if table not in computed}
+
+    def rows(self, statement: str, *given: Any) -> Iterator[Any]:
+        return self._database.execute(statement, given)
+
+    def row(self, statement: str, *given: Any) -> Sequence[Any]:
+        """The first."""
+        found: Sequence[Any] = self._database.execute(statement, given).fetchone()
+        return found
+
+    def spend(self, size: int) -> None:
+        """What is about to be read, in bytes. All together have no more than the file: else some share their parts."""
+        self._bytes_left -= size
+        if self._bytes_left < 0:
+            raise sqlite3.OperationalError("interrupted")
+
+    def _look(self) -> bool:
+        self._looks_left -= 1
+        return self._looks_left < 0
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BoundedDatabase]:
+    with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)) as database:
+        yield BoundedDatabase(database, path.stat().st_size)
