@@ -87,12 +87,13 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
 
 
 def _with_logs(span: Span, logs: Sequence[LogEvent]) -> Span:
-    """The details of a log event are the span's where it lacks them; other log events are as its own."""
+    """The details of a log event are the span's where it lacks them; other log events are as its own, by when they were
+    told: each is a message, and their names say nothing of their order."""
     if not (logs or span.events):
         return span
     attributes: dict[str, Any] = dict(span.attributes)
     events = list(span.events)
-    for log in sorted(logs, key=lambda log: (log.name, repr(sorted(log.attributes)))):
+    for log in sorted(logs, key=lambda log: (log.at, log.name, repr(sorted(log.attributes)))):
         if log.name == event_messages.DETAILS:
             attributes = {**log.attributes, **attributes}
         else:

@@ -11,6 +11,7 @@ from dashboard.ingest.conventions.content.shapes import (
     kind_of,
     mapping,
     mappings,
+    result_words,
     role_of,
     system_apart,
     tools_of,
@@ -125,7 +126,9 @@ def _parts(entry: Mapping[str, Any]) -> _Parts:
         parts.refusals.append(entry["refusal"])
     for call in mappings(read_json(entry.get("tool_calls"))):
         about = mapping(call.get("function")) or call
-        parts.calls.append(asked_call(call.get("id"), about.get("name"), about.get("arguments", about.get("args"))))
+        asked = asked_call(call.get("id"), about.get("name"), about.get("arguments", about.get("args")))
+        if not asked.id or asked.id not in {one.id for one in parts.calls}:  # botocore's stand among the blocks too
+            parts.calls.append(asked)
     return parts
 
 
@@ -138,7 +141,7 @@ def _take(parts: _Parts, part: Mapping[str, Any]) -> None:
         parts.calls.append(asked_call(part.get("id"), part.get("name"), arguments))
     elif kind in {"tool_call_response", "tool_result"}:
         result = next((part[name] for name in _RESULTS if part.get(name) is not None), None)
-        parts.results.append((words(part.get("id") or part.get("tool_use_id")), words(result)))
+        parts.results.append((words(part.get("id") or part.get("tool_use_id")), result_words(result)))
     elif kind == "refusal":
         parts.refusals.append(words(part.get("refusal") or said))
     elif kind in _THOUGHTS:
