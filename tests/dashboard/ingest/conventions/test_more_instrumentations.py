@@ -181,3 +181,53 @@ def test_azures_clients_write_a_message_as_json_in_one_attribute_of_its_event() 
     assert (told.content.system, [one.text for one in told.content.input or ()]) == ("Be brief.", ["Why?"])
     assert (told.content.text, [word.raw for word in told.words]) == ("I look.", ["length"])
     assert [(one.name, one.raw) for one in told.content.calls or ()] == [("add", '{"a": 17')]
+
+
+ASKED = {"index": 0, "id": "c1", "function": {"name": "add", "arguments": ""}}
+#: As MLflow writes the answer that it put together itself.
+PUT_TOGETHER = {
+    "object": "chat.completion", "choices": [{"finish_reason": "stop", "index": 0, "message": {"content": ""}}]
+}  # fmt: skip
+
+
+def mlflow_stream(*deltas: dict[str, Any], reason: str, first: int = 0) -> ModelCall:
+    """A stream's span. `first`: the number of the first piece; those before it are lost."""
+    choices = [*({"delta": delta, "finish_reason": None} for delta in deltas), {"delta": {}, "finish_reason": reason}]
+    events = [
+        SpanEvent(f"mlflow.chunk.item.{place}", {"mlflow.chunk.value": json.dumps({"choices": [choice]})})
+        for place, choice in enumerate(choices, first)
+    ]
+    about = {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanOutputs": json.dumps(PUT_TOGETHER)}
+    return call(*events, **about)
+
+
+def test_a_stream_of_mlflows_ends_as_its_last_piece_says() -> None:
+    """MLflow's own answer to it says `stop`, and has no calls, whatever was streamed."""
+    rest = [{"tool_calls": [{"index": 0, "function": {"arguments": part}}]} for part in ('{"a":', " 17")]
+    told = mlflow_stream({"tool_calls": [ASKED]}, *rest, reason="length")
+    assert [word.raw for word in told.words] == ["length", "stop"]
+    assert [(one.id, one.name, one.raw) for one in told.content.calls or ()] == [("c1", "add", '{"a": 17')]
+    told = mlflow_stream(*rest, reason="length", first=1)
+    assert (told.words[0].raw, told.content.calls) == ("length", ()), "a call without its beginning is none"
+
+
+def test_a_whole_request_has_the_tools_the_system_and_the_items_of_the_responses_api() -> None:
+    """As MLflow writes it, and LangSmith."""
+    items = [
+        {"role": "user", "content": [{"type": "input_text", "text": "Why?"}]},
+        {"type": "function_call", "call_id": "c1", "name": "add", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "43"},
+    ]
+    tools = [{"type": "function", "name": "add", "parameters": {"type": "object"}}]
+    asked = json.dumps({"model": "m", "instructions": "Be brief.", "input": items, "tools": tools})
+    content = call(**{"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanInputs": asked}).content
+    assert content.system == "Be brief."
+    assert [(one.role.value, one.text, len(one.tool_calls), one.tool_call_id) for one in content.input or ()] == [
+        ("user", "Why?", 0, None), ("assistant", "", 1, None), ("tool", "43", 0, "c1")
+    ]  # fmt: skip
+    assert [tool.name for tool in content.tools] == ["add"]
+
+
+def test_langsmith_tells_the_cap_among_its_metadata() -> None:
+    told = call(**{"gen_ai.operation.name": "chat", "langsmith.metadata.ls_max_tokens": 60})
+    assert told.max_tokens == 60
