@@ -62,6 +62,8 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
     answer_is_cut = step.answer.stop_reason is NormalizedStopReason.MAX_TOKENS
     if len(call.spans) > 1:
         yield "told_twice", f"{len(call.spans)} spans describe this call. They are one attempt."
+    if call.span.dropped:
+        yield "attributes_dropped", _dropped(call.span.dropped)
     if content.input is None:
         yield "input_unknown", "The trace does not contain the request."
     if not content.answered and call.error is None:
@@ -76,6 +78,11 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
         yield from call.exchange.notes
     yield from _of_reason(call)
     yield from _of_calls(step)
+
+
+def _dropped(count: int) -> str:
+    told = "1 attribute" if count == 1 else f"{count:,} attributes"
+    return f"The exporter dropped {told} of this call's span, so earlier messages or tools may be missing."
 
 
 def _of_reason(call: ModelCall) -> Iterator[tuple[str, str]]:

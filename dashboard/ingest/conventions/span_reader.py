@@ -15,7 +15,14 @@ from dashboard.ingest.conventions.attributes import (
     usage_of,
     words_of,
 )
-from dashboard.ingest.conventions.content import event_messages, indexed_attributes, parts, provider_json, vercel
+from dashboard.ingest.conventions.content import (
+    event_messages,
+    indexed_attributes,
+    parts,
+    provider_json,
+    stream_pieces,
+    vercel,
+)
 from dashboard.ingest.conventions.content.account_merge import merged, unique
 from dashboard.ingest.conventions.content.shapes import mapping, words
 from dashboard.ingest.conventions.failures import failure_of, last_words_of, loop_failure_of
@@ -24,6 +31,7 @@ from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanE
 from dashboard.ingest.conventions.tables import (
     CONVENTIONS,
     GENAI,
+    MLFLOW,
     NOT_TURNS,
     OLDER_CALL,
     OLDER_MODEL,
@@ -87,12 +95,13 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
 
 
 def _with_logs(span: Span, logs: Sequence[LogEvent]) -> Span:
-    """The details of a log event are the span's where it lacks them; other log events are as its own."""
+    """The details of a log event are the span's where it lacks them; other log events are as its own, by when they were
+    told: each is a message, and their names say nothing of their order."""
     if not (logs or span.events):
         return span
     attributes: dict[str, Any] = dict(span.attributes)
     events = list(span.events)
-    for log in sorted(logs, key=lambda log: (log.name, repr(sorted(log.attributes)))):
+    for log in sorted(logs, key=lambda log: (log.at, log.name, repr(sorted(log.attributes)))):
         if log.name == event_messages.DETAILS:
             attributes = {**log.attributes, **attributes}
         else:
@@ -146,7 +155,7 @@ def scope_of(span: Span) -> str:
 
 def _content(convention: Convention, span: Span) -> Content:
     attributes = span.attributes
-    accounts: tuple[Content, ...] = ()
+    accounts: tuple[Content, ...] = (stream_pieces.read(span.events),) if convention is MLFLOW else ()
     if convention is VERCEL:
         accounts = (vercel.read(attributes),)
     elif convention is OPENINFERENCE:

@@ -17,7 +17,8 @@ class SpanEvent:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`parent` is empty for the first span of a trace. `failed` and `message` are its status."""
+    """`parent` is empty for the first span of a trace. `failed` and `message` are its status. `dropped`: how many
+    attributes its SDK dropped at a limit."""
 
     trace: str
     id: str
@@ -32,13 +33,15 @@ class Span:
     events: tuple[SpanEvent, ...] = ()
     failed: bool = False
     message: str = ""
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """A log record that belongs to a span."""
+    """A log record that belongs to a span. `at`: 0 where it is not told, or was stored by an earlier release."""
 
     trace: str
     span: str
     name: str
     attributes: Attributes
+    at: int = 0

@@ -106,7 +106,12 @@ GENAI = Convention(
     {
         "provider": ("gen_ai.provider.name", "gen_ai.system"),
         "model": ("gen_ai.request.model", "gen_ai.response.model", "llm.request.model"),
-        "max_tokens": ("gen_ai.request.max_tokens", "gen_ai.request.max_completion_tokens", "llm.request.max_tokens"),
+        "max_tokens": (
+            "gen_ai.request.max_tokens",
+            "gen_ai.request.max_completion_tokens",
+            "llm.request.max_tokens",
+            "langsmith.metadata.ls_max_tokens",
+        ),
         "response_id": ("gen_ai.response.id",),
         "agent": ("gen_ai.agent.name", "agent_name", "traceloop.entity.name"),
         "words": (

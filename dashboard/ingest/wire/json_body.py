@@ -124,6 +124,7 @@ def _add_span(scope: Mapping[str, Any], service: str, taken: ParsedBody, span: M
         events=tuple(_event(event) for event in listed(span, "events")[:MOST_ATTRIBUTES]),
         failed=isinstance(code, int | str) and code in _ERROR,
         message=_text(status, "message"),
+        dropped=max(0, integer(span.get("droppedAttributesCount")) or 0),
     )
     taken.spans.append(made)
 
@@ -142,4 +143,5 @@ def _add_log(taken: ParsedBody, record: Mapping[str, Any]) -> None:
     name = _text(record, "eventName") or attributes.get("event.name") or ""
     body = of_json(record.get("body"))
     more = {} if body is None or body == {} else {"body": body}
-    taken.logs.append(LogEvent(*ids, str(name), {**attributes, **more}))
+    at = integer(record.get("timeUnixNano")) or integer(record.get("observedTimeUnixNano")) or 0
+    taken.logs.append(LogEvent(*ids, str(name), {**attributes, **more}, at))

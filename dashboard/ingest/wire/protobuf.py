@@ -104,6 +104,7 @@ def _add_span(scope: Any, service: str, taken: ParsedBody, span: Any) -> None:
         events=tuple(SpanEvent(event.name, _attributes(event.attributes)) for event in span.events[:MOST_ATTRIBUTES]),
         failed=span.status.code == Status.STATUS_CODE_ERROR,
         message=bounded_text(span.status.message),
+        dropped=span.dropped_attributes_count,
     )
     taken.spans.append(made)
 
@@ -117,4 +118,5 @@ def _add_log(taken: ParsedBody, record: Any) -> None:
     name = record.event_name or attributes.get("event.name") or ""
     body = of_protobuf(record.body)
     more = {} if body is None or body == {} else {"body": body}
-    taken.logs.append(LogEvent(trace, span_id, str(name), {**attributes, **more}))
+    at = record.time_unix_nano or record.observed_time_unix_nano
+    taken.logs.append(LogEvent(trace, span_id, str(name), {**attributes, **more}, at))

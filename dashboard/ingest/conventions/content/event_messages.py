@@ -15,6 +15,7 @@ DETAILS = "gen_ai.client.inference.operation.details"  #: whose attributes are t
 CHOICE = "gen_ai.choice"
 #: What a message says anything in. Where contents are not recorded, it has a role alone, and that is no empty answer.
 _SAYS = frozenset({"content", "parts", "tool_calls", "refusal", "audio", "function_call"})
+_CONTENT = "gen_ai.event.content"
 NOT_TOLD = "[The tool's result was not recorded.]"
 _ROLES = {
     "gen_ai.system.message": Role.SYSTEM,
@@ -49,9 +50,9 @@ def read(events: Iterable[SpanEvent], *, in_blocks: bool) -> Content:
 
 
 def _told(event: SpanEvent) -> dict[str, Any]:
-    """Its attributes, over those of its body."""
-    body = read_json(event.attributes.get("body"))
-    return {**mapping(body), **{name: value for name, value in event.attributes.items() if name != "body"}}
+    """Its attributes, over those of its body, or of the JSON in which Azure's clients and Semantic Kernel write it."""
+    whole = mapping(read_json(event.attributes.get("body"))) or mapping(read_json(event.attributes.get(_CONTENT)))
+    return {**whole, **{name: value for name, value in event.attributes.items() if name not in {"body", _CONTENT}}}
 
 
 def _with_result(entry: dict[str, Any]) -> dict[str, Any]:

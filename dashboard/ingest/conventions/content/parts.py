@@ -11,6 +11,7 @@ from dashboard.ingest.conventions.content.shapes import (
     kind_of,
     mapping,
     mappings,
+    result_words,
     role_of,
     system_apart,
     tools_of,
@@ -23,8 +24,9 @@ from dashboard.ingest.conventions.spans import Attributes
 INPUT = ("gen_ai.input.messages", "gen_ai.prompt", "langfuse.observation.input", "mlflow.spanInputs")
 OUTPUT = ("gen_ai.output.messages",)
 SYSTEM = "gen_ai.system_instructions"
-TOOLS = ("gen_ai.tool.definitions", "gen_ai.request.tools")
+TOOLS = ("gen_ai.tool.definitions", "gen_ai.request.tools", "mlflow.chat.tools")
 _THOUGHTS = frozenset({"reasoning", "thinking"})
+_TEXTS = frozenset({"text", "input_text", "output_text", ""})
 _RESULTS = ("response", "result", "content")
 
 
@@ -46,9 +48,12 @@ def read(attributes: Attributes) -> Content:
     instructions = read_json(attributes.get(SYSTEM))
     if instructions is None and isinstance(attributes.get(SYSTEM), str):
         instructions = attributes[SYSTEM]
-    system = system or _system(instructions)
+    request = _request(attributes)
+    system = system or _system(instructions) or _system(request.get("instructions", request.get("system")))
     tools = next((found for name in TOOLS if (found := tools_of(attributes.get(name)))), ())
-    tools = tools or tools_of(_definitions(attributes.get("langfuse.observation.input")))
+    tools = (
+        tools or tools_of(_definitions(attributes.get("langfuse.observation.input"))) or tools_of(request.get("tools"))
+    )
     content = Content(system=system or None, input=messages, tools=tools)
     output = next((read_json(attributes[name]) for name in OUTPUT if name in attributes), None)
     return _answered(content, output) if isinstance(output, list) else content
@@ -56,10 +61,15 @@ def read(attributes: Attributes) -> Content:
 
 def _input(attributes: Attributes) -> list[Message] | None:
     told = next((read_json(attributes[name]) for name in INPUT if name in attributes), None)
-    told = told.get("messages") if isinstance(told, dict) else told
+    told = told.get("messages", told.get("input")) if isinstance(told, dict) else told
     if isinstance(told, list) and told and isinstance(told[0], list):  # LangChain's: one list for each prompt
         told = [mapping(entry.get("kwargs")) or entry for entry in mappings(told[0])]
     return list(messages_of(told)) if isinstance(told, list) else None
+
+
+def _request(attributes: Attributes) -> Mapping[str, Any]:
+    """The whole request, where the messages stand in one, as LangSmith and MLflow write it."""
+    return next((mapping(read_json(attributes[name])) for name in INPUT if name in attributes), {})
 
 
 def _definitions(told: Any) -> list[Any]:
@@ -81,9 +91,10 @@ def _system(told: Any) -> str:
 
 def messages_of(told: Any) -> Iterator[Message]:
     """The messages of a list; each tool's result is one of its own."""
-    for entry in mappings(told):
-        if _is_definition(entry):
+    for listed in mappings(told):
+        if _is_definition(listed):
             continue
+        entry = _of_item(listed)
         parts = _parts(entry)
         for call_id, result in parts.results:
             yield Message(Role.TOOL, result, tool_call_id=call_id)
@@ -94,6 +105,17 @@ def messages_of(told: Any) -> Iterator[Message]:
                 yield Message(role, text, tool_call_id=words(entry.get("tool_call_id") or entry.get("id")))
             else:
                 yield Message(role, text, whole_calls(parts.calls))
+
+
+def _of_item(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An item of the Responses API as the message that it is; any other message as it is."""
+    kind = kind_of(entry)
+    if kind == "function_call":
+        called = {"id": entry.get("call_id"), "name": entry.get("name"), "arguments": entry.get("arguments")}
+        return {"role": "assistant", "tool_calls": [called]}
+    if kind == "function_call_output":
+        return {"role": "tool", "tool_call_id": entry.get("call_id"), "content": words(entry.get("output"))}
+    return entry
 
 
 def _answered(content: Content, output: list[Any]) -> Content:
@@ -125,7 +147,9 @@ def _parts(entry: Mapping[str, Any]) -> _Parts:
         parts.refusals.append(entry["refusal"])
     for call in mappings(read_json(entry.get("tool_calls"))):
         about = mapping(call.get("function")) or call
-        parts.calls.append(asked_call(call.get("id"), about.get("name"), about.get("arguments", about.get("args"))))
+        asked = asked_call(call.get("id"), about.get("name"), about.get("arguments", about.get("args")))
+        if not asked.id or asked.id not in {one.id for one in parts.calls}:  # botocore's stand among the blocks too
+            parts.calls.append(asked)
     return parts
 
 
@@ -138,12 +162,12 @@ def _take(parts: _Parts, part: Mapping[str, Any]) -> None:
         parts.calls.append(asked_call(part.get("id"), part.get("name"), arguments))
     elif kind in {"tool_call_response", "tool_result"}:
         result = next((part[name] for name in _RESULTS if part.get(name) is not None), None)
-        parts.results.append((words(part.get("id") or part.get("tool_use_id")), words(result)))
+        parts.results.append((words(part.get("id") or part.get("tool_use_id")), result_words(result)))
     elif kind == "refusal":
         parts.refusals.append(words(part.get("refusal") or said))
     elif kind in _THOUGHTS:
         parts.thoughts.append(words(said))
-    elif kind in {"text", ""}:
+    elif kind in _TEXTS:
         parts.texts.append(words(said))
 
 

@@ -45,6 +45,14 @@ def words(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
+def result_words(value: Any) -> str:
+    """The text of a tool's result. One of blocks that are texts, as Anthropic and Bedrock take it, is those texts."""
+    blocks = list(mappings(value))
+    texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
+    is_text = bool(texts) and isinstance(value, list) and len(texts) == len(value)
+    return "".join(texts) if is_text else words(value)
+
+
 def role_of(value: Any) -> Role:
     """Who speaks; what is no role of ours is a user's."""
     told = str(value or "user").casefold()

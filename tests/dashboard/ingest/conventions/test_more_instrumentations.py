@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from dashboard.ingest.assembly.trace import TraceTurn
-from dashboard.ingest.conventions.observations import ToolRun
+from dashboard.ingest.conventions.observations import ModelCall, ToolRun
 from dashboard.ingest.conventions.span_reader import seen
-from dashboard.ingest.conventions.spans import Span
+from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
 from dashboard.ingest.conventions.tables import dialect_of
 from tests.dashboard.ingest.assembly.test_turn_grouping import SECOND, START, made
 from tests.dashboard.ingest.conventions.test_span_reader import call, span
@@ -130,3 +130,104 @@ def test_the_result_of_langchains_tool_is_the_content_of_its_message(written: di
     run = seen(span(**{"openinference.span.kind": "TOOL", "tool.name": "look", "output.value": json.dumps(written)}))
     assert isinstance(run, ToolRun)
     assert run.result == "43"
+
+
+def botocore_log(at: int, name: str, content: list[Any], **body: Any) -> LogEvent:
+    return LogEvent("1" * 32, "2" * 16, name, {"body": {"content": content, **body}}, at)
+
+
+def test_messages_in_the_log_stand_in_the_order_in_which_they_were_told_each_once() -> None:
+    """As OpenTelemetry's instrumentation for botocore writes the second call of a loop: a call stands among the blocks
+    and among the calls, a result as the tool's message and as the user's."""
+    used, asked = {"toolUseId": "c1", "name": "add", "input": {"a": 17}}, {"name": "add", "arguments": {"a": 17}}
+    result = [{"text": "43"}]
+    told = seen(
+        span(gen_ai__operation__name="chat", gen_ai__system="aws.bedrock", gen_ai__request__model="m"),
+        [
+            botocore_log(4, "gen_ai.tool.message", result, id="c1"),
+            botocore_log(2, "gen_ai.user.message", [{"text": "Why?"}]),
+            botocore_log(5, "gen_ai.user.message", [{"toolResult": {"toolUseId": "c1", "content": result}}]),
+            botocore_log(1, "gen_ai.system.message", [{"text": "Be brief."}]),
+            botocore_log(
+                3, "gen_ai.assistant.message", [{"text": "I look."}, {"toolUse": used}],
+                tool_calls=[{"id": "c1", "type": "function", "function": asked}],
+            ),
+        ],
+    )  # fmt: skip
+    assert isinstance(told, ModelCall)
+    assert [(one.role.value, one.text, len(one.tool_calls)) for one in told.content.input or ()] == [
+        ("user", "Why?", 0), ("assistant", "I look.", 1), ("tool", "43", 0)
+    ]  # fmt: skip
+
+
+def test_attributes_that_an_sdk_dropped_are_told() -> None:
+    """An SDK keeps 128 attributes of a span: the messages of a long loop are more."""
+    told = Span("1" * 32, "b" * 16, "", "call", START, START + SECOND, attributes=LLM, dropped=3)
+    (turn,) = made(told)
+    assert [note.words for note in turn.notes if note.code == "attributes_dropped"] == [
+        "The exporter dropped 3 attributes of this call's span, so earlier messages or tools may be missing."
+    ]
+
+
+def test_azures_clients_write_a_message_as_json_in_one_attribute_of_its_event() -> None:
+    asked = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 17'}}
+    choice = {"message": {"content": "I look.", "tool_calls": [asked]}, "finish_reason": "length", "index": 0}
+    told = call(
+        SpanEvent("gen_ai.system.message", {"gen_ai.event.content": '{"role": "system", "content": "Be brief."}'}),
+        SpanEvent("gen_ai.user.message", {"gen_ai.event.content": '{"role": "user", "content": "Why?"}'}),
+        SpanEvent("gen_ai.choice", {"gen_ai.event.content": json.dumps(choice)}),
+        gen_ai__operation__name="chat", gen_ai__system="az.ai.inference", gen_ai__request__model="m",
+    )  # fmt: skip
+    assert (told.content.system, [one.text for one in told.content.input or ()]) == ("Be brief.", ["Why?"])
+    assert (told.content.text, [word.raw for word in told.words]) == ("I look.", ["length"])
+    assert [(one.name, one.raw) for one in told.content.calls or ()] == [("add", '{"a": 17')]
+
+
+ASKED = {"index": 0, "id": "c1", "function": {"name": "add", "arguments": ""}}
+#: As MLflow writes the answer that it put together itself.
+PUT_TOGETHER = {
+    "object": "chat.completion", "choices": [{"finish_reason": "stop", "index": 0, "message": {"content": ""}}]
+}  # fmt: skip
+
+
+def mlflow_stream(*deltas: dict[str, Any], reason: str, first: int = 0) -> ModelCall:
+    """A stream's span. `first`: the number of the first piece; those before it are lost."""
+    choices = [*({"delta": delta, "finish_reason": None} for delta in deltas), {"delta": {}, "finish_reason": reason}]
+    events = [
+        SpanEvent(f"mlflow.chunk.item.{place}", {"mlflow.chunk.value": json.dumps({"choices": [choice]})})
+        for place, choice in enumerate(choices, first)
+    ]
+    about = {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanOutputs": json.dumps(PUT_TOGETHER)}
+    return call(*events, **about)
+
+
+def test_a_stream_of_mlflows_ends_as_its_last_piece_says() -> None:
+    """MLflow's own answer to it says `stop`, and has no calls, whatever was streamed."""
+    rest = [{"tool_calls": [{"index": 0, "function": {"arguments": part}}]} for part in ('{"a":', " 17")]
+    told = mlflow_stream({"tool_calls": [ASKED]}, *rest, reason="length")
+    assert [word.raw for word in told.words] == ["length", "stop"]
+    assert [(one.id, one.name, one.raw) for one in told.content.calls or ()] == [("c1", "add", '{"a": 17')]
+    told = mlflow_stream(*rest, reason="length", first=1)
+    assert (told.words[0].raw, told.content.calls) == ("length", ()), "a call without its beginning is none"
+
+
+def test_a_whole_request_has_the_tools_the_system_and_the_items_of_the_responses_api() -> None:
+    """As MLflow writes it, and LangSmith."""
+    items = [
+        {"role": "user", "content": [{"type": "input_text", "text": "Why?"}]},
+        {"type": "function_call", "call_id": "c1", "name": "add", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "43"},
+    ]
+    tools = [{"type": "function", "name": "add", "parameters": {"type": "object"}}]
+    asked = json.dumps({"model": "m", "instructions": "Be brief.", "input": items, "tools": tools})
+    content = call(**{"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanInputs": asked}).content
+    assert content.system == "Be brief."
+    assert [(one.role.value, one.text, len(one.tool_calls), one.tool_call_id) for one in content.input or ()] == [
+        ("user", "Why?", 0, None), ("assistant", "", 1, None), ("tool", "43", 0, "c1")
+    ]  # fmt: skip
+    assert [tool.name for tool in content.tools] == ["add"]
+
+
+def test_langsmith_tells_the_cap_among_its_metadata() -> None:
+    told = call(**{"gen_ai.operation.name": "chat", "langsmith.metadata.ls_max_tokens": 60})
+    assert told.max_tokens == 60

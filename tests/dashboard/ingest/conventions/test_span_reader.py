@@ -160,7 +160,7 @@ def test_content_blocks_in_bedrocks_form_are_read_from_events_of_strands(scope: 
     assert isinstance(told, ModelCall)
     assert [(message.role, message.text) for message in told.content.input or ()] == [
         (Role.USER, "Why?"),
-        (Role.TOOL, '[{"text":"found"}]'),
+        (Role.TOOL, "found"),
     ]
     assert (told.content.text, told.content.reasoning) == ("I look. ", "Look it up.")
     assert [(asked.id, asked.name, asked.raw) for asked in told.content.calls or ()] == [

@@ -1,0 +1,44 @@
+"""The pieces of a stream that MLflow keeps as events. Of OpenAI's it writes an answer that always ends with `stop` and
+has no tool calls, whatever was streamed; so the pieces count."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from dashboard.ingest.conventions.attributes import read_json
+from dashboard.ingest.conventions.content.shapes import asked_call, mapping, mappings, words
+from dashboard.ingest.conventions.observations import NOTHING, AskedCall, Content, StopReasonSighting
+from dashboard.ingest.conventions.spans import SpanEvent
+
+NAME, VALUE = "mlflow.chunk.item.", "mlflow.chunk.value"
+
+
+def read(events: Iterable[SpanEvent]) -> Content:
+    """The stop reason and, where no piece is missing, the tool calls. The text is that of the answer."""
+    pieces = {event.name: mapping(read_json(event.attributes.get(VALUE))) for event in events if _is_piece(event)}
+    if not pieces:
+        return NOTHING
+    choices = [choice for piece in pieces.values() if (choice := next(mappings(piece.get("choices")), None))]
+    reasons = [choice["finish_reason"] for choice in choices if isinstance(choice.get("finish_reason"), str)]
+    is_whole = f"{NAME}0" in pieces and all(pieces.values())
+    calls = tuple(_calls(choices)) if is_whole and choices else ()
+    return Content(calls=calls or None, words=tuple(StopReasonSighting(VALUE, reason) for reason in reasons[-1:]))
+
+
+def _is_piece(event: SpanEvent) -> bool:
+    return event.name.startswith(NAME)
+
+
+def _calls(choices: Iterable[Mapping[str, Any]]) -> Iterator[AskedCall]:
+    """Each call's pieces together: the first tells its id and its name, all of them its arguments."""
+    pieces: dict[Any, list[Mapping[str, Any]]] = {}
+    for choice in choices:
+        for call in mappings(mapping(choice.get("delta")).get("tool_calls")):
+            pieces.setdefault(words(call.get("index")), []).append(call)
+    for told in pieces.values():
+        functions = [mapping(call.get("function")) for call in told]
+        arguments = "".join(words(function.get("arguments")) for function in functions)
+        yield asked_call(_first(told, "id"), _first(functions, "name"), arguments)
+
+
+def _first(told: Iterable[Mapping[str, Any]], name: str) -> Any:
+    return next((one[name] for one in told if one.get(name)), "")
