@@ -50,10 +50,10 @@ def test_a_truncated_turn_a_suggestion_its_live_re_run_and_what_the_record_says_
     limit = page.locator("#limit")
     limit.get_by_role("button", name=re.compile("Find the limit|Prove it live")).click()
     # The first re-run shows how many tokens it takes, and the second tries that by itself.
-    expect(limit).to_contain_text(re.compile(r"With max_tokens \d{3} the turn finishes."), timeout=LONG)
+    expect(limit).to_contain_text(re.compile(r"With max_tokens \d{3} the turn finished."), timeout=LONG)
     expect(limit.get_by_role("button", name=re.compile(r"Try \d+ live"))).to_be_hidden(timeout=LONG)
     expect(limit.get_by_role("status")).not_to_contain_text("in progress", timeout=LONG)
-    value = int(re.findall(r"max_tokens (\d+) the turn finishes", limit.inner_text())[0])
+    value = int(re.findall(r"max_tokens (\d+) the turn finished", limit.inner_text())[0])
     until(
         page, lambda: counted(page, "likely", "from a live re-run") > before, "the record does not count it", every=1000
     )

@@ -62,8 +62,10 @@ def _recorded(said: Suggestion) -> str:
 
 
 def _rerun(said: Suggestion) -> str:
-    finishes = "finishes" if said.certainty is Certainty.CERTAIN else "likely finishes"
-    return f"With {said.limit} {number(said.value)} the turn {finishes}."
+    """What a re-run has shown is in the past: nobody knows that the next one ends so too."""
+    if said.certainty is not Certainty.CERTAIN:
+        return _usual(said)
+    return f"With {said.limit} {number(said.value)} the turn {'would have ' if _needed_less(said) else ''}finished."
 
 
 def _usual(said: Suggestion) -> str:

@@ -256,7 +256,7 @@ def test_a_re_run_that_said_other_things_makes_its_value_likely(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.basis, said.certainty, certainty_word(said)) == (Basis.RERUN, Certainty.ESTIMATED, "likely")
-    assert "the turn likely finishes" in sentence(said)
+    assert "the turn would likely have finished" in sentence(said)
     assert "It is not known to be the same answer." in because(said)
 
 

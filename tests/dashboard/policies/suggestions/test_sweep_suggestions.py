@@ -39,7 +39,7 @@ def test_the_value_that_a_live_re_run_proved_leads_on_page_api_and_terminal(brow
     value = proven(cut, {"max_tokens": 900})
     less = cut.children.get().output_tokens + 2  # as its tokens were reported
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep"))
-    assert f"With max_tokens {value} the turn finishes." in html
+    assert f"With max_tokens {value} the turn finished." in html
     assert f"{value} proven" in html
     assert f"{less} likely" in html
     assert "320 likely" in html
@@ -51,7 +51,7 @@ def test_the_value_that_a_live_re_run_proved_leads_on_page_api_and_terminal(brow
     told = [(each["value"], each["certainty"]) for each in answer["suggested"]]
     assert told == [(value, "proven"), (less, "likely"), (320, "likely")]
     assert value in [point["value"] for point in answer["points"]]
-    assert answer["words"].startswith(f"With max_tokens {value} the turn finishes.")
+    assert answer["words"].startswith(f"With max_tokens {value} the turn finished.")
     written = StringIO()
     call_command("replay", str(cut.id), "--sweep", "max_tokens=10:300:10", stdout=written)
     assert f"Recommended: max_tokens {value} (proven)" in written.getvalue()

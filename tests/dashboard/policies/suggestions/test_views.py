@@ -34,7 +34,7 @@ def test_the_limit_is_found_live_with_a_backtest_beside_it_and_used_for_the_agen
     again = drive(cut.children.get())
     enough, less = again.max_tokens, again.output_tokens + 2  # some servers count the mark of the end as well
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With max_tokens {enough} the turn finishes." in text_of(found)
+    assert f"With max_tokens {enough} the turn finished." in text_of(found)
     assert f"Use {enough} for sim-essay" in found
     assert not Backtest.objects.exists(), "of the value to begin with nobody needs one"
     beside = find(browser, cut, "backtest")
@@ -74,7 +74,7 @@ def test_a_smaller_value_that_is_likely_is_proven_in_its_turn(browser: Client, c
     find(browser, cut, "less")
     again = drive(cut.children.get(max_tokens__lt=900))
     found = browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode()
-    assert f"With max_tokens {again.max_tokens} the turn finishes." in text_of(found)
+    assert f"With max_tokens {again.max_tokens} the turn finished." in text_of(found)
     assert " live</button>" not in found, "there is no smaller one to try"
 
 
@@ -95,7 +95,7 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(brow
     found = browser.get(f"/turns/{cut.id}/limit?found=second", headers=HTMX).content.decode()
     assert 'hx-trigger="load"' not in found
     assert Backtest.objects.get().max_tokens == again.max_tokens
-    assert f"With max_tokens {again.max_tokens} the turn finishes." in text_of(found)
+    assert f"With max_tokens {again.max_tokens} the turn finished." in text_of(found)
     assert sum(child.output_tokens for child in cut.children.all()) <= 2 * value
 
 
@@ -263,7 +263,7 @@ def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(bro
     find(browser, turn)
     assert drive(turn.children.get()).status == "completed"
     panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
-    assert "With max_steps 2 the turn finishes." in panel, "what the re-run used, not what it was given"
+    assert "With max_steps 2 the turn would have finished." in panel, "what the re-run used, not what it was given"
     assert "with max_steps 6 completed in 2 calls and used 2 steps." in panel
     assert "Create draft: Max steps" not in panel
     assert "The policy already allows 20 steps; this turn set its own limit." in panel
