@@ -268,8 +268,8 @@ class Backtest(BaseModel):
         "backtests from before reasons were counted."
     )
     flips: Objects = Field(
-        description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each flipped turn; `about`: whether "
-        "its tokens are an estimate; null for older backtests."
+        description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each flipped turn; `about`: "
+        "whether its tokens are an estimate; null for older backtests."
     )
     groups: Objects = Field(
         description="The same counts by `provider` and `model`; `watched`: the turns that the gateway only observed."

@@ -1,5 +1,5 @@
 /* What was sent and not answered, or answered by an error page, is said beside it, so that nobody takes it for done; what
-   was typed stays. A place with data-told says where instead. One that is too large has a note of its own.
+   was typed stays. A place with data-told says where instead. One that is too large has a note of its own (below).
    Where a form only asks for a result, the old result stays, is marked as old (data-stale), and that is said. A part of
    a page that asks for itself says why it is missing. */
 const TOO_LARGE = 413;
@@ -71,4 +71,17 @@ document.addEventListener("htmx:responseError", ({ detail }) => {
 document.addEventListener("htmx:afterSwap", ({ detail }) => detail.target?.removeAttribute("data-stale"));
 document.addEventListener("htmx:beforeRequest", ({ target }) => {
   forget(target.closest?.("form"));
+});
+
+/* A form that is too large to be read is answered by a note, which stands above its last row; what was typed stays. */
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const form = detail.requestConfig.elt.closest("form");
+  if (detail.xhr.status !== TOO_LARGE || !form) return;
+  const place = form.querySelector(":scope > .too-large") ?? document.createElement("div");
+  place.className = "too-large";
+  form.lastElementChild.before(place);
+  Object.assign(detail, { shouldSwap: true, target: place, swapOverride: "innerHTML" });
+});
+document.addEventListener("htmx:beforeRequest", ({ target }) => {
+  target.closest?.("form")?.querySelector(":scope > .too-large")?.remove();
 });

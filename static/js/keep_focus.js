@@ -3,7 +3,7 @@
    for itself again and again, it is focused by the next key only: a screen reader would read it out each time. */
 const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0']";
 const ASKING = '[hx-trigger^="every"]';
-const NAMING = ["id", "name", "type", "href", "data-key"];
+const NAMING = ["id", "name", "type", "href"];
 let held = null; // {control, key, parts}: what had the focus last, and the ids of the parts that it is in
 
 /** What a control is called by: its names and its form, and its text where nothing else tells it from others. */
