@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import CHANGE_AGENT, CHANGE_CONNECTION, CHANGE_POLICY, MAKE_AGENT, MAKE_CONNECTION, may
-from dashboard.agents import agent_summaries, selectors
+from dashboard.agents import selectors
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.forms import TEST, AgentForm, ConnectionForm
 from dashboard.agents.models import Agent, Connection
@@ -24,6 +24,7 @@ from dashboard.agents.probes import Finding
 from dashboard.agents.services import valid_save
 from dashboard.live.probe_service import connection_probe
 from dashboard.platform.egress.keys import state_in_words
+from dashboard.timeline import agent_summaries
 
 Form = AgentForm | ConnectionForm
 Row = TypeVar("Row", bound=Named)

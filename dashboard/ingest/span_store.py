@@ -221,8 +221,8 @@ def _read(trace: Trace, span: Span, logs: Sequence[LogEvent]) -> None:
         trace.seen.append(one)
 
 
-def forget(turn_ids: Sequence[UUID]) -> None:
-    """Let go of what these turns were made of, before they are erased."""
+def forget(*, turn_ids: Sequence[UUID], **_: object) -> None:
+    """A receiver of `turns_leave`: lets go of what these turns were made of, before they are erased."""
     with connection.cursor() as cursor:
         cursor.execute(FORGET, {"ids": list(turn_ids)})
 

@@ -15,12 +15,12 @@ from django.db.models import Q, QuerySet
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.gateway.models import StrayCall
-from dashboard.ingest import span_store
 from dashboard.live.conversations import conversation_queue
 from dashboard.live.models import Signal
 from dashboard.timeline.erase_flag import erasing
 from dashboard.timeline.models import BulkAction
 from dashboard.timeline.node_cleanup import loosen, nodes_sweep
+from dashboard.timeline.signals import turns_leave
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import (
@@ -127,7 +127,7 @@ def _erase(project: Project, ids: Sequence[UUID], by: str) -> list[UUID]:
     erased = [turn_id for turn_id, _ in found]
     with erasing():
         loosen(erased)
-        span_store.forget(erased)
+        turns_leave.send(sender=Turn, turn_ids=erased)
         for model in HISTORY:
             model.objects.filter(turn_id__in=erased).delete()
         Turn.objects.filter(id__in=erased).delete()
