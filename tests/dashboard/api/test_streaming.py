@@ -9,7 +9,7 @@ import time
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -29,9 +29,7 @@ from dashboard.live.services import turn_start
 from dashboard.live.stream_limits import streams
 from dashboard.live.turn_events import Message
 from dashboard.live.untold_messages import Untold
-from dashboard.platform import kept_answers
 from dashboard.platform.kept_answers import KeptAnswer
-from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.record_reader import records_of
 from tests.dashboard.driving import AgentOf, Play, drive
@@ -304,49 +302,6 @@ def test_many_that_do_not_read_share_what_they_are_told_of_a_turn(address: str, 
         until(lambda: held() - before < 3_000_000, 10)
     finally:
         tracemalloc.stop()
-
-
-def test_streams_of_many_large_turns_that_nobody_reads_are_bounded_together_and_can_be_resumed(
-    agent_of: AgentOf,
-):
-    """Twelve turns with 4 MB each: 12 MB are kept. Streams beyond it say so once they are read, and lose nothing."""
-    most, size, many = 12_000_000, 4_000_000, 12
-    agent = agent_of("sim-essay", max_tokens=60)
-    turns = [large(drive(turn_start(agent=agent, input_text="Say it.")), size) for _ in range(many)]
-    told = list[bytes]()
-    with bounded(most) as at, ExitStack() as open_ones:
-        readers = [open_ones.enter_context(Reader(at, turn.id, query=f"?after={turn.last_seq}")) for turn in turns]
-        until(lambda: len(streams) == many)
-        until(lambda: kept_by_all() <= most, 30)
-        assert Reader(at, turns[0].id, query=f"?after={turns[0].last_seq + 1}").events()[-1]["event"] == "end"
-        with ThreadPoolExecutor(many) as threads:
-            told = list(threads.map(lambda reader: reader.answer.read(), readers))
-        ended = [said.endswith(streaming.SLOW) for said in told]
-        assert ended.count(False) >= 1
-        assert ended.count(True) >= many - most // size
-        assert all(b"event: end" in said for said, slow in zip(told, ended, strict=True) if not slow)
-        lost = turns[ended.index(True)]
-        again = Reader(at, lost.id, Last_Event_ID=str(lost.last_seq)).events()
-        assert [event.get("id") for event in again] == [None, str(lost.last_seq + 1), None]
-    until(lambda: len(streams) == 0)
-    assert kept_by_all() == 0
-
-
-def large(turn: Turn, size: int) -> Turn:
-    """With one record more, of this size. The row is as it was."""
-    event = {"at": 1, "type": "long", "text": "x" * size}
-    Record.objects.create(turn_id=turn.id, seq=turn.last_seq + 1, at=turn.created_at, event=event, command={})
-    Turn.objects.filter(pk=turn.pk).update(last_seq=turn.last_seq + 1)
-    return turn
-
-
-def bounded(unread_bytes: int) -> AbstractContextManager[str]:
-    return website(bounds=ResourceLimits(unread_bytes=unread_bytes))
-
-
-def kept_by_all() -> int:
-    """Bytes that this process keeps for all clients."""
-    return sum(kept.size for kept in {kept for keepers in [*kept_answers._keepers.values()] for kept in [*keepers]})
 
 
 def held() -> int:
