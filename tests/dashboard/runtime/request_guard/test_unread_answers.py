@@ -75,7 +75,7 @@ def test_a_stream_gives_up_what_it_keeps_and_says_so_to_a_client_that_reads_late
     with contextlib.ExitStack() as opened_ones:
         clients = []
         for number in range(1, 7):
-            clients.append(opened_ones.enter_context(full.dial(KEPT, receives=4096)))
+            clients.append(opened_ones.enter_context(full.dial(KEPT)))
             until(lambda number=number: len(begun) == number, PATIENCE)
         with ThreadPoolExecutor(len(clients)) as threads:
             told = list(threads.map(rest, clients))
@@ -88,7 +88,7 @@ def test_a_stream_gives_up_what_it_keeps_and_says_so_to_a_client_that_reads_late
 def test_what_streams_share_counts_once(full: Server):
     begun.clear()
     with contextlib.ExitStack() as opened_ones:
-        clients = [opened_ones.enter_context(full.dial(SHARED, receives=4096)) for _ in range(6)]
+        clients = [opened_ones.enter_context(full.dial(SHARED)) for _ in range(6)]
         until(lambda: len(begun) == 6, PATIENCE)
         with ThreadPoolExecutor(len(clients)) as threads:
             told = list(threads.map(rest, clients))
