@@ -67,8 +67,8 @@ def _conversation(wanted: UUID | None) -> Conversation | None:
     openapi_extra={"parameters": TIMELINE_PARAMETERS},
 )
 def turn_list(request: HttpRequest) -> dict[str, Any]:
-    """The turns of the timeline, newest first, one page at a time. If a filter is repeated, turns with any of its
-    values match."""
+    """The turns of the timeline, newest first, one page at a time. A page of large texts has fewer turns than `limit`:
+    `next` is null only on the last page. If a filter is repeated, turns with any of its values match."""
     filters, limit = asked_of(request.GET)
     cursor = request.GET.get("cursor")
     page = selectors.timeline(project=project_current(), filters=filters, cursor=cursor, limit=limit)

@@ -6,6 +6,7 @@ from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import Turn
 from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.snippets import snippet_of
+from dashboard.turns.timeline_page import SHOWN
 
 
 def with_row_context(turns: Iterable[Turn], asked: str) -> list[Turn]:
@@ -16,4 +17,5 @@ def with_row_context(turns: Iterable[Turn], asked: str) -> list[Turn]:
         turn.price = prices[turn.id]
         turn.held_ms = held.get(turn.id, 0)
         turn.snippet = snippet_of(turn, asked) if asked else None
+        turn.input_text, turn.output_text = turn.input_text[:SHOWN], ""  # a socket keeps its rows
     return shown

@@ -18,6 +18,7 @@ from dashboard.turns.filters import HAS, NOT, RANGES, TimelineFilters
 from dashboard.turns.id_range import after, id_range_of
 from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Turn
+from dashboard.turns.page_texts import begun, fitting, with_beginnings
 from dashboard.turns.run_fold import find_folded
 from dashboard.turns.search_terms import words_query
 from dashboard.turns.sort_order import WINDOW, SortedPlace, beside, entries, window_of
@@ -80,21 +81,31 @@ class Page:
 
 
 def timeline(
-    *, project: Project, filters: TimelineFilters, cursor: str | None = None, limit: int = DEFAULT_LIMIT
+    *,
+    project: Project,
+    filters: TimelineFilters,
+    cursor: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+    beginning: int | None = None,
 ) -> Page:
     """One page of turns, newest first. What it costs does not depend on the filters (see `turn_query`), nor on how far
-    back the page lies. With a sort, of the newest `sort_order.WINDOW` in that order. Raises `BadCursorError`."""
+    back the page lies. With a sort, of the newest `sort_order.WINDOW` in that order. Raises `BadCursorError`.
+
+    `beginning`: of prompts and answers only so many characters are read. None: all, and a page of large ones has fewer
+    turns (`page_texts`).
+    """
     if filters.sort:
-        return _sorted(project, filters, cursor, limit)
+        return _sorted(project, filters, cursor, limit, beginning)
     place = Cursor.read(cursor) if cursor else None
     ids = _ids(project, filters, place, limit + 1)
-    items = _turns(ids[:limit])
+    limit = min(limit, fitting(ids[:limit])) if beginning is None else limit
+    items = _turns(ids[:limit], beginning)
     if place is not None and place.newer:
         return _page(items[::-1], place, older=True, newer=len(ids) > limit)
     return _page(items, place, older=len(ids) > limit, newer=place is not None)
 
 
-def _sorted(project: Project, filters: TimelineFilters, cursor: str | None, limit: int) -> Page:
+def _sorted(project: Project, filters: TimelineFilters, cursor: str | None, limit: int, beginning: int | None) -> Page:
     try:
         place = SortedPlace.read(cursor, filters.sort) if cursor else None
     except ValueError as error:
@@ -106,9 +117,10 @@ def _sorted(project: Project, filters: TimelineFilters, cursor: str | None, limi
     top, among = place.top if place else ids[0], window if len(ids) > window else 0
     left = beside(entries(ids[:window], filters.sort), place, filters.sort)
     back = place is not None and place.newer
+    limit = fitting([UUID(int=number) for *_, number in left[:limit]]) if beginning is None else limit
     shown, more = left[:limit], len(left) > limit
     shown = shown[::-1] if back else shown
-    items = _turns([UUID(int=number) for *_, number in shown])
+    items = _turns([UUID(int=number) for *_, number in shown], beginning)
     leads_on, leads_back = (True, more) if back else (more, place is not None and place.entry is not None)
     return Page(
         items,
@@ -138,12 +150,12 @@ def newer_count(*, project: Project, filters: TimelineFilters, newer_than: UUID,
     return len(find(project=project, filters=filters, reach=id_range_of(filters, newer_than=newer_than), limit=most))
 
 
-def _turns(ids: list[UUID]) -> list[Turn]:
+def _turns(ids: list[UUID], beginning: int | None) -> list[Turn]:
     """The turns in this order; one that was erased just now is missing."""
-    turns = (
-        Turn.objects.select_related("policy_version", "origin__imported_by", "ingested").defer(*UNLISTED).in_bulk(ids)
-    )
-    return [turns[turn_id] for turn_id in ids if turn_id in turns]
+    rows = Turn.objects.select_related("policy_version", "origin__imported_by", "ingested").defer(*UNLISTED)
+    turns = (rows if beginning is None else begun(rows, beginning)).in_bulk(ids)
+    found = [turns[turn_id] for turn_id in ids if turn_id in turns]
+    return found if beginning is None else [with_beginnings(turn) for turn in found]
 
 
 def _page(items: list[Turn], place: Cursor | None, *, older: bool, newer: bool) -> Page:

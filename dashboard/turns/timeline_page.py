@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -18,6 +19,8 @@ from dashboard.turns.run_fold import sums_of
 from dashboard.turns.sort_order import WORDS
 
 PAGE_LENGTH = 50
+SHOWN = 1_000  #: characters of a prompt that are read for its row
+SEARCHED = 120_000  #: of a prompt and an answer, where the words of a search stand: the index has no more
 MOST_COUNTED = 99
 IN_SIGHT = 24  #: rows that fill a window of 1,440 px
 
@@ -121,10 +124,12 @@ def newest_id(project: Project) -> UUID | None:
 
 
 def _page(project: Project, filters: TimelineFilters, cursor: str) -> tuple[selectors.Page, str]:
+    beginning = SEARCHED if filters.q else SHOWN
+    asked: dict[str, Any] = {"project": project, "filters": filters, "limit": PAGE_LENGTH, "beginning": beginning}
     try:
-        page = selectors.timeline(project=project, filters=filters, cursor=cursor or None, limit=PAGE_LENGTH)
+        page = selectors.timeline(**asked, cursor=cursor or None)
     except selectors.BadCursorError:
-        page, cursor = selectors.timeline(project=project, filters=filters, limit=PAGE_LENGTH), ""
+        page, cursor = selectors.timeline(**asked), ""
     if filters.fold:
         sums = sums_of(turn.run for turn in page.items)
         for turn in page.items:

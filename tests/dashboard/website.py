@@ -15,13 +15,13 @@ TOKEN = "a-token-for-programs-that-watch"
 
 
 @contextmanager
-def website(proxies: Proxies | None = None) -> Iterator[str]:
+def website(proxies: Proxies | None = None, bounds: ResourceLimits | None = None) -> Iterator[str]:
     """Its address while it serves; with these proxies, as it is served where the public address is https."""
     from dashboard import asgi
     from dashboard.runtime.request_guard.client_identity import ClientIdentity
     from dashboard.runtime.server import config_of
 
-    application, census = asgi.application, None
+    application, census = asgi.application, None if bounds is None else ConnectionCensus(bounds)
     if proxies is not None:
         application = ClientIdentity(asgi.guarded, proxies, https=True)
         census = ConnectionCensus(ResourceLimits(proxies=proxies))

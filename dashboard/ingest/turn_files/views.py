@@ -1,6 +1,8 @@
 """Turns in and out by page: a form that takes a turn file, a ZIP of them or a log, also dropped on the timeline; chosen
 turns as a ZIP."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 from django.contrib import messages
@@ -57,7 +59,20 @@ def export(request: HttpRequest) -> HttpResponseBase:
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
         return redirect(address_of(request.POST.get("query", "")))
-    return FileResponse(bundle, as_attachment=True, filename="turns.zip", headers={"Cache-Control": "no-store"})
+    return _PiecewiseFile(bundle, as_attachment=True, filename="turns.zip", headers={"Cache-Control": "no-store"})
+
+
+class _PiecewiseFile(FileResponse):
+    """Read from its file at its reader's pace: where it is served asynchronously, Django reads all of it first. It
+    announces no length, for what has one counts as held in memory (`request_guard.unread_answer`)."""
+
+    def set_headers(self, filelike: Any) -> None:
+        super().set_headers(filelike)
+        del self["Content-Length"]
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while piece := await asyncio.to_thread(self.file_to_stream.read, self.block_size):
+            yield piece
 
 
 def _file(request: HttpRequest) -> "UploadedFile[Any]":

@@ -64,7 +64,7 @@ def run_page(
     *, project: Project, filters: TimelineFilters, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> tuple[list[Shown], Page]:
     """Runs that have turns which the filters let through, the one with the newest such turn first."""
-    page = timeline(project=project, filters=replace(filters, fold="runs"), cursor=cursor, limit=limit)
+    page = timeline(project=project, filters=replace(filters, fold="runs"), cursor=cursor, limit=limit, beginning=0)
     sums = sums_of(turn.run for turn in page.items)
     return [run_shown(sums[turn.run], turn) for turn in page.items], page
 

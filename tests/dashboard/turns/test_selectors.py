@@ -8,7 +8,7 @@ from dashboard.agents import selectors as agents
 from dashboard.platform.ids import first_id_at, new_id
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.selectors import backtest_get
-from dashboard.turns import selectors
+from dashboard.turns import page_texts, selectors
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import AttemptChunk, Turn
 
@@ -78,9 +78,31 @@ def test_a_page_takes_as_many_queries_however_much_it_shows(django_assert_max_nu
     for _ in range(5):
         make_turn(output_text="words")
     project = agents.project_default()
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(5):
         page = selectors.timeline(project=project, filters=TimelineFilters(), limit=3)
         assert [(turn.output_text, turn.policy_version) for turn in page.items] == [("words", None)] * 3
+
+
+@pytest.mark.parametrize("sort", ["", "-tokens"])
+def test_a_page_of_large_texts_has_fewer_turns_and_leads_to_the_others(monkeypatch: pytest.MonkeyPatch, sort: str):
+    monkeypatch.setattr(page_texts, "MOST", 100)
+    made = [make_turn(input_text="é" * 20, output_text="x" * size) for size in (10, 200, 10, 10)]
+    filters, pages, cursor = TimelineFilters(sort=sort), [], None
+    while not pages or cursor:
+        page = selectors.timeline(project=agents.project_default(), filters=filters, cursor=cursor)
+        pages.append([turn.id for turn in page.items])
+        cursor = page.next
+    assert [len(page) for page in pages] == [2, 1, 1]
+    assert [turn_id for page in pages for turn_id in page] == [turn.id for turn in reversed(made)]
+    back = selectors.timeline(project=agents.project_default(), filters=filters, cursor=page.previous)
+    assert [turn.id for turn in back.items] == pages[1]
+
+
+def test_a_page_of_rows_reads_the_beginnings_of_texts(django_assert_num_queries):
+    make_turn(input_text="é" * 20, output_text="x" * 20)
+    (turn,) = found(beginning=5)
+    with django_assert_num_queries(0):
+        assert (turn.input_text, turn.output_text) == ("é" * 5, "x" * 5)
 
 
 def test_a_page_that_has_become_empty_still_leads_back():

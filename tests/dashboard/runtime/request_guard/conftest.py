@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 import uvicorn
 
+from dashboard.platform.kept_answers import kept_of
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.runtime.server import config_of
@@ -33,7 +34,7 @@ left: list[str] = []  #: paths whose requests were told that their clients had g
 
 async def application(scope, receive, send):
     """Answers with the body it was sent; `/deaf` without reading it, `/large` with a lot, `/pieces` with as
-    much piece by piece, `/slow` after a while;
+    much piece by piece, `/kept` as a stream that says what it keeps, `/slow` after a while;
     `/stream` begins to answer, and waits until its client has gone."""
     if scope["type"] == "websocket":
         await _talk(receive, send)
@@ -56,6 +57,9 @@ async def application(scope, receive, send):
         return
     if scope["path"] == "/slow":
         await asyncio.sleep(3)
+    if scope["path"] == "/kept":
+        await _keep(scope, send)
+        return
     if scope["path"] == "/pieces":
         length = b"%d" % len(LARGE)
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
@@ -67,6 +71,18 @@ async def application(scope, receive, send):
     headers = [(b"content-length", b"%d" % len(told)), *scope["headers"][2:]] if scope["path"] == "/echo" else []
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": told})
+
+
+async def _keep(scope, send):
+    kept, gone = kept_of(scope), []
+    kept.give_up = lambda: (gone.append(True), kept.clear())
+    kept.keep(LARGE, len(LARGE)) if scope["query_string"] else kept.keep([*"new"], len(LARGE))
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for at in range(0, len(LARGE), 65_536):
+        if not gone:
+            await send({"type": "http.response.body", "body": LARGE[at : at + 65_536], "more_body": True})
+    kept.clear()
+    await send({"type": "http.response.body", "body": b"TOO SLOW" if gone else b""})
 
 
 async def _talk(receive, send):

@@ -12,12 +12,13 @@ import pytest
 from dashboard.runtime.request_guard.websocket_guard import TRY_LATER, UNREAD
 from tests.dashboard.website import until
 
-from .conftest import LARGE, PATIENCE, QUICK, Server, begun, served
+from .conftest import LARGE, PATIENCE, QUICK, Server, begun, rest, served
 from .test_websocket_guard import opened
 
 #: Room for two answers that nobody reads.
 BOUNDS = replace(QUICK, head_seconds=60, stalled_seconds=60, unread_bytes=45_000_000)
 ASKED = b"GET /large HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+KEPT, SHARED = ASKED.replace(b"/large", b"/kept"), ASKED.replace(b"/large", b"/kept?shared")
 PIECES = ASKED.replace(b"/large", b"/pieces")
 CLOSING = 8  #: the kind of a frame
 
@@ -67,6 +68,31 @@ def told_to(client: socket.socket) -> tuple[int, str, int]:
                 return int.from_bytes(data[:2]), data[2:].decode(), size
             size += length
     return 0, "", size
+
+
+def test_a_stream_gives_up_what_it_keeps_and_says_so_to_a_client_that_reads_later(full: Server):
+    begun.clear()
+    with contextlib.ExitStack() as opened_ones:
+        clients = []
+        for number in range(1, 7):
+            clients.append(opened_ones.enter_context(full.dial(KEPT)))
+            until(lambda number=number: len(begun) == number, PATIENCE)
+        with ThreadPoolExecutor(len(clients)) as threads:
+            told = list(threads.map(rest, clients))
+    slow = [said for said in told if b"TOO SLOW" in said]
+    assert 3 <= len(slow) <= 5
+    assert all(len(said) < len(LARGE) for said in slow)
+    assert all(len(said) > len(LARGE) for said in told if said not in slow)
+
+
+def test_what_streams_share_counts_once(full: Server):
+    begun.clear()
+    with contextlib.ExitStack() as opened_ones:
+        clients = [opened_ones.enter_context(full.dial(SHARED)) for _ in range(6)]
+        until(lambda: len(begun) == 6, PATIENCE)
+        with ThreadPoolExecutor(len(clients)) as threads:
+            told = list(threads.map(rest, clients))
+    assert all(len(said) > len(LARGE) for said in told)
 
 
 def test_of_an_answer_all_counts_that_its_application_has_and_not_only_what_is_written(full: Server):
