@@ -31,6 +31,7 @@ CREDENTIALS = (
     "credentials_removed",
     "Fields that may contain credentials were removed, such as keys, headers and parts of the address.",
 )
+ADVICE = " Check the base URL."  #: which codecs give whoever calls a provider; who imports a log has none
 _LINES = frozenset({"ollama"})  #: dialects that stream one object a line
 _ERROR_STATUS = 400
 
@@ -185,7 +186,8 @@ def _answered(
         decoder.feed(raw)
         return decoder.close(), None
     except DecodeError as error:
-        raise UnreadableError(f"The answer is not in {dialect} format: {str(error)[:300]}") from error
+        why = str(error).removesuffix(ADVICE)[:300]
+        raise UnreadableError(f"The answer is not in {dialect} format: {why}") from error
 
 
 def _is_error(raw: bytes) -> bool:

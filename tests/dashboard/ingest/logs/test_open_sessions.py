@@ -127,7 +127,7 @@ def test_sessions_that_were_cut_are_forgotten_in_the_end(monkeypatch: pytest.Mon
     records = Records(FILE_TIME)
     for number, record in enumerate(prompts(5_000, 10)):
         list(records.take(record, number))
-    assert sum(isinstance(one, SessionCalls) for one in gc.get_objects()) < 2_000
+    assert sum(type(one) is SessionCalls for one in gc.get_objects()) < 2_000
 
 
 def asks(place: int, arguments: str, call_id: str) -> Json:

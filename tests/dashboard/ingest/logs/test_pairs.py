@@ -133,3 +133,11 @@ def test_a_number_that_no_call_can_have_is_left_out(name: str, value: Any) -> No
     assert call.exchange.status is None
     assert not call.exchange.timed
     assert call.first_token is None
+
+
+@pytest.mark.parametrize("answer", ["data: {broken\n\n", "event: x\ndata: {}\n\n", "data: 3\n\ndata: [DONE]\n\n"])
+def test_who_imports_a_log_is_not_sent_to_a_base_url(answer: str) -> None:
+    """It is said to whoever calls a provider."""
+    ((_, words),) = faults_in(lines({"request": chat_request(), "response": answer, "status": 200}))
+    assert "base URL" not in words
+    assert words.startswith("The answer is not in openai format: ")
