@@ -16,19 +16,21 @@ class _Timed(smtplib.SMTP):
     """Its connection ends when its time is over, whatever it is waiting for."""
 
     _timer: threading.Timer | None = None
+    _watched: socket.socket | None = None
 
     def _get_socket(self, *to: Any) -> socket.socket:
         connected: socket.socket = super()._get_socket(*to)  # type: ignore[misc]
         # TLS takes the socket over, so it is ended by another descriptor.
-        self._timer = threading.Timer(SECONDS_IN_ALL, _end, (connected.dup(),))
+        self._watched = connected.dup()
+        self._timer = threading.Timer(SECONDS_IN_ALL, _end, (self._watched,))
         self._timer.daemon = True
         self._timer.start()
         return connected
 
     def close(self) -> None:
-        if self._timer is not None:
+        if self._timer is not None and self._watched is not None:
             self._timer.cancel()
-            self._timer.args[0].close()
+            self._watched.close()
         super().close()
 
 
