@@ -203,6 +203,7 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 
+EMAIL_BACKEND = "dashboard.platform.email_backend.TimedEmailBackend"
 globals().update(ENVIRONMENT.email.settings())
 EMAIL_IS_SET_UP = bool(ENVIRONMENT.email.host)
 DEFAULT_FROM_EMAIL = ENVIRONMENT.email_from

@@ -24,15 +24,28 @@ from aiohttp.tracing import Trace
 
 from dashboard.platform.egress import address_check
 
+MOST_INTERIM = 100  #: answers such as “100 Continue” before the one that counts; servers send one or two
+
 
 class _Counting(ResponseHandler):
     """The protocol of a connection, which knows how much it has received."""
 
     received = 0  #: bytes, of all answers
+    _interim = 0  #: answers since the last that counts
 
     def data_received(self, data: bytes) -> None:
         self.received += len(data)
         super().data_received(data)
+
+    def feed_data(self, data: Any, size: int = 0) -> None:
+        """The next answer, unless too many say that it is yet to come: aiohttp reads those without a pause, for as long
+        as they come, and holds the event loop up meanwhile."""
+        self._interim = self._interim + 1 if 100 <= data[0].code < 200 else 0
+        if self._interim <= MOST_INTERIM:
+            super().feed_data(data, size)
+        elif self.exception() is None:
+            self.close()
+            self.set_exception(aiohttp.ClientConnectionError("it sends interim answers without end"))
 
     def resume_reading(self, resume_parser: bool = True) -> None:
         """Nothing where reading is not paused: aiohttp (3.14) asks for it with each chunk that is read, and each time
