@@ -281,6 +281,7 @@ def test_what_is_stored_reads_however_wrong_it_is():
     assert unchecked(Limits)(max_steps="20").max_steps == "20"  # type: ignore[comparison-overlap]
 
 
+@together
 @pytest.mark.parametrize("cls", RIGHT)
 def test_an_argument_that_is_not_given_is_named(cls):
     for name in [f.name for f in fields(cls) if f.init and f.default is MISSING and f.default_factory is MISSING]:

@@ -51,6 +51,7 @@ def test_a_fork_that_one_call_would_have_ended_has_the_text_that_it_began_with(p
             assert how in told or "Undecidable" in told, (max_tokens, how, told)
 
 
+@pytest.mark.nightly  # `replay/test_examined.py` runs it again, `replay/test_certainty.py` judges it
 def test_a_failure_is_not_forgotten_where_the_policy_stops_on_any_error(page: Page):
     errors = {"preset": "retry_all"}
     name = agent(page, "sim-flaky", max_tokens=400, policy=patient(page, errors))
@@ -100,6 +101,7 @@ def test_once_a_test_of_the_connection_finds_exact_continuation_the_verdict_name
         assert really(page, turn, max_tokens=cap) == "completed"
 
 
+@pytest.mark.nightly  # `replay/test_examined_over_the_api.py` asks of the same model
 def test_without_reported_usage_no_number_is_told_as_a_fact(page: Page):
     turn = played(page, agent(page, "sim-no-usage", max_tokens=150), "How many?")
     told = page.request.get(f"/api/v1/turns/{turn.rsplit('/', 1)[-1]}").json()
@@ -109,6 +111,7 @@ def test_without_reported_usage_no_number_is_told_as_a_fact(page: Page):
     expect(page.locator("#what-if [data-certainty=estimated]").first).to_be_visible()
 
 
+@pytest.mark.nightly  # `replay/test_examined_over_the_api.py` asks of the same model
 def test_a_cap_within_the_recorded_reasoning_is_not_said_to_complete(page: Page):
     """300 tokens of reasoning and 80 of text at 600: at 100 it really ends in two calls that say nothing."""
     name = agent(page, "sim-reasons", max_tokens=600)

@@ -125,6 +125,7 @@ def test_the_number_of_a_verdict_is_named_only_where_every_call_went_well(
     expect(page.locator("#limit [data-certainty=certain]")).to_have_count(1 if named else 0)
 
 
+@pytest.mark.nightly  # `replay/test_examined_over_the_api.py` asks of the same model
 def test_what_was_said_after_a_hint_is_not_told_as_what_one_call_would_have_said(page: Page):
     turn = played(page, agent(page, "sim-hint-differs", max_tokens=150), "In one go?")
     assert BY_PREFILL not in turn_of(page, turn)["verdict"]
@@ -136,6 +137,7 @@ def test_what_was_said_after_a_hint_is_not_told_as_what_one_call_would_have_said
     assert imagined != texts.ESSAY, "another text after a hint than in one go"
 
 
+@pytest.mark.nightly  # `live/test_connection_pool.py` makes 300 such calls
 def test_a_server_that_closes_what_it_promised_to_keep_costs_no_attempt(page: Page):
     told = turn_of(page, played(page, agent(page, "sim-closing", max_tokens=150), "Keep alive."))
     assert (told["status"], told["attempts"], told["continuations"]) == ("completed", 3, 2)

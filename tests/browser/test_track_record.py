@@ -63,6 +63,7 @@ def test_a_truncated_turn_a_suggestion_its_live_re_run_and_what_the_record_says_
     assert (tried["suggested"]["word"], tried["suggested"]["certainty"]) == ("likely", "estimated")
 
 
+@pytest.mark.nightly  # `predictions/test_suggested_limits.py` has the page and the check
 def test_a_certain_suggestion_that_failed_stands_out_with_its_reason(page: Page):
     with forgetful_provider() as address:
         about = {"provider": "openai", "base_url": address, "prefill": True}

@@ -121,7 +121,7 @@ def test_odd_headers_are_answered_everywhere(asking: Client, turn: Turn, failure
     assert failures == []
 
 
-@pytest.mark.parametrize("provider", ["", "martian", "open\x1bai"])
+@pytest.mark.parametrize("provider", [nightly(""), "martian", nightly("open\x1bai")])
 def test_a_turn_of_a_provider_that_is_not_known_here_is_shown(
     asking: Client, turn: Turn, failures: list[str], provider: str
 ):

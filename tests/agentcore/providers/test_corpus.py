@@ -131,6 +131,7 @@ def test_a_recorded_stream_that_breaks_off_before_its_reason_never_ends_naturall
     assert response.error is not None
 
 
+@together
 @pytest.mark.parametrize("row", ERRORS)
 def test_a_recorded_error_has_the_kind_of_its_label(row):
     error = get_provider(row["provider"]).decode_error(row["status"], {}, body_of(row))

@@ -22,6 +22,7 @@ from agentcore.criteria.builtin import ResponseContentCheck
 from tests.agentcore.machine.stories import STORIES
 from tests.agentcore.machine.test_error_context import As, Raises
 from tests.agentcore.playbook import Playbook, call, called, ended, error, started, tools_returned, truncated, woke_up
+from tests.together import together
 
 SCHEMA = {"type": "object", "required": ["answer"], "properties": {"answer": {"type": "integer"}}}
 
@@ -50,6 +51,7 @@ def guarded() -> Recording:
     return book.recording
 
 
+@together
 @pytest.mark.parametrize("story", STORIES)
 def test_every_story_verifies_or_says_in_words_what_is_missing(story):
     found = verify(read(story().recording))

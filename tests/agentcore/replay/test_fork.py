@@ -9,11 +9,13 @@ from agentcore.commands import Finish
 from agentcore.events import OperatorActed
 from agentcore.replay import fork
 from tests.recordings.regenerate import read_recording
+from tests.together import together
 
 RECORDINGS = sorted((Path(__file__).parents[2] / "recordings").glob("*.json"))
 HONEST = [path for path in RECORDINGS if path.stem != "meant_to_diverge"]
 
 
+@together
 @pytest.mark.parametrize("path", HONEST, ids=lambda path: path.stem)
 def test_every_record_is_forkable_or_says_why_not(path: Path):
     recording = read_recording(path)

@@ -22,12 +22,14 @@ from agentcore.replay import fork
 from tests.agentcore.machine.stories import STORIES
 from tests.agentcore.playbook import Playbook, ended, started, truncated
 from tests.nightly import nightly
+from tests.together import together
 
 
 def there_and_back(recording: Recording) -> Recording:
     return recording_from_json(json.loads(json.dumps(recording_to_json(recording))), recording.policy)
 
 
+@together
 @pytest.mark.parametrize("story", STORIES)
 def test_every_story_reads_back_and_verifies(story):
     told = story().recording

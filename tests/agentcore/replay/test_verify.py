@@ -13,11 +13,13 @@ from agentcore.serial import policy_from_json
 from tests.agentcore.machine.stories import STORIES
 from tests.agentcore.playbook import Playbook, ended, started, truncated
 from tests.recordings.regenerate import GOLDEN, read_recording, write_recording
+from tests.together import together
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 MEANT_TO_DIVERGE = "meant_to_diverge"
 
 
+@together
 @pytest.mark.parametrize("story", STORIES)
 def test_every_story_verifies_from_its_json(story):
     told = story()

@@ -45,6 +45,7 @@ from tests.agentcore.playbook import (
 )
 from tests.agentcore.replay.fixed_text_model import Says, play, text_of
 from tests.examples import examples
+from tests.together import together
 
 ESSAY = text_of(300)
 
@@ -75,6 +76,7 @@ def end_of(imagined):
     return imagined.final.end
 
 
+@together
 @pytest.mark.parametrize("story", STORIES)
 def test_the_same_policy_gives_the_same_run_all_recorded(story):
     told = story()

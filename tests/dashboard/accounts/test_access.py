@@ -66,6 +66,7 @@ def test_a_program_without_credentials_gets_401_and_problem_details(stranger: Cl
         assert set(response.json()) == {"type", "title", "status", "detail", "errors"}
 
 
+@together
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("path", GATEWAY)
 def test_the_gateway_answers_a_stranger_as_openai_would(stranger: Client, path: str, method: str):
@@ -75,6 +76,7 @@ def test_the_gateway_answers_a_stranger_as_openai_would(stranger: Client, path: 
         assert set(response.json()["error"]) == {"message", "type", "param", "code"}
 
 
+@together
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_sends_a_stranger_to_the_form_and_remembers_where_to(stranger: Client, path: str):
     response = stranger.get(path + "?a=b", follow=True)

@@ -16,6 +16,7 @@ from django.core.management import call_command, get_commands, load_command_clas
 from dashboard.client.command_line import _parser
 from tests.dashboard.documentation.blocks import DOCUMENTS, ROOT, blocks_of, lines, variables_and_words
 from tests.dashboard.driving import Play
+from tests.together import together
 
 LINES = sorted(set(lines()))
 TUTORIAL = ROOT / "docs" / "tutorial" / "first-limit.md"
@@ -47,6 +48,7 @@ def understood(program: str, words: list[str]) -> None:
             assert name in PROGRAMS
 
 
+@together
 @pytest.mark.parametrize(("page", "line"), LINES)
 def test_a_command_of_the_documents_is_understood(page: str, line: str):
     variables, words = variables_and_words(line)

@@ -11,6 +11,7 @@ from structlog.contextvars import bound_contextvars
 from dashboard.platform import logs
 from dashboard.platform.logs import logging_settings, of_process, without_secrets
 from dashboard.platform.process_identity import ProcessIdentity
+from tests.together import together
 
 
 @pytest.mark.parametrize("name", ["Authorization", "api_key", "OPENAI_API_KEY", "password", "cookie", "client_secret"])
@@ -104,6 +105,7 @@ def test_a_line_stays_short_however_long_what_it_tells_of(logged: Callable[..., 
     assert "y" * 1000 in line
 
 
+@together
 @pytest.mark.parametrize("word", ["Authorization: Bearer ", "api_key=", "postgresql://me:", "sk-", "whyk_"])
 @pytest.mark.parametrize("cut", [0, 1, 5, 20])
 @pytest.mark.parametrize("name", ["exception", "event"])

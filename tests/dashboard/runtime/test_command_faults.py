@@ -21,6 +21,7 @@ import manage
 from dashboard.agents.schema_judging.busy_judges import BusyError, JudgesBusy, JudgingSpent
 from dashboard.runtime.command_faults import FAILED, TRY_AGAIN, fault_of
 from tests.first_start import CHECKOUT
+from tests.together import together
 
 
 def wrapped(kind: type[Exception], cause: Exception) -> Exception:
@@ -64,6 +65,7 @@ FAULTS = {
 OURS = sorted(name for name, app in get_commands().items() if app.startswith("dashboard."))
 
 
+@together
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("command", OURS)
 def test_every_command_ends_by_it_with_a_sentence(command: str, fault: str, capsys: pytest.CaptureFixture[str]):

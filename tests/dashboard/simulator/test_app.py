@@ -17,6 +17,7 @@ from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.dialects import find
 from dashboard.simulator.dialects.gemini import GEMINI
 from dashboard.simulator.http_exchange import LONGEST_BODY
+from tests.together import together
 
 from .client import Client, user
 
@@ -47,6 +48,7 @@ def test_broken_json_is_refused(server: Client, body: bytes) -> None:
     assert (answer.status, answer.error["type"]) == (400, "invalid_request_error")
 
 
+@together
 @pytest.mark.parametrize(
     ("changed", "error", "wording"),
     [

@@ -9,6 +9,7 @@ from agentcore.continuation_merge import merge_continuation
 from dashboard.simulator import texts
 from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.tokens import count_tokens
+from tests.together import together
 
 from .client import CALCULATOR, HINT, Client, assistant, user
 
@@ -114,6 +115,7 @@ def test_without_a_calculator_the_first_tool_is_called_and_without_tools_none(se
     assert server.ask("sim-cut-tool").text == texts.NO_TOOLS
 
 
+@together
 @pytest.mark.parametrize("budget", range(1, 80, 6))
 def test_a_tool_call_is_cut_below_80_tokens(server: Client, stream: bool, budget: int) -> None:
     answer = server.ask("sim-cut-tool", stream=stream, tools=[CALCULATOR], max_tokens=budget, stream_options=USAGE)
@@ -212,6 +214,7 @@ def test_the_slow_model_says_the_essay_at_its_own_pace(server: Client) -> None:
     assert server.ask("sim-slow", headers={"x-sim-delay-ms": "0"}).text == texts.ESSAY
 
 
+@together
 @pytest.mark.parametrize("model", sorted(MODELS.keys() - SILENT.keys()))
 def test_no_model_is_without_an_answer(server: Client, model: str) -> None:
     answer = server.ask(model, headers={"x-whystop-attempt": "2", "x-sim-delay-ms": "0"}, tools=[CALCULATOR])

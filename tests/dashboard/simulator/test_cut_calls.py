@@ -81,6 +81,7 @@ SEEN = (
 )
 
 
+@together
 @pytest.mark.parametrize("form", SEEN, ids=lambda form: f"{form.dialect}-{form.model}-{form.only or 'both'}")
 def test_each_form_that_was_seen_is_read_as_what_it_is(server: Client, stream: bool, form: Form) -> None:
     if form.only is not None and form.only != ("streamed" if stream else "whole"):
@@ -108,6 +109,7 @@ def test_what_is_left_of_a_call_that_ollama_could_not_read_is_text(server: Clien
     assert answer.text.startswith('{"name": "calculator", "parameters": {"expression": "(17')
 
 
+@together
 @pytest.mark.parametrize("model", sorted(FORMS - {"sim-cut-open"}))
 @pytest.mark.parametrize("budget", [80, 400])
 def test_under_a_large_budget_every_form_is_the_same_call(

@@ -200,6 +200,7 @@ def test_without_tools_none_is_called(talk: Talk) -> None:
     assert (answer.text, answer.stop_reason) == (texts.NO_TOOLS, END)
 
 
+@together
 @pytest.mark.parametrize("max_tokens", [16, 40, 79])
 def test_a_cut_call_is_never_whole(talk: Talk, max_tokens: int) -> None:
     answer = talk.ask("sim-cut-tool", tools=(CALCULATOR,), max_tokens=max_tokens)
@@ -325,6 +326,7 @@ def test_a_prefill_that_ends_in_whitespace_is_refused_as_anthropic_does(server: 
     assert (answer.status, answer.error["type"]) == (400, "invalid_request_error")
 
 
+@together
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"model": "sim-odd", "messages": [3], "contents": [3]}'])
 @pytest.mark.parametrize(
     "path",

@@ -87,6 +87,7 @@ def test_a_budget_cuts_a_scripted_answer_as_any_other(talk: Talk) -> None:
     assert (TEXT * 3).startswith(answer.text)
 
 
+@together
 @pytest.mark.parametrize("cut_after", [0, 7, 9999])
 def test_an_answer_is_cut_where_the_script_says_however_large_the_budget(talk: Talk, cut_after: int) -> None:
     answer = play(talk, Answer(TEXT, cut_after=cut_after), max_tokens=1000)
@@ -151,6 +152,7 @@ def test_a_refusal_is_one_and_its_words_are_told_where_the_dialect_has_a_place_f
     assert "Never." in (answer.refusal, answer.text)
 
 
+@together
 @pytest.mark.parametrize("wait", [None, 3])
 def test_an_error_is_answered_in_the_form_of_the_dialect(talk: Talk, wait: int | None) -> None:
     headers = () if wait is None else (("retry-after", str(wait)),)
@@ -177,6 +179,7 @@ def test_a_connection_may_be_dropped_and_the_usage_be_anything(talk: Talk) -> No
     assert told.usage.output_tokens == 4321
 
 
+@together
 @pytest.mark.parametrize("model", sorted(MODELS.keys() - {"sim-timeout", "sim-silent", "sim-flaky", "sim-endless"}))
 def test_an_answer_may_be_that_of_any_model(server: Client, model: str) -> None:
     SCRIPTS.put("test", [Answer(like=model)])

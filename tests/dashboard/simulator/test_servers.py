@@ -11,6 +11,7 @@ from agentcore.messages import ChatRequest, ChatResponse, Continuation, Message,
 from agentcore.providers import PROVIDERS
 from dashboard.simulator import texts
 from dashboard.simulator.tokens import tokens_of
+from tests.together import together
 
 from .client import CALCULATOR, HINT, Client, assistant, user
 from .codecs import Talk
@@ -27,6 +28,7 @@ def prefilled(talk: Talk, model: str, text: str) -> ChatResponse | ProviderError
     return talk.send(replace(request, continuation=Continuation(text, HINT)))
 
 
+@together
 @pytest.mark.parametrize("dialect", PREFILLING)
 @pytest.mark.parametrize(
     ("model", "said"),

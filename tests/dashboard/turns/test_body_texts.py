@@ -7,6 +7,7 @@ import pytest
 
 from dashboard.turns.body_texts import BodyTexts
 from dashboard.turns.history import body_text, compact_json
+from tests.together import together
 
 #: Equal in Python, or nearly so, and different as JSON.
 ALIKE: tuple[Any, ...] = (1, 1.0, True, 0, 0.0, -0.0, False, None, "1", "", [], {}, [1], [True], {"a": 1}, {"a": 1.0})
@@ -19,6 +20,7 @@ def message(chance: random.Random) -> Any:
     )
 
 
+@together
 @pytest.mark.parametrize("seed", range(40))
 def test_a_body_is_written_as_if_it_were_the_first(seed: int) -> None:
     chance, texts, messages = random.Random(seed), BodyTexts(), list[Any]()

@@ -5,6 +5,7 @@ import pytest
 from agentcore.replay import Assumed, Assumption, Why
 from agentcore.replay.certainty import CUT_AS_TOLD
 from dashboard.turns.certainty_text import WHYS, assumption_and_share, assumption_in_words, if_high, if_low
+from tests.together import together
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,7 @@ def test_an_assumption_is_a_sentence_with_its_range_and_its_source(name, low, hi
     assert assumption_in_words(Assumption(name, low, high, "default")) == said
 
 
+@together
 @pytest.mark.parametrize(("name", "high"), list(product(Assumed, [0, 1, 2500])))
 def test_every_assumption_and_each_of_its_ends_can_be_said(name, high):
     assumption = Assumption(name, 0, high, "default")

@@ -9,6 +9,7 @@ from dashboard.turns.diagram import diagram_of
 from dashboard.turns.diagram_layout import BOX_HEIGHT, BOX_WIDTH, HEIGHT, PITCH, PLACES, WIDTH
 from dashboard.turns.moments import moments_of
 from tests.dashboard.turns.histories import cut_twice
+from tests.together import together
 
 EMPTY = diagram_of(())
 
@@ -31,6 +32,7 @@ def test_every_pair_of_joined_states_is_drawn_once():
     assert set(drawn) == {frozenset(map(str, pair)) for pair in pairs}
 
 
+@together
 @pytest.mark.parametrize("edge", EMPTY.edges, ids=lambda edge: edge.pair)
 def test_a_line_stays_within_the_picture(edge):
     numbers = [float(n) for n in re.findall(r"[MHV](-?[\d.]+)", edge.path)]

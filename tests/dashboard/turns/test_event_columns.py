@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from dashboard.turns.event_columns import by_columns, in_order
+from tests.together import together
 
 EVENT = b'data: {"id": "x", "delta": {"content": "%b"}, "finish": null}'
 WORDS = [
@@ -34,6 +35,7 @@ def test_the_words_of_a_stream_stand_together():
     assert columns.count(b"delta") == 1
 
 
+@together
 @pytest.mark.parametrize("words", [WORDS, WORDS[:8], WORDS[:3]], ids=["odd", "of a byte's length", "plain"])
 @pytest.mark.parametrize("seed", range(30))
 def test_streams_come_back_byte_for_byte(seed: int, words: list[bytes]):

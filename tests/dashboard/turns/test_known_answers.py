@@ -15,6 +15,7 @@ from dashboard.turns.models import Outcome
 from dashboard.turns.sql_views.view_installer import install
 from tests.dashboard.driving import Play
 from tests.dashboard.gateway.told_turns import ODD
+from tests.together import together
 
 STEPS = {"criterion": "StepsLimit", "decision": "allow", "reason": "1 of 20 iterations"}
 KNOWN = STEPS | {"context": {"used": 1, "limit": 20}}
@@ -31,6 +32,7 @@ OTHERS = [
 FIRST = "a06b8317e38ab9bb8a090f5f24a3513cc61c945a79fa20c8e0fbdb69cf03d3f4"
 
 
+@together
 @pytest.mark.parametrize("line", LINES)
 def test_each_line_is_an_answer_that_is_stored_as_its_number_and_its_numbers(line: str):
     numbers = [str(n + 0.5) for n in range(line.count("%s"))]

@@ -9,11 +9,13 @@ from tests.agentcore.playbook import Playbook, call, called, started, tools_retu
 from tests.dashboard.driving import Play
 from tests.spec.continuation_and_error_policy.outcomes import evaluation
 from tests.spec.rules import rule
+from tests.together import together
 
 TYPE = "continuation-and-error-policy §ErrorType"
 BODY = b'{"error": {"message": "No.", "type": "t", "code": null}}'
 
 
+@together
 @rule(
     TYPE,
     "A provider's rate limit is `rate_limit`, a request that took too long is `timeout`, any other error is `model`",

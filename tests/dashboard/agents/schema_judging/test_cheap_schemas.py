@@ -9,6 +9,7 @@ import pytest
 from agentcore.schema import jsonschema_rs_validator
 from dashboard.agents.schema_judging.cheap_schemas import MOST_OF_BOTH, MOST_SCHEMA, MOST_VALUE, is_cheap
 from tests.dashboard.agents.schema_judging.hostile_schemas import HOSTILE
+from tests.together import together
 
 PLACE = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -30,6 +31,7 @@ def test_what_most_tools_declare_is_cheap():
     assert is_cheap(json.dumps(PLACE), json.dumps({"city": "Bern"}))
 
 
+@together
 @pytest.mark.parametrize(
     "schema",
     [

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dashboard.gateway.serving.json_array_stream import JsonArrayStream
+from tests.together import together
 
 START = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
 EVENTS = b'data: {"n": 1}\n\n: ping\n\ndata: {"n": 2}\n\n'
@@ -26,6 +27,7 @@ async def told(parts: Iterable[bytes]) -> bytes:
     return b"".join(sent)
 
 
+@together
 @pytest.mark.parametrize("size", range(1, len(EVENTS) + 1))
 def test_events_become_elements_wherever_they_are_cut(size: int):
     parts = [EVENTS[at : at + size] for at in range(0, len(EVENTS), size)]

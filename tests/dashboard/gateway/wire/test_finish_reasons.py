@@ -22,6 +22,7 @@ from tests.agentcore.playbook import (
     truncated,
     unknown,
 )
+from tests.together import together
 
 R = NormalizedStopReason
 NO_MORE = {"max_continuations": 0, "max_tool_repair_attempts": 0}
@@ -68,12 +69,14 @@ def outcome(found):
     return found.status if isinstance(found, Fault) else (found.finish_reason, found.text)
 
 
+@together
 @pytest.mark.parametrize("end", ENDS)
 def test_what_is_told_of_each_end(end):
     moves, wanted = ENDS[end]
     assert outcome(finished_answer(told(moves))) == wanted
 
 
+@together
 @pytest.mark.parametrize("end", ENDS)
 def test_what_is_told_of_each_end_of_a_watched_answer(end):
     """The same, but that a broken call is told as it came, and a cut answer without a word is just that."""

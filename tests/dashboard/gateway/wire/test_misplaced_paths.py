@@ -4,11 +4,13 @@ import pytest
 
 from dashboard.gateway.address_faults import misplaced
 from dashboard.gateway.wire.misplaced_paths import advice_for
+from tests.together import together
 
 V1, BARE, CHAT = "address followed by /v1", "address without a path", "OpenAI client"
 TWICE = "Remove /v1 from the end"
 
 
+@together
 @pytest.mark.parametrize(
     ("path", "words"),
     [

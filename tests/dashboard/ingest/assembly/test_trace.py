@@ -11,6 +11,7 @@ from dashboard.ingest.conventions.span_reader import seen
 from dashboard.ingest.services import base_policy
 from tests.dashboard.ingest import exports
 from tests.dashboard.ingest.export_outcomes import BECOMES, Becomes
+from tests.together import together
 
 #: Said of every export of an instrumentation, and so not each time.
 ALWAYS = {"told_twice", "loop_reason", "loop_failed"}
@@ -42,6 +43,7 @@ def became(made: TraceTurn) -> Becomes:
     )
 
 
+@together
 @pytest.mark.parametrize("name", exports.names())
 def test_an_export_becomes_what_the_map_says(name: str) -> None:
     assert [became(made) for made in made_of(name)] == BECOMES[name]
@@ -52,6 +54,7 @@ def test_every_recorded_export_is_in_the_table() -> None:
     assert len(exports.names()) + sum(path.name.endswith(".logs.json") for path in exports.FOLDER.iterdir()) == 87 + 4
 
 
+@together
 @pytest.mark.parametrize("name", exports.names())
 def test_its_history_verifies(name: str) -> None:
     for made in made_of(name):

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.dashboard.ingest.logs.writing import anthropic_answer, calls_in, chat_answer, chat_request, faults_in, lines
+from tests.together import together
 
 RESPONSES = {
     "id": "resp_1", "object": "response", "status": "incomplete", "model": "gpt-5",
@@ -123,6 +124,7 @@ def test_an_answer_that_its_codec_cannot_read_is_told_in_words() -> None:
     assert words.startswith("The answer is not in openai format: ")
 
 
+@together
 @pytest.mark.parametrize("value", [10**400, -(10**400), 1e300, -1, True, "1" * 30, [], {}])
 @pytest.mark.parametrize("name", ["timestamp", "ended_at", "duration_ms", "latency", "status_code", "first_token_ms"])
 def test_a_number_that_no_call_can_have_is_left_out(name: str, value: Any) -> None:

@@ -10,6 +10,7 @@ OPENAI = "https://api.openai.com/v1/chat/completions"
 EVIL = "https://evil.example/v1"
 
 
+@together
 @pytest.mark.parametrize(
     ("listed", "name", "url", "may"),
     [

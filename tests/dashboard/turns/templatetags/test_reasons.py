@@ -6,10 +6,12 @@ from django.utils.safestring import mark_safe
 
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from dashboard.turns.templatetags.reasons import LOOKS, look_of, reason, reason_label
+from tests.together import together
 
 STATIC = Path(__file__).parents[4] / "static"
 
 
+@together
 @pytest.mark.parametrize("word", [*NormalizedStopReason, *StopReason, *TurnStatus])
 def test_every_word_of_ours_has_a_look(word: str):
     assert word in LOOKS

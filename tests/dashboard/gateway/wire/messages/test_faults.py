@@ -7,8 +7,10 @@ import pytest
 from agentcore.providers import get_provider
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.messages.faults import fault_body, fault_event, type_of
+from tests.together import together
 
 
+@together
 @pytest.mark.parametrize("status", range(400, 600))
 def test_every_status_has_a_type_that_means_the_same_as_the_status(status):
     kind = type_of(status)
