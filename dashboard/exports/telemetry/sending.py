@@ -20,6 +20,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from agentcore.providers.wire.retry_after import retry_after
+from dashboard.exports.sending_loop import keep_sending
 from dashboard.exports.telemetry import queue
 from dashboard.exports.telemetry.measures import metrics
 from dashboard.exports.telemetry.models import Destination, Queued
@@ -54,17 +55,7 @@ class Exporter:
         self._under_way = set[asyncio.Task[None]]()
 
     async def run(self) -> None:
-        try:
-            while True:
-                try:
-                    await self.look()
-                except Exception as error:
-                    log.warning("telemetry_not_sent", error=str(error))
-                await asyncio.sleep(LOOK_SECONDS)
-        finally:
-            for task in self._under_way:
-                task.cancel()
-            await asyncio.gather(*self._under_way, return_exceptions=True)
+        await keep_sending(self.look, every=LOOK_SECONDS, fault="telemetry_not_sent", under_way=self._under_way)
 
     async def look(self) -> None:
         """Begin to send what waits."""

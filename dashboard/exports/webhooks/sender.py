@@ -12,6 +12,7 @@ import structlog
 from django.utils import timezone
 
 from agentcore.providers.wire.retry_after import retry_after
+from dashboard.exports.sending_loop import keep_sending
 from dashboard.exports.webhooks.delivery_creation import announce_all
 from dashboard.exports.webhooks.delivery_queue import Outcome, Wanted, claim, settle
 from dashboard.exports.webhooks.models import Delivery
@@ -39,17 +40,7 @@ class Sender:
         self._quick: set[UUID] = set()  #: webhooks
 
     async def run(self) -> None:
-        try:
-            while True:
-                try:
-                    await self.look()
-                except Exception as error:
-                    log.warning("webhooks_not_sent", error=str(error))
-                await asyncio.sleep(LOOK_SECONDS)
-        finally:
-            for task in self._under_way:
-                task.cancel()
-            await asyncio.gather(*self._under_way, return_exceptions=True)
+        await keep_sending(self.look, every=LOOK_SECONDS, fault="webhooks_not_sent", under_way=self._under_way)
 
     async def look(self) -> None:
         """Make deliveries of events, and begin to send those that are due."""

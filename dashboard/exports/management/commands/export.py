@@ -13,8 +13,8 @@ from dashboard.accounts.audit.services import command_record
 from dashboard.agents.project_command import ProjectCommand
 from dashboard.agents.selectors import project_current
 from dashboard.exports.formats import FORMATS, file_of
-from dashboard.policies.backtests.management.commands.backtest import filter_of
 from dashboard.runtime.database_setup import prepare
+from dashboard.turns.filter_arguments import add_filter, filter_of
 from dashboard.turns.filters import TimelineFilters
 
 
@@ -24,16 +24,7 @@ class Command(ProjectCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("--format", choices=tuple(FORMATS), default="jsonl", help="default: jsonl")
-        parser.add_argument(
-            "--filter",
-            metavar="NAME=VALUE",
-            action="append",
-            default=[],
-            help=(
-                "only turns that match this filter of the timeline, such as agent=sim-essay or status=partial; "
-                "repeatable"
-            ),
-        )
+        add_filter(parser)
         parser.add_argument("--output", type=Path, metavar="FILE", help="write here; default: standard output")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -26,7 +26,7 @@ from dashboard.policies.backtests.selectors import backtest_get, backtest_shown
 from dashboard.policies.backtests.services import UNFINISHED, backtest_cancel, backtest_create
 from dashboard.policies.backtests.terminal_output import lines_of
 from dashboard.runtime.database_setup import prepare
-from dashboard.turns.filters import TimelineFilters, unknown_filters
+from dashboard.turns.filter_arguments import add_filter, filter_of
 
 LOOK_SECONDS = 0.1  #: between two looks at what other processes still judge
 
@@ -50,16 +50,7 @@ class Command(ProjectCommand):
             parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=field.meaning.replace("%", "%%"))
         parser.add_argument("--error-policy", choices=tuple(PRESETS), help="how errors are handled")
         parser.add_argument("--stands-for", metavar="NAME", help="the policy that the draft replaces in each turn")
-        parser.add_argument(
-            "--filter",
-            metavar="NAME=VALUE",
-            action="append",
-            default=[],
-            help=(
-                "only turns that match this filter of the timeline, such as agent=sim-essay or status=partial; "
-                "repeatable"
-            ),
-        )
+        add_filter(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object, as in the API, with its id")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -109,21 +100,6 @@ def _policy(project: Project, name: str | None) -> Policy | None:
     except Policy.DoesNotExist as error:
         known = ", ".join(Policy.objects.filter(project=project).order_by("name").values_list("name", flat=True))
         raise CommandError(f"There is no policy “{name}”; there are {known}.") from error
-
-
-def filter_of(said: list[str]) -> dict[str, Any]:
-    """The timeline's filters, as `--filter` gives them. Raises `CommandError` in words."""
-    given: dict[str, list[str]] = {}
-    for words in said:
-        name, equals, value = words.partition("=")
-        if not equals:
-            raise CommandError(f"--filter {words}: write NAME=VALUE, such as agent=sim-essay.")
-        given.setdefault(name, []).append(value)
-    filters, errors = TimelineFilters.parse(given)
-    errors |= unknown_filters(given)
-    if errors:
-        raise CommandError(" ".join(errors.values()))
-    return filters.as_dict()
 
 
 def _worked_on(backtest: Backtest, stop: Event) -> Backtest:

@@ -18,7 +18,6 @@ from dashboard.accounts.audit.services import command_record
 from dashboard.agents.models import Project
 from dashboard.agents.project_command import ProjectCommand
 from dashboard.agents.selectors import project_current
-from dashboard.policies.backtests.management.commands.backtest import filter_of
 from dashboard.policies.predictions import calibration_state, terminal_output
 from dashboard.policies.predictions.calibration_state import Budget
 from dashboard.policies.predictions.models import Calibration
@@ -27,6 +26,7 @@ from dashboard.runtime.calibration_loop import CalibrationLoop, connections_of
 from dashboard.runtime.database_setup import prepare
 from dashboard.runtime.ports import simulator_at
 from dashboard.runtime.terminal_turn import simulator_for
+from dashboard.turns.filter_arguments import filter_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import timeline
