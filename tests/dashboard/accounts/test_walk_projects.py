@@ -7,6 +7,7 @@ the other project has. A new route is among them by itself, and so is a new tabl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from urllib.parse import urlencode
 
 import pytest
@@ -23,9 +24,11 @@ from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db
 CALLED, SECRET = "zebra-9f3", "quagga7c1"  #: what things of the other project are called, and what they say
-#: Who asks for all changes, then some of those who only read; the others at night.
-WHO = ("admin", "admin's token", "watcher")
-AT_NIGHT = tuple(nightly(who) for who in MEMBERS if who not in WHO)
+#: Each way in is asked by and each project looked at from before each change; every caller at either at night. Only
+#: admins ask for changes.
+BEFORE_EACH_CHANGE = {("from default", "admin's token"), ("into default", "admin"), ("into default", "watcher")}
+FROM = ("from default", "into default")
+WHO = tuple(pair if pair in BEFORE_EACH_CHANGE else nightly(*pair) for pair in product(FROM, MEMBERS))
 #: What lets everybody in who has the link, and what belongs to all projects: superusers read that (`roles`).
 CHANGING = ("admin", "admin's token")
 ANYBODYS = ("docs/", "api/v1/docs", "admin/")  #: pages that name no thing of a project
@@ -54,7 +57,7 @@ class Two:
     other: World
 
 
-@pytest.fixture(params=["from default", "into default"])
+@pytest.fixture
 def two(request: pytest.FixtureRequest, no_file_is_read: None) -> Two:
     """A project that is not `default` beside the one that is, looked at from either."""
     WRONG_TOKENS.forget("127.0.0.1")
@@ -163,7 +166,7 @@ def unchanged(world: World) -> Iterator[None]:
     assert {name for name, rows in rows_of(world).items() if rows != before.get(name)} == set()
 
 
-@pytest.mark.parametrize("who", [*WHO, *AT_NIGHT])
+@pytest.mark.parametrize(("two", "who"), WHO, indirect=["two"])
 def test_members_of_one_project_read_and_change_nothing_of_another(two: Two, who: str):
     caller, wrong = member(who, two.own), list[str]()
     with unchanged(two.other):
