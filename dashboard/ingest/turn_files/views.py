@@ -71,7 +71,8 @@ class _PiecewiseFile(FileResponse):
         del self["Content-Length"]
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while piece := await asyncio.to_thread(self.file_to_stream.read, self.block_size):
+        file = self.file_to_stream
+        while file is not None and (piece := await asyncio.to_thread(file.read, self.block_size)):
             yield piece
 
 

@@ -5,6 +5,7 @@ On a connection, before there is a request:
 resource_limits    the numbers
 connection_census  who is connected, who makes room
 transfer_rate      who is too slow
+unread_answer      how much an answer takes until its client has read it
 protocol           HTTP: heads, bodies and readers are timed and bounded
 websocket_guard    websockets; `handshake_pace` is when they are opened, `frame_budget` what all of them may send
 connection_close   how a connection ends, whatever its client does

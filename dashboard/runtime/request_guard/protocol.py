@@ -106,7 +106,7 @@ class GuardedProtocol(BufferedProtocol):
             self._refusal = plainly(429, refusal_texts.PIPELINED_TOO_MANY)
             raise RefusedError
         super().on_message_begin()
-        self.scope[SCOPE_KEY] = KeptAnswer(self._weigh)  # type: ignore[typeddict-unknown-key] # an extension of ours
+        self.scope[SCOPE_KEY] = KeptAnswer(self._weigh)  # type: ignore[literal-required] # an extension of ours
         # The piece that a head begins in may hold the end of a body too: what the parser tells of it is counted.
         self._in_head, self._head_size, self._head_fields, self._fed = True, 0, 0, 0
 

@@ -138,7 +138,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
             if not self.handshake_initiated:
                 self._refuse(400, ODD_HANDSHAKE)
             elif not self.close_sent:
-                self.scope[SCOPE_KEY] = self._kept_for_it  # type: ignore[typeddict-unknown-key] # an extension of ours
+                self.scope[SCOPE_KEY] = self._kept_for_it  # type: ignore[literal-required] # an extension of ours
 
     def turn_away(self) -> None:
         """It does not get a turn."""
