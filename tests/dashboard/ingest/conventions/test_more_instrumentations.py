@@ -231,3 +231,10 @@ def test_a_whole_request_has_the_tools_the_system_and_the_items_of_the_responses
 def test_langsmith_tells_the_cap_among_its_metadata() -> None:
     told = call(**{"gen_ai.operation.name": "chat", "langsmith.metadata.ls_max_tokens": 60})
     assert told.max_tokens == 60
+
+
+def test_openlit_writes_request_and_answer_as_plain_texts() -> None:
+    about = {"gen_ai.operation.name": "chat", "gen_ai.system": "openai", "gen_ai.request.is_stream": True}
+    told = call(**about, **{"gen_ai.prompt": "system: Be brief.\nuser: Why?", "gen_ai.completion": "Because"})
+    assert [one.text for one in told.content.input or ()] == ["system: Be brief.\nuser: Why?"]
+    assert (told.content.text, told.content.calls, told.stream) == ("Because", None, True)
