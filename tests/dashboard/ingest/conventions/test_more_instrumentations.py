@@ -238,3 +238,19 @@ def test_openlit_writes_request_and_answer_as_plain_texts() -> None:
     told = call(**about, **{"gen_ai.prompt": "system: Be brief.\nuser: Why?", "gen_ai.completion": "Because"})
     assert [one.text for one in told.content.input or ()] == ["system: Be brief.\nuser: Why?"]
     assert (told.content.text, told.content.calls, told.stream) == ("Because", None, True)
+
+
+@pytest.mark.parametrize(
+    ("written", "raw"),
+    [
+        ({"raw": '{"a": 17, "b": 2'}, '{"a": 17, "b": 2'),
+        ({"_raw": '{"a": 17, "b": 2'}, '{"a": 17, "b": 2'),
+        ({"raw": "{}"}, '{"raw":"{}"}'),
+        ({"raw": "milk"}, '{"raw":"milk"}'),
+    ],
+)
+def test_cut_arguments_within_an_object_are_the_text_as_it_came(written: dict[str, str], raw: str) -> None:
+    part = {"type": "tool_call", "id": "c1", "name": "add", "arguments": written}
+    output = json.dumps([{"role": "assistant", "parts": [part], "finish_reason": "length"}])
+    told = call(**{"gen_ai.operation.name": "chat", "gen_ai.output.messages": output})
+    assert [one.raw for one in told.content.calls or ()] == [raw]
