@@ -144,6 +144,7 @@ GENAI = Convention(
         ),
         "stream": (
             "gen_ai.request.stream",
+            "gen_ai.request.is_stream",
             "gen_ai.is_streaming",
             "llm.is_streaming",
             "langsmith.request.streaming",

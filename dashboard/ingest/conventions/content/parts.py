@@ -23,6 +23,7 @@ from dashboard.ingest.conventions.spans import Attributes
 
 INPUT = ("gen_ai.input.messages", "gen_ai.prompt", "langfuse.observation.input", "mlflow.spanInputs")
 OUTPUT = ("gen_ai.output.messages",)
+_AS_TEXT = "gen_ai.prompt"  #: which OpenLIT writes as one text, with the roles in it
 SYSTEM = "gen_ai.system_instructions"
 TOOLS = ("gen_ai.tool.definitions", "gen_ai.request.tools", "mlflow.chat.tools")
 _THOUGHTS = frozenset({"reasoning", "thinking"})
@@ -60,7 +61,10 @@ def read(attributes: Attributes) -> Content:
 
 
 def _input(attributes: Attributes) -> list[Message] | None:
-    told = next((read_json(attributes[name]) for name in INPUT if name in attributes), None)
+    name = next((name for name in INPUT if name in attributes), "")
+    told = read_json(attributes.get(name))
+    if told is None and name == _AS_TEXT and isinstance(attributes[name], str):
+        return [Message(Role.USER, attributes[name])]
     told = told.get("messages", told.get("input")) if isinstance(told, dict) else told
     if isinstance(told, list) and told and isinstance(told[0], list):  # LangChain's: one list for each prompt
         told = [mapping(entry.get("kwargs")) or entry for entry in mappings(told[0])]

@@ -22,7 +22,8 @@ NAMES = (
     "langfuse.observation.output",
     "gcp.vertex.agent.llm_response",
 )
-_PLAIN = "langfuse.observation.output"
+#: Which hold a text as it is, where it is no JSON: Langfuse for a stream, OpenLIT always.
+_PLAIN = frozenset({"langfuse.observation.output", "gen_ai.completion"})
 #: How the client's object begins that smolagents writes as Python shows it: nothing that the model said stands before.
 _SHOWN = re.compile(
     r"\w+\((?:\w+=(?:'[^'()]*'|None|\d+), )*choices=\[\w+\((?:\w+=(?:'[^'()]*'|None|\d+), )*?finish_reason='(\w+)'"
@@ -42,8 +43,8 @@ def read(attributes: Attributes) -> Content:
         if name not in attributes:  # as most are not
             continue
         read_value = read_json(attributes[name])
-        if name == _PLAIN and isinstance(attributes[name], str) and not isinstance(read_value, dict | list):
-            return Content(text=attributes[name])  # Langfuse writes the text of a stream as it is
+        if name in _PLAIN and isinstance(attributes[name], str) and not isinstance(read_value, dict | list):
+            return Content(text=attributes[name])
         told = mapping(_only(read_value))
         dialect = _DIALECTS.get(str(told.get("object") or told.get("type")))
         content = _decoded(dialect, told, name) if dialect else _otherwise(told, name)

@@ -19,8 +19,9 @@ _ROLES = {
     "tool-call": "assistant",  # smolagents
     "tool-response": "tool",
 }
-#: Under which pydantic-ai puts arguments that are no JSON.
+#: Under which pydantic-ai, OpenLIT and OpenLLMetry put arguments that are no JSON.
 INVALID = "INVALID_JSON"
+_RAW = frozenset({"raw", "_raw"})
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -62,9 +63,16 @@ def role_of(value: Any) -> Role:
 
 def asked_call(call_id: Any, name: Any, arguments: Any) -> AskedCall:
     """A call whose arguments are text or an object."""
-    if isinstance(arguments, dict) and set(arguments) == {INVALID}:
-        arguments = arguments[INVALID]
+    if isinstance(arguments, dict) and len(arguments) == 1:
+        arguments = _as_it_came(arguments)
     return AskedCall(words(call_id), words(name), words(arguments), is_object=isinstance(arguments, dict))
+
+
+def _as_it_came(arguments: Mapping[str, Any]) -> Any:
+    """The text that stands in place of arguments; an argument that is merely called `raw` is no cut object."""
+    ((name, text),) = arguments.items()
+    is_cut = name in _RAW and isinstance(text, str) and text.startswith("{") and not reads_whole(text)
+    return text if name == INVALID or is_cut else arguments
 
 
 def reads_whole(arguments: str) -> bool:

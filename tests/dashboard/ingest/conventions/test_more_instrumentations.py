@@ -231,3 +231,26 @@ def test_a_whole_request_has_the_tools_the_system_and_the_items_of_the_responses
 def test_langsmith_tells_the_cap_among_its_metadata() -> None:
     told = call(**{"gen_ai.operation.name": "chat", "langsmith.metadata.ls_max_tokens": 60})
     assert told.max_tokens == 60
+
+
+def test_openlit_writes_request_and_answer_as_plain_texts() -> None:
+    about = {"gen_ai.operation.name": "chat", "gen_ai.system": "openai", "gen_ai.request.is_stream": True}
+    told = call(**about, **{"gen_ai.prompt": "system: Be brief.\nuser: Why?", "gen_ai.completion": "Because"})
+    assert [one.text for one in told.content.input or ()] == ["system: Be brief.\nuser: Why?"]
+    assert (told.content.text, told.content.calls, told.stream) == ("Because", None, True)
+
+
+@pytest.mark.parametrize(
+    ("written", "raw"),
+    [
+        ({"raw": '{"a": 17, "b": 2'}, '{"a": 17, "b": 2'),
+        ({"_raw": '{"a": 17, "b": 2'}, '{"a": 17, "b": 2'),
+        ({"raw": "{}"}, '{"raw":"{}"}'),
+        ({"raw": "milk"}, '{"raw":"milk"}'),
+    ],
+)
+def test_cut_arguments_within_an_object_are_the_text_as_it_came(written: dict[str, str], raw: str) -> None:
+    part = {"type": "tool_call", "id": "c1", "name": "add", "arguments": written}
+    output = json.dumps([{"role": "assistant", "parts": [part], "finish_reason": "length"}])
+    told = call(**{"gen_ai.operation.name": "chat", "gen_ai.output.messages": output})
+    assert [one.raw for one in told.content.calls or ()] == [raw]
