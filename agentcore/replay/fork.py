@@ -2,6 +2,7 @@
 
 from agentcore.argument_validation import required
 from agentcore.errors import RecordingError
+from agentcore.machine.call import Call
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.spent import Spent
 from agentcore.machine.states import CALLS, TERMINAL, State
@@ -41,7 +42,14 @@ def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapsh
 def beginning(snapshot: Snapshot, turn_id: str) -> Snapshot:
     """This snapshot as where turn `turn_id` begins, which counts only what it uses itself."""
     setup = replace(snapshot.asked, turn_id=turn_id)
-    return replace(snapshot, setup=setup, at=0.0, inherited=_begun_with(snapshot))
+    return replace(snapshot, setup=setup, at=0.0, inherited=_begun_with(snapshot), call=_made_anew(snapshot))
+
+
+def _made_anew(snapshot: Snapshot) -> Call | None:
+    """A call that is pending there is made by the fork, and so as its setup says, not as it was made before."""
+    if snapshot.call is None or snapshot.state not in CALLS:
+        return snapshot.call
+    return replace(snapshot.call, sent_uncapped=None, asked_cap=None)
 
 
 def _begun_with(snapshot: Snapshot) -> Spent:

@@ -10,8 +10,8 @@ from django.db.models import ForeignKey, Model
 from dashboard.agents.models import Project
 from dashboard.policies.audit_log import LENGTH, AuditEntry, who, why
 
-#: Of a change's columns, those that say nothing of what was changed.
 WORDS = {"made": "created", "deleted": "deleted"}  #: by the label of a change
+#: Of a change's columns, those that say nothing of what was changed.
 APART = ("pgh_id", "pgh_created_at", "pgh_label", "pgh_obj", "pgh_context", "id", "project", "name")
 LONGEST = 60  #: characters of a value that are shown
 

@@ -7,7 +7,10 @@ import pytest
 from agentcore import RecordingError, State, advance
 from agentcore.commands import Finish
 from agentcore.events import OperatorActed
+from agentcore.messages import NO_CAP
 from agentcore.replay import fork
+from agentcore.values import replace
+from tests.agentcore.playbook import Playbook, operator, started, truncated
 from tests.recordings.regenerate import read_recording
 from tests.together import together
 
@@ -36,3 +39,17 @@ def test_records_that_are_not_there_are_said_to_be_so():
     for seq in (0, len(recording.records) + 1):
         with pytest.raises(RecordingError, match=f"records 1 to {len(recording.records)}, not {seq}"):
             fork(recording, seq, recording.policy, "child")
+
+
+@together
+@pytest.mark.parametrize("cap", [None, 500])
+@pytest.mark.parametrize("extra", [{}, {"uncapped": NO_CAP}])
+def test_a_call_that_was_pending_is_made_under_the_cap_that_counts_in_the_fork(cap: int | None, extra: dict[str, str]):
+    """An operator has set one while it was in flight; the call of the fork is sent it, and is told with it."""
+    story = Playbook(max_tokens=60, max_total_completion_tokens=9_000, extra=extra) >> started()
+    story = story >> truncated("abc", tokens=60) >> operator(max_tokens=300)
+    assert story.snapshot.known_cap == (None if extra else 60)
+    policy = replace(story.recording.policy, max_tokens=cap)
+    begun = fork(story.recording, len(story.recording.records), policy, "fork")
+    assert (begun.sent_cap, begun.known_cap) == (cap or 60, cap or 60)
+    assert begun.call.asked_cap is None
