@@ -8,7 +8,7 @@ from typing import Any
 from agentcore.argument_validation import LARGEST_NUMBER
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.messages import TokenUsage
-from agentcore.policy import Policy
+from agentcore.policy import DEFAULT_COMPLETION_CALLS, Policy
 from dashboard.agents.policies import overridden, stored_policy
 from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.turns.attempt_reader import first_attempt
@@ -46,13 +46,13 @@ def usage_bound(turn: Turn, overrides: Mapping[str, Any]) -> UsageBound:
     policy, setup = overridden(stored_policy(turn.policy), overrides), _setup_of(turn)
     envelope, tools = setup.get("envelope_schema") is not None, bool(setup.get("tools"))
     calls, cap = _calls(policy, envelope=envelope, tools=tools), _cap(turn, policy, envelope=envelope)
-    said = _said(policy, calls, cap, several=envelope or tools)
+    uncapped = (policy.max_tokens or turn.max_tokens) is None
+    said = _said(policy, calls, cap, several=envelope or tools, uncapped=uncapped)
     asked = CORRECTIVE_TOKENS if envelope else HINT_TOKENS
     first = _first_input(turn)
     came = _sent(calls, first=first, cap=cap, said=said, asked=asked)
     rate = turn_rate(turn)
-    unbounded = tools or (policy.max_tokens or turn.max_tokens) is None
-    if rate is None or unbounded or max(came, said) > LARGEST_NUMBER:
+    if rate is None or tools or uncapped or max(came, said) > LARGEST_NUMBER:
         return UsageBound(calls, min(came, LARGEST_NUMBER), min(said, LARGEST_NUMBER), None)
     return UsageBound(calls, came, said, rate.dollars(TokenUsage(came, said)))
 
@@ -70,12 +70,12 @@ def _setup_of(turn: Turn) -> dict[str, Any]:
     return setup
 
 
-def _said(policy: Policy, calls: int, cap: int, *, several: bool) -> int:
-    """Output tokens. The total of a policy bounds them where no call is made again after an error. `several`: it bounds
-    none, for a turn has more than one answer."""
-    if several or _retries(policy) or policy.criterion_specs:
+def _said(policy: Policy, calls: int, cap: int, *, several: bool, uncapped: bool) -> int:
+    """Output tokens. The total of a policy bounds them where no call is made again after an error; there is none by
+    default where no max_tokens is sent (`uncapped`). `several`: it bounds none, for a turn has more than one answer."""
+    total = policy.limits.max_total_completion_tokens or (None if uncapped else DEFAULT_COMPLETION_CALLS * cap)
+    if total is None or several or _retries(policy) or policy.criterion_specs:
         return calls * cap
-    total = policy.limits.max_total_completion_tokens or 4 * cap
     return min(calls * cap, max(total, cap) + TAKEN_OVER * cap)
 
 

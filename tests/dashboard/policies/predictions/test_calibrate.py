@@ -139,6 +139,21 @@ def test_what_a_turn_really_uses_is_never_more_than_its_bound(play: Play):
         assert turn.output_tokens <= bound.output_tokens
 
 
+def test_nothing_but_its_calls_bounds_the_output_of_a_turn_that_nobody_set_a_cap_or_a_total_for(cut: Turn):
+    changes: dict[str, Any] = {
+        "limits": {"max_continuations": 9},
+        "error_policy": {"preset": "stop_on_any_error"},
+    }
+    cap, cut.policy["max_tokens"], calculated = cut.max_tokens, None, cut.setup["setup"]["max_tokens"]
+    assert cap is not None
+    assert usage_bound(cut, changes).output_tokens == 5 * cap
+    cut.max_tokens = None
+    bound = usage_bound(cut, changes)
+    assert (bound.output_tokens, bound.dollars) == (bound.calls * calculated, None)
+    changes["limits"]["max_total_completion_tokens"] = 200
+    assert usage_bound(cut, changes).output_tokens == 2 * calculated
+
+
 @given(st.integers(1, 60), st.integers(1, 50), st.integers(0, 900))
 def test_a_bound_of_input_is_the_sum_over_all_calls(calls: int, cap: int, said: int):
     each = (7 + min(said, call * cap) + call * 3 for call in range(calls))
