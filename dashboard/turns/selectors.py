@@ -99,10 +99,11 @@ def timeline(
     place = Cursor.read(cursor) if cursor else None
     ids = _ids(project, filters, place, limit + 1)
     limit = min(limit, fitting(ids[:limit])) if beginning is None else limit
-    items = _turns(ids[:limit], beginning)
+    shown, more = ids[:limit], len(ids) > limit
+    items = _turns(shown, beginning)
     if place is not None and place.newer:
-        return _page(items[::-1], place, older=True, newer=len(ids) > limit)
-    return _page(items, place, older=len(ids) > limit, newer=place is not None)
+        return _page(items[::-1], shown[::-1], place, older=True, newer=more)
+    return _page(items, shown, place, older=more, newer=place is not None)
 
 
 def _sorted(project: Project, filters: TimelineFilters, cursor: str | None, limit: int, beginning: int | None) -> Page:
@@ -158,15 +159,16 @@ def _turns(ids: list[UUID], beginning: int | None) -> list[Turn]:
     return found if beginning is None else [with_beginnings(turn) for turn in found]
 
 
-def _page(items: list[Turn], place: Cursor | None, *, older: bool, newer: bool) -> Page:
-    """An empty page still leads back to where its cursor came from."""
-    if not items:
+def _page(items: list[Turn], ids: list[UUID], place: Cursor | None, *, older: bool, newer: bool) -> Page:
+    """An empty page still leads back to where its cursor came from; one whose turns (`ids`) were erased just now leads
+    on."""
+    if not ids:
         back = None if place is None else str(Cursor(not place.newer, place.id))
         return Page([], next=back if older else None, previous=back if newer else None)
     return Page(
         items,
-        next=str(Cursor(False, items[-1].id)) if older else None,
-        previous=str(Cursor(True, items[0].id)) if newer else None,
+        next=str(Cursor(False, ids[-1])) if older else None,
+        previous=str(Cursor(True, ids[0])) if newer else None,
     )
 
 

@@ -1,5 +1,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.http import QueryDict
@@ -117,6 +118,24 @@ def test_a_page_that_has_become_empty_still_leads_back():
     newer = make_turn()
     back = selectors.timeline(project=project, filters=TimelineFilters(), cursor=empty.previous, limit=1)
     assert back.items == [newer]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_page_whose_turns_were_erased_just_now_leads_on(monkeypatch: pytest.MonkeyPatch, is_first: bool):
+    """A page of large texts has one turn, and whoever walks all pages is not at their end."""
+    oldest, gone, newest = make_turn(), make_turn(), make_turn()
+    asked = {"project": agents.project_default(), "filters": TimelineFilters(), "limit": 1}
+    cursor = None if is_first else selectors.timeline(**asked).next
+    erased = newest if is_first else gone
+
+    def fitting(_ids: list[UUID]) -> int:
+        Turn.objects.filter(pk=erased.pk).delete()
+        return 1
+
+    monkeypatch.setattr(selectors, "fitting", fitting)
+    page = selectors.timeline(**asked, cursor=cursor)
+    assert (page.items, page.next is None) == ([], False)
+    assert selectors.timeline(**asked, cursor=page.next).items == [gone if is_first else oldest]
 
 
 def test_models_that_were_seen_are_named_once_in_order():
