@@ -59,6 +59,16 @@ def test_a_turn_without_a_cap_has_no_total_to_run_out_of(uncapped: str):
     assert "max_total_completion_tokens" not in str(derive(story.recording))
 
 
+@together
+@pytest.mark.parametrize("uncapped", UNKNOWN)
+@pytest.mark.parametrize("ceiling", [None, 20_000])
+def test_a_cut_call_without_text_or_with_the_same_text_is_made_again(uncapped: str, ceiling: int | None):
+    for moves in ((cut(text=""), ended(".")), (cut(text="abc"), cut(text="abc"), ended("."))):
+        story = turn(*moves, uncapped=uncapped, ceiling=ceiling)
+        assert story.end.status == "completed"
+        assert verify(story.stored()).verified
+
+
 def test_reasons_of_next_calls_name_no_cap():
     told = [one.reason for step in turn(cut(), ended(".")).steps for one in step.transitions]
     assert "continuation 1 of 3" in told
