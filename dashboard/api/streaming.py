@@ -26,8 +26,8 @@ router = Router(tags=["turns"])
 
 KEEP_ALIVE = 15.0  #: seconds of silence after which a comment says that the stream is there still
 PIECE = 32 * 1024  #: bytes sent at once, at least
-#: Ends the line of an event that is not whole, which no client takes for an event.
-SLOW = b"\n: You read too slowly, and the server keeps too much for its clients. Come back with Last-Event-ID.\n\n"
+#: Ends the line of an event that is not whole. No blank line follows, with which a client would take it for an event.
+SLOW = b"\n: You read too slowly, and the server keeps too much for its clients. Come back with Last-Event-ID.\n"
 COME_BACK = 1000  #: milliseconds after which a client of its own accord comes back
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy that buffered would tell nothing live
 

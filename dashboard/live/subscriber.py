@@ -5,6 +5,7 @@ waited is dropped, nothing is known of its page any more, and once it reads agai
 """
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -48,7 +49,7 @@ class Subscriber:
         self.level.set()
         for message in messages:
             self._waiting.append(message)
-            self._kept.keep(message, len(message["text"]))
+            self._kept.keep(message["text"], sys.getsizeof(message["text"]))  # as the server does while it sends it
             self._more.set()
 
     def end(self, code: int) -> None:
@@ -69,9 +70,9 @@ class Subscriber:
             while self._waiting:
                 message = self._waiting.popleft()
                 await self._send(message)
-                self._kept.let_go(message)
                 if message["type"] == CLOSE:
                     return
+                self._kept.let_go(message["text"])
             if self.shows is LOST:
                 self.shows = UNKNOWN
                 self.on_readable()

@@ -6,6 +6,7 @@ once, for the one that has had it for longest. Used on the event loop alone.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 SCOPE_KEY = "whystop.kept"  #: in an ASGI scope: a `KeptAnswer`
@@ -15,11 +16,12 @@ _keepers: dict[int, dict["KeptAnswer", None]] = {}
 
 
 class KeptAnswer:
-    """Of one request or websocket. `changed` is called when `size` may have."""
+    """Of one request or websocket. `changed` is called when `size` may have changed."""
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self._changed = changed
         self._things: dict[int, tuple[object, int]] = {}  #: with their bytes
+        self._has_ended = False
         self.give_up: Callable[[], None] | None = None  #: lets go of all; None: the connection is cut instead
 
     @property
@@ -28,7 +30,9 @@ class KeptAnswer:
         return sum(size for place, (_, size) in self._things.items() if next(iter(_keepers[place])) is self)
 
     def keep(self, thing: object, size: int) -> None:
-        """So many bytes more."""
+        """So many bytes more. Of a thing that is kept already the size is another one now."""
+        if self._has_ended:
+            return
         self._things[id(thing)] = thing, size
         _keepers.setdefault(id(thing), {})[self] = None
         self._changed()
@@ -39,16 +43,20 @@ class KeptAnswer:
             return
         others = _keepers[id(thing)]
         del others[self]
-        self._changed()
-        if others:
-            next(iter(others))._changed()
-        else:
+        if not others:
             del _keepers[id(thing)]
+        for one in (self, *islice(others, 1)):  # what they do may change who keeps it
+            one._changed()
 
     def clear(self) -> None:
         """Nothing is kept any more."""
         for thing, _ in [*self._things.values()]:
             self.let_go(thing)
+
+    def end(self) -> None:
+        """The client has gone: what its application keeps until it hears of that is counted for others."""
+        self._has_ended = True
+        self.clear()
 
 
 def kept_of(scope: Mapping[str, Any]) -> KeptAnswer:

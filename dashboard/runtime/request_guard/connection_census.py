@@ -37,6 +37,10 @@ class CountedConnection(Protocol):
     def look(self, now: float) -> None:
         """End it if its client has had enough time. Called each second while it waits, or is slow to read."""
 
+    def weigh(self) -> None:
+        """Say how much it has to read now (`ConnectionCensus.has`). Called each second while it has something: nobody
+        hears of a client that takes the last of it."""
+
 
 class ConnectionCensus:
     """Of one process. Used on one event loop, which the first connection brings."""
@@ -147,15 +151,17 @@ class ConnectionCensus:
 
     def _sweep(self) -> None:
         self._dropped = 0
-        self._look(iter([*self._queued, *self._waiting, *self._stalled]))
+        self._look(iter(dict.fromkeys((*self._queued, *self._waiting, *self._stalled, *self.unread.holders()))))
 
     def _look(self, members: Iterator[CountedConnection]) -> None:
         """At so many in a turn of the loop: all may have to be ended, and between them others are served."""
         loop = asyncio.get_running_loop()
         now, some = loop.time(), list(islice(members, LOOKED_AT))
         for member in some:
-            if member in self._members:
+            if member in self._waiting or member in self._queued or member in self._stalled:
                 member.look(now)
+            elif member in self._members:
+                member.weigh()
         if some:
             self._sweeping = loop.call_soon(self._look, members)
         else:

@@ -63,6 +63,9 @@ class ByteBudget(Generic[H]):
         self._held: dict[H, int] = {}
         self._total = 0
 
+    def holders(self) -> list[H]:
+        return [*self._held]
+
     def hold(self, holder: H, size: int) -> None:
         """It holds so many bytes now. Where all hold too much, one is ended: of those that hold nearly as much as the
         largest, the one that has not come to hold a quarter less for longest."""

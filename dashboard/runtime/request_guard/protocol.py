@@ -106,7 +106,7 @@ class GuardedProtocol(BufferedProtocol):
             self._refusal = plainly(429, refusal_texts.PIPELINED_TOO_MANY)
             raise RefusedError
         super().on_message_begin()
-        self.scope[SCOPE_KEY] = KeptAnswer(self._weigh)  # type: ignore[literal-required] # an extension of ours
+        self.scope[SCOPE_KEY] = KeptAnswer(self.weigh)  # type: ignore[literal-required] # an extension of ours
         # The piece that a head begins in may hold the end of a body too: what the parser tells of it is counted.
         self._in_head, self._head_size, self._head_fields, self._fed = True, 0, 0, 0
 
@@ -218,12 +218,13 @@ class GuardedProtocol(BufferedProtocol):
     def _unread(self) -> int:
         return self._answer.size(self._running, self.transport.get_write_buffer_size())
 
-    def _weigh(self) -> None:
+    def weigh(self) -> None:
+        """Count what it has to read now."""
         self._census.has(self, self._unread())
 
     def look(self, now: float) -> None:
         """End it where its client does not send, or does not read."""
-        self._weigh()
+        self.weigh()
         if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
             self.transport.abort()
         elif self.transport.is_closing():
@@ -241,7 +242,7 @@ class GuardedProtocol(BufferedProtocol):
         return self._running is not None and self._running.response_started and not self._running.response_complete
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        self._running, self._next = cycle, app
+        self._running, self._next, self._answer = cycle, app, UnreadAnswer()
         self._begin()
 
     def _begin(self) -> None:

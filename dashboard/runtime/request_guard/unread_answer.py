@@ -10,7 +10,7 @@ log = structlog.get_logger(__name__)
 
 
 class UnreadAnswer:
-    """Of the request that is worked on at one connection. `cycle` is uvicorn's; None: no request has come yet."""
+    """Of one request. `cycle` is uvicorn's; None: no request has come yet."""
 
     def __init__(self) -> None:
         self._body = 0  #: bytes of an answer of known length, which its application has whole until it is sent
@@ -35,7 +35,7 @@ class UnreadAnswer:
     def end(self, cycle: Any) -> None:
         """The connection has ended: nothing is kept for it."""
         if cycle is not None:
-            _kept(cycle).clear()
+            _kept(cycle).end()
 
 
 def _kept(cycle: Any) -> KeptAnswer:

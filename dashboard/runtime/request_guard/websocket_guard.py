@@ -53,7 +53,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         self._took = 0.0  #: seconds, since the last rest
         self._rests = False
         self._sending = asyncio.Lock()  #: of one message after another
-        self._kept_for_it = KeptAnswer(self._weigh)  #: by its application, the message that is being sent included
+        self._kept_for_it = KeptAnswer(self.weigh)  #: by its application, the message that is being sent included
 
     def connection_made(self, transport: Any) -> None:
         bare = transport.bare() if isinstance(transport, ClosingTransport) else transport
@@ -66,7 +66,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         self._census.leave(self)
         self._census.handshakes.leave(self._who, self)
         self._budget.hold(self, 0)
-        self._kept_for_it.clear()
+        self._kept_for_it.end()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -99,7 +99,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         try:
             for at in range(0, len(text), PIECE):
                 await self.writable.wait()
-                if self.disconnected or self.close_sent:
+                if self.disconnected or self.close_sent or self.transport.is_closing():
                     raise ClientDisconnected
                 send = self.conn.send_continuation if at else self.conn.send_text
                 send(text[at : at + PIECE].encode(), fin=at + PIECE >= len(text))
@@ -227,25 +227,30 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         if self.transport.is_closing() or not self.handshake_complete:
             self.transport.abort()
             return True
-        self.conn.send_close(TRY_LATER, UNREAD)
-        self.transport.write(b"".join(self.conn.data_to_send()))
-        self.close_sent = self.disconnected = True
-        self.queue.put_nowait({"type": "websocket.disconnect", "code": TRY_LATER, "reason": UNREAD})
-        self.writable.set()  # whoever waits to send ends
-        self._kept_for_it.clear()
+        if not self.close_sent:
+            self._say_close(TRY_LATER, UNREAD)
+        self._kept_for_it.end()
         self.transport.close()
         return False
+
+    def _say_close(self, code: int, why: str) -> None:
+        self.conn.send_close(code, why)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = self.disconnected = True
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": why})
+        self.writable.set()  # whoever waits to send ends
 
     def _unread(self) -> int:
         """Bytes in memory that the client has still to take."""
         return self._kept_for_it.size + int(self.transport.get_write_buffer_size())
 
-    def _weigh(self) -> None:
+    def weigh(self) -> None:
+        """Count what it has to read now."""
         self._census.has(self, self._unread())
 
     def look(self, now: float) -> None:
         """End it where its client does not read, or its turn does not come."""
-        self._weigh()
+        self.weigh()
         if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
             self.transport.abort()
         elif self._waits_since is not None and now - self._waits_since > self._census.bounds.head_seconds:

@@ -23,6 +23,7 @@ from dashboard.accounts.models import ApiToken
 from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.agents.models import Connection
 from dashboard.api import streaming
+from dashboard.client.wire import _events
 from dashboard.live import stream_limits as counting
 from dashboard.live import turn_events
 from dashboard.live.services import turn_start
@@ -319,6 +320,22 @@ def untold_of(*messages: Message) -> Untold:
 def test_an_event_is_one_block_of_lines():
     untold = untold_of(Message("record", "{}", 7), Message("draft", "{}"))
     assert list(streaming.pieces(untold)) == [b"id: 7\nevent: record\ndata: {}\n\nevent: draft\ndata: {}\n\n"]
+
+
+def test_a_client_takes_no_event_that_was_cut_where_its_stream_was_given_up():
+    """It would come back behind the record whose end it never got."""
+    kept = KeptAnswer()
+    untold = Untold(kept)
+    untold.add([Message("record", '"' + "x" * 3 * streaming.PIECE + '"', 7)])
+    sending = streaming.pieces(untold)
+    said = next(sending)
+    assert kept.give_up is not None
+    kept.give_up()
+    said += b"".join(sending) + streaming.SLOW
+    told = said.decode().splitlines()
+    assert told[0] == "id: 7"
+    assert "" not in told, "a blank line hands an event on"
+    assert [kind for kind, _ in _events(iter(told)) if kind] == []
 
 
 def test_a_long_event_is_sent_in_pieces():

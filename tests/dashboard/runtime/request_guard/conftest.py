@@ -89,6 +89,9 @@ async def _talk(receive, send):
     await receive()
     await send({"type": "websocket.accept"})
     while (said := await receive())["type"] != "websocket.disconnect":
+        if said["text"] == "bye":
+            await send({"type": "websocket.close"})
+            return
         await send({"type": "websocket.send", "text": "x" * 20_000_000 if said["text"] == "much" else said["text"]})
 
 

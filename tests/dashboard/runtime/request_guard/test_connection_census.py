@@ -152,3 +152,19 @@ async def test_many_are_looked_at_a_few_in_each_turn_of_the_loop():
     assert {one.looked for one in waiting} == {1}
     for one in waiting:
         census.leave(one)
+
+
+async def test_who_has_something_to_read_is_weighed_each_second_though_it_does_not_stall():
+    """Nobody hears of it when a client takes the last of what was written."""
+
+    class Reading(One):
+        def weigh(self) -> None:
+            census.has(self, 0)
+
+    census, one = ConnectionCensus(QUICK), Reading()
+    census.join(one)
+    census.has(one, 50)
+    while census.unread.holders():
+        await asyncio.sleep(0.01)
+    assert not one.looked, "it is not one that waits"
+    census.leave(one)

@@ -1,11 +1,13 @@
 """What all clients together have not read is bounded: who leaves much of it unread for longest is dropped."""
 
 import contextlib
+import logging
 import socket
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -104,3 +106,52 @@ def test_of_an_answer_all_counts_that_its_application_has_and_not_only_what_is_w
             until(lambda number=number: len(begun) == number, PATIENCE)
         until(lambda: len(full.census) <= 2, PATIENCE)
         assert len(full.told(PIECES)) > len(LARGE)
+
+
+def test_what_a_connection_has_read_counts_no_more_for_its_next_answer(full: Server):
+    open_end = b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n"
+    with full.dial(PIECES.replace(b"connection: close\r\n", b"") + open_end, receives=4096) as client:
+        until(lambda: full.census.unread._total > len(LARGE) / 2, PATIENCE)
+        said = 0
+        while said < len(LARGE):
+            said += len(client.recv(1_000_000))
+        until(lambda: full.census.unread._total == 0, PATIENCE)
+
+
+def test_a_socket_whose_message_was_read_counts_no_more(full: Server):
+    with opened(full) as client:
+        client.sendall(b"\x81\x84\x00\x00\x00\x00much")
+        until(lambda: full.census.unread._total > len(LARGE) / 2, PATIENCE)
+        assert told_to(client) == (0, "", len(LARGE))
+        until(lambda: full.census.unread._total == 0, PATIENCE)
+
+
+def test_a_socket_that_closes_in_the_middle_of_a_long_message_is_no_fault(
+    full: Server, caplog: pytest.LogCaptureFixture
+):
+    with opened(full) as client:
+        client.sendall(b"\x81\x84\x00\x00\x00\x00much")
+        until(lambda: full.census.unread._total > len(LARGE) / 2, PATIENCE)
+        client.sendall(b"\x88\x80\x00\x00\x00\x00")
+        assert len(rest(client)) < len(LARGE)
+    until(lambda: len(full.census) == 0, PATIENCE)
+    assert [line.getMessage() for line in caplog.records if line.levelno >= logging.ERROR] == []
+
+
+def test_a_socket_that_closes_already_is_told_nothing_more_where_all_have_too_much(full: Server):
+    """Its application said so, and the client has still to answer."""
+    with opened(full) as client:
+        client.sendall(b"\x81\x83\x00\x00\x00\x00bye")
+        assert client.recv(4096) == b"\x88\x02\x03\xe8"
+        (member,) = full.census._members
+        ended = Future[bool]()
+        member.loop.call_soon_threadsafe(lambda: _abandoned(member, ended))
+        assert ended.result(PATIENCE) is False
+        assert rest(client) == b""
+
+
+def _abandoned(member: Any, ended: "Future[bool]") -> None:
+    try:
+        ended.set_result(member.abandon())
+    except Exception as error:
+        ended.set_exception(error)

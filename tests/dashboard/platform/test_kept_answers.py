@@ -1,0 +1,41 @@
+"""What is counted for whom, and that nothing is counted or kept once its client has gone."""
+
+from collections.abc import Callable
+
+from dashboard.platform import kept_answers
+from dashboard.platform.kept_answers import KeptAnswer
+
+
+class Thing:
+    """Something large."""
+
+
+def test_what_is_kept_after_the_client_has_gone_counts_for_nobody_and_stays_for_nobody():
+    """An application hears of it a moment later."""
+    before, gone, reader, thing = dict(kept_answers._keepers), KeptAnswer(), KeptAnswer(), Thing()
+    gone.end()
+    gone.keep(thing, 5)
+    reader.keep(thing, 5)
+    assert (gone.size, reader.size) == (0, 5)
+    reader.clear()
+    assert kept_answers._keepers == before
+
+
+def test_a_thing_that_is_kept_twice_counts_once_by_its_last_size():
+    kept, text = KeptAnswer(), "x" * 100
+    kept.keep(text, 100)
+    kept.keep(text, 149)
+    assert kept.size == 149
+    kept.let_go(text)
+    assert kept.size == 0
+
+
+def test_who_lets_go_may_thereby_make_another_let_go_of_the_same():
+    does: list[Callable[[], None]] = []
+    first, second, thing = KeptAnswer(lambda: does.pop()() if does else None), KeptAnswer(), Thing()
+    first.keep(thing, 5)
+    second.keep(thing, 5)
+    does.append(second.clear)
+    first.let_go(thing)
+    assert (first.size, second.size) == (0, 0)
+    assert id(thing) not in kept_answers._keepers
