@@ -34,7 +34,7 @@ def begun(turns: QuerySet[Turn], characters: int) -> QuerySet[Turn]:
 def with_beginnings(turn: Turn) -> Turn:
     """A turn of `begun`, to be shown and never saved."""
     for name in TEXTS:
-        setattr(turn, name, getattr(turn, _place(name)))
+        setattr(turn, name, vars(turn).pop(_place(name)))
     return turn
 
 
