@@ -95,7 +95,7 @@ def connection_new(request: HttpRequest) -> HttpResponse:
 def connection(request: HttpRequest, name: str) -> HttpResponse:
     """One connection: its settings, its last test, its agents."""
     found, shown = _named(selectors.connection_get, name), _named(selectors.connection_get, name)
-    form = ConnectionForm(_given(request), instance=found)
+    form = ConnectionForm(_given(request), instance=found, initial=_offered(request))
     if request.method == "POST" and _saved(request, form):
         return _connected(request, form, "Saved.")
     agents = selectors.agent_list(project=shown.project).filter(connection=shown)
@@ -125,6 +125,12 @@ def _named(get: Callable[..., Row], name: str) -> Row:
         return get(project=selectors.project_current(), name=name)
     except (Agent.DoesNotExist, Connection.DoesNotExist) as error:
         raise Http404(f"There is nothing named “{name}”.") from error
+
+
+def _offered(request: HttpRequest) -> dict[str, int]:
+    """The ceiling that the page of a turn offers to set; nothing is stored before the form is sent."""
+    told = request.GET.get("max_output_tokens", "")
+    return {"max_output_tokens": int(told)} if told.isascii() and told.isdigit() and len(told) < 10 else {}
 
 
 def _given(request: HttpRequest) -> QueryDict | None:

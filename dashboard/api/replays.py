@@ -97,7 +97,7 @@ def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
 
 @router.post("/backtests", response={201: replay_response_schemas.BacktestId}, summary="Start a backtest")
 def backtest_create(request: HttpRequest, body: replay_request_schemas.NewBacktest) -> Status[dict[str, Any]]:
-    """The backtest runs in the background. The filters of the timeline select its turns."""
+    """The backtest runs in the background. The filters of the timeline select its turns; re-runs are left out."""
     made = backtests.backtest_create(
         project=project_current(),
         policy=_draft(body.policy.given()),

@@ -5,8 +5,8 @@ Most say one of a few things with other numbers in it: `1 of 20 iterations`. Wha
 the answer, as one text: `3 20 1 1 20`. All other answers, and those of older releases, stand in the row as they are.
 Nobody's words are in the file, so nothing need be removed when a turn is erased.
 
-Lines are only ever added: rows refer to them. The database knows the same lines (`whystop_answer`, migrations 0025 and
-0029), so a line that is added goes there too.
+Lines are only ever added: rows refer to them. The database knows the same lines (`whystop_answer`, migrations 0025,
+0029 and 0035), so a line that is added goes there too.
 """
 
 import json

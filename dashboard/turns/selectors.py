@@ -216,6 +216,12 @@ def turns_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Tu
     return Turn.objects.filter(_matching(filters), project=project).order_by("id")
 
 
+def traffic_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Turn]:
+    """The same without re-runs and forks, live trials among them: what is asked of the past is asked of what callers
+    sent, and not of a prompt once more for each time that somebody tried it under other limits."""
+    return turns_matching(project=project, filters=filters).filter(parent=None)
+
+
 def turn_get(turn_id: UUID) -> Turn:
     """The turn of the current project, with its policy's version and its agent's connection."""
     return _turns_told().get(pk=turn_id, project=project_current())

@@ -22,7 +22,7 @@ from dashboard.policies.backtests.turn_judgement import DraftPolicy, judge
 from dashboard.replay.experience import experience_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.selectors import turns_matching
+from dashboard.turns.selectors import traffic_matching
 
 PART = 1_000  #: turns; a second's work or less
 AT_ONCE = 20  #: parts that are planned by one query
@@ -31,9 +31,10 @@ LOCK = 726_043
 
 
 def turns_of(backtest: Backtest) -> QuerySet[Turn]:
-    """The turns it is tried on: those its filter lets through that have ended and have a history."""
+    """The turns it is tried on: those its filter lets through that have ended and have a history; no re-runs."""
     filters, _ = TimelineFilters.parse(backtest.filter)
-    return turns_matching(project=backtest.project, filters=filters).exclude(status__in=UNFINISHED).exclude(last_seq=0)
+    turns = traffic_matching(project=backtest.project, filters=filters)
+    return turns.exclude(status__in=UNFINISHED).exclude(last_seq=0)
 
 
 def plan(backtest_id: UUID) -> None:

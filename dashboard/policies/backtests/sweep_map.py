@@ -19,7 +19,7 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED
 from dashboard.turns.prices.rates import rate_of
 from dashboard.turns.prices.selectors import totals_price
-from dashboard.turns.selectors import turns_matching
+from dashboard.turns.selectors import traffic_matching
 from dashboard.turns.sent_caps import sent_cap
 
 SAMPLE = 100  #: turns, the newest
@@ -157,9 +157,9 @@ class SweepMap:
 def sample_of(
     *, project: Project, filters: TimelineFilters, newest: UUID | None = None, oldest: UUID | None = None
 ) -> list[tuple[TurnRow, Recording | None]]:
-    """The newest turns with a history, from `oldest` to `newest`, as recordings; None for a history that cannot be
-    read."""
-    turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).exclude(last_seq=0)
+    """The newest turns with a history, from `oldest` to `newest`, as recordings; no re-runs. None for a history that
+    cannot be read."""
+    turns = traffic_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).exclude(last_seq=0)
     if newest is not None:
         turns = turns.filter(id__lte=newest)
     if oldest is not None:

@@ -38,8 +38,8 @@ def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dic
 def _told_before(parent: Turn) -> Iterator[Suggestion]:
     """What was told lately, without the values that a re-run has shown to be too small since."""
     if told := told_lately(parent.id):
-        limit, in_vain = tried_in_vain(parent)
-        yield from (said for said in told if said.limit != limit or said.value > in_vain)
+        in_vain = tried_in_vain(parent)
+        yield from (said for said in told if said.value > in_vain.get(said.limit, 0))
 
 
 def _as_json(said: Suggestion, tried: Any) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 Pages call it the sufficient limit; the code calls it a suggestion. No column holds it: it is computed on request.
 
 exhausted_limits   the limit that a turn ran out of, and how much of it was used
+tried_limits       the same with the re-runs that tried it; and what follows a cap that the provider refuses
+                   (`cap_refusals`)
 suggestion         the value: a limit, a number, and what that rests on; `suggestion_text` is its sentences
 selectors          finds it: by the recording, then by re-runs (`reruns`, of it
                    and of its `relatives`), then by turns like it (`limit_usage`)

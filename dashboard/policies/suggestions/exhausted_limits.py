@@ -52,6 +52,9 @@ class ExhaustedLimit:
     goal: Goal = Goal.FINISH
     together: Mapping[str, Any] | None = None
     in_vain: int = 0  #: the largest value of the limit under which a live re-run was not complete either
+    allowed: int | None = None  #: the most that the connection lets one call ask for, today
+    refused: int | None = None  #: the least `max_tokens` that the provider refused as too large
+    most: int | None = None  #: the most that it then said it allows
 
     @property
     def used(self) -> int:
@@ -70,7 +73,16 @@ class ExhaustedLimit:
     @property
     def ceiling(self) -> int | None:
         """The most that one call may ask for; None: not known, or not of this limit."""
-        return self.last.asked.ceiling if self.limit == "max_tokens" else None
+        if self.limit != "max_tokens":
+            return None
+        below = None if self.refused is None else self.refused - 1
+        known = (self.last.asked.ceiling, self.allowed, self.most, below)
+        return min((number for number in known if number is not None), default=None)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether one call cannot ask for more than was not enough."""
+        return self.ceiling is not None and self.ceiling <= max(self.turn.max_tokens or 0, self.in_vain)
 
     @property
     def ample(self) -> int:
@@ -104,11 +116,10 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
         return _retried(turn, last)
     limit = _limit(last)
     case = None if limit is None else ExhaustedLimit(turn, last, limit, together=_together(last, limit))
-    full = case is not None and case.ceiling is not None and case.ceiling <= (turn.max_tokens or 0)
-    return _continued(turn, last) if full else case
+    return continued_instead(turn, last) if case is not None and case.is_full else case
 
 
-def _continued(turn: Turn, last: Snapshot) -> ExhaustedLimit:
+def continued_instead(turn: Turn, last: Snapshot) -> ExhaustedLimit:
     """A cut that no larger cap can mend: only more continuations can, and more of what bounds those."""
     bounds = {name: _larger(last, name) for name in CONTINUING[1:]}
     larger = {name: value for name, value in bounds.items() if value is not None}

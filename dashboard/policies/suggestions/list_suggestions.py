@@ -13,12 +13,13 @@ from django.db import connection
 
 from agentcore.errors import CoreError
 from dashboard.agents.models import Connection, Project
-from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, may_need_a_limit
+from dashboard.policies.suggestions.exhausted_limits import may_need_a_limit
 from dashboard.policies.suggestions.limit_usage import usage_of_list
 from dashboard.policies.suggestions.relatives import GENERATIONS, UNREAD, newest
 from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_now
-from dashboard.policies.suggestions.selectors import case_of, proving_rerun
+from dashboard.policies.suggestions.selectors import cases_of, proving_rerun
 from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.policies.suggestions.tried_limits import TriedLimit
 from dashboard.turns.attempt_reader import attempts_of_all
 from dashboard.turns.models import Turn
 from dashboard.turns.nodes import read_all
@@ -93,19 +94,19 @@ def _read(held: ReadAhead, turns: list[Turn]) -> None:
     held.connections.update({project: [] for project in projects})
     for each in Connection.objects.filter(project_id__in=projects).order_by("id"):
         held.connections[each.project_id].append(each)
-    cases = [case for turn in turns if (case := _case(turn)) is not None]
-    held.usage.update(usage_of_list((case.turn, case.limit) for case in cases))
-    proving = {found.id for case in cases if (found := proving_rerun(case)) is not None}
+    tried = [each for turn in turns for each in _cases(turn)]
+    held.usage.update(usage_of_list((each.case.turn, each.case.limit) for each in tried))
+    proving = {found.id for each in tried if (found := proving_rerun(each)) is not None}
     held.records.update(records_of_all(proving - held.records.keys()))
     held.attempts.update(attempts_of_all(proving - held.attempts.keys()))
 
 
-def _case(turn: Turn) -> ExhaustedLimit | None:
-    """None also of a turn whose history cannot be read."""
+def _cases(turn: Turn) -> tuple[TriedLimit, ...]:
+    """None of a turn whose history cannot be read."""
     try:
-        return case_of(turn)
+        return cases_of(turn)
     except (CoreError, *UNREADABLE):
-        return None
+        return ()
 
 
 def _read_relatives(held: ReadAhead, turns: list[Turn]) -> None:

@@ -9,13 +9,15 @@ from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import TurnStatus
 from agentcore.replay import fold
-from dashboard.live.turn_loader import may_be_rerun
+from dashboard.agents.models import Connection
+from dashboard.live.turn_loader import connection_of, may_be_rerun
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.result_text import in_words
 from dashboard.policies.backtests.services import UNFINISHED as UNDONE
-from dashboard.policies.suggestions.exhausted_limits import exhausted_limit_of
+from dashboard.policies.suggestions.cap_refusals import refusal_of
+from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import is_reworded
-from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of
+from dashboard.policies.suggestions.reruns import LimitTrial
 from dashboard.policies.suggestions.selectors import suggestion_and_less
 from dashboard.policies.suggestions.services import backtest_found, standing_value
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
@@ -28,6 +30,7 @@ from dashboard.policies.suggestions.suggestion_text import (
     sentence,
     standing_in_words,
 )
+from dashboard.policies.suggestions.tried_limits import TriedLimit, tried_limits
 from dashboard.replay.sweep_service import SWEPT
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
@@ -49,6 +52,7 @@ class Panel:
     less_tried: bool = False  #: whether a re-run was given that value, however it ended
     unanswered: LimitTrial | None = None  #: the newest re-run, where it ended and tells nothing of the limit
     is_reworded: bool = False  #: no re-run from the start asks what this turn was asked
+    unset: Connection | None = None  #: whose ceiling is not set, though its provider has said one (`suggestion.most`)
 
     @property
     def sentence(self) -> str:
@@ -192,23 +196,32 @@ def last_of(turn: Turn) -> Snapshot | None:
 def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     """None where the turn needs no limit raised, or none would have helped. `last`: None, to be read."""
     last = last_of(turn) if last is None else last
-    case = exhausted_limit_of(turn, last) if last is not None else None
-    if last is None or case is None:
-        return None
     # Before the suggestion: of a re-run that ends between the two, the page asks again.
-    reruns = reruns_of(case)
-    suggestion, less = suggestion_and_less(turn, last)
+    limits = tried_limits(turn, last) if last is not None else ()
+    suggestion, less = suggestion_and_less(turn, last) if last is not None and limits else (None, None)
     if suggestion is None:
         return None
-    running = next((tried for tried in reversed(reruns) if tried.running), None)
+    case, reruns = _of_limit(limits, suggestion.limit)
+    running = next((tried for each in limits for tried in reversed(each.reruns) if tried.running), None)
     raised = [tried for tried in reruns if tried.value > (case.recorded or 0)]  # a lower limit tells nothing of more
     in_vain = next((tried for tried in reversed(raised) if tried.in_vain), None)
     less_tried = less is not None and any(tried.value == less.value for tried in reruns)
     newest = next((tried for tried in reversed(raised) if not tried.is_original), None)
-    unanswered = newest if newest is not None and newest.tells_nothing else None
+    silent = newest is not None and newest.tells_nothing and refusal_of([newest]) is None
     backtest = backtest_found(turn=turn, suggestion=suggestion)
-    about: dict[str, Any] = {"less_tried": less_tried, "unanswered": unanswered, "is_reworded": is_reworded(turn)}
+    about: dict[str, Any] = {"less_tried": less_tried, "is_reworded": is_reworded(turn)}
+    about |= {"unanswered": newest if silent else None, "unset": _unset(turn, suggestion)}
     return Panel(turn, suggestion, running, in_vain, backtest, less, **about)
+
+
+def _of_limit(limits: tuple[TriedLimit, ...], name: str) -> tuple[ExhaustedLimit, tuple[LimitTrial, ...]]:
+    found = next((each for each in limits if each.case.limit == name), limits[-1])
+    return found.case, found.reruns
+
+
+def _unset(turn: Turn, suggestion: Suggestion) -> Connection | None:
+    connection = connection_of(turn) if suggestion.most is not None else None
+    return connection if connection is not None and connection.max_output_tokens is None else None
 
 
 def _retries(overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,8 +86,14 @@ def _asked_the_same(turn: Turn, others: Iterable[Turn]) -> list[Turn]:
     place = _place(turn)
     near = (each for each in others if _place(each) == place)
     # Their messages last, which of a gateway's turn are read from its first record.
-    alike = (each for each in near if set_up_alike(began, each.setup))
+    alike = (each for each in near if set_up_alike(_but_for_ceiling(began), _but_for_ceiling(each.setup)))
     return [each for each in alike if begun_as(each).get("messages") == began.get("messages")]
+
+
+def _but_for_ceiling(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a re-run has shown still holds when the connection's ceiling is set."""
+    setup = told.get("setup")
+    return told if setup is None else {**told, "setup": {name: setup[name] for name in setup if name != "ceiling"}}
 
 
 def _place(turn: Turn) -> str | None:

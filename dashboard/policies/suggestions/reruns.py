@@ -42,9 +42,13 @@ class LimitTrial:
         return self.turn.status == TurnStatus.PARTIAL or refused or invalid or late
 
     @property
+    def completed(self) -> bool:
+        return self.turn.status == TurnStatus.COMPLETED
+
+    @property
     def tells_nothing(self) -> bool:
         """Whether it ended without showing whether the value is enough: its provider failed, or somebody stopped it."""
-        return not (self.running or self.in_vain or self.turn.status == TurnStatus.COMPLETED)
+        return not (self.running or self.in_vain or self.completed)
 
 
 def reruns_of(case: ExhaustedLimit) -> tuple[LimitTrial, ...]:

@@ -1,7 +1,7 @@
 """The suggestion for a turn. What is surest is asked first: the recording, then re-runs, then the turns like it."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -17,10 +17,11 @@ from dashboard.policies.backtests.answer_lengths import ENOUGH
 from dashboard.policies.backtests.length_drift import newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
 from dashboard.policies.predictions.usage_bounds import usage_bound
-from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, exhausted_limit_of, used_of
+from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, used_of
 from dashboard.policies.suggestions.limit_usage import UsageOf, alike, usage_of
-from dashboard.policies.suggestions.reruns import LimitTrial, reruns_of, said_the_same
+from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
+from dashboard.policies.suggestions.tried_limits import TriedLimit, tried_limits
 from dashboard.replay.services import turn_experience
 from dashboard.replay.sweep_result import surer
 from dashboard.replay.sweep_service import SWEPT, TooMuchWork, completes_within, run_of
@@ -73,29 +74,22 @@ def suggestion_and_less(turn: Turn, last: Snapshot) -> tuple[Suggestion | None, 
     return said, less if less is not None and less.basis is Basis.RERUN else None
 
 
-def tried_in_vain(turn: Turn) -> tuple[str, int]:
-    """The limit that a finished turn ran out of, and the largest value of it that a re-run has shown to be too small.
-    Empty and 0 where there is none."""
-    spans = fold(recording_of(turn))
-    case = exhausted_limit_of(turn, spans[-1].after) if spans else None
-    return ("", 0) if case is None else (case.limit, _in_vain(reruns_of(case)))
-
-
-def _in_vain(reruns: Iterable[LimitTrial]) -> int:
-    return max((tried.value for tried in reruns if tried.in_vain), default=0)
+def tried_in_vain(turn: Turn) -> dict[str, int]:
+    """The limits that may let a finished turn finish, and the largest value of each that a re-run has shown to be too
+    small; 0 where there is none."""
+    return {tried.case.limit: tried.case.in_vain for tried in cases_of(turn)}
 
 
 def _suggestions(
     turn: Turn, last: Snapshot, usage: UsageOf, recording: Recording | None = None
 ) -> Iterator[Suggestion]:
     """`recording`: the turn's, where the caller has read it."""
-    case = exhausted_limit_of(turn, last)
-    if case is None:
-        return
-    reruns = reruns_of(case)
-    case = replace(case, in_vain=_in_vain(reruns))
-    for found in _found(case, reruns, usage, recording):
-        yield replace(found, together=case.together, costs=_costs(case, found))
+    tried = tried_limits(turn, last)
+    for place, (case, reruns) in enumerate(((each.case, each.reruns) for each in tried), start=1):
+        for found in _found(case, reruns, usage, recording):
+            if found.known or place == len(tried):  # a value to begin with is one of the last limit
+                about: dict[str, Any] = {"refused": case.refused, "most": case.most}
+                yield replace(found, together=case.together, costs=_costs(case, found), **about)
 
 
 def _found(
@@ -213,17 +207,16 @@ def _least(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...]) -> LimitTrial |
     return min(completed, key=lambda tried: (several and tried.turn.attempts > 1, tried.value), default=None)
 
 
-def case_of(turn: Turn) -> ExhaustedLimit | None:
-    """The limit that the turn ran out of, where other turns may tell how much of it is enough."""
+def cases_of(turn: Turn) -> tuple[TriedLimit, ...]:
+    """The limits that may let the turn finish, where other turns may tell how much of them is enough."""
     spans = fold(recording_of(turn))
-    case = exhausted_limit_of(turn, spans[-1].after) if spans else None
-    return None if case is None or case.goal is Goal.ONE_CALL else case
+    found = tried_limits(turn, spans[-1].after) if spans else ()
+    return tuple(tried for tried in found if tried.case.goal is not Goal.ONE_CALL)
 
 
-def proving_rerun(case: ExhaustedLimit) -> Turn | None:
+def proving_rerun(tried: TriedLimit) -> Turn | None:
     """The re-run whose history tells of the suggestion for a turn; None where there is none."""
-    reruns = reruns_of(case)
-    least = _least(replace(case, in_vain=_in_vain(reruns)), reruns)
+    least = _least(tried.case, tried.reruns)
     return None if least is None else least.turn
 
 

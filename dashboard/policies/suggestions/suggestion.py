@@ -87,6 +87,8 @@ class Suggestion:
     of: str = ""  #: the agent or model whose answers tell
     together: Mapping[str, Any] | None = None
     costs: Costs | None = None
+    refused: int | None = None  #: the least max_tokens that the provider refused as too large
+    most: int | None = None  #: the most that it then said it allows
 
     @property
     def known(self) -> bool:

@@ -93,7 +93,18 @@ _SENTENCES: Mapping[Basis, Callable[[Suggestion], str]] = {
 
 
 def because(said: Suggestion) -> str:
-    """What it rests on, in one sentence."""
+    """What it rests on, in one sentence; and that the provider refused a larger cap."""
+    return f"{_basis(said)}{_refused(said)}"
+
+
+def _refused(said: Suggestion) -> str:
+    if said.refused is None:
+        return ""
+    most = "" if said.most is None else f": at most {number(said.most)} is allowed"
+    return f" The provider refused max_tokens {number(said.refused)}{most}."
+
+
+def _basis(said: Suggestion) -> str:
     match said.basis:
         case Basis.RECORDING if said.goal is Goal.ONE_CALL:
             return _one_call(said)

@@ -8,17 +8,20 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
+from agentcore.messages import NO_CAP
 from dashboard.platform.ids import new_id
 from dashboard.turns import known_answers
 from dashboard.turns.known_answers import LINES, stored, told
 from dashboard.turns.models import Outcome
 from dashboard.turns.sql_views.view_installer import install
+from tests.agentcore.playbook import Playbook, started, truncated
 from tests.dashboard.driving import Play
 from tests.dashboard.gateway.told_turns import ODD
 from tests.together import together
 
 STEPS = {"criterion": "StepsLimit", "decision": "allow", "reason": "1 of 20 iterations"}
 KNOWN = STEPS | {"context": {"used": 1, "limit": 20}}
+JUDGES = ("TruncationCriterion", "EnvelopeCriterion")
 OTHERS = [
     KNOWN | {"reason": "1 of 20 iterations; 5 %"},
     KNOWN | {"message": "more"},
@@ -56,6 +59,32 @@ def test_all_other_answers_stand_as_they_are(answer: dict[str, object]):
     assert told(answer) is answer
 
 
+def uncapped(*moves, **asked):
+    story = Playbook(max_tokens=16_384, extra={"uncapped": NO_CAP}, **asked) >> started()
+    for move in moves:
+        story = story >> move
+    return story
+
+
+UNCAPPED = [
+    uncapped(*[truncated("a ")] * 4),
+    uncapped(*[truncated("a ", tokens=None)] * 4),
+    uncapped(truncated("a "), truncated("a "), max_total_completion_tokens=15),
+    uncapped(truncated("a "), max_total_tokens=15),
+    uncapped(truncated("a" * 90), max_total_output_chars=90),
+    uncapped(truncated("a "), truncated(""), truncated(""), ceiling=99_999),
+    uncapped(truncated("{"), envelope_schema={"type": "object"}),
+]
+
+
+@pytest.mark.parametrize("story", UNCAPPED)
+def test_answers_about_calls_that_were_sent_no_cap_take_few_bytes_too(story: Playbook):
+    outcomes = [one.outcome.to_dict() for step in story.steps for one in step.transitions if one.outcome]
+    told_of = [each for said in outcomes for each in said["evaluations"] if each["criterion"] in JUDGES]
+    assert any(each["decision"] == "forbid" for each in told_of)
+    assert [held for held in stored(told_of) if not isinstance(held, str)] == []
+
+
 @pytest.mark.parametrize("held", ["", "0", "x", "-1", "9999", "3 20 1", "1 5", "²"])
 def test_a_text_that_stands_for_no_answer_is_refused(held: str):
     with pytest.raises(LookupError):
@@ -64,7 +93,7 @@ def test_a_text_that_stands_for_no_answer_is_refused(held: str):
 
 def test_lines_are_only_added_and_the_database_is_told():
     assert hashlib.sha256("\n".join(LINES[:82]).encode()).hexdigest() == FIRST
-    assert len(LINES) == import_module("dashboard.turns.migrations.0029_more_known_answers").LINES
+    assert len(LINES) == import_module("dashboard.turns.migrations.0035_answers_without_limits").LINES
     assert Path(known_answers.__file__).with_name("known_answers.txt").read_text().count("\n") == len(LINES)
 
 
