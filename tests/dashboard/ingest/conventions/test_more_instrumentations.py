@@ -254,6 +254,12 @@ def test_a_whole_request_has_the_tools_the_system_and_the_items_of_the_responses
     assert [tool.name for tool in content.tools] == ["add"]
 
 
+def test_a_whole_request_of_the_responses_api_may_have_a_text_for_its_input() -> None:
+    asked = json.dumps({"model": "m", "input": "Why?"})
+    content = call(**{"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanInputs": asked}).content
+    assert [(one.role.value, one.text) for one in content.input or ()] == [("user", "Why?")]
+
+
 def test_langsmith_tells_the_cap_among_its_metadata() -> None:
     told = call(**{"gen_ai.operation.name": "chat", "langsmith.metadata.ls_max_tokens": 60})
     assert told.max_tokens == 60
