@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from agentcore.criteria.evaluation import ContinuationDecision
 from agentcore.criteria.incomplete_answers import TruncationCriterion, completion_spent
 from agentcore.machine.snapshot import Snapshot
-from agentcore.resource import IDLE, LIMIT_OF, REPEATED, characters_spent
+from agentcore.resource import IDLE, LIMIT_OF, characters_spent, idle_in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def remedy_of(snapshot: Snapshot, *named: Raise) -> Remedy:
     forbade, continuing = _forbade(snapshot), _judged_by_limits(snapshot)
     stubborn = [name for name in forbade if name not in LIMIT_OF]
     if continuing and snapshot.idle_answers >= IDLE:
-        stubborn.append(REPEATED)
+        stubborn.append(idle_in_words(snapshot))
     chars = [Raise("max_total_output_chars")] if continuing and characters_spent(snapshot) else []
     wanted = (*named, *chars, *(Raise(LIMIT_OF[name]) for name in forbade if name in LIMIT_OF))
     return Remedy(tuple(dict.fromkeys(wanted)), tuple(stubborn))

@@ -20,8 +20,11 @@ LIMIT_OF: Mapping[str, str] = {
     "ExecutionTimeLimit": "max_seconds",
 }
 IDLE = 2  #: cut answers running that add nothing end the turn
-#: Its name in a verdict and in other possible transitions.
+#: Its name in a verdict and in other possible transitions, and the same where the last answer has no text because its
+#: cap was used up: by reasoning, or by what an error told of alone.
 REPEATED = "two truncated answers in a row that added nothing new"
+REASONED = "two answers in a row in which reasoning used up max_tokens"
+USED_UP = "two calls in a row that used up max_tokens before any text came"
 #: What can run out: the limits of a policy, the retries of its error policy, a connection's ceiling for one call, and
 #: the cap of the call itself, where a turn was only watched.
 RESOURCES = (
@@ -60,6 +63,13 @@ def resource_of(snapshot: Snapshot) -> str | None:
     floor = snapshot.setup.output_floor if snapshot.setup else 1
     reasons = (end.terminal_reason, end.stop_reason.value, snapshot.model_stop_reason)
     return resource_in(outcome.to_dict(), *reasons, floor=floor, hopeless=no_retry_helps(snapshot))
+
+
+def idle_in_words(snapshot: Snapshot) -> str:
+    """What ended a turn whose last answers added nothing, as a verdict calls it."""
+    if snapshot.eaten:
+        return REASONED
+    return USED_UP if snapshot.refused_as_cut else REPEATED
 
 
 def characters_spent(snapshot: Snapshot) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
 from agentcore.completed_verdict import completed
-from agentcore.criteria.incomplete_answers import completion_spent
+from agentcore.criteria.incomplete_answers import completion_spent, no_cap_grows
 from agentcore.error_text import failed, plainly, stopped_in_time
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
@@ -195,7 +195,9 @@ def _interrupted(snapshot: Snapshot, end: Finish) -> Verdict:
 def _other(snapshot: Snapshot, end: Finish) -> Verdict:
     if end.status is TurnStatus.FAILED:
         calls = count(snapshot.spent.envelope_retries + 1, "call")
-        return Verdict("", f"No valid envelope after {calls}: {end.error_message.removeprefix('No valid envelope: ')}")
+        why = end.error_message.removeprefix("No valid envelope: ")
+        cut = end.error_code == "envelope_truncation_unrecoverable" and no_cap_grows(snapshot)
+        return Verdict("", f"No valid envelope after {calls}: {why}", _MAY_HELP if cut else "")
     return Verdict("", f"Ended by {end.terminal_reason}.")
 
 

@@ -274,6 +274,8 @@ def envelope_bound(state: Snapshot, fault: EnvelopeFault) -> str | None:
     """The limit that prevents another envelope retry; None if no limit does."""
     if _hopeless_envelope(state, fault) is None:
         return "schema_rounds"
+    if fault is EnvelopeFault.TRUNCATION and no_cap_grows(state):
+        return CUT_BELOW_CAP
     full = state.response and state.response.stop_reason is NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
     return "max_output_tokens" if fault is EnvelopeFault.TRUNCATION and not full else None
 
@@ -287,9 +289,16 @@ def _hopeless_envelope(state: Snapshot, fault: EnvelopeFault) -> str | None:
         return None
     if state.response and state.response.stop_reason is NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED:
         return "the context window is full; a larger budget cannot help"
-    ceiling = state.asked.ceiling if state.revision else None
-    if state.call and ceiling is not None and state.call.max_tokens >= ceiling and not state.call.clamped:
-        return f"cut at {state.call.max_tokens} tokens; the connection's ceiling of {ceiling} leaves no larger budget"
+    if no_cap_grows(state):
+        return "cut off with no max_tokens set; the same request again has no larger budget"
+    ceiling, cap = state.asked.ceiling if state.revision else None, state.judged_cap
+    if state.call and cap is not None and ceiling is not None and cap >= ceiling and not state.call.clamped:
+        return f"cut at {cap} tokens; the connection's ceiling of {ceiling} leaves no larger budget"
     if state.call and state.call.clamped:
         return f"cut again at the connection's ceiling of {state.call.max_tokens} tokens"
     return None
+
+
+def no_cap_grows(state: Snapshot) -> bool:
+    """Whether neither the call that was cut nor the next one is sent a cap: by rules of revision 9."""
+    return state.uncapped and state.next_cap_unknown

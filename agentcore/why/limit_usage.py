@@ -9,7 +9,7 @@ from agentcore.criteria.incomplete_answers import APART, CUT_BELOW_CAP, MAX_TOKE
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.states import State
 from agentcore.number_format import count, number
-from agentcore.resource import IDLE, LIMIT_OF, REPEATED, bound_of, no_retry_helps
+from agentcore.resource import IDLE, LIMIT_OF, REPEATED, bound_of, idle_in_words, no_retry_helps
 from agentcore.why.transition_case import Case, Json
 
 _CALLED: Mapping[str, str] = {"ErrorPolicyCriterion": "the error policy"}
@@ -279,5 +279,5 @@ def _stubborn_in(case: Case, said: Json, limits: list[Amount]) -> list[str]:
     if name != "TruncationCriterion" or case.source is not State.CONTINUE_PENDING:
         return stubborn
     if said["context"].get("bound") == "repetition" or (case.snapshot and case.snapshot.idle_answers >= IDLE):
-        return [REPEATED]
+        return [idle_in_words(case.snapshot) if case.snapshot else REPEATED]
     return stubborn if case.snapshot else [*stubborn, "an unknown cause may have"]

@@ -25,11 +25,17 @@ class Piece(models.Model):
     part = models.BigIntegerField()  #: 0: the span itself; else a digest of a log event
     parent = models.BigIntegerField(null=True)  #: as `span`; null: it is the trace's first, or a log event
     content = models.BinaryField(null=True)  #: as JSON, compressed; null: it is not about a model
+    answer = models.BigIntegerField(null=True)  #: a digest of the provider's id of the answer; null: not told
     at = models.DateTimeField()  #: when it came
 
     class Meta:
         indexes = [
             models.Index(fields=["at"], condition=models.Q(content__isnull=True), name="ingest_piece_place"),
+            models.Index(
+                fields=["project_id", "sender", "answer"],
+                condition=models.Q(answer__isnull=False),
+                name="ingest_piece_answer",
+            ),
         ]
 
     def __str__(self) -> str:

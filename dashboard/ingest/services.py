@@ -1,7 +1,7 @@
 """What a request brought, kept and made turns of: in one transaction, so that nothing is ever half stored."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from uuid import UUID
@@ -17,11 +17,13 @@ from dashboard.agents.schema_judging.judging import REQUEST_SECONDS
 from dashboard.agents.schemas import violations
 from dashboard.agents.selectors import project_default
 from dashboard.ingest import span_store
+from dashboard.ingest.assembly.call_dedup import MOST_TELLING
+from dashboard.ingest.assembly.shared_answers import without_doubles
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
 from dashboard.ingest.conventions.spans import LogEvent, Span
 from dashboard.ingest.models import NO_SENDER
 from dashboard.ingest.refusals import refusals_note
-from dashboard.ingest.span_store import Trace
+from dashboard.ingest.span_store import Changed, Trace
 from dashboard.ingest.turn_store import turns_put
 from dashboard.ingest.wire.bodies import ParsedBody
 
@@ -54,6 +56,10 @@ class LargeError(Exception):
     """More work than the caller allowed; nothing was stored."""
 
 
+class _SharedError(Exception):
+    """Other traces have answers of these too, and must be held as well; nothing was stored."""
+
+
 @transaction.atomic
 def ingest(
     *, project_id: UUID, taken: ParsedBody, by: int | None, sender: UUID = NO_SENDER, most: int | None = None
@@ -69,16 +75,39 @@ def ingest(
     if not traces:
         refusals_note(project_id, sender, taken.refused, at=timezone.now())
         return Outcome(refused=taken.refused)
-    span_store.lock(project_id, sender, traces)
+    try:
+        with transaction.atomic():
+            return _ingest(project_id, taken, by, sender, most, traces)
+    except _SharedError:
+        return _ingest(project_id, taken, by, sender, most, traces, hold_all=True)
+
+
+def _ingest(
+    project_id: UUID,
+    taken: ParsedBody,
+    by: int | None,
+    sender: UUID,
+    most: int | None,
+    traces: Set[UUID],
+    *,
+    hold_all: bool = False,
+) -> Outcome:
+    """`hold_all`: no other request of the sender is worked on beside it."""
+    answers = range(span_store.LINES) if hold_all else span_store.answers_of(taken)
+    span_store.lock(project_id, sender, traces, answers=answers)
     held = span_store.counts(project_id, sender, sorted(traces))
     if most is not None and taken.count + sum(held.values()) > most:
         raise LargeError
     _bound(taken, sorted(traces), held)
     now = timezone.now()
+    shared = _sharing(project_id, sender, held, taken.count)
     changed = span_store.put(project_id, sender, taken, now, traces - held.keys())
+    shared |= _sharing(project_id, sender, changed.grown | changed.whole.keys(), taken.count)
+    if shared and not hold_all:
+        raise _SharedError
     made, name = {}, _name(project_id, sender)
     unread, costly = set[tuple[str, str]](), set[tuple[str, str]]()
-    for trace in span_store.get(project_id, sender, changed):
+    for trace in _traces(project_id, sender, changed, shared):
         turns = _turns(trace, name)
         if turns is not None:
             made[trace.id] = turns
@@ -90,6 +119,26 @@ def ingest(
     taken.refuse(UNREAD, lacking)
     refusals_note(project_id, sender, taken.refused, at=now)
     return Outcome(written, let_go, lacking + beyond, taken.refused)
+
+
+def _sharing(project_id: UUID, sender: UUID, traces: Iterable[UUID], added: int) -> set[UUID]:
+    """Traces that tell of the same answers, and so have their turns from one another. `added`: pieces that are new."""
+    found = span_store.sharing(project_id, sender, traces, MOST_TELLING + added) if traces else {}
+    return set(found).union(*found.values())
+
+
+def _traces(project_id: UUID, sender: UUID, changed: Changed, shared: Set[UUID]) -> Iterator[Trace]:
+    """The traces whose turns are to be made anew. `shared`: of these, each call is told in one."""
+    yield from span_store.get(project_id, sender, changed.without(shared))
+    if not shared:
+        return
+    around = shared | _sharing(project_id, sender, shared, 0)
+    found = {trace.id: trace for trace in span_store.get(project_id, sender, Changed(around))}
+    whole = {trace.id: trace.seen for trace in found.values() if not trace.unread}
+    answers = {(trace.id, span): answer for trace in found.values() for span, answer in trace.answers.items()}
+    for trace_id, seen in without_doubles(whole, answers).items():
+        found[trace_id].seen = seen
+    yield from (trace for trace in found.values() if trace.id in shared)
 
 
 def _unread(taken: ParsedBody, unread: Set[tuple[str, str]]) -> int:

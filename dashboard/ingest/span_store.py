@@ -15,6 +15,7 @@ from pydantic_core import to_json
 
 from dashboard.gateway.recording.complete_turns import execute_raw
 from dashboard.ingest.conventions.observations import Seen
+from dashboard.ingest.conventions.response_ids import answer_number
 from dashboard.ingest.conventions.span_reader import is_about_a_model, seen
 from dashboard.ingest.conventions.spans import LogEvent, Span, SpanEvent
 from dashboard.ingest.wire.bodies import ParsedBody
@@ -32,11 +33,13 @@ _SIGNED = 1 << 63
 LINES = 32
 LOCK = "SELECT pg_advisory_xact_lock(line) FROM (SELECT unnest(%s::bigint[]) AS line ORDER BY 1) lines"
 PUT = """
-INSERT INTO ingest_piece (project_id, sender, trace, span, part, parent, content, at)
-SELECT $1::uuid, $2::uuid, given.trace, given.span, given.part, given.parent, given.content, $3::timestamptz
-  FROM json_to_recordset($4::json) AS given (trace uuid, span bigint, part bigint, parent bigint, content bytea)
+INSERT INTO ingest_piece (project_id, sender, trace, span, part, parent, content, answer, at)
+SELECT $1::uuid, $2::uuid, given.trace, given.span, given.part, given.parent, given.content, given.answer,
+       $3::timestamptz
+  FROM json_to_recordset($4::json)
+       AS given (trace uuid, span bigint, part bigint, parent bigint, content bytea, answer bigint)
 ON CONFLICT (project_id, sender, trace, span, part) DO UPDATE
-   SET content = excluded.content, parent = excluded.parent
+   SET content = excluded.content, parent = excluded.parent, answer = excluded.answer
  WHERE coalesce(excluded.content, '') > coalesce(ingest_piece.content, '')
 RETURNING trace
 """
@@ -48,6 +51,21 @@ COUNT = """
 SELECT trace, count(*) FROM ingest_piece
  WHERE project_id = %s AND sender = %s AND trace = ANY(%s::uuid[]) GROUP BY trace
 """
+#: Traces with a response id that others have too, and those others. Of an id that many traces have, none: a server
+#: repeats it, and its calls are never taken for one (`shared_answers`).
+SHARING = """
+SELECT mine.trace, other.trace
+  FROM (SELECT DISTINCT trace, answer FROM ingest_piece
+         WHERE project_id = %(project)s AND sender = %(sender)s AND trace = ANY(%(traces)s::uuid[])
+           AND answer IS NOT NULL) mine
+ CROSS JOIN LATERAL (
+    SELECT array_agg(same.trace) AS traces
+      FROM (SELECT trace FROM ingest_piece
+             WHERE project_id = %(project)s AND sender = %(sender)s AND answer = mine.answer LIMIT %(most)s + 1) same
+    HAVING count(*) <= %(most)s) others
+ CROSS JOIN LATERAL unnest(others.traces) AS other (trace)
+ WHERE other.trace <> mine.trace
+"""
 #: Places in traces that have come to nothing.
 SWEEP = """
 DELETE FROM ingest_piece place
@@ -57,8 +75,10 @@ DELETE FROM ingest_piece place
 """
 
 
-#: What turns that are erased were made of; of a trace without any other turn, all of it.
+#: What turns that are erased were made of; of a trace without any other turn, all of it. So are traces without any turn
+#: that tell of the same calls.
 FORGET = """
+WITH forgotten AS (
 DELETE FROM ingest_piece piece USING ingest_ingested gone
  WHERE gone.turn_id = ANY(%(ids)s::uuid[]) AND piece.project_id = gone.project_id
    AND piece.sender = gone.sender AND piece.trace = gone.trace
@@ -67,18 +87,25 @@ DELETE FROM ingest_piece piece USING ingest_ingested gone
                         WHERE other.project_id = gone.project_id
                           AND other.sender = gone.sender AND other.trace = gone.trace
                           AND other.turn_id <> ALL(%(ids)s::uuid[])))
+RETURNING piece.project_id, piece.sender, piece.answer)
+DELETE FROM ingest_piece piece USING forgotten, ingest_piece same
+ WHERE same.project_id = forgotten.project_id AND same.sender = forgotten.sender AND same.answer = forgotten.answer
+   AND piece.project_id = same.project_id AND piece.sender = same.sender AND piece.trace = same.trace
+   AND NOT EXISTS (SELECT FROM ingest_ingested turn
+                    WHERE turn.project_id = same.project_id AND turn.sender = same.sender AND turn.trace = same.trace)
 """
 
 
 @dataclass(slots=True)
 class Trace:
     """A trace as far as it has come. `parents`: of each span, by their ids in hexadecimal; `unread`: spans that could
-    not be read."""
+    not be read; `answers`: of each call's span, the number of its answer's id."""
 
     id: UUID
     seen: list[Seen] = field(default_factory=list)
     parents: dict[str, str] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
+    answers: dict[str, int] = field(default_factory=dict)
     costly: bool = False  #: the schemas of its request took all the time that they may, so it has no turns
 
 
@@ -95,6 +122,7 @@ class _Row:
     part: int
     parent: int | None
     text: bytes | None
+    answer: int | None = None
     content: bytes | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,7 +130,8 @@ class _Row:
 
     def columns(self) -> dict[str, Any]:
         content = None if self.content is None else f"\\x{self.content.hex()}"
-        return {"trace": self.trace, "span": self.span, "part": self.part, "parent": self.parent, "content": content}
+        about = {"trace": self.trace, "span": self.span, "part": self.part, "parent": self.parent}
+        return {**about, "content": content, "answer": self.answer}
 
     def kept(self) -> _Kept:
         return self.span, self.part, self.parent, self.text
@@ -119,10 +148,16 @@ class Changed:
     grown: Set[UUID] = frozenset()
     whole: Mapping[UUID, Sequence[_Row]] = field(default_factory=dict)
 
+    def without(self, traces: Set[UUID]) -> "Changed":
+        return Changed(self.grown - traces, {trace: rows for trace, rows in self.whole.items() if trace not in traces})
 
-def lock(project_id: UUID, sender: UUID, traces: Iterable[UUID], lines: int = LINES) -> None:
-    """Hold these traces of the sender until the transaction ends. `lines`: as many of a sender may be held at once."""
-    lines_of_them = {trace.int % lines for trace in traces}
+
+def lock(
+    project_id: UUID, sender: UUID, traces: Iterable[UUID], lines: int = LINES, answers: Iterable[int] = ()
+) -> None:
+    """Hold these traces of the sender, and these answers, until the transaction ends. `lines`: as many of a sender may
+    be held at once."""
+    lines_of_them = {trace.int % lines for trace in traces} | {answer % lines for answer in answers}
     with connection.cursor() as cursor:
         cursor.execute(LOCK, [[_number(b"%b%b%d" % (project_id.bytes, sender.bytes, line)) for line in lines_of_them]])
 
@@ -146,6 +181,29 @@ def put(project_id: UUID, sender: UUID, taken: ParsedBody, at: datetime, new: Co
     return Changed(found.difference(whole), whole)
 
 
+def answers_of(taken: ParsedBody) -> set[int]:
+    """The answers that the spans of a request tell of."""
+    return {answer for span in taken.spans if (answer := answer_of(span)) is not None}
+
+
+def answer_of(span: Span) -> int | None:
+    """The number of its answer's id; None where there is none, or it cannot be read."""
+    try:
+        return answer_number(span)
+    except Exception:
+        return None
+
+
+def sharing(project_id: UUID, sender: UUID, traces: Iterable[UUID], most: int) -> dict[UUID, set[UUID]]:
+    """Those of the traces with a response id that other traces have too, and those. `most`: spans of one such id."""
+    found: dict[UUID, set[UUID]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(SHARING, {"project": project_id, "sender": sender, "traces": list(traces), "most": most})
+        for trace, other in cursor.fetchall():
+            found.setdefault(trace, set()).add(other)
+    return found
+
+
 def counts(project_id: UUID, sender: UUID, traces: Sequence[UUID]) -> dict[UUID, int]:
     """How many pieces are kept of each of these traces."""
     with connection.cursor() as cursor:
@@ -157,7 +215,9 @@ def _rows(taken: ParsedBody) -> Iterator[_Row]:
     traces = {name: UUID(name) for name in {span.trace for span in taken.spans}}
     for span in taken.spans:
         text = _json(_told_of(span)) if is_kept(span) else None
-        yield _Row(traces[span.trace], signed(span.id), 0, signed(span.parent) if span.parent else None, text)
+        parent = signed(span.parent) if span.parent else None
+        answer = None if text is None else answer_of(span)
+        yield _Row(traces[span.trace], signed(span.id), 0, parent, text, answer)
     for log in taken.logs:
         text = _json({name: getattr(log, name) for name in LogEvent.__slots__})
         digest = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") % (_SIGNED - 1) + 1
@@ -219,6 +279,8 @@ def _read(trace: Trace, span: Span, logs: Sequence[LogEvent]) -> None:
         return
     if one is not None:
         trace.seen.append(one)
+        if (answer := answer_of(span)) is not None:
+            trace.answers[span.id] = answer
 
 
 def forget(*, turn_ids: Sequence[UUID], **_: object) -> None:

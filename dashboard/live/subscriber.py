@@ -57,6 +57,11 @@ class Subscriber:
         self._waiting.append({"type": CLOSE, "code": code})
         self._more.set()
 
+    def left(self) -> None:
+        """It is in no room any more, so nothing waits for it."""
+        self._waiting.clear()
+        self._kept.clear()
+
     async def write(self) -> None:
         """Write until the socket has been closed. Raises what the server raises when it is gone."""
         while True:

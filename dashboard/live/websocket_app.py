@@ -64,6 +64,7 @@ class _Visit:
                 task.cancel()
             # A socket that is gone ends the writing with whatever the server raises for it.
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._viewer.left()  # the room may have told it more since its connection was lost
 
     async def _hear(self, receive: Receive) -> None:
         while (message := await receive())["type"] != "websocket.disconnect":

@@ -5,7 +5,7 @@ from itertools import accumulate
 from uuid import UUID
 
 from django.db.models import F, Func, IntegerField, QuerySet
-from django.db.models.functions import Left
+from django.db.models.functions import Substr
 
 from dashboard.turns.models import Turn
 
@@ -27,8 +27,8 @@ def fitting(ids: list[UUID]) -> int:
 
 
 def begun(turns: QuerySet[Turn], characters: int) -> QuerySet[Turn]:
-    """These turns, read with so many characters of their texts."""
-    return turns.defer(*TEXTS).annotate(**{_place(name): Left(name, characters) for name in TEXTS})
+    """These turns, read with so many characters of their texts, which may be none."""
+    return turns.defer(*TEXTS).annotate(**{_place(name): Substr(name, 1, characters) for name in TEXTS})
 
 
 def with_beginnings(turn: Turn) -> Turn:

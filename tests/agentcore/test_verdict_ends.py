@@ -357,13 +357,29 @@ def test_a_sentence_that_is_told_in_other_words_is_a_new_version():
     assert (VERSION, sha256(said.encode()).hexdigest()[:10]) == ("14", "8f3fa8e7a6"), changed
 
 
+IDLE = "Two truncated answers in a row that added nothing new"
+REASONED = "Two answers in a row in which reasoning used up max_tokens"
+
+
 @pytest.mark.parametrize(
-    "limits", [{"max_continuations": 2}, {"max_total_completion_tokens": 30}, {"max_total_tokens": 50}]
+    ("limits", "idle"),
+    [
+        ({"max_continuations": 2}, IDLE),
+        ({"max_total_tokens": 50}, IDLE),
+        ({"max_total_completion_tokens": 30}, REASONED),  # the last call was given the 10 tokens that were left
+    ],
 )
-def test_nothing_is_promised_where_two_answers_running_added_nothing(limits: dict[str, int]):
+def test_nothing_is_promised_where_two_answers_running_added_nothing(limits: dict[str, int], idle: str):
     told = verdict(play(truncated("abc"), truncated(""), truncated(""), **limits).snapshot)
-    assert told.endswith("Two truncated answers in a row that added nothing new also forbade continuing.")
+    assert told.endswith(f"{idle} also forbade continuing.")
     assert "it would have" not in told
+
+
+@pytest.mark.parametrize("limits", [{"max_continuations": 1}, {"max_total_tokens": 200}])
+def test_two_answers_that_reasoning_ate_are_called_so(limits: dict[str, int]):
+    eaten = [truncated("", tokens=tokens, reasoning_content="Let me think.") for tokens in (60, 120)]
+    told = verdict(play(*eaten, **limits).snapshot)
+    assert told.endswith(f"{REASONED} also forbade continuing.")
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def _next_call(snapshot: Snapshot) -> Call:
     continued = snapshot.answer.text.strip() and asked.envelope_schema is None
     if continued and not _said_nothing(snapshot):
         return _hinted(capped)
-    twice = min(2 * last.max_tokens, *(cap for cap in (left, asked.ceiling or None) if cap is not None))
+    twice = min(cap for cap in (2 * last.max_tokens, left, asked.ceiling or None) if cap is not None)
     if continued:
         return _hinted(twice)
     return Call(_CONTINUATION, _REQUEST_CONTINUATION, twice, echo=last.echo)

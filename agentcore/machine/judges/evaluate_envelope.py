@@ -84,7 +84,7 @@ def _again(
     last = snapshot.call
     assert last is not None, "the answer was called for"
     assert reading.fault is not None, "only a fault is asked for again"
-    call = _larger(snapshot, last) if reading.fault is EnvelopeFault.TRUNCATION else _corrected(last, reading)
+    call = _larger(snapshot, last) if reading.fault is EnvelopeFault.TRUNCATION else _corrected(snapshot, last, reading)
     spent = replace(snapshot.spent, envelope_retries=snapshot.spent.envelope_retries + 1)
     snapshot = replace(snapshot, call=call, spent=spent)
     attempted = _event(
@@ -108,18 +108,21 @@ def _larger(snapshot: Snapshot, last: Call) -> Call:
 
 
 def _wanted(snapshot: Snapshot, last: Call) -> int:
-    """The larger budget, before the ceiling."""
+    """The larger budget, before the ceiling. After a call that was sent no cap, the one that an operator has set."""
     multiplier = snapshot.limits.truncation_budget_multiplier
+    if snapshot.judged_cap is None:
+        return snapshot.asked.max_tokens
     if not snapshot.revision:
         return int(last.max_tokens * multiplier)
     # Rounded up, and at least one more; the sixth place is where floats begin to err.
     return max(last.max_tokens + 1, math.ceil(round(last.max_tokens * multiplier, 6)))
 
 
-def _corrected(last: Call, reading: EnvelopeReading) -> Call:
+def _corrected(snapshot: Snapshot, last: Call, reading: EnvelopeReading) -> Call:
     fragment = corrective_fragment(reading)
     kind, state = AttemptKind.ENVELOPE_RETRY, State.REQUEST_ENVELOPE_RETRY
-    return Call(kind, state, last.max_tokens, corrective=fragment, clamped=last.clamped)
+    cap = snapshot.asked.max_tokens if snapshot.judged_cap is None else last.max_tokens
+    return Call(kind, state, cap, corrective=fragment, clamped=last.clamped)
 
 
 def _stop(

@@ -231,7 +231,8 @@ class Recorder:
             if held:
                 asyncio.get_running_loop().call_later(RETRY_SECONDS, self._disown, held)
         if not self._writer.busy and self._queue.due:
-            await self._writer.take(self._queue.next_group(self._writer.apart.holds))
+            given = list(self._queue.next_group(self._writer.apart.holds))  # at once: turns may be given up meanwhile
+            await self._writer.take(given)
         while (group := self._writer.next()) is not None:
             lost = await self._writer.write(group)
             self._settle(group, lost)

@@ -1,6 +1,6 @@
 """Deduplicates calls reported by several spans, such as a provider's SDK and an instrumentation."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from dashboard.ingest.assembly.span_tree import SpanTree
@@ -23,7 +23,7 @@ def as_one(calls: Iterable[ModelCall], places: SpanTree) -> list[ModelCall]:
             groups.append([call])
         else:
             group.append(call)
-    return [_one(group) if len(group) > 1 else group[0] for group in groups]
+    return [one_of(sorted(group, key=_order)) if len(group) > 1 else group[0] for group in groups]
 
 
 def _order(call: ModelCall) -> tuple[int, int, str]:
@@ -57,9 +57,9 @@ def _same(outer: ModelCall, inner: ModelCall, above: Collection[str]) -> bool:
     return (is_within or is_beside) and inner.span.end <= outer.span.end + SLACK
 
 
-def _one(group: list[ModelCall]) -> ModelCall:
-    """All that is told of one call. What it used, and why it stopped, the provider's own SDK tells best."""
-    group = sorted(group, key=_order)
+def one_of(group: Sequence[ModelCall]) -> ModelCall:
+    """All that is told of one call, which is named by the first. What it used, and why it stopped, the provider's own
+    SDK tells best."""
     told_best = sorted(group, key=lambda call: not any(word.source == _OF_SDK for word in call.words))
     whole = group[0]
     return replace(
@@ -77,6 +77,7 @@ def _one(group: list[ModelCall]) -> ModelCall:
         first_token=next((call.first_token for call in group if call.first_token is not None), None),
         spans=tuple(span for call in group for span in call.spans),
         scopes=tuple(dict.fromkeys(scope for call in group for scope in call.scopes)),
+        elsewhere=tuple(trace for call in group for trace in call.elsewhere),
     )
 
 

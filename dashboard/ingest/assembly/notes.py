@@ -61,7 +61,7 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
     call, content = step.call, step.call.content
     answer_is_cut = step.answer.stop_reason is NormalizedStopReason.MAX_TOKENS
     if len(call.spans) > 1:
-        yield "told_twice", f"{len(call.spans)} spans describe this call. They are one attempt."
+        yield "told_twice", f"{len(call.spans)} spans describe this call. They are one attempt.{_elsewhere(call)}"
     if call.span.dropped:
         yield "attributes_dropped", _dropped(call.span.dropped)
     if content.input is None:
@@ -78,6 +78,11 @@ def _of(step: TurnCall) -> Iterator[tuple[str, str]]:
         yield from call.exchange.notes
     yield from _of_reason(call)
     yield from _of_calls(step)
+
+
+def _elsewhere(call: ModelCall) -> str:
+    traces = " and ".join(call.elsewhere)
+    return f" Of these, {traces} came as a trace of its own, with the same response id." if traces else ""
 
 
 def _dropped(count: int) -> str:

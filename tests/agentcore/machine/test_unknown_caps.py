@@ -4,14 +4,27 @@ import pytest
 
 from agentcore import ChatResponse, NormalizedStopReason, TokenUsage, verify
 from agentcore.error_policy import ErrorPolicy
+from agentcore.events import Breakpoint
 from agentcore.machine.budgets import budgets_of
+from agentcore.machine.states import State
 from agentcore.messages import DEMANDED, NO_CAP
+from agentcore.reasons import AttemptKind
 from agentcore.remedies import limits_spent
 from agentcore.replay import recording_from_json, recording_to_json
 from agentcore.resource import resource_of
 from agentcore.verdict import verdict
 from agentcore.why import derive
-from tests.agentcore.playbook import Playbook, cut_call, ended, error, responded, started, woke_up
+from tests.agentcore.playbook import (
+    Playbook,
+    call_model,
+    cut_call,
+    ended,
+    error,
+    released,
+    responded,
+    started,
+    woke_up,
+)
 from tests.together import together
 
 CALCULATED = 16_384
@@ -59,6 +72,16 @@ def test_a_turn_without_a_cap_has_no_total_to_run_out_of(uncapped: str):
     assert "max_total_completion_tokens" not in str(derive(story.recording))
 
 
+@together
+@pytest.mark.parametrize("uncapped", UNKNOWN)
+@pytest.mark.parametrize("ceiling", [None, 20_000])
+def test_a_cut_call_without_text_or_with_the_same_text_is_made_again(uncapped: str, ceiling: int | None):
+    for moves in ((cut(text=""), ended(".")), (cut(text="abc"), cut(text="abc"), ended("."))):
+        story = turn(*moves, uncapped=uncapped, ceiling=ceiling)
+        assert story.end.status == "completed"
+        assert verify(story.stored()).verified
+
+
 def test_reasons_of_next_calls_name_no_cap():
     told = [one.reason for step in turn(cut(), ended(".")).steps for one in step.transitions]
     assert "continuation 1 of 3" in told
@@ -101,6 +124,49 @@ def test_a_cut_call_that_was_only_watched_names_no_cap():
     assert story.snapshot.outcome.get_evaluation_for("TruncationCriterion").context["callLimit"] is None
     assert verdict(story.snapshot).startswith("Cut off by max_tokens, with 300 tokens used; ")
     assert "300 of 300" not in str(derive(story.recording))
+
+
+ENVELOPE = {"type": "object", "required": ["a"]}
+
+
+def envelope(*moves, **asked):
+    return turn(*moves, envelope_schema=ENVELOPE, **asked)
+
+
+@pytest.mark.parametrize("asked", [{}, {"ceiling": CALCULATED}, {"ceiling": 2 * CALCULATED}])
+def test_a_cut_envelope_without_a_cap_is_not_asked_for_again(asked):
+    """The same request would go out once more: it has no larger budget, and no number of ours cut it."""
+    story = envelope(cut(60, '{"a": "'), **asked)
+    assert story.end.error_code == "envelope_truncation_unrecoverable"
+    assert resource_of(story.snapshot) is None
+    assert verdict(story.snapshot) == (
+        "No valid envelope after 1 call: the answer was cut before its end (cut off with no max_tokens set; the same "
+        "request again has no larger budget). Setting max_tokens may help: without it, many servers apply a low "
+        "default limit."
+    )
+    assert str(CALCULATED) not in str(derive(story.recording))
+    (breach,) = story.observed("cap.breached")
+    assert (breach["limit"], breach["observed"]) == (0, 1)
+
+
+def test_an_operator_who_sets_a_cap_gives_a_cut_envelope_another_budget():
+    story = Playbook(envelope_schema=ENVELOPE, max_tokens=CALCULATED, extra={"uncapped": NO_CAP})
+    story = story >> started(breakpoints=(Breakpoint(state=State.EVALUATE_ENVELOPE),)) >> cut(60, '{"a": "')
+    story = story >> released(max_tokens=4_000)
+    assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=4_000)
+
+
+def test_a_violation_is_still_asked_for_again_without_a_cap():
+    story = envelope(ended("{}"))
+    assert story << call_model(AttemptKind.ENVELOPE_RETRY)
+
+
+@pytest.mark.parametrize("revision", [1, 5, 8])
+def test_by_earlier_rules_a_cut_envelope_was_asked_for_with_twice_the_number(revision):
+    story = envelope(cut(60, '{"a": "'), revision=revision)
+    assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=2 * CALCULATED)
+    story = envelope(cut(60, '{"a": "'), revision=revision, ceiling=CALCULATED)
+    assert "cut at 16384 tokens" in story.end.error_message
 
 
 @together

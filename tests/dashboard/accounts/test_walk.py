@@ -64,8 +64,6 @@ READERS_OF_THE_HEAVY = {"watcher", "superuser"}  #: who may the least, and who m
 ASKING_UNSERVED = {"superuser", "superuser's token"}
 #: Each of these roles is asked by its other way in before each change.
 AT_NIGHT = {"superuser", "nothing", "operator's token", "admin's token", "watcher's token"}
-#: Who reads what every member may read: one who may nothing else, and who may all; at night every role.
-READERS = {"watcher", "superuser's token"} | AT_NIGHT
 #: Read in another thread, which sees no row of this test's.
 STREAMS = {"api/v1/turns/<turn_id>/events", "api/v1/turns/export"}
 
@@ -84,19 +82,10 @@ def asked(caller: Caller) -> Iterator[tuple[str, str]]:
                 continue
             if route in HEAVY and method in READ and caller.known and caller.name not in READERS_OF_THE_HEAVY:
                 continue
-            if caller.known and _is_left_to_others(caller, route, method):
+            unserved = not route.startswith(ELSEWHERE) and method not in SERVED[route].split()
+            if caller.known and unserved and caller.name not in ASKING_UNSERVED:
                 continue
             yield route, method
-
-
-def _is_left_to_others(caller: Caller, route: str, method: str) -> bool:
-    """Whether other members ask for it, to whom the same code answers the same."""
-    if route.startswith(ELSEWHERE):
-        return False
-    if method not in SERVED[route].split():
-        return caller.name not in ASKING_UNSERVED
-    refused = allowed(caller, route, method) == {403}
-    return method in READ and not refused and needed(method, route) is None and caller.name not in READERS
 
 
 def _methods(caller: Caller, route: str) -> str:

@@ -54,7 +54,7 @@ def test_a_filter_given_twice_lets_both_values_through(api: Program):
 
 def test_a_page_takes_the_same_few_queries_however_many_turns_are_on_it(api: Program, django_assert_max_num_queries):
     make_turns(*"abcdefghij")
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(8):
         assert len(api.get("/turns", limit=200).json()["items"]) == 10
 
 

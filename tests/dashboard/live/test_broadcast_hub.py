@@ -12,6 +12,8 @@ from dashboard.live import broadcast_hub
 from dashboard.live.broadcast_hub import DONE, TRY_AGAIN, hub_of
 from dashboard.live.scenes import Scene
 from dashboard.live.subscriber import CLOSE, MOST_WAITING, Message, Subscriber
+from dashboard.live.websocket_app import _Visit
+from dashboard.platform import kept_answers
 from dashboard.platform.kept_answers import KeptAnswer
 from tests.nightly import nightly
 
@@ -178,6 +180,28 @@ async def test_a_room_ends_with_its_last_viewer():
     assert again.room is not first.room
     await until(lambda: again.numbers == [0, 1])
     await again.leave()
+
+
+async def test_nothing_is_kept_for_a_page_that_is_gone():
+    """Its room may tell it of a change after its connection was lost, and before it has left."""
+    subject, kept, gone = Subject(), KeptAnswer(), asyncio.Event()
+
+    async def send(_message: Message) -> None:
+        await asyncio.Event().wait()
+
+    async def receive() -> dict[str, str]:
+        await gone.wait()
+        return {"type": "websocket.disconnect"}
+
+    viewer = Subscriber(send, 0, kept=kept)
+    staying = asyncio.create_task(_Visit(Numbers(subject), viewer).stay(receive))
+    await until(lambda: kept.size)
+    kept.clear()  # as the server does when the connection is lost
+    viewer.take([{"type": "websocket.send", "text": "more 1"}], 1)
+    assert kept.size
+    gone.set()
+    await staying
+    assert (kept.size, kept_answers._keepers) == (0, {})
 
 
 async def test_a_look_that_fails_sends_all_pages_to_come_again_and_a_new_room_begins():

@@ -15,11 +15,11 @@ TYPE = "continuation-and-error-policy §ErrorType"
 BODY = b'{"error": {"message": "No.", "type": "t", "code": null}}'
 
 
-@together
 @rule(
     TYPE,
     "A provider's rate limit is `rate_limit`, a request that took too long is `timeout`, any other error is `model`",
 )
+@together
 @pytest.mark.parametrize("provider", list(PROVIDERS))
 @pytest.mark.parametrize(
     ("status", "error"),

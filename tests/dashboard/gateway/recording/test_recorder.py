@@ -193,6 +193,35 @@ def test_a_recorder_that_ends_waits_for_the_rows_that_are_being_made(monkeypatch
     assert story.turn().output_text
 
 
+def test_a_turn_that_is_given_up_while_another_ones_rows_are_made_keeps_no_other_from_being_stored(monkeypatch):
+    large, given_up, other = (Story([ended(answer)]) for answer in ("x" * (LARGE + 1), "given up", "stored"))
+    stories = [(story, story.new_turn()) for story in (large, given_up, other)]
+    begun, release = threading.Event(), threading.Event()
+
+    def slowly(*given):
+        if given[1] == large.id:
+            begun.set()
+            release.wait(5)
+        add_part(*given)
+
+    async def told() -> None:
+        async with recording() as recorder:
+            telling = [asyncio.create_task(tell(recorder, story, new)) for story, new in stories]
+            async with asyncio.timeout(5):
+                while not begun.is_set():
+                    await asyncio.sleep(0.01)
+            recorder.forget(given_up.id)
+            release.set()
+            async with asyncio.timeout(5):
+                await asyncio.gather(telling[0], telling[2])
+            await asyncio.wait([telling[1]], timeout=0)
+            telling[1].cancel()
+
+    monkeypatch.setattr(group_writer, "add_part", slowly)
+    asyncio.run(told())
+    assert (len(large.turn().output_text), other.turn().output_text) == (LARGE + 1, "stored")
+
+
 def test_the_clients_request_is_kept_to_the_byte_and_what_it_was_told_stands_beside_it():
     story = Story([ended("whole")])
     new = story.new_turn()
