@@ -47,6 +47,30 @@ def test_a_case_that_fails_by_pytests_own_means_has_failed_too():
     assert failure_of(test_refuses).startswith("1 of 3 cases failed: [2]\n")
 
 
+@pytest.mark.parametrize("end", [SystemExit(2), pytest.skip.Exception("not here")])
+def test_a_case_that_ends_as_a_program_does_or_skips_keeps_no_other_from_running(end: BaseException):
+    seen = []
+
+    @together
+    @pytest.mark.parametrize("number", [1, 2, 3])
+    def test_ends(number: int) -> None:
+        seen.append(number)
+        if number == 2:
+            raise end
+
+    assert failure_of(test_ends).startswith("1 of 3 cases failed: [2]\n")
+    assert seen == [1, 2, 3]
+
+
+def test_a_test_that_nobody_would_wait_for_is_refused():
+    @pytest.mark.parametrize("number", [1])
+    async def test_waits(number: int) -> None:
+        assert not number
+
+    with pytest.raises(AssertionError, match="nobody would wait"):
+        together(test_waits)
+
+
 def test_what_is_no_failure_of_a_case_ends_the_run():
     @together
     @pytest.mark.parametrize("number", [1])

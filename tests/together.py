@@ -18,6 +18,8 @@ import pytest
 
 SHOWN = 20  #: failed cases that are told in full; of the others the names
 _NAMED = type(pytest.param())
+#: How a case fails: also as a program ends that cannot read its arguments, or by skipping, which only a test may.
+ENDS = (Exception, SystemExit, pytest.fail.Exception, pytest.skip.Exception)
 _LONGEST = 60  #: characters of a value in a case's name
 
 
@@ -27,13 +29,14 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
     tables = [list(_rows(mark)) for mark in marks if mark.name == "parametrize"]
     cases = [(_joined(row), _all(row)) for row in product(*tables)]
     assert cases, "a test without a case proves nothing"
+    assert not inspect.iscoroutinefunction(test), "nobody would wait for it"
 
     def all_cases(**fixtures: Any) -> None:
         failed = dict[str, str]()
         for name, values in cases:
             try:
                 test(**values, **fixtures)
-            except (Exception, pytest.fail.Exception):
+            except ENDS:
                 failed[name] = traceback.format_exc()
         if failed:
             pytest.fail(_told(failed, len(cases)), pytrace=False)

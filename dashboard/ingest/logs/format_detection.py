@@ -154,7 +154,11 @@ class Records:
 
     def end(self) -> Iterator[Found]:
         for session in self._sessions.values():
-            yield from session.end()
+            try:
+                yield from session.end()
+            except Exception:  # as of a record
+                log.exception("log_session_not_read")
+                yield Fault(0, UNEXPECTED)
 
 
 def read(file: BinaryIO, *, size: int, file_time: int, told: Callable[[int], None]) -> Iterator[Found]:

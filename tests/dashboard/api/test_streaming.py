@@ -31,6 +31,7 @@ from dashboard.live.stream_limits import streams
 from dashboard.live.turn_events import Message
 from dashboard.live.untold_messages import Untold
 from dashboard.platform.kept_answers import KeptAnswer
+from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.record_reader import records_of
 from tests.dashboard.driving import AgentOf, Play, drive
@@ -46,7 +47,8 @@ NOWHERE = "01a1fbc5-27eb-74dc-9e07-332dcdb1f422"
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with website() as at:
+    # On a busy machine it takes longer than 30 s to open forty streams, of which none is read.
+    with website(bounds=ResourceLimits(stalled_seconds=600)) as at:
         yield at
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import sys
 from collections.abc import Hashable, Iterator
 
 import pytest
@@ -255,3 +256,20 @@ async def test_whatever_pages_do_each_ends_up_as_one_that_is_opened_anew(seed: i
         page.reads.set()
     await until(lambda: all(page.numbers == subject.numbers for page in pages))
     await all_left(pages)
+
+
+async def test_a_message_counts_once_while_it_waits_and_while_the_server_sends_it():
+    text, kept, sizes = "x" * 100_000, KeptAnswer(), list[int]()
+
+    async def send(message: Message) -> None:
+        if message["type"] == "websocket.send":
+            kept.keep(message["text"], sys.getsizeof(text))
+            sizes.append(kept.size)
+            kept.let_go(message["text"])
+
+    viewer = Subscriber(send, "nothing", kept=kept)
+    viewer.take([{"type": "websocket.send", "text": text}], "text")
+    assert kept.size == sys.getsizeof(text)
+    viewer.end(1000)
+    await viewer.write()
+    assert (sizes, kept.size) == ([sys.getsizeof(text)], 0)

@@ -66,6 +66,8 @@ def _input(attributes: Attributes) -> list[Message] | None:
     if told is None and name == _AS_TEXT and isinstance(attributes[name], str):
         return [Message(Role.USER, attributes[name])]
     told = told.get("messages", told.get("input")) if isinstance(told, dict) else told
+    if isinstance(told, str):  # the Responses API takes a text for its one message
+        return [Message(Role.USER, told)]
     if isinstance(told, list) and told and isinstance(told[0], list):  # LangChain's: one list for each prompt
         told = [mapping(entry.get("kwargs")) or entry for entry in mappings(told[0])]
     return list(messages_of(told)) if isinstance(told, list) else None

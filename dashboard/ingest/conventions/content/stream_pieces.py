@@ -13,13 +13,15 @@ NAME, VALUE = "mlflow.chunk.item.", "mlflow.chunk.value"
 
 
 def read(events: Iterable[SpanEvent]) -> Content:
-    """The stop reason and, where no piece is missing, the tool calls. The text is that of the answer."""
+    """The stop reason and, where no piece is missing, the tool calls; of several answers, the first one's. The text is
+    that of the answer."""
     pieces = {event.name: mapping(read_json(event.attributes.get(VALUE))) for event in events if _is_piece(event)}
     if not pieces:
         return NOTHING
-    choices = [choice for piece in pieces.values() if (choice := next(mappings(piece.get("choices")), None))]
+    told = (choice for piece in pieces.values() for choice in mappings(piece.get("choices")))
+    choices = [choice for choice in told if choice.get("index") in (None, 0)]
     reasons = [choice["finish_reason"] for choice in choices if isinstance(choice.get("finish_reason"), str)]
-    is_whole = f"{NAME}0" in pieces and all(pieces.values())
+    is_whole = all(pieces.get(f"{NAME}{place}") for place in range(len(pieces)))
     calls = tuple(_calls(choices)) if is_whole and choices else ()
     return Content(calls=calls or None, words=tuple(StopReasonSighting(VALUE, reason) for reason in reasons[-1:]))
 

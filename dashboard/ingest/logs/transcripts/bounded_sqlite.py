@@ -77,4 +77,12 @@ class BoundedDatabase:
 @contextmanager
 def opened(path: Path) -> Iterator[BoundedDatabase]:
     with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)) as database:
-        yield BoundedDatabase(database, path.stat().st_size)
+        yield BoundedDatabase(database, path.stat().st_size + _size_of_log(path))
+
+
+def _size_of_log(path: Path) -> int:
+    """Bytes that an agent which is running has still to move into the database."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size
+    except OSError:
+        return 0

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from agentcore.errors import ErrorType, ProviderError
 from dashboard.ingest.conventions.content.shapes import mapping, mappings, words
 from dashboard.ingest.conventions.observations import AskedCall
-from dashboard.ingest.logs.timestamps import moment_of
+from dashboard.ingest.logs.timestamps import moment_of, span_of
 from dashboard.ingest.logs.transcripts.codex import INTERRUPTED
 from dashboard.ingest.logs.transcripts.message_sessions import Document, Result, Spoken
 from dashboard.ingest.logs.transcripts.session_calls import ModelCallText
@@ -82,9 +82,9 @@ def _ended(request: Json) -> int | None:
     """When the answer was whole, which newer releases tell; else as long after the request as it took."""
     if (at := moment_of(mapping(request.get("modelState")).get("completedAt"))) is not None:
         return at
-    begun, lasted = request.get("timestamp"), mapping(mapping(request.get("result")).get("timings")).get("totalElapsed")
-    is_told = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (begun, lasted))
-    return moment_of(begun + lasted) if is_told else None  # type: ignore[operator] # both are numbers
+    result = mapping(request.get("result"))
+    times = {"timestamp": request.get("timestamp"), "elapsed_ms": mapping(result.get("timings")).get("totalElapsed")}
+    return span_of(times)[1]
 
 
 def _result(call_id: str, results: Json) -> Result:

@@ -175,16 +175,17 @@ def test_the_rows_of_a_large_turn_are_made_beside_the_loop_so_that_other_calls_g
 def test_a_recorder_that_ends_waits_for_the_rows_that_are_being_made(monkeypatch):
     """They are in no group yet, and due no longer."""
     story = Story([ended("x" * (LARGE + 1))])
-    new = story.new_turn()
+    new, begun = story.new_turn(), threading.Event()
 
     def slowly(*given):
+        begun.set()
         time.sleep(0.3)
         add_part(*given)
 
     async def told() -> None:
         async with recording() as recorder:
             telling = asyncio.create_task(tell(recorder, story, new))
-            await asyncio.sleep(0.1)
+            assert await asyncio.to_thread(begun.wait, 60)
         await telling
 
     monkeypatch.setattr(group_writer, "add_part", slowly)

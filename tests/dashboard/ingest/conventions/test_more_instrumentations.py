@@ -211,6 +211,32 @@ def test_a_stream_of_mlflows_ends_as_its_last_piece_says() -> None:
     assert (told.words[0].raw, told.content.calls) == ("length", ()), "a call without its beginning is none"
 
 
+@pytest.mark.parametrize("lost", [1, 2])
+def test_of_a_stream_of_mlflows_with_a_lost_piece_no_call_is_put_together(lost: int) -> None:
+    names = ["mlflow.chunk.item.0", "mlflow.chunk.item.1", "mlflow.chunk.item.2", "mlflow.chunk.item.3"]
+    deltas = [{"tool_calls": [ASKED]}, *({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]} for _ in "ab")]
+    choices = [*({"delta": delta} for delta in deltas), {"delta": {}, "finish_reason": "tool_calls"}]
+    events = [
+        SpanEvent(name, {"mlflow.chunk.value": json.dumps({"choices": [choice]})})
+        for place, (name, choice) in enumerate(zip(names, choices, strict=True))
+        if place != lost
+    ]
+    told = call(*events, **{"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanOutputs": json.dumps(PUT_TOGETHER)})
+    assert told.content.calls == ()
+
+
+def test_of_several_answers_of_a_stream_the_first_counts() -> None:
+    """Their pieces come one after another."""
+    other = {"index": 1, "delta": {"tool_calls": [{**ASKED, "id": "c2"}]}, "finish_reason": "length"}
+    first = {"index": 0, "delta": {"tool_calls": [ASKED]}, "finish_reason": "tool_calls"}
+    events = [
+        SpanEvent(f"mlflow.chunk.item.{place}", {"mlflow.chunk.value": json.dumps({"choices": [choice]})})
+        for place, choice in enumerate((first, other))
+    ]
+    told = call(*events, **{"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanOutputs": json.dumps(PUT_TOGETHER)})
+    assert ([one.id for one in told.content.calls or ()], told.words[0].raw) == (["c1"], "tool_calls")
+
+
 def test_a_whole_request_has_the_tools_the_system_and_the_items_of_the_responses_api() -> None:
     """As MLflow writes it, and LangSmith."""
     items = [
@@ -226,6 +252,12 @@ def test_a_whole_request_has_the_tools_the_system_and_the_items_of_the_responses
         ("user", "Why?", 0, None), ("assistant", "", 1, None), ("tool", "43", 0, "c1")
     ]  # fmt: skip
     assert [tool.name for tool in content.tools] == ["add"]
+
+
+def test_a_whole_request_of_the_responses_api_may_have_a_text_for_its_input() -> None:
+    asked = json.dumps({"model": "m", "input": "Why?"})
+    content = call(**{"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanInputs": asked}).content
+    assert [(one.role.value, one.text) for one in content.input or ()] == [("user", "Why?")]
 
 
 def test_langsmith_tells_the_cap_among_its_metadata() -> None:

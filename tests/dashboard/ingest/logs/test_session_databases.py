@@ -174,3 +174,17 @@ def test_a_database_is_opened_to_read_alone(tmp_path: Path) -> None:
 
 def _emptied(database: BoundedDatabase) -> None:
     list(database.rows("DELETE FROM messages"))
+
+
+def test_what_a_running_agent_has_not_moved_into_its_database_counts_as_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(f"PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; {GOOSE_TABLES}")
+        for number in range(5):
+            content = json.dumps([{"type": "text", "text": str(number) * 5_000_000}])
+            database.execute(
+                "INSERT INTO messages (session_id, role, content_json, created_timestamp) VALUES (?, ?, ?, ?)",
+                ["one", "user", content, BEGAN + number],
+            )
+        database.commit()
+        assert [found for found in read(path) if isinstance(found, Fault)] == []

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from dashboard.ingest.logs.files import transcripts_of
+from dashboard.ingest.logs.format_detection import UNEXPECTED
+from dashboard.ingest.logs.transcripts import vscode_chat, vscode_log
 from dashboard.ingest.logs.transcripts.vscode_log import NO_PLACE
 from dashboard.ingest.logs.values import Fault
 from dashboard.replay.services import turn_verify
@@ -125,6 +127,28 @@ def test_a_chat_that_was_written_change_by_change_comes_to_the_same_turns() -> N
 def test_a_change_of_what_is_not_there_is_refused_by_its_line() -> None:
     found = found_in(lines(*CHAT_LOG, {"kind": 1, "k": ["requests", 99, "vote"], "v": 1}, {"kind": 1, "k": [], "v": 1}))
     assert [one for one in found if isinstance(one, Fault)] == [Fault(7, NO_PLACE), Fault(8, NO_PLACE)]
+
+
+@pytest.mark.parametrize("written", ["document", "log"])
+def test_a_chat_with_impossible_times_is_read_without_them(written: str) -> None:
+    timings = {"totalElapsed": 1.5}
+    asked = {**ASKED, "timestamp": 10**400, "modelState": None, "result": {**ASKED["result"], "timings": timings}}
+    chat = {**CHAT, "requests": [asked]}
+    taken, faults = imported(lines(chat if written == "document" else {"kind": 0, "v": chat}))
+    assert (taken.turns, faults) == (1, [])
+
+
+def test_an_agent_whose_session_cannot_be_read_at_the_end_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vscode_chat, "_answers", lambda *_: 1 // 0)
+    assert [one.words for one in found_in(lines(*CHAT_LOG)) if isinstance(one, Fault)] == [UNEXPECTED]
+
+
+def test_a_chat_that_takes_too_much_memory_is_read_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is short as text."""
+    monkeypatch.setattr(vscode_log, "MOST_HELD", 100_000)
+    many = {"kind": 2, "k": ["requests", 0, "response"], "v": [{}] * 5_000}
+    taken, faults = imported(lines(*CHAT_LOG, many))
+    assert (taken.turns, [one.words for one in faults]) == (3, [vscode_log.TOO_LARGE])
 
 
 def test_the_folders_of_these_agents_are_looked_through(tmp_path: Path) -> None:
