@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from agentcore.events import Event, Setup
+from agentcore.events import Event, Setup, without_uncapped
 from agentcore.machine.snapshot import Snapshot
 from agentcore.replay.answer_tape import spoken_tokens
 from agentcore.replay.asked_requests import Asks, alike
@@ -61,8 +61,8 @@ def unknown(why: Why, event: Event | None = None) -> Answer:
 
 
 def unsized(snapshot: Snapshot) -> Setup:
-    """What its turn asks for, whatever the cap: equal where only that differs."""
-    return replace(snapshot.asked, max_tokens=0)
+    """What its turn asks for, whatever the cap, sent or not: equal where only that differs."""
+    return replace(snapshot.asked, max_tokens=0, extra=without_uncapped(snapshot.asked.extra))
 
 
 @dataclass(slots=True)

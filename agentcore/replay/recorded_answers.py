@@ -42,7 +42,7 @@ class Asked(TapeReading):
             return unknown(Why.OTHER_REQUEST)  # another model or prompt need not fail
         found = self._failed(struck, asks) if struck is not None else None
         if found is None:
-            found = self._matched(same, asks) or self._read(same, asks)
+            found = self._within_the_ceiling(self._matched(same, asks) or self._read(same, asks))
         return self._in_time(found, struck or same)
 
     def _is_below_the_floor(self) -> bool:

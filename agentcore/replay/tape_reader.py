@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from agentcore.continuation_merge import cut
+from agentcore.events import ModelResponded
 from agentcore.machine.states import State
 from agentcore.replay.answer_tape import Part, Tape, spoken_tokens, tape_of
 from agentcore.replay.asked_requests import Asks, alike, asks_of
@@ -12,6 +13,7 @@ from agentcore.replay.failed_calls import broke_off, failing
 from agentcore.replay.pending_call import Answer, unknown, unsized
 from agentcore.replay.recorded_calls import Heard
 from agentcore.replay.tape_answers import Reading, Saying
+from agentcore.usage import reported
 
 
 class TapeReading(Saying):
@@ -55,6 +57,15 @@ class TapeReading(Saying):
             return tape
         kept = max(1.0, tape.most - without.most)
         return tape if self.assuming.at(Assumed.REPEATS, 0.0, kept, "words kept at a seam may be a repeat") else without
+
+    def _within_the_ceiling(self, found: Answer) -> Answer:
+        """The answer, unless it takes more tokens than the connection is known to give, and no recorded call had more:
+        under such a cap it may be cut earlier, or refused."""
+        ceiling, event = self.snapshot.asked.ceiling, found.event
+        if ceiling is None or self.cap <= ceiling or not isinstance(event, ModelResponded):
+            return found
+        shown = any((one.tokens or 0) > ceiling for one in self.past.attempts.values())
+        return found if shown or (reported(event.response) or 0) <= ceiling else unknown(Why.REFUSAL)
 
     def _reading(self, tape: Tape, same: Heard | None, asks: Asks) -> Reading | Why:
         """Where this call begins to read; or why the tape does not answer it."""

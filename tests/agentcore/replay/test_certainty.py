@@ -540,6 +540,22 @@ def test_whether_an_api_takes_less_than_its_smallest_max_tokens_is_not_recorded(
         assert (asked(story, max_tokens=5).why is Why.REFUSAL) is not shown
 
 
+@pytest.mark.parametrize(("most", "known"), [(50, False), (119, False), (120, True), (None, True)])
+def test_whether_a_connection_gives_more_than_its_known_maximum_is_not_recorded(most, known):
+    """A continued answer was certain to come in one call of 130 tokens, of a connection known to give 50 at most."""
+    story = Playbook(max_tokens=50, ceiling=most, extra={"prefill": True}) >> started()
+    story = story >> truncated(ESSAY[:200], tokens=50) >> truncated(ESSAY[200:400], tokens=50)
+    story = story >> ended(ESSAY[400:500], tokens=20)
+    assert (asked(story, max_tokens=130).why is not Why.REFUSAL) is known
+    assert asked(story, max_tokens=50, max_continuations=9).certainty is Certainty.RECORDED
+
+
+def test_a_call_that_gave_more_than_the_known_maximum_shows_that_it_is_none():
+    story = Playbook(max_tokens=60, ceiling=50) >> started()
+    story = story >> truncated(ESSAY[:240], tokens=60) >> ended("!", tokens=1)
+    assert asked(story, max_tokens=400).why is not Why.REFUSAL
+
+
 def test_an_empty_answer_without_reported_tokens_may_have_been_cut_by_reasoning_that_is_not_told():
     """It was certain to come at 400 too, where its provider calls a cut an end."""
     story = Playbook(max_tokens=3) >> started() >> ended("", tokens=0)

@@ -9,7 +9,7 @@ from agentcore.events import ToolResult
 from agentcore.lint import lint, signs
 from agentcore.messages import NO_CAP
 from agentcore.replay import Certainty
-from agentcore.replay.certainty import CUT_AS_TOLD
+from agentcore.replay.certainty import CUT_AS_TOLD, Why
 from agentcore.replay.pending_call import CUT_AS_ENDED
 from agentcore.replay.recorded_run import Past
 from agentcore.sufficient_max_tokens import continued_at_the_cap
@@ -113,3 +113,13 @@ def test_two_calls_for_which_no_cap_is_sent_are_the_same_whatever_total_is_left(
     lower = replace(story.policy, limits=replace(story.policy.limits, max_total_completion_tokens=400))
     found = what_if(story.recording, lower)
     assert (found.final.end.status, found.certainty) == (TurnStatus.COMPLETED, Certainty.RECORDED)
+
+
+@together
+@pytest.mark.parametrize("uncapped", [NO_CAP, "unknown", True])
+def test_a_continuation_under_a_cap_asks_for_the_same_as_a_call_without_one(uncapped):
+    """Each was called another request, so that nothing was told of a turn that had to be continued."""
+    story = of(responded(said(512, no_reasoning=True)), uncapped=uncapped)
+    found = asked(story, 200, Experience(reports_all=True, tells_cuts=True))
+    assert found.why is Why.ASSUMPTIONS
+    assert [ending.final.end.terminal_reason for ending in found.endings] == ["completed", "completed"]
