@@ -134,6 +134,16 @@ def test_a_removed_record_is_named(turn: Turn):
     assert faults() == {str(turn.id): "removed: record 2"}
 
 
+def test_who_dates_a_turn_after_its_seal_does_not_hide_it_from_its_page(turn: Turn):
+    sealed = seal()
+    as_superuser(CHANGES["turn"], turn.id)
+    as_superuser("UPDATE turns_turn SET created_at = %s WHERE id = %s", sealed.made_at + timedelta(hours=1), turn.id)
+    chained_again(turn)
+    as_superuser("UPDATE sealing_chain SET seal = NULL WHERE turn_id = %s", turn.id)
+    turn.refresh_from_db()
+    assert any("after seal 1, and its chain was made again" in words for words in seal_check.turn_faults(turn))
+
+
 def test_who_makes_the_chain_again_cannot_make_the_seal_again(turn: Turn):
     sealed = seal()
     as_superuser(CHANGES["turn"], turn.id)
