@@ -4,7 +4,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from uuid import UUID
 
-from django.db.models import F, Func, IntegerField, QuerySet
+from django.db.models import F, Func, IntegerField, QuerySet, Value
 from django.db.models.functions import Left
 
 from dashboard.turns.models import Turn
@@ -27,8 +27,9 @@ def fitting(ids: list[UUID]) -> int:
 
 
 def begun(turns: QuerySet[Turn], characters: int) -> QuerySet[Turn]:
-    """These turns, read with so many characters of their texts."""
-    return turns.defer(*TEXTS).annotate(**{_place(name): Left(name, characters) for name in TEXTS})
+    """These turns, read with so many characters of their texts; 0: without them."""
+    read = {_place(name): Left(name, characters) if characters else Value("") for name in TEXTS}
+    return turns.defer(*TEXTS).annotate(**read)
 
 
 def with_beginnings(turn: Turn) -> Turn:
