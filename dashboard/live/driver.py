@@ -32,7 +32,7 @@ from dashboard.agents.schema_judging.busy_judges import UNJUDGED, JudgesBusy
 from dashboard.agents.schema_judging.judging import patiently
 from dashboard.live.command_executor import CommandExecutor
 from dashboard.live.conversations import conversation_queue
-from dashboard.live.model_call import milliseconds_between
+from dashboard.live.model_call import is_long, milliseconds_between
 from dashboard.live.models import Signal
 from dashboard.live.signal_inbox import SignalInbox, signal_handled, signal_put_away, signals_settle
 from dashboard.live.slots import Slots
@@ -214,7 +214,7 @@ class Driver:
         snapshot, policy = self.standing.snapshot, self.standing.policy
         try:
             who = self.loaded.turn.created_by_id or self.turn_id
-            return event, await patiently(who, partial(advance, snapshot, event, policy))
+            return event, await patiently(who, partial(advance, snapshot, event, policy), long=is_long(event))
         except JudgesBusy:
             if signal is not None or not isinstance(event, ModelResponded):
                 raise

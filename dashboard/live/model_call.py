@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from agentcore.commands import CallModel
 from agentcore.errors import ProviderError
+from agentcore.events import Event, ModelResponded
 from agentcore.messages import ChatResponse, Delta
 from agentcore.providers.base import Provider
 from dashboard.agents.models import Connection
@@ -149,6 +150,15 @@ async def _read(
         except asyncio.CancelledError as error:
             cancelled = error
     return judging, cancelled
+
+
+def is_long(event: Event) -> bool:
+    """Whether judging an event takes long: it brings a long answer, which its criteria read again."""
+    if not isinstance(event, ModelResponded):
+        return False
+    response = event.response
+    calls = sum(len(call.raw) for call in (*response.tool_calls, *response.broken_tool_calls))
+    return len(response.text) + calls >= LONG_ANSWER
 
 
 async def _took(part: bytes, reading: ResponseReader, took: Took) -> None:

@@ -19,6 +19,7 @@ from dashboard.turns.evidence import Fault
 from dashboard.turns.models import Cohort, Outcome, Record, Turn
 from dashboard.turns.record_compression import PACKED, beside_packed, unpacked_records
 from dashboard.turns.row_mapping import judged_in, judgement
+from dashboard.turns.shared_values import ASKED
 from dashboard.turns.stored_turn import StoredTurn
 
 JUDGEMENT = ("state", "decision", "resolved_by", "stop_reason", "error_type", "handling", "evaluations")
@@ -35,6 +36,8 @@ Place = tuple[int, int]  #: the record, and the transition in it
 def derived_faults(turn: Turn, recording: Recording, stored: StoredTurn) -> Iterator[Fault]:
     """Every such row that is not as the history has it, is missing, or is one too many."""
     yield from _column_faults(turn.id)
+    if not _are_rules_alike(turn):
+        yield Fault(len(recording.records), "What its row repeats of its policy, for searches, is not its policy.")
     yield from _judgement_faults(turn.id, recording)
     yield from _checkpoint_faults(stored.checkpoints, recording)
     if recording.records and not _is_in(turn, stored.cohort):
@@ -49,6 +52,14 @@ def _column_faults(turn_id: UUID) -> Iterator[Fault]:
         columns = content and beside_packed(unpacked_records(content, length))
         if dict(zip(PACKED, map(exact_json, held), strict=True)) != columns:
             yield Fault(seq, f"The columns of record {seq} are not those of the record.")
+
+
+def _are_rules_alike(turn: Turn) -> bool:
+    """Statements read what the row has beside the reference to its rules; people, and the machine, what is there."""
+    as_stored = [Cast(name, TextField()) for name in ASKED]
+    held = Turn.objects.filter(id=turn.id).values_list(*as_stored).first() or ()
+    rows = {name: exact_json(text) for name, text in zip(ASKED, held, strict=False) if text is not None}
+    return all(told[1:] == [ASKED[name](getattr(turn, name))] for name, told in rows.items() if isinstance(told, list))
 
 
 def _judgement_faults(turn_id: UUID, recording: Recording) -> Iterator[Fault]:

@@ -92,35 +92,37 @@ def fault_in(schema: Mapping[str, Any]) -> str | None:
     return fault
 
 
-async def off_loop(who: object, work: Callable[[], T]) -> T:
+async def off_loop(who: object, work: Callable[[], T], *, long: bool = False) -> T:
     """Do work that may judge by schemas: at once, or in a thread where it has to wait for a judge. Then it is done from
-    its beginning, so it must change nothing. `who` takes turns with others."""
-    try:
-        with _waiting(_MayWait.ELSEWHERE):
-            return work()
-    except _WaitsError:
-        pass
+    its beginning, so it must change nothing. `who` takes turns with others. `long` work is never done at once, because
+    the event loop would stand still for as long as it takes."""
+    if not long:
+        try:
+            with _waiting(_MayWait.ELSEWHERE):
+                return work()
+        except _WaitsError:
+            pass
     loop = asyncio.get_running_loop()
     line = _lines.setdefault(loop, FairQueue(_LINE))
     try:
         await line.enter(str(who))
     except FullError:
         with _waiting(_MayWait.NO):
-            return work()
+            return await asyncio.to_thread(work) if long else work()
     job = loop.run_in_executor(_threads, _as, str(who), work)
     job.add_done_callback(lambda _: line.leave(str(who)))
     return await asyncio.shield(job)
 
 
-async def patiently(who: object, work: Callable[[], T]) -> T:
+async def patiently(who: object, work: Callable[[], T], *, long: bool = False) -> T:
     """`off_loop`, asked again while judges are busy: what was paid for should be judged. Raises `JudgesBusy` in the
     end."""
     for pause in PAUSES:
         try:
-            return await off_loop(who, work)
+            return await off_loop(who, work, long=long)
         except JudgesBusy:
             await asyncio.sleep(pause)
-    return await off_loop(who, work)
+    return await off_loop(who, work, long=long)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from dashboard.agents.schema_judging.judging import patiently
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.serving.turn_setup import PreparedCall
 from dashboard.gateway.serving.upstream_call import UpstreamCall
-from dashboard.live.model_call import arrived, prepared_call, read_beside
+from dashboard.live.model_call import arrived, is_long, prepared_call, read_beside
 from dashboard.live.response_reader import CallResult, ResponseReader
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport, TransportError
@@ -182,7 +182,7 @@ class CallDriver:
         turn, judging = self.begun.new_turn, partial(advance, self.snapshot, event, self.begun.ruling.policy)
         self._in_judgement = event
         try:
-            step = await patiently(turn.key_id or turn.created_by_id, judging)
+            step = await patiently(turn.key_id or turn.created_by_id, judging, long=is_long(event))
         except JudgesBusy:
             self._record(Interrupted(event.at, _brought(event), lost=UNJUDGED))
             raise

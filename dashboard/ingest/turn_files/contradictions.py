@@ -3,10 +3,9 @@ cannot be. What rows have, the verification of the stored turn compares (`dashbo
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 
@@ -15,11 +14,11 @@ from agentcore.events import Setup, Started
 from agentcore.replay import Recording
 from dashboard.agents.policies import overridden
 from dashboard.ingest.turn_files import file_schema
+from dashboard.platform.ids import made_at
 from dashboard.turns.evidence import other_beginning
 from dashboard.turns.request_evidence import CLOCKS_DIFFER
 from dashboard.turns.sent_caps import cap_agrees
 
-UUID_OF_TIME = 7
 INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
 NOT_THE_FIRST = "Its {what} is not the one of its first record"
 NOT_THE_STATE = "Its {what} is not the one of the state that it was forked at"
@@ -125,7 +124,7 @@ def _file_faults(file: file_schema.TurnFile, recording: Recording) -> Iterator[s
     setup = _setup(recording)
     if setup is not None and setup.turn_id != str(file.id):
         yield "Its id is not the one that it began with"
-    made = _made(file.id)
+    made = made_at(file.id)
     if made is None:
         yield "Its id does not contain its creation time, as the ids of turns do"
     elif abs(made - file.turn.created_at) > CLOCKS_DIFFER:
@@ -134,10 +133,3 @@ def _file_faults(file: file_schema.TurnFile, recording: Recording) -> Iterator[s
         yield LATER.format(what="still running", than="its export")
     if max(file.exported_at, file.turn.created_at) > timezone.now() + INTO_THE_FUTURE:
         yield LATER.format(what="exported", than="its import")
-
-
-def _made(turn_id: UUID) -> datetime | None:
-    """When an id was made, where it tells."""
-    if turn_id.version != UUID_OF_TIME:
-        return None
-    return datetime.fromtimestamp((turn_id.int >> 80) / 1000, UTC)

@@ -13,7 +13,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import project_current
 from dashboard.ingest.turn_files import file_schema
-from dashboard.ingest.turn_files.contradictions import INTO_THE_FUTURE, UUID_OF_TIME, file_doubt
+from dashboard.ingest.turn_files.contradictions import INTO_THE_FUTURE, file_doubt
 from dashboard.ingest.turn_files.file_export import turn_file
 from dashboard.ingest.turn_files.file_reader import digest_of, read_file
 from dashboard.ingest.turn_files.file_schema import TurnFile
@@ -22,7 +22,7 @@ from dashboard.ingest.turn_files.models import Origin
 from dashboard.ingest.turn_files.replayed_judgement import ReplayedTurn, doubt_of, judge
 from dashboard.ingest.turn_files.rows import store_history
 from dashboard.platform.fields import storable_text
-from dashboard.platform.ids import first_id_at, new_id
+from dashboard.platform.ids import UUID_OF_TIME, first_id_at, new_id
 from dashboard.platform.notifications import announce_created
 from dashboard.tools.selectors import wire_name_of
 from dashboard.turns import models

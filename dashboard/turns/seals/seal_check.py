@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from agentcore.version import VERSION
+from dashboard.platform.ids import made_at
 from dashboard.turns.history import sha256_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.seals import keys
@@ -158,7 +159,7 @@ def turn_faults(turn: Turn) -> list[str]:
     if chain is not None and chain.seal is not None:
         seals = Seal.objects.filter(number=chain.seal)
     else:  # whoever makes a chain again, or removes it, leaves the seal that holds the turn
-        later = Seal.objects.filter(made_at__gte=turn.created_at)
+        later = Seal.objects.filter(made_at__gte=_earliest(turn))
         seals = later.extra(where=["position(%s IN members) > 0"], params=[turn.id.bytes])
     erased, bared, _ = removed_on_purpose(turn.id)
     again = []
@@ -169,6 +170,13 @@ def turn_faults(turn: Turn) -> list[str]:
     _let_go_of_erased(sealed, erased)
     now = parts_of([turn])[turn.id]
     return [*again, *_chain_faults(turn, chain, now, sealed, bared), *_compared_faults(turn, bared, StoredTurn(turn))]
+
+
+def _earliest(turn: Turn) -> datetime:
+    """Before this no seal can hold the turn. Its row says what the owner of the database lets it say; its id tells when
+    it was made, and is what a seal holds. One that does not tell may be in any seal."""
+    made = made_at(turn.id)
+    return min(turn.created_at, made) if made else datetime.min.replace(tzinfo=UTC)
 
 
 def _ids(after: UUID | None) -> Iterator[UUID]:

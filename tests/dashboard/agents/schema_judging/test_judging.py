@@ -221,6 +221,20 @@ async def test_what_need_not_wait_is_done_at_once():
     assert await off_loop("key", partial(violations, NOT_CHEAP, "a")) == []
 
 
+async def test_long_work_is_never_done_at_once_so_that_the_event_loop_goes_on():
+    assert await off_loop("key", threading.get_ident) == threading.get_ident()
+    assert await off_loop("key", threading.get_ident, long=True) != threading.get_ident()
+    assert await patiently("key", threading.get_ident, long=True) != threading.get_ident()
+
+
+async def test_long_work_is_done_beside_the_loop_where_too_many_wait(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(judging, "_LINE", QueueSize(places=0, of_one=0, waiting=0, waiting_of_one=0, seconds=0.1))
+    monkeypatch.setattr(judging, "_lines", {})
+    assert await off_loop("key", threading.get_ident, long=True) != threading.get_ident()
+    with pytest.raises(JudgesBusy, match="Try again"):
+        await off_loop("key", partial(violations, {**NOT_CHEAP, "title": "asked nowhere else"}, "a"), long=True)
+
+
 async def test_where_too_many_wait_the_last_is_told(monkeypatch: pytest.MonkeyPatch):
     full = QueueSize(places=0, of_one=0, waiting=0, waiting_of_one=0, seconds=0.1)
     monkeypatch.setattr(judging, "_LINE", full)

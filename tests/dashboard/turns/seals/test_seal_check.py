@@ -134,6 +134,31 @@ def test_a_removed_record_is_named(turn: Turn):
     assert faults() == {str(turn.id): "removed: record 2"}
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "policy = jsonb_set(policy, '{1,limits,max_total_output_chars}', '7')",
+        "policy_sources = jsonb_set(policy_sources, '{1,layers}', '[{\"policy\": \"other\"}]')",
+        "policy = policy || '[7]'",
+    ],
+)
+def test_what_a_row_repeats_of_its_policy_is_compared_with_it(turn: Turn, change: str):
+    seal()
+    assert faults() == {}
+    as_superuser(f"UPDATE turns_turn SET {change} WHERE id = %s", turn.id)
+    assert "is not its policy" in faults()[str(turn.id)]
+
+
+def test_who_dates_a_turn_after_its_seal_does_not_hide_it_from_its_page(turn: Turn):
+    sealed = seal()
+    as_superuser(CHANGES["turn"], turn.id)
+    as_superuser("UPDATE turns_turn SET created_at = %s WHERE id = %s", sealed.made_at + timedelta(hours=1), turn.id)
+    chained_again(turn)
+    as_superuser("UPDATE sealing_chain SET seal = NULL WHERE turn_id = %s", turn.id)
+    turn.refresh_from_db()
+    assert any("after seal 1, and its chain was made again" in words for words in seal_check.turn_faults(turn))
+
+
 def test_who_makes_the_chain_again_cannot_make_the_seal_again(turn: Turn):
     sealed = seal()
     as_superuser(CHANGES["turn"], turn.id)
