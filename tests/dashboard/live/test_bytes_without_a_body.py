@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 
@@ -55,3 +56,21 @@ async def test_an_answer_in_chunks_of_one_byte_is_whole():
             f"http://127.0.0.1:{port}/", headers={}, body=b"", seconds=60, most=1 << 20
         )
     assert len(body) == 400_000
+
+
+async def test_bytes_that_belong_to_no_body_are_silence(settings: Any):
+    settings.SILENCE_SECONDS = 0.5
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(CHUNKED + b"1\r\na\r\n5;x=")
+        while True:
+            writer.write(b"a")
+            await asyncio.sleep(0.05)
+
+    begun = time.monotonic()
+    async with raw_server(serve) as port, Transport() as transport:
+        with pytest.raises(TransportError, match=r"sent nothing for 0\.5 s") as caught:
+            await transport.first_bytes(f"http://127.0.0.1:{port}/", headers={}, body=b"", seconds=20, most=4_096)
+    assert caught.value.timed_out
+    assert time.monotonic() - begun < 20
