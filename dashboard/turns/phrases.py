@@ -104,8 +104,11 @@ def _all_of(parts: tuple[Part, ...]) -> models.Q:
 @lru_cache(256)
 def read(asked: str) -> Search:
     """What was typed into the search field. PostgreSQL parts it into words, as it does texts."""
+    words = words_query(asked)
+    if not words:
+        return Search(())
     with read_connection().cursor() as cursor:
-        cursor.execute("SELECT websearch_to_tsquery('simple', %s)::text", [words_query(asked)])
+        cursor.execute("SELECT websearch_to_tsquery('simple', %s)::text", [words])
         ((query,),) = cursor.fetchall()
     typed = asked.lower()
     alternatives = query.split(" | ") if query else []
