@@ -25,6 +25,7 @@ from dashboard.accounts.projects import projects_of
 from dashboard.accounts.selectors import session_is_valid
 from dashboard.agents.current_project import current
 from dashboard.agents.models import Project
+from dashboard.platform.client_gone import CutShortError
 
 log = structlog.get_logger(__name__)
 
@@ -84,8 +85,11 @@ def worthless(tickets: Iterable[Ticket]) -> set[Ticket]:
     return {ticket for ticket in tickets if _holder(ticket, entered) is None}
 
 
-class AccessEndedError(Exception):
+class AccessEndedError(CutShortError):
     """Who reads a file that is being sent may not read it any more."""
+
+    def __init__(self) -> None:
+        super().__init__("The access of its reader ended.")
 
 
 class OpenSessions:

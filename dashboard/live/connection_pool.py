@@ -20,11 +20,16 @@ from aiohttp.abc import ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientRequest
 from aiohttp.connector import Connection
+from aiohttp.streams import StreamReader
 from aiohttp.tracing import Trace
 
 from dashboard.platform.egress import address_check
 
 MOST_INTERIM = 100  #: answers such as “100 Continue” before the one that counts; servers send one or two
+#: Bytes of an answer beside its body and beyond WIRE_RATIO times that: ends of lines, lengths of chunks and what stands
+#: behind these. The parser takes them for as long as they come; it bounds heads and trailers itself.
+MOST_AROUND = 2 * 1024 * 1024
+WIRE_RATIO = 16  #: a chunk of one byte has six, and a few more where its length is padded
 
 
 class _Counting(ResponseHandler):
@@ -32,20 +37,37 @@ class _Counting(ResponseHandler):
 
     received = 0  #: bytes, of all answers
     _interim = 0  #: answers since the last that counts
+    _before = 0  #: bytes that were received before this answer's body
+    _body: StreamReader | None = None  #: of this answer
 
     def data_received(self, data: bytes) -> None:
         self.received += len(data)
         super().data_received(data)
+        body = 0 if self._body is None else self._body.total_bytes
+        if self.received - self._before > MOST_AROUND + WIRE_RATIO * body:
+            self._give_up("it sends more around its answer than in it", self._body)
+
+    def set_response_params(self, **params: Any) -> None:
+        """The next request's answer is to come."""
+        self._before, self._body = self.received, None
+        super().set_response_params(**params)
 
     def feed_data(self, data: Any, size: int = 0) -> None:
         """The next answer, unless too many say that it is yet to come: aiohttp reads those without a pause, for as long
         as they come, and holds the event loop up meanwhile."""
         self._interim = self._interim + 1 if 100 <= data[0].code < 200 else 0
-        if self._interim <= MOST_INTERIM:
-            super().feed_data(data, size)
-        elif self.exception() is None:
+        if self._interim > MOST_INTERIM:
+            self._give_up("it sends interim answers without end", None)
+            return
+        self._body = data[1]
+        super().feed_data(data, size)
+
+    def _give_up(self, why: str, body: StreamReader | None) -> None:
+        if self.exception() is None:
             self.close()
-            self.set_exception(aiohttp.ClientConnectionError("it sends interim answers without end"))
+            self.set_exception(aiohttp.ClientConnectionError(why))
+            if body is not None and not body.is_eof():
+                body.set_exception(aiohttp.ClientConnectionError(why))
 
     def resume_reading(self, resume_parser: bool = True) -> None:
         """Nothing where reading is not paused: aiohttp (3.14) asks for it with each chunk that is read, and each time

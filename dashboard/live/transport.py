@@ -146,7 +146,7 @@ class Transport:
                         answer.status, {name.lower(): hider.text(value) for name, value in answer.headers.items()}
                     )
                     received = 0
-                    with FramingWatch(answer):
+                    with FramingWatch(answer, self._silence):
                         while chunk := await _read(answer, CHUNK_BYTES if received else FIRST_BYTES, ended):
                             received += len(chunk)
                             _check_size(received, answer)

@@ -17,6 +17,10 @@ SCOPE_KEY = "whystop.client"  #: in an ASGI scope: a `ClientConnection`
 _CANCEL_SECONDS = 2.0
 
 
+class CutShortError(Exception):
+    """An answer that may not be finished. Its connection is closed, so half of it is not taken for the whole."""
+
+
 class ClientGoneError(BaseException):
     """Stops the work. No `Exception`: nobody between takes it for a fault of theirs."""
 

@@ -12,6 +12,7 @@ from agentcore.errors import ErrorType
 from agentcore.lint import CODES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from agentcore.resource import RESOURCES
+from dashboard.turns.search_words import phrases_in
 
 #: What a turn `has`, and the count that says so.
 HAS: Mapping[str, str] = {
@@ -38,6 +39,8 @@ WORDS: Mapping[str, Collection[str] | None] = {
 NOT: Mapping[str, str] = {name: f"not_{name}" for name in WORDS}
 MAX_VALUES = 50
 MAX_LENGTH = 500  #: characters of one value
+#: Of a search: each phrase is looked for in texts by a regular expression of its own.
+MOST_PHRASES, MOST_PHRASE_WORDS = 16, 500
 #: Filters by a number: at least the first, at most the second. Tokens are input and output; durations milliseconds.
 RANGES: Mapping[str, tuple[str, str]] = {
     "tokens": ("tokens_from", "tokens_to"),
@@ -156,7 +159,14 @@ def _words(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _text(_: str, values: tuple[str, ...]) -> str:
-    return " ".join(values)
+    asked = " ".join(values)
+    phrases = phrases_in(asked)
+    if len(phrases) > MOST_PHRASES or sum(phrases) > MOST_PHRASE_WORDS:
+        raise ValidationError(
+            f"A search may have {MOST_PHRASES} phrases, with {MOST_PHRASE_WORDS} words together. Words in quotation "
+            "marks are a phrase, and so are words that punctuation joins, such as foo.py."
+        )
+    return asked
 
 
 def _moment(name: str, values: tuple[str, ...]) -> datetime | None:

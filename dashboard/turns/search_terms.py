@@ -4,8 +4,6 @@
 Terms narrow; whoever searches by them checks what they are too coarse for (a range's ends, a moment).
 """
 
-import re
-import string
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
@@ -18,30 +16,6 @@ FACETS = ("stop_reason", "model_stop_reason", "status", "provider", "model", "ag
 SPANS: Mapping[int, int] = {8: 16**4, 7: 16**5, 6: 16**6, 5: 16**7}
 MOST_SPANS = 16  #: alternatives of one query
 SIZES = 16  #: of numbers, each four times the one before; the last has no end
-
-
-def words_query(asked: str) -> str:
-    """What was typed into the search field, by the words alone that a text is indexed by: of `"foo.py, twice" -re-run`
-    it makes `"foo py twice" -"re run"`. The database does the same with texts (migration 0012)."""
-    return " ".join(filter(None, map(_harmless, _ASKED.findall(asked))))
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a text, as it is indexed by them."""
-    return _WORD.findall(text.translate(_BLANK))
-
-
-def _harmless(part: str) -> str:
-    minus = "-" if part.startswith("-") else ""
-    words = part.translate(_BLANK).split()
-    quoted = len(words) > 1 or (len(words) == 1 and '"' in part)
-    return "" if not words else f'{minus}"{" ".join(words)}"' if quoted else f"{minus}{words[0]}"
-
-
-#: A quoted phrase, or one word with its punctuation; either may be negated.
-_ASKED = re.compile(r'-?"[^"]*"?|[^\s"]+')
-_WORD = re.compile(r"\w+")
-_BLANK = str.maketrans(dict.fromkeys(string.punctuation, " "))
 
 
 def text_query(filters: TimelineFilters) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
-from django.contrib.postgres.search import SearchQuery
 from django.db.models import Q, QuerySet
 
 from agentcore.machine.states import State
@@ -16,11 +15,10 @@ from dashboard.platform.ids import first_id_at
 from dashboard.turns.cohorts import COLUMNS
 from dashboard.turns.filters import HAS, NOT, RANGES, TimelineFilters
 from dashboard.turns.id_range import after, id_range_of
-from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Turn
 from dashboard.turns.page_texts import begun, fitting, with_beginnings
+from dashboard.turns.phrases import found_by
 from dashboard.turns.run_fold import find_folded
-from dashboard.turns.search_terms import words_query
 from dashboard.turns.sort_order import WINDOW, SortedPlace, beside, entries, window_of
 from dashboard.turns.turn_query import find
 
@@ -196,7 +194,7 @@ def _matching(filters: TimelineFilters) -> Q:
     if filters.run is not None:
         matching &= Q(id=filters.run) | Q(run_id=filters.run)
     if filters.q:
-        matching &= found_by(SearchQuery(words_query(filters.q), config="simple", search_type="websearch"))
+        matching &= found_by(filters.q)
     return matching
 
 

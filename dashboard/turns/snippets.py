@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dashboard.turns.models import Turn
-from dashboard.turns.search_terms import words_query
+from dashboard.turns.search_words import words_query
 
 AROUND = 50  #: characters before the first word where it stands late, and twice as many after it
 

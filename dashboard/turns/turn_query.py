@@ -27,7 +27,8 @@ from dashboard.turns import cohorts
 from dashboard.turns.filters import RANGES, TimelineFilters
 from dashboard.turns.id_range import FIRST, IdRange, after, growth_after, windows
 from dashboard.turns.indexes import WORDS_SQL
-from dashboard.turns.search_terms import span_query, text_query, words_query
+from dashboard.turns.phrases import Search, read
+from dashboard.turns.search_terms import span_query, text_query
 
 WALKED = 5_000  #: turns; a few milliseconds
 WINDOW = 2_000  #: turns in the first window of a search
@@ -69,8 +70,18 @@ WITH found AS MATERIALIZED (
 ) SELECT id, cohort FROM found
    WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow} ORDER BY id {order} LIMIT %(limit)s
 """
-#: Nothing but punctuation asks for no word, and finds nothing.
-WORDS = "(CASE WHEN numnode({0}) > 0 THEN {0} END)".format("websearch_to_tsquery('simple', %(words)s)")
+#: As SEARCH, for phrases: the texts are read of one turn after another, in their order, until enough are found. Without
+#: its offset the planner would read all of them at once.
+PHRASES = """
+WITH found AS MATERIALIZED (
+    SELECT id, project_id, cohort, tokens, duration_ms, tags, lint FROM turns_turn WHERE {search} @@ ({query})
+), candidates AS MATERIALIZED (
+    SELECT id, cohort FROM found
+     WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow} ORDER BY id {order}
+) SELECT id, cohort FROM candidates CROSS JOIN LATERAL (
+    SELECT FROM turns_turn WHERE turns_turn.id = candidates.id AND ({texts}) OFFSET 0
+) said LIMIT %(limit)s
+"""
 AT = "SELECT id FROM turns_turn WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s ORDER BY id {order}"
 #: Where a search begins, where its first window ends, and where there is nothing more.
 MARKS = f"""
@@ -79,7 +90,12 @@ SELECT ({AT} LIMIT 1), ({AT} LIMIT 1 OFFSET %(window)s), ({AT.format(order="{rev
 
 #: What the planner cannot know: these reads are short, and of indexes that are in memory. Reading the whole table, or
 #: compiling, never pays; nor does a bitmap, but for the text index, which knows no other way.
-SHORT_READS: Mapping[str, str] = {"enable_seqscan": "off", "jit": "off", "random_page_cost": "1.1"}
+SHORT_READS: Mapping[str, str] = {
+    "enable_seqscan": "off",
+    "jit": "off",
+    "random_page_cost": "1.1",
+    "work_mem": "'32MB'",  # a bitmap without room for each turn keeps pages, and all words of their turns are read
+}
 
 #: What few turns have, and the condition that an index of those holds.
 HAVING: Mapping[str, str] = {"tags": "tagged", "lint": "linted"}
@@ -134,6 +150,8 @@ class _Finding:
         return bool(common)
 
     def by_search(self) -> list[Found]:
+        if self.filters.q and not self._search.alternatives:
+            return []  # nothing but punctuation asks for no word
         found: list[Found] = []
         counts = [0]  #: of each window
 
@@ -141,7 +159,7 @@ class _Finding:
             return growth_after(found=counts[-1], wanted=self.limit - len(found))
 
         for window in self._windows(growth):
-            rows = self._rows(SEARCH, window, self.limit - len(found))
+            rows = self._rows(PHRASES if self._search.checked else SEARCH, window, self.limit - len(found))
             found += rows
             counts.append(len(rows))
             if len(found) == self.limit:
@@ -166,9 +184,10 @@ class _Finding:
     def _run(self, sql: str, reach: IdRange, **values: Any) -> list[Any]:
         narrow, ranged = self._conditions(*CONDITIONS), self._conditions(*BOUNDS)
         places = {"order": reach.order, "reverse": reach.reverse, "narrow": narrow, "ranged": ranged}
-        statement = sql.format(**places, search=WORDS_SQL, query=self._words)
+        texts, patterns = self._search.texts_sql()
+        statement = sql.format(**places, search=WORDS_SQL, query="%(terms)s::tsquery", texts=texts)
         with read_connection().cursor() as cursor:
-            cursor.execute(statement, {**self.values, **values, "low": reach.low, "high": reach.high})
+            cursor.execute(statement, {**self.values, **values, **patterns, "low": reach.low, "high": reach.high})
             rows: list[Any] = cursor.fetchall()
             return rows
 
@@ -177,15 +196,13 @@ class _Finding:
         return " AND ".join(CONDITIONS[name] for name in names if self.values.get(name) is not None) or "TRUE"
 
     @property
-    def _words(self) -> str:
-        return f"{WORDS} && %(terms)s::tsquery" if self.filters.q else "%(terms)s::tsquery"
+    def _search(self) -> Search:
+        return read(self.filters.q)
 
     def _query(self, reach: IdRange) -> dict[str, str]:
-        parts = (text_query(self.filters), span_query(reach.low, reach.last))
-        return {
-            "words": words_query(self.filters.q),
-            "terms": " & ".join(part for part in parts if part),
-        }
+        words = self._search.indexed
+        parts = (f"({words})" if words else "", text_query(self.filters), span_query(reach.low, reach.last))
+        return {"terms": " & ".join(part for part in parts if part)}
 
 
 #: By the value they need; a value that is None makes no condition.

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Turn
-from dashboard.turns.search_terms import words_of
+from dashboard.turns.search_words import words_of
 from dashboard.turns.selectors import UNLISTED
 
 ID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)

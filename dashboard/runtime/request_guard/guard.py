@@ -18,7 +18,7 @@ from dashboard.accounts.access import is_machine
 from dashboard.accounts.error_responses import STRANGER
 from dashboard.accounts.failure_responses import AWAY
 from dashboard.accounts.websocket import NO_PLACE, TOO_MANY, deny
-from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection
+from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, CutShortError
 from dashboard.platform.fair_queue import FullError
 from dashboard.runtime.replay_processes import STOPS
 from dashboard.runtime.request_guard.body_limits import SMALL, body_limit_of
@@ -53,8 +53,11 @@ _BUSY = "Too many requests wait already. Send this again in a moment."
 _UNREAD = Answer(HTTPStatus.REQUEST_TIMEOUT, ((b"content-length", b"0"),), b"")  #: to a client that has gone
 
 
-class SlowReaderError(Exception):
+class SlowReaderError(CutShortError):
     """Raised inside an application that sends a file to a client that does not take it."""
+
+    def __init__(self) -> None:
+        super().__init__("It was read too slowly.")
 
 
 class Guard:
@@ -80,8 +83,9 @@ class Guard:
         if exchange.refused is None:
             try:
                 await self._application(scope, exchange.receive, exchange.send)
-            except SlowReaderError:
-                log.info("download_ended", path=scope["path"], why="It was read too slowly.")
+            except CutShortError as error:
+                log.info("download_ended", path=scope["path"], why=str(error))
+                raise  # for the protocol, which closes the connection
             finally:
                 exchange.leave()
         if exchange.refused is not None and not exchange.begun:

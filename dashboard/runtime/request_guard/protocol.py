@@ -6,12 +6,14 @@ what is answered  a client that does not read it is dropped; one still sending i
 the connection    is counted in the `ConnectionCensus`, from its first byte to its last, as a websocket too
 """
 
+from functools import partial
 from typing import Any, NoReturn
 
 import httptools
 
 from dashboard.accounts.credentials import has_credentials
 from dashboard.accounts.error_responses import STRANGER
+from dashboard.platform.client_gone import CutShortError
 from dashboard.platform.kept_answers import SCOPE_KEY, KeptAnswer
 from dashboard.runtime.buffered_protocol import BufferedProtocol
 from dashboard.runtime.request_guard import refusal_texts
@@ -250,7 +252,15 @@ class GuardedProtocol(BufferedProtocol):
         if self._next is None or self._parsing or self.transport.is_closing() or not self._may_begin():
             return
         app, self._next = self._next, None
-        super()._start_asgi_task(self._running, app)
+        super()._start_asgi_task(self._running, partial(self._cut_short, self._running, app))
+
+    async def _cut_short(self, cycle: Any, app: Any, *asked: Any) -> None:
+        """The application. If it may not finish its answer, the connection is closed; uvicorn would report a fault."""
+        try:
+            await app(*asked)
+        except CutShortError:
+            cycle.disconnected = True
+            self.transport.close()
 
     def _may_begin(self) -> bool:
         """A small body is whole first, so that half of one costs no application its beginning; one that is announced to

@@ -1,7 +1,7 @@
 """The words of a text are all that is indexed of it: PostgreSQL's text parser takes time that grows with the square of a
 text's length for some runs of punctuation ("a_a_a_…", "././…", "a1@a1@…"), so punctuation is made blank before it.
 
-Rows from before keep what they were indexed by. A search asks for both (`dashboard.turns.search_terms.words_query`).
+Rows from before keep what they were indexed by. A search asks for both (`dashboard.turns.search_words.words_query`).
 """
 
 from importlib import import_module

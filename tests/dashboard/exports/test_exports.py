@@ -1,25 +1,33 @@
 """Turns of any filter as a file, by page, API and command."""
 
 import asyncio
+import gc
 import io
 import json
+import logging
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
+from http.client import IncompleteRead
 from itertools import repeat
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
+from structlog.testing import capture_logs
 
 from dashboard.accounts import session_watch
 from dashboard.accounts.audit import views as audit_views
 from dashboard.accounts.audit.models import Entry
-from dashboard.accounts.models import User
+from dashboard.accounts.models import ApiToken, User
+from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.accounts.session_watch import AccessEndedError, Ticket
 from dashboard.agents.selectors import project_default
 from dashboard.exports import parquet as writing
+from dashboard.exports import streaming_response
 from dashboard.exports.columns import ATTEMPT, NO_REASONING, TOKENS, TURN
 from dashboard.exports.formats import file_of
 from dashboard.exports.streaming_response import _sent
@@ -29,7 +37,7 @@ from dashboard.turns.filters import TimelineFilters
 from tests.dashboard.api.test_timeline import make_turns
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.test_damaged_turns import damaged
-from tests.dashboard.website import website
+from tests.dashboard.website import TOKEN, until, website
 from tests.nightly import nightly
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -212,3 +220,36 @@ async def test_the_audit_logs_file_does_too(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(session_watch, "LOOK_SECONDS", 0.02)
     with pytest.raises(AccessEndedError):
         await read_slowly(audit_views._sent(b"line\n", repeat(b"line\n"), Ticket(0)))
+
+
+# Django leaves the file with a request's body to the collector if the answer fails.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("path", ["/api/v1/turns/export", "/audit/file"])
+def test_a_file_that_breaks_off_with_its_readers_access_is_one_line_of_the_log(
+    path: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(streaming_response, "file_of", lambda **_: repeat(b"line\n" * 1_000))
+    monkeypatch.setattr(audit_views, "_pieces", lambda *_, **__: repeat(b"line\n" * 1_000))
+    monkeypatch.setattr(session_watch, "LOOK_SECONDS", 0.05)
+    bootstrap_token_ensure(TOKEN)
+    complaints = list[logging.LogRecord]()
+    server = logging.getLogger("uvicorn.error")
+    keeping = type("Keeping", (logging.Handler,), {"emit": lambda _, record: complaints.append(record)})(
+        logging.WARNING
+    )
+    with capture_logs() as told, website() as address:
+        server.addHandler(keeping)
+        try:
+            with urlopen(Request(address + path, headers={"Authorization": f"Bearer {TOKEN}"})) as answer:
+                assert answer.read(10)
+                ApiToken.objects.update(revoked_at=timezone.now())
+                with pytest.raises(IncompleteRead):
+                    answer.read()
+            until(lambda: any(line["event"] == "download_ended" for line in told) or bool(complaints), 20)
+        finally:
+            server.removeHandler(keeping)
+    gc.collect()
+    assert complaints == []
+    assert [(line["log_level"], line["path"], line["why"]) for line in told if line["event"] == "download_ended"] == [
+        ("info", path, "The access of its reader ended.")
+    ]
