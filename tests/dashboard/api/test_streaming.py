@@ -10,6 +10,7 @@ import tracemalloc
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from dashboard.live.stream_limits import streams
 from dashboard.live.turn_events import Message
 from dashboard.live.untold_messages import Untold
 from dashboard.platform.kept_answers import KeptAnswer
+from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.record_reader import records_of
 from tests.dashboard.driving import AgentOf, Play, drive
@@ -280,14 +282,21 @@ def test_a_reader_that_does_not_read_holds_up_nobody_and_misses_nothing(address:
     assert ids == [str(seq) for seq in range(1, rows[-1] + 1)]
 
 
-def test_many_that_do_not_read_share_what_they_are_told_of_a_turn(address: str, ended: Turn):
-    """20 streams of a record with 6 MB, and 20 that come back before it: one copy for all, and 350 KB for each."""
-    long = {"at": 1, "type": "long", "text": "x" * 6_000_000}
+@pytest.fixture
+def patient() -> Iterator[str]:
+    """A website that drops nobody for reading nothing, however long a busy machine takes for what a test does."""
+    with website(bounds=replace(ResourceLimits(), stalled_seconds=3_600)) as at:
+        yield at
+
+
+def test_many_that_do_not_read_share_what_they_are_told_of_a_turn(patient: str, ended: Turn):
+    """8 streams of a record with 3 MB, and 8 that come back before it: one copy for all, and 350 KB for each."""
+    long = {"at": 1, "type": "long", "text": "x" * 3_000_000}
     seq = ended.last_seq + 1
     Record.objects.create(turn_id=ended.id, seq=seq, at=ended.created_at, event=long, command={})
     Turn.objects.filter(pk=ended.pk).update(last_seq=seq)
-    many = 40
-    with Reader(address, ended.id) as first:  # what the first request imports is none of a stream's
+    many = 16
+    with Reader(patient, ended.id) as first:  # what the first request imports is none of a stream's
         assert first.events()[-1]["event"] == "end"
     until(lambda: len(streams) == 0)
     tracemalloc.start()
@@ -295,11 +304,11 @@ def test_many_that_do_not_read_share_what_they_are_told_of_a_turn(address: str, 
         with ExitStack() as open_ones:
             before = held()
             for n in range(many):
-                open_ones.enter_context(Reader(address, ended.id, query=f"?after={n % 2 * (seq - 1)}"))
+                open_ones.enter_context(Reader(patient, ended.id, query=f"?after={n % 2 * (seq - 1)}"))
             until(lambda: len(streams) == many)
-            until(lambda: held() - before < 6_500_000 + many * 350_000, 10)
+            until(lambda: held() - before < 3_500_000 + many * 350_000)
         until(lambda: len(streams) == 0)
-        until(lambda: held() - before < 3_000_000, 10)
+        until(lambda: held() - before < 3_000_000)
     finally:
         tracemalloc.stop()
 
