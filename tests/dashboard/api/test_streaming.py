@@ -59,8 +59,14 @@ def token(db: None) -> None:
 class Reader:
     """A plain HTTP client at a turn's events."""
 
-    def __init__(self, address: str, turn: object, *, query: str = "", **headers: str) -> None:
+    def __init__(self, address: str, turn: object, *, query: str = "", receives: int = 0, **headers: str) -> None:
+        """`receives`: bytes that the system takes for it while it does not read; 0: as many as it likes, up to 6 MB."""
         self.connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
+        if receives:
+            self.connection.sock = socket.socket()
+            self.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)
+            self.connection.sock.settimeout(90)
+            self.connection.sock.connect((self.connection.host, self.connection.port))
         given = {"Authorization": f"Bearer {TOKEN}", **{name.replace("_", "-"): text for name, text in headers.items()}}
         self.connection.request("GET", f"/api/v1/turns/{turn}/events{query}", headers=given)
         self.answer = self.connection.getresponse()
@@ -290,8 +296,8 @@ def patient() -> Iterator[str]:
 
 
 def test_many_that_do_not_read_share_what_they_are_told_of_a_turn(patient: str, ended: Turn):
-    """8 streams of a record with 3 MB, and 8 that come back before it: one copy for all, and 350 KB for each."""
-    long = {"at": 1, "type": "long", "text": "x" * 3_000_000}
+    """8 streams of a record with 6 MB, and 8 that come back before it: one copy for all, and 350 KB for each."""
+    long = {"at": 1, "type": "long", "text": "x" * 6_000_000}
     seq = ended.last_seq + 1
     Record.objects.create(turn_id=ended.id, seq=seq, at=ended.created_at, event=long, command={})
     Turn.objects.filter(pk=ended.pk).update(last_seq=seq)
@@ -304,9 +310,9 @@ def test_many_that_do_not_read_share_what_they_are_told_of_a_turn(patient: str, 
         with ExitStack() as open_ones:
             before = held()
             for n in range(many):
-                open_ones.enter_context(Reader(patient, ended.id, query=f"?after={n % 2 * (seq - 1)}"))
+                open_ones.enter_context(Reader(patient, ended.id, query=f"?after={n % 2 * (seq - 1)}", receives=4_096))
             until(lambda: len(streams) == many)
-            until(lambda: held() - before < 3_500_000 + many * 350_000)
+            until(lambda: held() - before < 6_500_000 + many * 350_000)
         until(lambda: len(streams) == 0)
         until(lambda: held() - before < 3_000_000)
     finally:
