@@ -73,7 +73,7 @@ class UnreadAnswer:
 
     def give_up(self, cycle: Any, buffered: int) -> bool:
         """Whether the application lets go of what it keeps: it then says why, and ends, once its client reads."""
-        log.info("client_reads_too_little", unread=self.size(cycle, buffered))
+        log.warning("client_reads_too_little", unread=self.size(cycle, buffered))
         kept = None if cycle is None else _kept(cycle)
         if kept is None or kept.give_up is None or not kept.size:
             return False

@@ -223,7 +223,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
     def abandon(self) -> bool:
         """It has more to read than any other, and all have too much. It is told so after what it has still to read,
         unless it was told before."""
-        log.info("client_reads_too_little", unread=self._unread(), kept=self._kept_for_it.size)
+        log.warning("client_reads_too_little", unread=self._unread(), kept=self._kept_for_it.size)
         if self.transport.is_closing() or not self.handshake_complete:
             self.transport.abort()
             return True
