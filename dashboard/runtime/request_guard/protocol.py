@@ -20,7 +20,7 @@ from dashboard.runtime.request_guard.connection_close import ClosingTransport
 from dashboard.runtime.request_guard.head_size import HeadSize
 from dashboard.runtime.request_guard.refusals import CHALLENGE, RefusedError, plainly, refusal
 from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, PIPELINED, WHOLE_BODY
-from dashboard.runtime.request_guard.transfer_rate import Reader, Sender
+from dashboard.runtime.request_guard.transfer_rate import Reader, Sender, left_to_take
 from dashboard.runtime.request_guard.unread_answer import UnreadAnswer
 
 
@@ -188,7 +188,7 @@ class GuardedProtocol(BufferedProtocol):
 
     def has_unread(self) -> None:
         """Watch that the client takes what was written."""
-        self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())
+        self._reader.begin(self.loop.time(), left_to_take(self.transport))
         self._census.stalls(self, self._unread())
 
     def make_room(self) -> None:
@@ -216,7 +216,7 @@ class GuardedProtocol(BufferedProtocol):
     def look(self, now: float) -> None:
         """End it where its client does not send, or does not read."""
         self._weigh()
-        if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
+        if self._reader.is_deaf(now, left_to_take(self.transport)):
             self.transport.abort()
         elif self.transport.is_closing():
             return

@@ -20,7 +20,7 @@ from dashboard.runtime.request_guard.connection_census import ConnectionCensus, 
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
 from dashboard.runtime.request_guard.frame_budget import MESSAGE_SECONDS, OVERHEAD, RECEIVED_SECONDS, Frames
 from dashboard.runtime.request_guard.refusals import plainly
-from dashboard.runtime.request_guard.transfer_rate import Reader
+from dashboard.runtime.request_guard.transfer_rate import Reader, left_to_take
 
 ODD_HANDSHAKE = "This is no websocket handshake that can be answered. Send fewer or shorter header fields."
 NO_TURN = "Too many websockets are being opened. Try again in a moment."
@@ -213,7 +213,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
 
     def has_unread(self) -> None:
         """Watch that the client takes what was written."""
-        self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())
+        self._reader.begin(self.loop.time(), left_to_take(self.transport))
         self._census.stalls(self, self._unread())
 
     def make_room(self) -> None:
@@ -246,7 +246,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
     def look(self, now: float) -> None:
         """End it where its client does not read, or its turn does not come."""
         self._weigh()
-        if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
+        if self._reader.is_deaf(now, left_to_take(self.transport)):
             self.transport.abort()
         elif self._waits_since is not None and now - self._waits_since > self._census.bounds.head_seconds:
             self.turn_away()

@@ -160,3 +160,16 @@ def test_what_is_written_at_once_counts_as_written_alone():
     head = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"65536")]}
     sent, sizes = answered(head, {"type": "http.response.body", "body": LARGE[:65_536]})
     assert (len(sent), sizes) == (2, [0, 0])
+
+
+def test_who_reads_slowly_gets_all_while_the_systems_buffer_alone_tells_of_it():
+    """The system takes more of an answer only when a third of its buffer is free."""
+    bounds = replace(BOUNDS, stalled_seconds=3, stalled_bytes=8_192)
+    asked = PIECES.replace(b"/pieces", b"/pieces?6000000")
+    with served(bounds) as server, server.dial(asked, receives=4096) as client:
+        enough, said = time.monotonic() + 7, b""
+        while time.monotonic() < enough:
+            said += client.recv(2_048)
+            time.sleep(0.1)
+        said += rest(client)
+    assert said.endswith(LARGE[:6_000_000])
