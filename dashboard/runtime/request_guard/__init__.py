@@ -4,6 +4,7 @@ On a connection, before there is a request:
 
 resource_limits    the numbers
 connection_census  who is connected, who makes room
+head_size          how large a head is
 transfer_rate      who is too slow
 unread_answer      how much an answer takes until its client has read it
 protocol           HTTP: heads, bodies and readers are timed and bounded

@@ -7,7 +7,7 @@ the connection    is counted in the `ConnectionCensus`, from its first byte to i
 """
 
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import httptools
 
@@ -19,9 +19,10 @@ from dashboard.runtime.buffered_protocol import BufferedProtocol
 from dashboard.runtime.request_guard import refusal_texts
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
+from dashboard.runtime.request_guard.head_size import HeadSize
 from dashboard.runtime.request_guard.refusals import CHALLENGE, RefusedError, plainly, refusal
-from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, HEAD_FIELDS, PIPELINED, WHOLE_BODY, WIRE_RATIO
-from dashboard.runtime.request_guard.transfer_rate import Reader, Sender
+from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, PIPELINED, WHOLE_BODY
+from dashboard.runtime.request_guard.transfer_rate import Reader, Sender, left_to_take
 from dashboard.runtime.request_guard.unread_answer import UnreadAnswer
 
 
@@ -36,13 +37,11 @@ class GuardedProtocol(BufferedProtocol):
         self._head_since: float | None = None  #: when the server began to wait for a head
         self._silent = True  #: and nothing of one has come
         self._in_head = True  #: the parser expects more of one
-        self._head_size = 0  #: of what the parser has told of it
-        self._head_fields = 0
-        self._fed = 0  #: bytes that the parser was given, less those that what it told of them accounts for
+        self._size = HeadSize()
         self._sender: Sender | None = None  #: of a body that is not here yet
         self._announced = 0  #: bytes of the body, where its length is
         self._reader = Reader(self._census.bounds)
-        self._answer = UnreadAnswer()
+        self._answer = UnreadAnswer(self.weigh)
         self._refusal: bytes | None = None  #: what is answered in place of the parser's complaint
         self._running: Any = None  #: the request that is worked on; `cycle` is the last that came
         self._next: Any = None  #: the application that has still to begin on it
@@ -78,13 +77,10 @@ class GuardedProtocol(BufferedProtocol):
             room = HEAD_BYTES + 1 if self._sender is None else len(data)
             piece, data = data[:room], data[room:]
             if self.still_sends():
-                self._fed += len(piece)
+                self._size.feed(len(piece))
             self._parse(piece)
-            if self.still_sends() and self._fed > HEAD_BYTES and not self.transport.is_closing():
-                # A head without an end, or chunks of a body that have little but extensions.
-                self._refusal = (
-                    refusal(self._path(), 431, refusal_texts.LONG_HEAD).on_the_wire() if self._in_head else None
-                )
+            if self.still_sends() and self._size.is_endless and not self.transport.is_closing():
+                self._refusal = self._refused(431, refusal_texts.LONG_HEAD) if self._in_head else None
                 self.send_400_response(refusal_texts.NO_REQUEST)
         self._settle()
 
@@ -109,18 +105,15 @@ class GuardedProtocol(BufferedProtocol):
             raise RefusedError
         super().on_message_begin()
         self.scope[SCOPE_KEY] = KeptAnswer(self.weigh)  # type: ignore[literal-required] # an extension of ours
-        # The piece that a head begins in may hold the end of a body too: what the parser tells of it is counted.
-        self._in_head, self._head_size, self._head_fields, self._fed = True, 0, 0, 0
+        self._in_head = True
+        self._size.begin()  # the piece that a head begins in may hold the end of a body too
 
     def on_url(self, url: bytes) -> None:
-        self._count(len(url))
+        self._refuse_if(self._size.add(len(url)))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value) + 4)  # a colon, a space, and the line's end
-        self._head_fields += 1
-        if self._head_fields > HEAD_FIELDS:
-            self._refuse_head(refusal_texts.MANY_FIELDS)
+        self._refuse_if(self._size.add_field(name, value))
         if self._in_head:  # a field behind a chunked body is none of the request's
             super().on_header(name, value)
 
@@ -128,13 +121,14 @@ class GuardedProtocol(BufferedProtocol):
         super().on_headers_complete()
         if self.cycle is not None:  # an answer that begins before the body is whole says that the connection ends
             self._keeps, self.cycle.keep_alive = self.cycle.keep_alive, False
-        self._in_head, self._head_since, self._fed = False, None, 0
+        self._in_head, self._head_since = False, None
+        self._size.end()
         self._sender = Sender(self._census.bounds, self.loop.time())
         self._announced = int(dict(self.headers).get(b"content-length", b"0"))
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
-        self._fed -= WIRE_RATIO * len(body)
+        self._size.tell(len(body))
         if self._sender is not None:
             self._sender.received += len(body)
 
@@ -164,10 +158,8 @@ class GuardedProtocol(BufferedProtocol):
         self._give_up()
         if self._is_answering():
             self.transport.close()
-        elif self._refusal is not None:
-            self._end(self._refusal)
         else:
-            self._end(plainly(400, msg))
+            self._end(self._refusal or plainly(400, msg))
 
     def handle_websocket_upgrade(self) -> None:
         """The websocket counts in place of this connection. Who shows no credentials at all gets none."""
@@ -198,7 +190,7 @@ class GuardedProtocol(BufferedProtocol):
 
     def has_unread(self) -> None:
         """Watch that the client takes what was written."""
-        self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())
+        self._reader.begin(self.loop.time(), left_to_take(self.transport))
         self._census.stalls(self, self._unread())
 
     def make_room(self) -> None:
@@ -227,15 +219,13 @@ class GuardedProtocol(BufferedProtocol):
     def look(self, now: float) -> None:
         """End it where its client does not send, or does not read."""
         self.weigh()
-        if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
+        if self._reader.is_deaf(now, left_to_take(self.transport)):
             self.transport.abort()
         elif self.transport.is_closing():
             return
         elif self._sender is not None:
             if self._sender.is_late(now, reading=not self.flow.read_paused):
-                self._end(
-                    b"" if self._is_answering() else refusal(self._path(), 408, refusal_texts.SLOW_BODY).on_the_wire()
-                )
+                self._end(b"" if self._is_answering() else self._refused(408, refusal_texts.SLOW_BODY))
         elif self._head_since is not None and now - self._head_since > self._census.bounds.head_seconds:
             self._end(b"" if self._silent else plainly(408, refusal_texts.SLOW_HEAD))
 
@@ -244,7 +234,7 @@ class GuardedProtocol(BufferedProtocol):
         return self._running is not None and self._running.response_started and not self._running.response_complete
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        self._running, self._next, self._answer = cycle, app, UnreadAnswer()
+        self._running, self._next = cycle, app
         self._begin()
 
     def _begin(self) -> None:
@@ -252,7 +242,7 @@ class GuardedProtocol(BufferedProtocol):
         if self._next is None or self._parsing or self.transport.is_closing() or not self._may_begin():
             return
         app, self._next = self._next, None
-        super()._start_asgi_task(self._running, partial(self._cut_short, self._running, app))
+        super()._start_asgi_task(self._running, partial(self._cut_short, self._running, self._answer.of(app)))
 
     async def _cut_short(self, cycle: Any, app: Any, *asked: Any) -> None:
         """The application. If it may not finish its answer, the connection is closed; uvicorn would report a fault."""
@@ -289,24 +279,22 @@ class GuardedProtocol(BufferedProtocol):
         else:
             self._census.waits(self)
 
-    def _count(self, size: int) -> None:
-        self._head_size += size
-        if self._head_size > HEAD_BYTES:
-            self._refuse_head(refusal_texts.LONG_HEAD)
+    def _refuse_if(self, detail: str) -> None:
+        """With why the head is too large; empty: it is not."""
+        if detail:
+            self._refusal = self._refused(431, detail)
+            raise RefusedError
 
-    def _refuse_head(self, detail: str) -> NoReturn:
-        self._refusal = refusal(self._path(), 431, detail).on_the_wire()
-        raise RefusedError
+    def _refused(self, status: int, detail: str) -> bytes:
+        """In the form that the request's address speaks."""
+        url: bytes = getattr(self, "url", b"")
+        return refusal(url.partition(b"?")[0].decode("latin-1"), status, detail).on_the_wire()
 
     def _drop(self, size: int) -> None:
         """What is still sent to an answered request. Beyond what all together may send, it stays in the kernel: who
         only sends waits there, and an answer can be read all the same."""
         if not self._census.may_drop(size):
             self.transport.pause_reading()
-
-    def _path(self) -> str:
-        url: bytes = getattr(self, "url", b"")
-        return url.partition(b"?")[0].decode("latin-1")
 
     def _end(self, told: bytes) -> None:
         self._give_up()

@@ -20,7 +20,7 @@ from dashboard.runtime.request_guard.connection_census import ConnectionCensus, 
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
 from dashboard.runtime.request_guard.frame_budget import MESSAGE_SECONDS, OVERHEAD, RECEIVED_SECONDS, Frames
 from dashboard.runtime.request_guard.refusals import plainly
-from dashboard.runtime.request_guard.transfer_rate import Reader
+from dashboard.runtime.request_guard.transfer_rate import Reader, left_to_take
 
 ODD_HANDSHAKE = "This is no websocket handshake that can be answered. Send fewer or shorter header fields."
 NO_TURN = "Too many websockets are being opened. Try again in a moment."
@@ -213,7 +213,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
 
     def has_unread(self) -> None:
         """Watch that the client takes what was written."""
-        self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())
+        self._reader.begin(self.loop.time(), left_to_take(self.transport))
         self._census.stalls(self, self._unread())
 
     def make_room(self) -> None:
@@ -223,7 +223,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
     def abandon(self) -> bool:
         """It has more to read than any other, and all have too much. It is told so after what it has still to read,
         unless it was told before."""
-        log.info("client_reads_too_little", unread=self._unread(), kept=self._kept_for_it.size)
+        log.warning("client_reads_too_little", unread=self._unread(), kept=self._kept_for_it.size)
         if self.transport.is_closing() or not self.handshake_complete:
             self.transport.abort()
             return True
@@ -251,7 +251,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
     def look(self, now: float) -> None:
         """End it where its client does not read, or its turn does not come."""
         self.weigh()
-        if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
+        if self._reader.is_deaf(now, left_to_take(self.transport)):
             self.transport.abort()
         elif self._waits_since is not None and now - self._waits_since > self._census.bounds.head_seconds:
             self.turn_away()

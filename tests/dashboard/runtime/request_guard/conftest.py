@@ -34,7 +34,7 @@ left: list[str] = []  #: paths whose requests were told that their clients had g
 
 async def application(scope, receive, send):
     """Answers with the body it was sent; `/deaf` without reading it, `/large` with a lot, `/pieces` with as
-    much piece by piece, `/kept` as a stream that says what it keeps, `/slow` after a while;
+    much, or so many bytes, piece by piece, `/kept` as a stream that says what it keeps, `/slow` after a while;
     `/stream` begins to answer, and waits until its client has gone."""
     if scope["type"] == "websocket":
         await _talk(receive, send)
@@ -61,10 +61,10 @@ async def application(scope, receive, send):
         await _keep(scope, send)
         return
     if scope["path"] == "/pieces":
-        length = b"%d" % len(LARGE)
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
-        for at in range(0, len(LARGE), 65_536):
-            await send({"type": "http.response.body", "body": LARGE[at : at + 65_536], "more_body": True})
+        size = int(scope["query_string"] or len(LARGE))
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % size)]})
+        for at in range(0, size, 65_536):
+            await send({"type": "http.response.body", "body": LARGE[at : min(at + 65_536, size)], "more_body": True})
         await send({"type": "http.response.body", "body": b""})
         return
     told = LARGE if scope["path"] == "/large" else said or b"none"

@@ -163,7 +163,7 @@ def test_a_body_that_keeps_its_pace_may_take_its_time(quick: Server):
             client.sendall(b"x" * 10_000)
             time.sleep(0.1)
         said = rest(client)
-    assert said.count(b"x" * 10_000) == pieces
+    assert said.count(b"xx") == 5_000 * pieces  # it comes in several chunks
 
 
 @pytest.mark.parametrize("size", [HEAD_BYTES - 1, HEAD_BYTES])

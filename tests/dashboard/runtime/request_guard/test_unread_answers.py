@@ -1,5 +1,6 @@
 """What all clients together have not read is bounded: who leaves much of it unread for longest is dropped."""
 
+import asyncio
 import contextlib
 import logging
 import socket
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dashboard.runtime.request_guard.unread_answer import UnreadAnswer
 from dashboard.runtime.request_guard.websocket_guard import TRY_LATER, UNREAD
 from tests.dashboard.website import until
 
@@ -155,3 +157,69 @@ def _abandoned(member: Any, ended: "Future[bool]") -> None:
         ended.set_result(member.abandon())
     except Exception as error:
         ended.set_exception(error)
+
+
+def test_what_the_system_has_taken_of_an_answer_counts_too_while_its_application_has_it():
+    """Answers of which the system's buffers take the greater part."""
+    asked, begun[:] = PIECES.replace(b"/pieces", b"/pieces?6000000"), []
+    with served(replace(BOUNDS, unread_bytes=14_000_000)) as server, contextlib.ExitStack() as clients:
+        for number in range(1, 7):
+            clients.enter_context(server.dial(asked))
+            until(lambda number=number: len(begun) == number, PATIENCE)
+        until(lambda: len(server.census) <= 2, PATIENCE)
+        assert server.told(asked).endswith(LARGE[:6_000_000])
+
+
+def answered(*messages: dict[str, Any]) -> tuple[list[dict[str, Any]], list[int]]:
+    """What is sent of these, and how much counts in between."""
+    sent, sizes = [], list[int]()
+
+    async def application(_scope: object, _receive: object, send: Any) -> None:
+        for message in messages:
+            await send(message)
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+        sizes.append(answer.size(None, 0))
+
+    answer = UnreadAnswer(lambda: sizes.append(answer.size(None, 0)))
+    asyncio.run(answer.of(application)({}, None, send))
+    return sent, sizes
+
+
+def test_an_answer_of_known_length_counts_from_its_beginning_to_its_end():
+    head = {"type": "http.response.start", "status": 200, "headers": [(b"Content-Length", b"100000")]}
+    parts = [{"type": "http.response.body", "body": LARGE[:50_000], "more_body": more} for more in (True, False)]
+    sent, sizes = answered(head, *parts)
+    assert sent == [head, *parts]
+    assert sizes == [*[100_000] * 4, 0]
+
+
+def test_a_long_part_of_an_answer_is_written_in_pieces_and_counts_until_the_last():
+    head = {"type": "http.response.start", "status": 200, "headers": []}
+    sent, sizes = answered(head, {"type": "http.response.body", "body": LARGE[:150_000]})
+    assert [(len(message["body"]), message["more_body"]) for message in sent[1:]] == [
+        (65_536, True),
+        (65_536, True),
+        (18_928, False),
+    ]
+    assert sizes == [0, *[150_000] * 4, 0]
+
+
+def test_what_is_written_at_once_counts_as_written_alone():
+    head = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"65536")]}
+    sent, sizes = answered(head, {"type": "http.response.body", "body": LARGE[:65_536]})
+    assert (len(sent), sizes) == (2, [0, 0])
+
+
+def test_who_reads_slowly_gets_all_while_the_systems_buffer_alone_tells_of_it():
+    """The system takes more of an answer only when a third of its buffer is free."""
+    bounds = replace(BOUNDS, stalled_seconds=3, stalled_bytes=8_192)
+    asked = PIECES.replace(b"/pieces", b"/pieces?6000000")
+    with served(bounds) as server, server.dial(asked, receives=4096) as client:
+        enough, said = time.monotonic() + 7, b""
+        while time.monotonic() < enough:
+            said += client.recv(2_048)
+            time.sleep(0.1)
+        said += rest(client)
+    assert said.endswith(LARGE[:6_000_000])
