@@ -31,6 +31,7 @@ from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanE
 from dashboard.ingest.conventions.tables import (
     CONVENTIONS,
     GENAI,
+    INVENTED,
     MLFLOW,
     NOT_TURNS,
     OLDER_CALL,
@@ -117,6 +118,8 @@ def _call(convention: Convention, span: Span) -> ModelCall:
     provider = text_of(convention, attributes, "provider")
     stream = first(attributes, convention.facts.get("stream", ()))
     parameters = mapping(read_json(first(attributes, convention.facts.get("parameters", ()))))
+    told = unique((*words_of(convention, attributes), *content.words))
+    invented = _invented(span, [word.raw for word in told])
     return ModelCall(
         span=span,
         provider=provider,
@@ -125,14 +128,21 @@ def _call(convention: Convention, span: Span) -> ModelCall:
         stream=stream is True or parameters.get("stream") is True or ".doStream" in span.name,
         response_id=text_of(convention, attributes, "response_id") or content.response_id,
         agent=text_of(convention, attributes, "agent"),
-        usage=_usage(convention, attributes, content),
-        words=unique((*words_of(convention, attributes), *content.words)),
+        usage=None if invented else _usage(convention, attributes, content),
+        words=() if invented else told,
         content=content,
         error=failure_of(span, provider),
         first_token=seconds_of(convention, attributes),
         spans=(span.id,),
         scopes=(scope_of(span),),
+        invented=invented,
     )
+
+
+def _invented(span: Span, told: Sequence[str]) -> str:
+    """The stop reason that the instrumentation made up; empty where it is the provider's."""
+    found = (one for one in INVENTED if one.scope == span.scope and span.attributes.get(one.kind) is True)
+    return next((one.word for one in found if set(told) == {one.word}), "")
 
 
 def _cap_in(parameters: Attributes) -> int | None:

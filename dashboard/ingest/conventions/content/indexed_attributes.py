@@ -96,7 +96,7 @@ def openllmetry(attributes: Attributes) -> Content:
         input=messages,
         tools=tools,
         text=words(answer.get("content")),
-        calls=tuple(_older_calls(answer)),
+        calls=tuple(_older_calls(answer)) or tuple(_functions_called(answers)),
         refusal=words(answer.get("refusal")) or None,
         words=found,
     )
@@ -113,6 +113,13 @@ def _older_calls(message: Mapping[str, Any]) -> Iterator[Any]:
     for entry in _list(message.get("tool_calls")):
         call = mapping(entry)
         yield asked_call(call.get("id"), call.get("name"), call.get("arguments"))
+
+
+def _functions_called(answers: list[Any]) -> Iterator[AskedCall]:
+    """LiteLLM writes each call of the one answer as a function call of a further one, without its id."""
+    for entry in answers:
+        if function := mapping(mapping(entry).get("function_call")):
+            yield asked_call(None, function.get("name"), function.get("arguments"))
 
 
 def _older_tool(told: Mapping[str, Any]) -> Mapping[str, Any]:
