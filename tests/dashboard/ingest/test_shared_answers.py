@@ -112,8 +112,13 @@ def test_a_lone_call_that_gets_an_agent_around_it_is_a_turn_again() -> None:
     ids=["the same instrumentation", "after it", "other counts", "another model", "another answer", "another program"],
 )
 def test_what_speaks_against_one_call_keeps_two(other: Span) -> None:
-    exports.send(told(1), other)
+    exports.send(replace(told(1), service="app"), other)
     assert attempts() == [1, 1]
+
+
+def test_a_program_without_a_name_may_be_the_one_that_has_one() -> None:
+    exports.send(replace(told(1), service="app"), replace(told(2, OTHER, at=0.1), service="unknown_service:python"))
+    assert attempts() == [1]
 
 
 def test_what_was_asked_or_said_otherwise_keeps_two() -> None:
