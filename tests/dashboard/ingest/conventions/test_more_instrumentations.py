@@ -304,3 +304,26 @@ def test_function_calls_of_litellm_are_the_calls_of_the_one_answer() -> None:
     assert [(one.id, one.name, one.raw) for one in told.content.calls or ()] == [
         ("", "add", '{"a": 17}'), ("", "weather", '{"city": "Os'),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "scope", "cap"),
+    [(60, "llama_index", 60), (256, "llama_index", None), (-1, "llama_index", None), (60, "x", None)],
+)
+def test_what_a_model_of_llamaindex_may_put_out_is_the_cap_unless_it_is_the_default(
+    told: int, scope: str, cap: int | None
+) -> None:
+    about = {**LLM, "llm.invocation_parameters": json.dumps({"context_window": 128000, "num_output": told})}
+    whole = Span(
+        "1" * 32,
+        "b" * 16,
+        "",
+        "OpenAI.chat",
+        START,
+        START + SECOND,
+        f"openinference.instrumentation.{scope}",
+        attributes=about,
+    )
+    found = seen(whole)
+    assert isinstance(found, ModelCall)
+    assert found.max_tokens == cap
