@@ -105,6 +105,8 @@ def _ingest(
     shared |= _sharing(project_id, sender, changed.grown | changed.whole.keys(), taken.count)
     if shared and not hold_all:
         raise _SharedError
+    if shared and most is not None and sum(span_store.counts(project_id, sender, sorted(shared)).values()) > most:
+        raise LargeError
     made, name = {}, _name(project_id, sender)
     unread, costly = set[tuple[str, str]](), set[tuple[str, str]]()
     for trace in _traces(project_id, sender, changed, shared):
