@@ -327,3 +327,25 @@ def test_what_a_model_of_llamaindex_may_put_out_is_the_cap_unless_it_is_the_defa
     found = seen(whole)
     assert isinstance(found, ModelCall)
     assert found.max_tokens == cap
+
+
+@pytest.mark.parametrize(("word", "meaning"), [("length", "max_tokens"), ("function_calls", "tool_call")])
+def test_the_stop_reason_of_autogen_begins_its_whole_answer(word: str, meaning: str) -> None:
+    said = {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "The sum"}
+    if word != "length":
+        function = "llm.output_messages.0.message.tool_calls.0.tool_call"
+        said |= {f"{function}.id": "c1", f"{function}.function.name": "add", f"{function}.function.arguments": "{}"}
+    turn = one_turn(**LLM, **said, **{"output.value": json.dumps({"finish_reason": word, "content": "The sum"})})
+    answer = turn.history.turn.steps[0].answer
+    assert (answer.raw_stop_reason, answer.stop_reason.value) == (word, meaning)
+    assert "reason_unknown" not in codes(turn)
+
+
+def test_results_that_autogen_writes_beside_a_message_are_those_of_its_tools() -> None:
+    results = {
+        f"llm.input_messages.0.function.{place}": json.dumps({"name": "add", "content": text, "call_id": f"c{place}"})
+        for place, text in enumerate(("43", "44"))
+    }
+    told = call(**LLM, **{"llm.input_messages.0.message.role": "function"}, **results)
+    sent = [(message.role.value, message.text, message.tool_call_id) for message in told.content.input or ()]
+    assert sent == [("tool", "43", "c0"), ("tool", "44", "c1")]
