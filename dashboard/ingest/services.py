@@ -16,7 +16,7 @@ from dashboard.agents.schema_judging.busy_judges import JudgingSpent
 from dashboard.agents.schema_judging.judging import REQUEST_SECONDS
 from dashboard.agents.schemas import violations
 from dashboard.agents.selectors import project_default
-from dashboard.ingest import span_store
+from dashboard.ingest import answer_store, span_store
 from dashboard.ingest.assembly.call_dedup import MOST_TELLING
 from dashboard.ingest.assembly.shared_answers import without_doubles
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
@@ -93,7 +93,7 @@ def _ingest(
     hold_all: bool = False,
 ) -> Outcome:
     """`hold_all`: no other request of the sender is worked on beside it."""
-    answers = range(span_store.LINES) if hold_all else span_store.answers_of(taken)
+    answers = range(span_store.LINES) if hold_all else answer_store.answers_of(taken)
     span_store.lock(project_id, sender, traces, answers=answers)
     held = span_store.counts(project_id, sender, sorted(traces))
     if most is not None and taken.count + sum(held.values()) > most:
@@ -105,6 +105,8 @@ def _ingest(
     shared |= _sharing(project_id, sender, changed.grown | changed.whole.keys(), taken.count)
     if shared and not hold_all:
         raise _SharedError
+    if shared and most is not None and sum(span_store.counts(project_id, sender, sorted(shared)).values()) > most:
+        raise LargeError
     made, name = {}, _name(project_id, sender)
     unread, costly = set[tuple[str, str]](), set[tuple[str, str]]()
     for trace in _traces(project_id, sender, changed, shared):
@@ -123,7 +125,7 @@ def _ingest(
 
 def _sharing(project_id: UUID, sender: UUID, traces: Iterable[UUID], added: int) -> set[UUID]:
     """Traces that tell of the same answers, and so have their turns from one another. `added`: pieces that are new."""
-    found = span_store.sharing(project_id, sender, traces, MOST_TELLING + added) if traces else {}
+    found = answer_store.sharing(project_id, sender, traces, MOST_TELLING + added) if traces else {}
     return set(found).union(*found.values())
 
 

@@ -29,7 +29,7 @@ from agentcore.usage import likely_output, reported
 from agentcore.values import replace
 from dashboard.ingest.assembly.call_links import CallLink
 from dashboard.ingest.assembly.notes import loop_failure_told
-from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
+from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls, is_blank
 from dashboard.ingest.conventions.content.event_messages import NOT_TOLD
 from dashboard.ingest.conventions.observations import ModelCall, ToolRun
 from dashboard.ingest.conventions.tables import dialect_of
@@ -95,8 +95,10 @@ def history_of(
             break
         if not _asks_as_it_was(history.command, step):
             break
-        history.tell(_event(history, step, turn.steps[place + 1 :]), step.call.span.end, step)
         history.used += 1
+        if turn.failure is not None and step is turn.steps[-1] and is_blank(step.call):
+            break  # how it ended is not told: the loop's failure is all that is known
+        history.tell(_event(history, step, turn.steps[place + 1 :]), step.call.span.end, step)
     if not isinstance(history.command, Finish):
         last = turn.steps[history.used - 1].call.span.end
         lost = ENDS if turn.failure is None else loop_failure_told(turn.failure)

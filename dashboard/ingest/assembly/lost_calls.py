@@ -1,4 +1,5 @@
-"""Tool calls that an answer's own span lacks, and the next request holds: some instrumentations lose them."""
+"""Tool calls, or their ids, that an answer's own span lacks, and the next request holds: some instrumentations lose
+them."""
 
 from dataclasses import replace
 
@@ -12,14 +13,25 @@ _CUT = frozenset({NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.CONTEXT_
 
 def with_calls_from(call: ModelCall, after: ModelCall) -> ModelCall:
     """`call` with the tool calls that `after` sends back as its answer, where the trace has none of them itself."""
-    is_told = call.error is not None or call.exchange is not None or call.content.calls
+    is_told = call.error is not None or call.exchange is not None
     message = None if is_told else _answer_in(call, after)
+    if message is not None and call.content.calls:
+        return _with_ids(call, message)
     if message is None or any(meaning_of(word.raw) in _CUT for word in call.words):
         return call
     told = call.content
     text = message.text if told.text is None else told.text
     asked = tuple(AskedCall(one.id, one.name, one.raw, is_object=True) for one in message.tool_calls)
     return replace(call, content=replace(told, text=text, calls=asked), calls_from_next=True)
+
+
+def _with_ids(call: ModelCall, message: Message) -> ModelCall:
+    """LiteLLM tells calls without their ids, by which their results are found."""
+    asked, sent = call.content.calls or (), message.tool_calls
+    if any(one.id for one in asked) or [one.name for one in asked] != [one.name for one in sent]:
+        return call
+    named = tuple(replace(one, id=same.id) for one, same in zip(asked, sent, strict=True))
+    return replace(call, content=replace(call.content, calls=named))
 
 
 def _answer_in(call: ModelCall, after: ModelCall) -> Message | None:

@@ -7,7 +7,7 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.ingest.assembly.model_answers import lacks_its_end
 from dashboard.ingest.assembly.turn_grouping import TurnCall, TurnCalls
 from dashboard.ingest.conventions.observations import LoopFailure, ModelCall
-from dashboard.ingest.conventions.tables import dialect_of
+from dashboard.ingest.conventions.tables import LUMPED, dialect_of
 from dashboard.turns.sent_caps import CAP_UNKNOWN
 
 #: OpenTelemetry's words, which no provider of these dialects says: an instrumentation wrote them in place of its own.
@@ -16,6 +16,10 @@ _RENAMED = {"anthropic": _OTHERS, "bedrock": _OTHERS, "cohere": _OTHERS, "gemini
 _CAP_UNKNOWN = "The trace does not contain the limit of output tokens that was requested."
 _CUT_AT = " What the truncated answer used is taken for the limit."
 _ENDED = "The agent's loop ended with what the tools of the last call gave, without calling the model again."
+_INVENTED = (
+    "The instrumentation writes “{word}” and counts of its own for every stream. The provider's stop reason and token "
+    "counts are not in the trace."
+)
 _MOST_OF_FAILURE = 300  #: characters
 _HYPHEN = "-"  #: stands in the AI SDK's own words only
 
@@ -91,6 +95,10 @@ def _dropped(count: int) -> str:
 
 
 def _of_reason(call: ModelCall) -> Iterator[tuple[str, str]]:
+    if call.invented:
+        yield "reason_invented", _INVENTED.format(word=call.invented)
+    lumped = (told for scope, told in LUMPED.items() if call.span.scope.startswith(scope))
+    yield from (("reason_lumped", words) for word, words in lumped if [one.raw for one in call.words] == [word])
     raw = [word.raw for word in call.words]
     dialect = dialect_of(call.provider)
     renamed = [word for word in raw if word in _RENAMED.get(dialect, ()) or _HYPHEN in word]

@@ -91,7 +91,7 @@ def _are_one(one: ModelCall, other: ModelCall) -> bool:
     is_at_once = a.start <= b.end + SLACK and b.start <= a.end + SLACK and abs(a.start - b.start) <= APART
     return (
         is_at_once
-        and a.service == b.service
+        and _agree(_program(one), _program(other))
         and _agree(_counted(one), _counted(other))
         and _agree((one.content.text or "").strip(), (other.content.text or "").strip())
         and _agree(_asked(one), _asked(other))
@@ -102,6 +102,12 @@ def _are_one(one: ModelCall, other: ModelCall) -> bool:
 def _agree(one: object, other: object) -> bool:
     """Whether they are equal, where both are told."""
     return not one or not other or one == other
+
+
+def _program(call: ModelCall) -> str:
+    """The name it was given; an SDK that was given none makes one up."""
+    service = call.span.service
+    return "" if service.startswith("unknown_service") else service
 
 
 def _counted(call: ModelCall) -> tuple[int, int] | None:

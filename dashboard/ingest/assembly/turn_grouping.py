@@ -64,10 +64,11 @@ def _with_error(calls: Sequence[ModelCall], loop: Loop | None) -> Sequence[Model
     """The last call with the error of its loop, where nothing is told of its answer: the span of a stream that failed
     as it began ends without one."""
     error = loop.failure.error if loop is not None and loop.failure is not None else None
-    return calls if error is None or not _is_blank(calls[-1]) else [*calls[:-1], replace(calls[-1], error=error)]
+    return calls if error is None or not is_blank(calls[-1]) else [*calls[:-1], replace(calls[-1], error=error)]
 
 
-def _is_blank(call: ModelCall) -> bool:
+def is_blank(call: ModelCall) -> bool:
+    """Whether nothing is told of its answer, nor of an error."""
     content = call.content
     said = call.words, content.text, content.calls, content.reasoning, content.refusal
     return call.error is None and call.usage is None and not any(said)

@@ -97,6 +97,7 @@ class ModelCall:
     exchange: RequestAndResponse | None = None  #: where a log holds it; None: spans tell of it
     calls_from_next: bool = False  #: its tool calls stand in the next request only
     elsewhere: tuple[str, ...] = ()  #: other traces that tell of it
+    invented: str = ""  #: the stop reason that its instrumentation writes for every answer of this kind
     #: From the model's name, for the dialect: it is not told as the provider. No part of what tells accounts apart.
     provider_guessed: bool = field(default=False, repr=False)
 

@@ -31,6 +31,7 @@ from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanE
 from dashboard.ingest.conventions.tables import (
     CONVENTIONS,
     GENAI,
+    INVENTED,
     MLFLOW,
     NOT_TURNS,
     OLDER_CALL,
@@ -46,6 +47,7 @@ from dashboard.ingest.conventions.tables import (
 #: A span that Logfire sends while another is under way; the other follows with its own id.
 _PENDING = "pending_span"
 _TOLD_BY = tuple((name, convention) for convention in CONVENTIONS for name in convention.told_by)
+_LLAMA_INDEX_DEFAULT = 256
 _CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
 
 
@@ -117,28 +119,45 @@ def _call(convention: Convention, span: Span) -> ModelCall:
     provider = text_of(convention, attributes, "provider")
     stream = first(attributes, convention.facts.get("stream", ()))
     parameters = mapping(read_json(first(attributes, convention.facts.get("parameters", ()))))
+    told = unique((*words_of(convention, attributes), *content.words))
+    invented = _invented(span, [word.raw for word in told])
     return ModelCall(
         span=span,
         provider=provider,
         model=text_of(convention, attributes, "model") or words(parameters.get("model")),
-        max_tokens=count_of(convention, attributes, "max_tokens") or _cap_in(parameters),
+        max_tokens=count_of(convention, attributes, "max_tokens")
+        or _cap_in(parameters)
+        or _cap_of_llama_index(span, parameters),
         stream=stream is True or parameters.get("stream") is True or ".doStream" in span.name,
         response_id=text_of(convention, attributes, "response_id") or content.response_id,
         agent=text_of(convention, attributes, "agent"),
-        usage=_usage(convention, attributes, content),
-        words=unique((*words_of(convention, attributes), *content.words)),
+        usage=None if invented else _usage(convention, attributes, content),
+        words=() if invented else told,
         content=content,
         error=failure_of(span, provider),
         first_token=seconds_of(convention, attributes),
         spans=(span.id,),
         scopes=(scope_of(span),),
+        invented=invented,
     )
+
+
+def _invented(span: Span, told: Sequence[str]) -> str:
+    """The stop reason that the instrumentation made up; empty where it is the provider's."""
+    found = (one for one in INVENTED if one.scope == span.scope and span.attributes.get(one.kind) is True)
+    return next((one.word for one in found if set(told) == {one.word}), "")
 
 
 def _cap_in(parameters: Attributes) -> int | None:
     """Ollama's clients send it among the options."""
     options = mapping(parameters.get("options"))
     return as_count(first(parameters, _CAPS)) or as_count(first(options, _CAPS)) or None
+
+
+def _cap_of_llama_index(span: Span, parameters: Attributes) -> int | None:
+    """LlamaIndex tells the cap as what its models may put out; its default stands there where none is sent."""
+    told = as_count(parameters.get("num_output")) if "llama_index" in span.scope else None
+    return told if told != _LLAMA_INDEX_DEFAULT else None
 
 
 def _usage(convention: Convention, attributes: Attributes, content: Content) -> TokenUsage | None:

@@ -214,6 +214,24 @@ NOT_TURNS = frozenset({
 #: How the names of spans end that only make a request ready. LlamaIndex marks every method of its models as a call.
 PREPARING: Names = ("prepare_chat_with_tools",)
 
+
+@dataclass(frozen=True, slots=True)
+class InventedEnd:
+    """A stop reason that an instrumentation writes for every answer of a kind, with counts of its own. `scope`: the
+    instrumentation's; `kind`: the attribute that is true for those answers."""
+
+    scope: str
+    kind: str
+    word: str
+
+
+#: OpenLIT 1.34 has this scope, and writes Anthropic's own words into it; later releases have another.
+INVENTED = (InventedEnd("openlit.otel.tracing", "gen_ai.request.is_stream", "stop"),)
+#: Words that an instrumentation also writes for reasons that it has no word for, by how its scope's name begins.
+LUMPED: Mapping[str, tuple[str, str]] = {
+    "strands": ("end_turn", "Strands writes “end_turn” also for other stop reasons, such as a content filter."),
+}
+
 #: What the trace calls a provider, by words in its name, and the dialect it speaks. The first that fits counts.
 DIALECTS: tuple[tuple[str, str], ...] = (
     ("bedrock", "bedrock"),

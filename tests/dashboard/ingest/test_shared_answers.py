@@ -13,6 +13,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.ingest.conventions.response_ids import is_issued
 from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.models import Ingested, Piece
+from dashboard.ingest.services import LargeError, ingest
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
 from tests.dashboard.ingest import exports
@@ -112,8 +113,13 @@ def test_a_lone_call_that_gets_an_agent_around_it_is_a_turn_again() -> None:
     ids=["the same instrumentation", "after it", "other counts", "another model", "another answer", "another program"],
 )
 def test_what_speaks_against_one_call_keeps_two(other: Span) -> None:
-    exports.send(told(1), other)
+    exports.send(replace(told(1), service="app"), other)
     assert attempts() == [1, 1]
+
+
+def test_a_program_without_a_name_may_be_the_one_that_has_one() -> None:
+    exports.send(replace(told(1), service="app"), replace(told(2, OTHER, at=0.1), service="unknown_service:python"))
+    assert attempts() == [1]
 
 
 def test_what_was_asked_or_said_otherwise_keeps_two() -> None:
@@ -164,6 +170,17 @@ def test_an_id_that_a_server_repeats_joins_nothing_in_the_end() -> None:
 )  # fmt: skip
 def test_what_is_an_id_that_a_provider_gave(told_id: str, issued: bool) -> None:
     assert is_issued(told_id) is issued
+
+
+def test_a_lone_call_is_as_much_work_as_the_trace_that_it_belongs_to() -> None:
+    calls = [told(1, at=3 * place, answer=f"{ANSWER}{place}", parent="a" * 16) for place in range(5)]
+    exports.send(agent(1), *calls)
+    lone, project = exports.taken_of([told(2, OTHER, at=0.1, answer=f"{ANSWER}0")]), project_default().pk
+    with pytest.raises(LargeError):
+        ingest(project_id=project, taken=lone, by=None, most=5)
+    assert not Piece.objects.filter(trace=f"{2:032x}").exists()
+    ingest(project_id=project, taken=lone, by=None, most=7)
+    assert sum(len(spans) for spans in Ingested.objects.values_list("spans", flat=True)) == 6
 
 
 def test_another_senders_account_is_another_turn() -> None:

@@ -48,14 +48,29 @@ def openinference(attributes: Attributes, *, are_objects: bool = False) -> Conte
         ),
         reasoning=_said(answer, _THOUGHT),
         refusal=words(answer.get(_REFUSAL)) or _said(answer, _REFUSAL) or None,
+        words=tuple(_word_of_autogen(attributes)),
     )
+
+
+def _word_of_autogen(attributes: Attributes) -> Iterator[StopReasonSighting]:
+    """Its whole answer, as JSON, begins with the stop reason, which stands nowhere else."""
+    whole = attributes.get("output.value")
+    if isinstance(whole, str) and whole.startswith('{"finish_reason"'):
+        reason = mapping(read_json(whole)).get("finish_reason")
+        if isinstance(reason, str) and reason:
+            yield StopReasonSighting("output.value", reason)
 
 
 def _openinference_messages(entries: list[Any]) -> Iterator[Message]:
     for entry in entries:
         told = mapping(mapping(entry).get("message"))
         role = role_of(told.get("role"))
-        if role is Role.TOOL:
+        if results := _list(mapping(entry).get("function")):  # AutoGen writes those of one message beside it
+            given = [mapping(read_json(result)) for result in results]
+            yield from (
+                Message(Role.TOOL, words(one.get("content")), tool_call_id=words(one.get("call_id"))) for one in given
+            )
+        elif role is Role.TOOL:
             yield Message(role, _said(told), tool_call_id=words(told.get("tool_call_id")))
         else:
             yield Message(role, _said(told), whole_calls(_openinference_calls(told)))
@@ -96,7 +111,7 @@ def openllmetry(attributes: Attributes) -> Content:
         input=messages,
         tools=tools,
         text=words(answer.get("content")),
-        calls=tuple(_older_calls(answer)),
+        calls=tuple(_older_calls(answer)) or tuple(_functions_called(answers)),
         refusal=words(answer.get("refusal")) or None,
         words=found,
     )
@@ -113,6 +128,13 @@ def _older_calls(message: Mapping[str, Any]) -> Iterator[Any]:
     for entry in _list(message.get("tool_calls")):
         call = mapping(entry)
         yield asked_call(call.get("id"), call.get("name"), call.get("arguments"))
+
+
+def _functions_called(answers: list[Any]) -> Iterator[AskedCall]:
+    """LiteLLM writes each call of the one answer as a function call of a further one, without its id."""
+    for entry in answers:
+        if function := mapping(mapping(entry).get("function_call")):
+            yield asked_call(None, function.get("name"), function.get("arguments"))
 
 
 def _older_tool(told: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -72,3 +72,20 @@ def test_an_answer_that_was_cut_by_an_unknown_limit_was_cut_at_what_it_used(used
 def test_where_nothing_was_cut_an_unknown_limit_stays_unknown() -> None:
     (turn,) = made(ollama(0, "Because.", **{"gen_ai.response.finish_reasons": ["stop"]}))
     assert cap_of(turn) == DEFAULT_CAP
+
+
+def test_calls_without_ids_have_those_of_the_next_request() -> None:
+    """As LiteLLM's callback writes them."""
+    called = {
+        f"gen_ai.completion.{place}.function_call.{name}": told
+        for place, q in enumerate("ab")
+        for name, told in {"name": "search", "arguments": f'{{"q": "{q}"}}'}.items()
+    }
+    sent = {**ASKED, **SENT_BACK}
+    sent |= {f"gen_ai.prompt.1.tool_calls.{place}.id": f"call_{place}" for place in range(2)}
+    sent |= {f"gen_ai.prompt.{place + 2}.tool_call_id": f"call_{place}" for place in range(2)}
+    (turn,) = made(ollama(0, "I look.", **called), ollama(1, "Found.", sent))
+    assert kinds(turn) == [ModelResponded, ToolsReturned, ModelResponded]
+    calls = turn.history.turn.steps[0].answer.tool_calls
+    assert [(one.id, dict(one.arguments)) for one in calls] == [("call_0", {"q": "a"}), ("call_1", {"q": "b"})]
+    assert "calls_from_next" not in {note.code for note in turn.notes}

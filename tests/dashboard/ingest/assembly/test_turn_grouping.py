@@ -333,3 +333,15 @@ def test_a_refusal_without_a_word_is_a_refusal() -> None:
         "aborted",
         "safety_blocked",
     )
+
+
+def test_a_call_of_which_nothing_is_told_in_a_loop_that_failed_is_not_complete() -> None:
+    """As OpenLLMetry writes an answer that was filtered, of which the agents SDK raised an error."""
+    blank = replace(chat(0), attributes={"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"})
+    (turn,) = made(failing_agent("AgentError", "Model refused to produce output"), blank)
+    assert kinds(turn) == [Interrupted]
+    end = turn.history.snapshot.end
+    assert end is not None
+    assert (end.status.value, "Model refused" in (end.error_message or "")) == ("interrupted", True)
+    (other,) = made(agent(), blank)
+    assert kinds(other) == [ModelResponded], "a loop that did not fail had an answer"

@@ -1,6 +1,7 @@
 """What instrumentations of further clients write, as recorded around real calls to the simulator."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -286,3 +287,97 @@ def test_cut_arguments_within_an_object_are_the_text_as_it_came(written: dict[st
     output = json.dumps([{"role": "assistant", "parts": [part], "finish_reason": "length"}])
     told = call(**{"gen_ai.operation.name": "chat", "gen_ai.output.messages": output})
     assert [one.raw for one in told.content.calls or ()] == [raw]
+
+
+OPENLIT = {"gen_ai.operation.name": "chat", "gen_ai.system": "openai", "gen_ai.request.model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("scope", "stream", "word", "invented"),
+    [
+        ("openlit.otel.tracing", True, "stop", True),
+        ("openlit.otel.tracing", False, "stop", False),
+        ("openlit.otel.tracing", True, "max_tokens", False),
+        ("openlit.instrumentation.openai", True, "stop", False),
+    ],
+)
+def test_a_reason_that_openlit_writes_for_every_stream_is_not_the_providers(
+    scope: str, stream: bool, word: str, invented: bool
+) -> None:
+    about = {
+        **OPENLIT, "gen_ai.request.is_stream": stream, "gen_ai.response.finish_reasons": [word],
+        "gen_ai.usage.input_tokens": 29, "gen_ai.usage.output_tokens": 24, "gen_ai.completion": "The sum is",
+    }  # fmt: skip
+    (turn,) = made(Span("1" * 32, "b" * 16, "", "chat m", START, START + SECOND, scope, attributes=about))
+    step = turn.history.turn.steps[0]
+    assert (step.answer.raw_stop_reason, step.call.usage is None) == (None if invented else word, invented)
+    assert ({"reason_invented", "reason_unknown", "usage_unknown"} <= codes(turn)) is invented
+    assert step.answer.text == "The sum is"
+
+
+def test_the_end_that_strands_writes_for_every_other_reason_has_a_note() -> None:
+    choice = SpanEvent("gen_ai.choice", {"message": '[{"text": "Hi"}]', "finish_reason": "end_turn"})
+    about = {"gen_ai.operation.name": "chat", "gen_ai.system": "strands-agents", "gen_ai.request.model": "m"}
+    own = Span("1" * 32, "b" * 16, "", "chat", START, START + SECOND, attributes=about, events=(choice,))
+    for scope, is_noted in (("strands.telemetry.tracer", True), ("another", False)):
+        (turn,) = made(replace(own, scope=scope))
+        assert ("reason_lumped" in codes(turn)) is is_noted
+
+
+def test_function_calls_of_litellm_are_the_calls_of_the_one_answer() -> None:
+    told = call(
+        **OPENLIT, **{
+            "gen_ai.output.messages": '[{"role": "assistant", "parts": [], "finish_reason": "tool_calls"}]',
+            "gen_ai.completion.0.function_call.name": "add", "gen_ai.completion.0.function_call.arguments": '{"a": 17}',
+            "gen_ai.completion.1.function_call.name": "weather",
+            "gen_ai.completion.1.function_call.arguments": '{"city": "Os',
+        },
+    )  # fmt: skip
+    assert [(one.id, one.name, one.raw) for one in told.content.calls or ()] == [
+        ("", "add", '{"a": 17}'), ("", "weather", '{"city": "Os'),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("told", "scope", "cap"),
+    [(60, "llama_index", 60), (256, "llama_index", None), (-1, "llama_index", None), (60, "x", None)],
+)
+def test_what_a_model_of_llamaindex_may_put_out_is_the_cap_unless_it_is_the_default(
+    told: int, scope: str, cap: int | None
+) -> None:
+    about = {**LLM, "llm.invocation_parameters": json.dumps({"context_window": 128000, "num_output": told})}
+    whole = Span(
+        "1" * 32,
+        "b" * 16,
+        "",
+        "OpenAI.chat",
+        START,
+        START + SECOND,
+        f"openinference.instrumentation.{scope}",
+        attributes=about,
+    )
+    found = seen(whole)
+    assert isinstance(found, ModelCall)
+    assert found.max_tokens == cap
+
+
+@pytest.mark.parametrize(("word", "meaning"), [("length", "max_tokens"), ("function_calls", "tool_call")])
+def test_the_stop_reason_of_autogen_begins_its_whole_answer(word: str, meaning: str) -> None:
+    said = {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "The sum"}
+    if word != "length":
+        function = "llm.output_messages.0.message.tool_calls.0.tool_call"
+        said |= {f"{function}.id": "c1", f"{function}.function.name": "add", f"{function}.function.arguments": "{}"}
+    turn = one_turn(**LLM, **said, **{"output.value": json.dumps({"finish_reason": word, "content": "The sum"})})
+    answer = turn.history.turn.steps[0].answer
+    assert (answer.raw_stop_reason, answer.stop_reason.value) == (word, meaning)
+    assert "reason_unknown" not in codes(turn)
+
+
+def test_results_that_autogen_writes_beside_a_message_are_those_of_its_tools() -> None:
+    results = {
+        f"llm.input_messages.0.function.{place}": json.dumps({"name": "add", "content": text, "call_id": f"c{place}"})
+        for place, text in enumerate(("43", "44"))
+    }
+    told = call(**LLM, **{"llm.input_messages.0.message.role": "function"}, **results)
+    sent = [(message.role.value, message.text, message.tool_call_id) for message in told.content.input or ()]
+    assert sent == [("tool", "43", "c0"), ("tool", "44", "c1")]
