@@ -20,10 +20,11 @@ LIMIT_OF: Mapping[str, str] = {
     "ExecutionTimeLimit": "max_seconds",
 }
 IDLE = 2  #: cut answers running that add nothing end the turn
-#: Its name in a verdict and in other possible transitions, and the same where the last answer has no text because its
-#: cap was used up: by reasoning, or by what an error told of alone.
+#: Its name in a verdict and in other possible transitions.
 REPEATED = "two truncated answers in a row that added nothing new"
+#: The same where the last answer has no text because reasoning used up its cap,
 REASONED = "two answers in a row in which reasoning used up max_tokens"
+#: and where an error alone told that its cap was used up.
 USED_UP = "two calls in a row that used up max_tokens before any text came"
 #: What can run out: the limits of a policy, the retries of its error policy, a connection's ceiling for one call, and
 #: the cap of the call itself, where a turn was only watched.

@@ -1,13 +1,14 @@
 """Strangers wait for strangers, users for their own requests, and nobody holds a place by being slow."""
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dashboard.accounts.access import LET_IN
-from dashboard.platform.client_gone import SCOPE_KEY
+from dashboard.platform.client_gone import SCOPE_KEY, CutShortError
 from dashboard.platform.fair_queue import FullError, QueueSize
 from dashboard.runtime.request_guard.concurrency_limits import AT_FIRST, ConcurrencyLimits, RequestRate
 from dashboard.runtime.request_guard.guard import Guard
@@ -369,9 +370,10 @@ async def test_who_does_not_read_a_file_gives_up_its_place_and_who_reads_gets_it
     monkeypatch.setattr("dashboard.runtime.request_guard.guard.concurrency_limits_of_loop", lambda _: one)
     monkeypatch.setattr("dashboard.runtime.request_guard.guard.FILE_SECONDS", 0.05)
     async with asyncio.timeout(5):
-        for send in (unread, read):
+        for send, ends in ((unread, pytest.raises(CutShortError)), (read, contextlib.nullcontext())):
             await let_in(one, "user 1", cookie="a")
-            await Guard(application)(scope_of(path="/export", cookie="a"), whole, send)
+            with ends:
+                await Guard(application)(scope_of(path="/export", cookie="a"), whole, send)
     assert len(taken) == 21
 
 
