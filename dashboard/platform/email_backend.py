@@ -3,7 +3,8 @@
 import smtplib
 import socket
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from django.core.mail.backends.smtp import EmailBackend
@@ -27,6 +28,14 @@ class _Timed(smtplib.SMTP):
         self._timer.start()
         return connected
 
+    def starttls(self, *given: Any, **named: Any) -> Any:
+        with _or_closed(self):
+            return super().starttls(*given, **named)
+
+    def login(self, *given: Any, **named: Any) -> Any:
+        with _or_closed(self):
+            return super().login(*given, **named)
+
     def close(self) -> None:
         if self._timer is not None and self._watched is not None:
             self._timer.cancel()
@@ -36,6 +45,21 @@ class _Timed(smtplib.SMTP):
 
 class _TimedTLS(smtplib.SMTP_SSL, _Timed):
     """The same where all is encrypted."""
+
+    def _get_socket(self, *to: Any) -> socket.socket:
+        with _or_closed(self):
+            encrypted: socket.socket = super()._get_socket(*to)
+            return encrypted
+
+
+@contextmanager
+def _or_closed(connection: smtplib.SMTP) -> Iterator[None]:
+    """Nothing of a connection is left that was not made whole."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 class TimedEmailBackend(EmailBackend):

@@ -104,14 +104,29 @@ def test_a_server_that_answers_byte_by_byte_is_given_up(
     assert failures
 
 
-def test_no_connection_is_left_once_a_message_has_been_given_up(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(email_backend, "SECONDS_IN_ALL", SECONDS)
-    with server(lambda client: client.sendall(b"554 go away\r\n")) as port:
-        using = get_connection(f"{email_backend.__name__}.TimedEmailBackend", host="127.0.0.1", port=port)
-        with pytest.raises(OSError, match="go away"):
+def refused(client: socket.socket) -> None:
+    client.sendall(b"554 go away\r\n")
+
+
+def no_tls(client: socket.socket) -> None:
+    client.sendall(b"220 here\r\n")
+    client.recv(10_000)
+    client.sendall(b"250-here\r\n250 STARTTLS\r\n")
+    client.recv(10_000)
+    client.sendall(b"220 go on\r\nno tls")
+
+
+@pytest.mark.parametrize(("answer", "how"), [(refused, {}), (refused, {"use_ssl": True}), (no_tls, {"use_tls": True})])
+def test_no_connection_is_left_once_a_message_has_been_given_up(
+    answer: Callable[[socket.socket], None], how: dict[str, bool]
+):
+    before = set(threading.enumerate())
+    with server(answer) as port:
+        using = get_connection(f"{email_backend.__name__}.TimedEmailBackend", host="127.0.0.1", port=port, **how)
+        with pytest.raises(OSError, match=r"go away|SSL"):
             EmailMessage("subject", "body", to=["a@mail.example"], connection=using).send()
 
-    timers = [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
+    timers = [one for one in set(threading.enumerate()) - before if isinstance(one, threading.Timer)]
     assert all(timer.finished.is_set() for timer in timers)
 
 
