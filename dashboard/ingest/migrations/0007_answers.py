@@ -7,14 +7,4 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [("ingest", "0006_extents")]
 
-    operations = [
-        migrations.AddField("piece", "answer", models.BigIntegerField(null=True)),
-        migrations.AddIndex(
-            "piece",
-            models.Index(
-                condition=models.Q(("answer__isnull", False)),
-                fields=["project_id", "sender", "answer"],
-                name="ingest_piece_answer",
-            ),
-        ),
-    ]
+    operations = [migrations.AddField("piece", "answer", models.BigIntegerField(null=True))]

@@ -1,6 +1,8 @@
 """Re-runs whose `max_tokens` the provider refused as too large, and the most that it says it allows.
 
-Each vendor says it its own way, and none of them as data. Sources: the vendors' messages, as recorded.
+Each vendor says it its own way, and none of them as data. OpenAI's and Qwen's words are those that users quote in issue
+reports; the others are as their servers are known to say it, and none was recorded here. What fits no pattern still
+counts as a refusal, without a number.
 """
 
 import re
