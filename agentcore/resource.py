@@ -6,7 +6,8 @@ Told by the last judgement: by the criterion that settled it, and the numbers it
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentcore.criteria.incomplete_answers import APART, MAX_TOKENS, NO_RETRY, names_bounds, rounds_used
+from agentcore.criteria.envelope_retries import rounds_used
+from agentcore.criteria.incomplete_answers import APART, MAX_TOKENS, NO_RETRY, names_bounds
 from agentcore.errors import ErrorType
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import NormalizedStopReason, StopReason

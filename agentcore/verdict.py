@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from agentcore.argument_validation import door, required
 from agentcore.commands import Finish
 from agentcore.completed_verdict import completed
-from agentcore.criteria.incomplete_answers import completion_spent, no_cap_grows
+from agentcore.criteria.envelope_retries import no_cap_grows
+from agentcore.criteria.incomplete_answers import completion_spent
 from agentcore.error_text import failed, plainly, stopped_in_time
 from agentcore.machine.finish import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot

@@ -9,7 +9,8 @@ evaluation          one criterion's answer, with its reason
 outcome             all answers, and how they are resolved
 builtin             the criteria of every turn: steps, tokens, time, finish reasons, the error policy, tool calls; and
                     `ResponseContentCheck`, which a policy may name
-incomplete_answers  those about asking again: a cut answer, a broken tool call, an envelope
+incomplete_answers  whether a cut answer is continued, and a broken tool call repaired
+envelope_retries    whether a structured answer is requested again
 content             what a text must have to be enough, for `ResponseContentCheck`
 """
 

@@ -10,8 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 from agentcore.argument_validation import strict, unchecked
+from agentcore.criteria.envelope_retries import EnvelopeCriterion
 from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
-from agentcore.criteria.incomplete_answers import NO_RETRY, EnvelopeCriterion, TruncationCriterion, names_bounds
+from agentcore.criteria.incomplete_answers import NO_RETRY, TruncationCriterion, names_bounds
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State

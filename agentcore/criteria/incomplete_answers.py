@@ -1,6 +1,6 @@
-"""Whether an answer is requested again: continuation, tool-call repair, envelope retry.
+"""Whether a cut answer is continued, and a broken tool call repaired.
 
-They are built in, as those of `agentcore.criteria.builtin`, and decide and explain as they do.
+It is built in, as those of `agentcore.criteria.builtin`, and decides and explains as they do.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from typing import Any
 
 from agentcore.argument_validation import strict
 from agentcore.criteria.evaluation import ContinuationDecision, ContinuationEvaluation
-from agentcore.envelope import EnvelopeFault
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
@@ -16,13 +15,15 @@ from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, StopReason
 from agentcore.truncation_cause import used_of, where_cut
 
-FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
-REQUEST, STOP = ContinuationDecision.REQUEST, ContinuationDecision.STOP
+FORBID, ALLOW, REQUEST = ContinuationDecision.FORBID, ContinuationDecision.ALLOW, ContinuationDecision.REQUEST
 
 _answer = ContinuationEvaluation.by
 
-_CONTINUE_PENDING, _REPAIR_PENDING = State.CONTINUE_PENDING, State.REPAIR_PENDING
-_EVALUATE_ERROR, _EVALUATE_ENVELOPE = State.EVALUATE_ERROR, State.EVALUATE_ENVELOPE
+_CONTINUE_PENDING, _REPAIR_PENDING, _EVALUATE_ERROR = (
+    State.CONTINUE_PENDING,
+    State.REPAIR_PENDING,
+    State.EVALUATE_ERROR,
+)
 
 #: What a cut answer ends as where nobody's limit kept it from going on: `bound`, and the turn's terminal reason (which
 #: an envelope has of its own: its error code).
@@ -35,7 +36,8 @@ APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL, INVALID_ENVELOPE
 NO_RETRY = "no_retry"
 #: How the reason begins of an end by answers that added nothing, where that was no repetition.
 BY_REASONING, USED_UP = "reasoning used up max_tokens", "max_tokens was used up"
-_WATCHED = "a call that is only watched is not"
+#: How the reason begins of a step that an observed call cannot take.
+WATCHED = "a call that is only watched is not"
 
 
 @strict()
@@ -75,7 +77,7 @@ class TruncationCriterion:
             "tokensLimit": state.completion_budget,
             "charsUsed": state.spent.output_chars,
             "charsLimit": state.limits.max_total_output_chars,
-            **_of_call(state),
+            **of_call(state),
         }
         bound = _continuation_bound(state)
         if bound is not None:
@@ -92,8 +94,8 @@ class TruncationCriterion:
         reason = f"{state.repairing or 'broken'} tool call; {used} of {limit} repairs used"
         if state.watched and limit == 0:
             bound = MAX_TOKENS if state.repairing is CallIssue.TRUNCATED else BROKEN_TOOL_CALL
-            reason = f"{state.repairing or 'broken'} tool call; {_WATCHED} asked again"
-            return _answer(self, FORBID, reason, StopReason.FINISH_REASON, bound=bound, **_of_call(state))
+            reason = f"{state.repairing or 'broken'} tool call; {WATCHED} asked again"
+            return _answer(self, FORBID, reason, StopReason.FINISH_REASON, bound=bound, **of_call(state))
         if self.decide(state) is FORBID:
             return _answer(self, FORBID, reason, StopReason.RETRY_LIMIT, bound="retry_limit", used=used, limit=limit)
         return _answer(self, REQUEST, reason, used=used, limit=limit)
@@ -110,7 +112,7 @@ class TruncationCriterion:
         return _NO_CONTINUATION
 
 
-def _of_call(state: Snapshot) -> dict[str, Any]:
+def of_call(state: Snapshot) -> dict[str, Any]:
     """What of the cap of the answer's own call was used, where rules are numbered and the provider counted."""
     usage = state.response.usage if state.response else None
     if not state.revision or usage is None or state.call is None:
@@ -149,7 +151,7 @@ _NO_CONTINUATION = _answer(TruncationCriterion(), ALLOW, "no continuation is bei
 def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
     """Which limit forbids another continuation: its trigger's word, the agent's stop reason, a sentence."""
     spent, limits = state.spent, state.limits
-    if spent.continuations >= limits.max_continuations and (apart := _cut_apart(state, "continued")) is not None:
+    if spent.continuations >= limits.max_continuations and (apart := cut_apart(state, "continued")) is not None:
         return apart
     if spent.continuations >= limits.max_continuations:
         reason = f"{spent.continuations} of {limits.max_continuations} continuations used"
@@ -168,7 +170,7 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
     return None
 
 
-def _cut_apart(state: Snapshot, asked: str) -> tuple[str, StopReason, str] | None:
+def cut_apart(state: Snapshot, asked: str) -> tuple[str, StopReason, str] | None:
     """What cut the answer of a call that was only watched: nobody's limit of continuations is to blame for its end.
 
     `asked`: what nobody was there to have done, such as `continued`.
@@ -177,11 +179,11 @@ def _cut_apart(state: Snapshot, asked: str) -> tuple[str, StopReason, str] | Non
         return None
     if state.cut_below_cap:
         assert state.response is not None, "it was answered"
-        reason = f"cut off {where_cut(state.response, state.sent_cap)}; {_WATCHED} {asked}"
+        reason = f"cut off {where_cut(state.response, state.sent_cap)}; {WATCHED} {asked}"
         return CUT_BELOW_CAP, StopReason.FINISH_REASON, reason
     by = BY_REASONING if state.eaten else "cut off by max_tokens"
     used = f", {_used(state)} used" if _tells_used(state) else ""
-    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}{used}; {_WATCHED} {asked}"
+    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}{used}; {WATCHED} {asked}"
 
 
 def _is_cut(state: Snapshot) -> bool:
@@ -203,17 +205,6 @@ def _used(state: Snapshot) -> str:
     return used_of(state.response, state.judged_cap)
 
 
-def _envelope_apart(state: Snapshot, fault: EnvelopeFault) -> tuple[str, StopReason, str] | None:
-    """Why a call that was only watched has no valid envelope: nobody's rounds are to blame. By rules of revision 7."""
-    if (state.revision or 0) < 7 or not state.watched or state.limits.schema_rounds:
-        return None
-    if envelope_bound(state, fault) is None:
-        return None
-    if (cut := _cut_apart(state, "asked again")) is not None:
-        return cut
-    return INVALID_ENVELOPE, StopReason.FINISH_REASON, f"{_WATCHED} asked again"
-
-
 def _nothing_new(state: Snapshot) -> str:
     if state.revision and state.eaten:
         return f"{BY_REASONING} in {state.idle_answers} answers running, and no text came"
@@ -222,83 +213,6 @@ def _nothing_new(state: Snapshot) -> str:
     return f"{state.idle_answers} cut answers running added nothing new"
 
 
-@strict()
-@dataclass(frozen=True, slots=True)
-class EnvelopeCriterion:
-    """Judges whether a structured answer is requested again (design §3.7)."""
-
-    def decide(self, state: Snapshot) -> ContinuationDecision:
-        reading = state.reading
-        if reading is None or state.state is not _EVALUATE_ENVELOPE:
-            return ALLOW
-        if reading.fault is None:
-            return STOP
-        spent = state.spent.envelope_retries >= state.limits.schema_rounds
-        return FORBID if spent or _hopeless_envelope(state, reading.fault) else REQUEST
-
-    def explain(self, state: Snapshot) -> ContinuationEvaluation:
-        reading = state.reading
-        if state.state is not State.EVALUATE_ENVELOPE or reading is None:
-            return _NO_ENVELOPE
-        used, limit = state.spent.envelope_retries, state.limits.schema_rounds
-        context: dict[str, Any] = {"used": used, "limit": limit, "fault": reading.fault}
-        if reading.fault is None:
-            return _answer(self, STOP, "a clean stop and valid", **context)
-        reason = rounds_used(used, limit)
-        if (apart := _envelope_apart(state, reading.fault)) is not None:
-            bound, stop, reason = apart
-            return _answer(self, FORBID, reason, stop, bound=bound, **context, **_of_call(state))
-        if self.decide(state) is FORBID:
-            hopeless = _hopeless_envelope(state, reading.fault)
-            stop = StopReason.ERROR if reading.fault is EnvelopeFault.UNKNOWN else StopReason.RETRY_LIMIT
-            if names_bounds(state):
-                context["bound"] = envelope_bound(state, reading.fault)
-            return _answer(self, FORBID, hopeless or reason, stop, **context)
-        return _answer(self, REQUEST, f"{reading.summary}; {reason}", **context)
-
-
-_NO_ENVELOPE = _answer(EnvelopeCriterion(), ALLOW, "no envelope is being judged")
-
-
-def rounds_used(used: int, limit: int) -> str:
-    """What is said of the rounds where they alone decide."""
-    return f"{used} of {limit} envelope retries used"
-
-
 def names_bounds(state: Snapshot) -> bool:
     """Whether every evaluation that forbids names its limit in `context["bound"]`: by rules of revision 5 and later."""
     return (state.revision or 0) >= 5
-
-
-def envelope_bound(state: Snapshot, fault: EnvelopeFault) -> str | None:
-    """The limit that prevents another envelope retry; None if no limit does."""
-    if _hopeless_envelope(state, fault) is None:
-        return "schema_rounds"
-    if fault is EnvelopeFault.TRUNCATION and no_cap_grows(state):
-        return CUT_BELOW_CAP
-    full = state.response and state.response.stop_reason is NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
-    return "max_output_tokens" if fault is EnvelopeFault.TRUNCATION and not full else None
-
-
-def _hopeless_envelope(state: Snapshot, fault: EnvelopeFault) -> str | None:
-    if fault is EnvelopeFault.REFUSAL:
-        return "a refusal is not retried"
-    if fault is EnvelopeFault.UNKNOWN:
-        return "what cannot be judged is not asked for again"
-    if fault is not EnvelopeFault.TRUNCATION:
-        return None
-    if state.response and state.response.stop_reason is NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED:
-        return "the context window is full; a larger budget cannot help"
-    if no_cap_grows(state):
-        return "cut off with no max_tokens set; the same request again has no larger budget"
-    ceiling, cap = state.asked.ceiling if state.revision else None, state.judged_cap
-    if state.call and cap is not None and ceiling is not None and cap >= ceiling and not state.call.clamped:
-        return f"cut at {cap} tokens; the connection's ceiling of {ceiling} leaves no larger budget"
-    if state.call and state.call.clamped:
-        return f"cut again at the connection's ceiling of {state.call.max_tokens} tokens"
-    return None
-
-
-def no_cap_grows(state: Snapshot) -> bool:
-    """Whether neither the call that was cut nor the next one is sent a cap: by rules of revision 9."""
-    return state.uncapped and state.next_cap_unknown

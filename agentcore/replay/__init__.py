@@ -8,6 +8,7 @@ recorded_run        the recorded run once more, for what records do not hold; ke
 recorded_calls      its calls and tool results, by occurrence; `asked_requests` compares what they ask for
 recorded_operators  what operators did in it, by occurrence
 answer_tape         its text, iteration by iteration, and what each stretch of it cost
+recorded_tapes      the tapes of all its calls
 recorded_answers    what it answers to one call (`pending_call`): a failure, the same request, or what `tape_reader`
                     reads off the tape, as `tape_answers` puts it
 assumptions         the assumptions of a run, at the low or at the high end of their ranges

@@ -5,27 +5,26 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
-from agentcore.continuation_merge import seam
 from agentcore.events import Event, ToolResult
 from agentcore.lint import asks_for_stops, lint
-from agentcore.machine.accounting import joining, rule_of
+from agentcore.machine.accounting import rule_of
 from agentcore.machine.advance import settle
 from agentcore.machine.answer import Segment
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.messages import ChatResponse, TokenUsage, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.answer_tape import Tape, spoken_tokens, tape_of
+from agentcore.replay.answer_tape import Tape, spoken_tokens
 from agentcore.replay.recorded_calls import Heard, Listener, told_apart
 from agentcore.replay.recorded_judgement import as_judged
 from agentcore.replay.recorded_operators import Acts
+from agentcore.replay.recorded_tapes import recorded_tapes, unrepeated_tapes
 from agentcore.replay.recording import Recording
 from agentcore.sufficient_max_tokens import writes_on
 from agentcore.usage import likely_output, unneeded
-from agentcore.values import replace
 
-# Python 3.11 takes long to find a member in its enumeration, and every call that is read asks for these.
-_FULL, _BLOCKED = NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, NormalizedStopReason.SAFETY_BLOCKED
+# Python 3.11 takes long to find a member in its enumeration, and every call that is read asks for this.
+_FULL = NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
 #: Tokens of a character where no usage was reported, and nothing in the recording tells: English prose takes 0.25.
 RATE = (0.12, 1.0)
 
@@ -181,8 +180,8 @@ def _read(recording: Recording) -> Past:
         calls,
         attempts,
         segments,
-        _tapes(calls, segments, base, exact=exact, rate=rate),
-        _unrepeated(calls, segments, base, exact=exact, rate=rate),
+        recorded_tapes(calls, segments, base, exact=exact, rate=rate),
+        unrepeated_tapes(calls, segments, base, exact=exact, rate=rate),
         listener.tools,
         listener.tool_seconds,
         listener.given_up,
@@ -253,49 +252,3 @@ def _repeated(heard: Heard, segments: Mapping[int, Segment]) -> float:
     if part is None or not part.dropped or heard.response is None or not heard.response.text:
         return 0.0
     return spoken_tokens(heard, RATE)[1] * part.dropped / len(heard.response.text)
-
-
-def _kept_back(heard: Heard) -> bool:
-    """Whether the turn's answer lacks what this call said, for a filter blocked it at the end; cut before its end it
-    would have stood there."""
-    response = heard.response
-    return response is not None and response.stop_reason is _BLOCKED and heard.answered
-
-
-def _again(heard: Heard) -> int:
-    """How many characters of what it said stood in the answer before."""
-    response, before = heard.response, heard.before
-    assert response is not None, "something was heard"
-    if before.call is None or before.call.hint is None:
-        return 0
-    return seam(before.answer.text, response.text, joining(before, response=response))[0]
-
-
-def _unrepeated(
-    calls: Mapping[int, Sequence[Heard]],
-    segments: Mapping[int, Segment],
-    base: Snapshot,
-    *,
-    exact: bool,
-    rate: tuple[float, float],
-) -> dict[int, Tape]:
-    doubtful = {attempt: part for attempt, part in segments.items() if part.ambiguous}
-    if not doubtful:
-        return {}
-    without = {attempt: replace(part, dropped=part.dropped + part.ambiguous) for attempt, part in doubtful.items()}
-    concerned = {i: part for i, part in calls.items() if any(one.attempt in doubtful for one in part)}
-    return _tapes(concerned, {**segments, **without}, base, exact=exact, rate=rate)
-
-
-def _tapes(
-    calls: Mapping[int, Sequence[Heard]],
-    segments: Mapping[int, Segment],
-    base: Snapshot,
-    *,
-    exact: bool,
-    rate: tuple[float, float],
-) -> dict[int, Tape]:
-    dropped = {attempt: part.dropped for attempt, part in segments.items()}
-    dropped |= {one.attempt: _again(one) for part in calls.values() for one in part if _kept_back(one)}
-    begun = {base.iteration: base.answer.text}
-    return {i: tape_of(one, dropped, begun.get(i, ""), exact=exact, rate=rate) for i, one in calls.items()}

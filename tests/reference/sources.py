@@ -21,6 +21,7 @@ MODULES = (
     "agentcore.criteria.evaluation",
     "agentcore.criteria.outcome",
     "agentcore.criteria.builtin",
+    "agentcore.criteria.envelope_retries",
     "agentcore.criteria.incomplete_answers",
     "agentcore.events",
     "agentcore.commands",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.commands import Observation
-from agentcore.criteria.incomplete_answers import envelope_bound
+from agentcore.criteria.envelope_retries import envelope_bound
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment
 from agentcore.machine import finish
