@@ -37,6 +37,28 @@ def test_what_is_tried_may_have_an_id_of_its_own():
     assert failure_of(test_is_abstract).startswith("1 of 1 cases failed: [User]\n")
 
 
+def test_cases_of_the_same_name_are_each_told():
+    @together
+    @pytest.mark.parametrize("text", ["a", "a ", "b"], ids=str.strip)
+    def test_is_b(text: str) -> None:
+        assert text == "b"
+
+    assert failure_of(test_is_b).startswith("2 of 3 cases failed: [a], [a]\n")
+
+
+def test_only_what_fails_is_written_out():
+    class Large:
+        def __repr__(self) -> str:
+            raise AssertionError("takes long")
+
+    @together
+    @pytest.mark.parametrize("value", [Large()])
+    def test_is_true(value: Large) -> None:
+        assert value
+
+    test_is_true()
+
+
 def test_a_case_that_fails_by_pytests_own_means_has_failed_too():
     @together
     @pytest.mark.parametrize("number", [1, 2, 3])

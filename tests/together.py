@@ -10,7 +10,8 @@ all cases, so it is for tests that take none, or only those that nothing changes
 
 import inspect
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -21,23 +22,24 @@ _NAMED = type(pytest.param())
 #: How a case fails: also as a program ends that cannot read its arguments, or by skipping, which only a test may.
 ENDS = (Exception, SystemExit, pytest.fail.Exception, pytest.skip.Exception)
 _LONGEST = 60  #: characters of a value in a case's name
+_Row = tuple[Callable[[], str], Mapping[str, Any]]
 
 
 def together(test: Callable[..., None]) -> Callable[..., None]:
     """The test with all cases of its `parametrize` marks, which stand below this."""
     marks: list[pytest.Mark] = test.pytestmark
     tables = [list(_rows(mark)) for mark in marks if mark.name == "parametrize"]
-    cases = [(_joined(row), _all(row)) for row in product(*tables)]
+    cases = [(row, _all(row)) for row in product(*tables)]
     assert cases, "a test without a case proves nothing"
     assert not inspect.iscoroutinefunction(test), "nobody would wait for it"
 
     def all_cases(**fixtures: Any) -> None:
-        failed = dict[str, str]()
-        for name, values in cases:
+        failed = list[tuple[str, str]]()
+        for row, values in cases:
             try:
                 test(**values, **fixtures)
             except ENDS:
-                failed[name] = traceback.format_exc()
+                failed.append((_joined(row), traceback.format_exc()))
         if failed:
             pytest.fail(_told(failed, len(cases)), pytrace=False)
 
@@ -50,18 +52,25 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
     return all_cases
 
 
-def _rows(mark: pytest.Mark) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The name and the arguments of each row of a `parametrize` mark."""
+def _rows(mark: pytest.Mark) -> Iterator[_Row]:
+    """What names each row of a `parametrize` mark, and its arguments.
+
+    Only a case that failed is named, since to write out large values takes long.
+    """
     names, rows = mark.args
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     ids = mark.kwargs.get("ids")
     for place, row in enumerate(rows):
         named = isinstance(row, _NAMED)  # what is tried may have an `id` of its own
-        name = row.id if named else None
         values = row.values if named else (row if len(names) > 1 else (row,))
-        if name is None and ids is not None:
-            name = "-".join(map(ids, values)) if callable(ids) else list(ids)[place]
-        yield name or "-".join(_short(value) for value in values), dict(zip(names, values, strict=True))
+        name = partial(_name, row.id if named else None, ids, place, values)
+        yield name, dict(zip(names, values, strict=True))
+
+
+def _name(own: str | None, ids: Any, place: int, values: Sequence[Any]) -> str:
+    if own is None and ids is not None:
+        own = "-".join(map(ids, values)) if callable(ids) else list(ids)[place]
+    return own or "-".join(map(_short, values))
 
 
 def _short(value: Any) -> str:
@@ -69,15 +78,15 @@ def _short(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _joined(rows: tuple[tuple[str, Mapping[str, Any]], ...]) -> str:
-    return "-".join(name for name, _ in rows)
+def _joined(rows: tuple[_Row, ...]) -> str:
+    return "-".join(name() for name, _ in rows)
 
 
-def _all(rows: tuple[tuple[str, Mapping[str, Any]], ...]) -> dict[str, Any]:
+def _all(rows: tuple[_Row, ...]) -> dict[str, Any]:
     return {name: value for _, values in rows for name, value in values.items()}
 
 
-def _told(failed: Mapping[str, str], cases: int) -> str:
-    lines = [f"{len(failed)} of {cases} cases failed: {', '.join(f'[{name}]' for name in failed)}"]
-    lines += [f"[{name}]\n{told}" for name, told in list(failed.items())[:SHOWN]]
+def _told(failed: Sequence[tuple[str, str]], cases: int) -> str:
+    lines = [f"{len(failed)} of {cases} cases failed: {', '.join(f'[{name}]' for name, _ in failed)}"]
+    lines += [f"[{name}]\n{told}" for name, told in failed[:SHOWN]]
     return "\n\n".join(lines)

@@ -35,9 +35,11 @@ def environment_of(name: str, folder: Path = HERE) -> Path:
     installed = home / "installed.txt"
     if not installed.exists() or installed.read_bytes() != wanted.read_bytes():
         shutil.rmtree(home, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", home], check=True)
-        install = [home / "bin/python", "-m", "pip", "install", "-q", "--no-compile", "--require-hashes", "-r", wanted]
-        subprocess.run(install, check=True)
+        # Our pip installs into it: to give each environment a pip of its own takes four seconds of a processor.
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+        pip = [sys.executable, "-m", "pip", "--python", home / "bin/python"]
+        install = ["install", "-q", "--no-compile", "--require-hashes", "-r", wanted]
+        subprocess.run([*pip, *install], check=True)
         shutil.copy(wanted, installed)
     return home / "bin/python"
 

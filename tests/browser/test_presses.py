@@ -58,4 +58,5 @@ def test_what_sockets_push_waits_in_its_order_until_the_press_is_over(page: Page
     page.mouse.move(0, 0)  # released elsewhere, it presses nothing
     page.mouse.up()
     until(page, lambda: page.evaluate("heard.includes('third')"), "it is not heard")
-    assert page.evaluate("heard.slice(-2)") == ["second", "third"]
+    # The page's own inbox may push its badge meanwhile.
+    assert [word for word in page.evaluate("heard") if word in ("second", "third")] == ["second", "third"]

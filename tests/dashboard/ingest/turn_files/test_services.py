@@ -369,12 +369,12 @@ NO_FILES = {
     "deep": b'{"format": "whystop.turn", "a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "deep enough": b'{"format": "whystop.turn", "a": ' + b'{"a":' * 300 + b"1" + b"}" * 300 + b"}",
     "another coding": '{"format": "whystop.turn"}'.encode("utf-16"),
-    "too much": b" " * 64_000_001,
 }
 
 
-@pytest.mark.parametrize("content", NO_FILES.values(), ids=NO_FILES.keys())
-def test_what_is_no_turn_file_is_refused_in_a_sentence(db: None, content: bytes):
+@pytest.mark.parametrize("name", [*NO_FILES, "too much"])
+def test_what_is_no_turn_file_is_refused_in_a_sentence(db: None, name: str):
+    content = b" " * 64_000_001 if name == "too much" else NO_FILES[name]
     (words,) = next(iter(refused(content).values()))
     assert words.endswith(".")
 

@@ -180,19 +180,20 @@ def test_a_longer_one_is_refused_while_it_comes(patient: Server, size: int):
 
 
 @pytest.mark.parametrize(
-    "flood",
+    ("begins", "goes_on"),
     [
-        b"GET / HTTP/1.1\r\nx-a: " + b"a" * 5_000_000,
-        b"GET / HTTP/1.1\r\n" + b"".join(b"a%d: b\r\n" % n for n in range(300_000)),
-        b"GET /" + b"a" * 5_000_000,
-        b"\r\n" * 2_000_000,
-        GET + b"GET / HTTP/1.1\r\nx-a: " + b"a" * 5_000_000,
-        POST + CHUNKED + b"0\r\n" + b"".join(b"a%d: b\r\n" % n for n in range(300_000)),
+        (b"GET / HTTP/1.1\r\nx-a: ", b"a"),
+        (b"GET / HTTP/1.1\r\n", b"a%d: b\r\n"),
+        (b"GET /", b"a"),
+        (b"", b"\r\n"),
+        (GET + b"GET / HTTP/1.1\r\nx-a: ", b"a"),
+        (POST + CHUNKED + b"0\r\n", b"a%d: b\r\n"),
     ],
     ids=["a value", "many", "an address", "line ends", "a second request", "trailers"],
 )
-def test_a_flood_of_header_fields_is_refused_at_its_beginning(patient: Server, flood: bytes):
-    said = patient.told(flood)
+def test_a_flood_of_header_fields_is_refused_at_its_beginning(patient: Server, begins: bytes, goes_on: bytes):
+    flood = b"".join(goes_on % n for n in range(300_000)) if b"%" in goes_on else goes_on * (5_000_000 // len(goes_on))
+    said = patient.told(begins + flood)
     assert b"HTTP/1.1 431 " in said
     assert b"RESET" not in said
 
