@@ -95,9 +95,10 @@ class ExhaustedLimit:
 
 
 def may_need_a_limit(turn: Turn) -> bool:
-    """By its row alone: it was continued, or ended before it was complete, and no refusal ended it."""
+    """By its row alone: it was continued or asked for its envelope again, or ended before it was complete, and no
+    refusal ended it."""
     if turn.status == TurnStatus.COMPLETED:
-        return turn.continuations > 0
+        return turn.continuations > 0 or turn.envelope_retries > 0
     ended_short = turn.status in (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
     return ended_short and turn.terminal_reason != NormalizedStopReason.SAFETY_BLOCKED
 
@@ -108,7 +109,8 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
         return None
     if last.end.status is TurnStatus.COMPLETED:
         # A fork that began with a continuation cannot take one call: its text begins in its parent's.
-        several = 0 < last.own.continuations < last.own.attempts and last.iteration <= 1
+        more = last.own.continuations + last.own.envelope_retries
+        several = 0 < more < last.own.attempts and last.iteration <= 1
         return ExhaustedLimit(turn, last, "max_tokens", Goal.ONE_CALL) if several else None
     if out_of_time(last):
         return ExhaustedLimit(turn, last, "max_seconds", together=_together(last, "max_seconds"))

@@ -6,11 +6,13 @@ from django.test import Client
 from django.utils.timezone import now
 
 from agentcore.replay import Certainty, Experience, Observed
+from dashboard.agents.samples import REPORT_SCHEMA
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.live.services import turn_control
 from dashboard.policies.suggestions import selectors, tried_limits
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
+from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for, suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Goal
@@ -279,6 +281,22 @@ def test_a_structured_answer_that_stayed_invalid_was_tried_in_vain():
     assert not LimitTrial(5, Turn(status="failed", error_code="server"), "schema_rounds").in_vain, (
         "a provider's failure tells of no limit"
     )
+
+
+def test_an_envelope_that_was_cut_and_asked_for_again_tells_what_one_call_takes(play: Play):
+    completed = play("sim-json", max_tokens=60, envelope_schema=REPORT_SCHEMA)
+    assert (completed.status, completed.continuations, completed.envelope_retries > 0) == ("completed", 0, True)
+    said = suggestion_for(completed)
+    assert said is not None
+    assert (said.limit, said.goal, said.basis) == ("max_tokens", Goal.ONE_CALL, Basis.RECORDING)
+    assert (said.value > 60, said.calls) == (True, 1)
+    assert suggestions_now([completed.id], completed.project)[0][1] == said
+
+
+def test_an_envelope_that_broke_its_schema_needs_no_limit(play: Play):
+    completed = play("sim-schema", envelope_schema=REPORT_SCHEMA)
+    assert (completed.status, completed.envelope_retries) == ("completed", 1)
+    assert suggestion_for(completed) is None
 
 
 def test_a_re_run_in_one_call_comes_before_a_smaller_value_with_several(cut: Turn):
