@@ -131,9 +131,15 @@ def continued_instead(turn: Turn, last: Snapshot) -> ExhaustedLimit:
 def _larger(last: Snapshot, limit: str) -> int | None:
     """Clearly more than a limit's value; None where there is no limit. Each call is sent all answers before it again,
     so input grows with the square of the calls."""
-    value = last.completion_budget if limit == "max_total_completion_tokens" else getattr(last.limits, limit)
+    value = value_of(last, limit)
     times = LARGER**2 if limit == "max_total_tokens" else LARGER
     return None if value is None else times * int(value)
+
+
+def value_of(last: Snapshot, limit: str) -> Number | None:
+    """What one of `CONTINUING` stood at in the end; None: no limit."""
+    value: Number | None = getattr(last.limits, limit)
+    return last.completion_budget if limit == "max_total_completion_tokens" else value
 
 
 def _limit(last: Snapshot) -> str | None:

@@ -162,6 +162,8 @@ def _unlike(said: Suggestion) -> str:
         return ""
     if said.limit == "max_seconds":
         return " Another run may take longer."
+    if said.limit == "max_retries":  # what a provider refuses at one time it need not refuse at another
+        return " Another run may need more retries."
     if said.limit == "max_tokens" and _needed_less(said):
         return " Some servers also count the end of an answer, which they do not report."
     if said.limit == "max_tokens":
