@@ -76,7 +76,7 @@ def _is_more(name: str, value: Any, last: Snapshot) -> bool:
 def _of_given(turn: Turn, last: Snapshot, given: Mapping[str, Any]) -> ExhaustedLimit:
     """The limit that stopped the turn, where that is one of those that were given; else the first of them."""
     stopped = resource_of(last)
-    limit = stopped if stopped in given else next(name for name in CONTINUING if name in given)
+    limit = stopped if stopped is not None and stopped in given else next(name for name in CONTINUING if name in given)
     rest = {name: value for name, value in given.items() if name != limit}
     return ExhaustedLimit(turn, last, limit, together={"limits": rest} if rest else None)
 
