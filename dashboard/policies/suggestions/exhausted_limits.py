@@ -95,9 +95,10 @@ class ExhaustedLimit:
 
 
 def may_need_a_limit(turn: Turn) -> bool:
-    """By its row alone: it was continued, or ended before it was complete, and no refusal ended it."""
+    """By its row alone: it was continued or asked for its envelope again, or ended before it was complete, and no
+    refusal ended it."""
     if turn.status == TurnStatus.COMPLETED:
-        return turn.continuations > 0
+        return turn.continuations > 0 or turn.envelope_retries > 0
     ended_short = turn.status in (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
     return ended_short and turn.terminal_reason != NormalizedStopReason.SAFETY_BLOCKED
 
@@ -108,7 +109,8 @@ def exhausted_limit_of(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
         return None
     if last.end.status is TurnStatus.COMPLETED:
         # A fork that began with a continuation cannot take one call: its text begins in its parent's.
-        several = 0 < last.own.continuations < last.own.attempts and last.iteration <= 1
+        more = last.own.continuations + last.own.envelope_retries
+        several = 0 < more < last.own.attempts and last.iteration <= 1
         return ExhaustedLimit(turn, last, "max_tokens", Goal.ONE_CALL) if several else None
     if out_of_time(last):
         return ExhaustedLimit(turn, last, "max_seconds", together=_together(last, "max_seconds"))
@@ -129,9 +131,15 @@ def continued_instead(turn: Turn, last: Snapshot) -> ExhaustedLimit:
 def _larger(last: Snapshot, limit: str) -> int | None:
     """Clearly more than a limit's value; None where there is no limit. Each call is sent all answers before it again,
     so input grows with the square of the calls."""
-    value = last.completion_budget if limit == "max_total_completion_tokens" else getattr(last.limits, limit)
+    value = value_of(last, limit)
     times = LARGER**2 if limit == "max_total_tokens" else LARGER
     return None if value is None else times * int(value)
+
+
+def value_of(last: Snapshot, limit: str) -> Number | None:
+    """What one of `CONTINUING` stood at in the end; None: no limit."""
+    value: Number | None = getattr(last.limits, limit)
+    return last.completion_budget if limit == "max_total_completion_tokens" else value
 
 
 def _limit(last: Snapshot) -> str | None:

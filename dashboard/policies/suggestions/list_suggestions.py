@@ -28,7 +28,7 @@ from dashboard.turns.record_reader import acts_of, records_of_all
 from dashboard.turns.shared_values import UNREADABLE
 
 #: What of a turn tells whether it may need a limit, and which suggestion is remembered.
-ROW = ("project_id", "status", "continuations", "terminal_reason", "last_seq")
+ROW = ("project_id", "status", "continuations", "envelope_retries", "terminal_reason", "last_seq")
 
 #: Each of these turns, and those that it runs again: its own id, theirs, and how far away they are.
 LINES = """

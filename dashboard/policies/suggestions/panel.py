@@ -25,6 +25,7 @@ from dashboard.policies.suggestions.suggestion_text import (
     because,
     certainty_word,
     costs_in_words,
+    given,
     rerun_found,
     rerun_named,
     sentence,
@@ -73,9 +74,7 @@ class Panel:
     @property
     def plan(self) -> str:
         """What one click runs. Of max_tokens also the smaller value that the first re-run is likely to show."""
-        together = (self.suggestion.together or {}).get("error_policy", {})
-        retry = "".join(f"{key} set to {value} and " for key, value in together.items())
-        first = f"with {retry}{self.suggestion.limit} {number(self.suggestion.value)}"
+        first = f"with {given(self.suggestion)}"
         if not self.of_agent:
             return f"One live re-run {first}"
         return f"Up to two live re-runs: {first}, then with a smaller value based on what the first one used"

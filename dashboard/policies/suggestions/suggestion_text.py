@@ -49,6 +49,16 @@ def certainty_word(said: Suggestion) -> str:
     return "not known" if said.basis is Basis.NONE else _BY_CERTAINTY[said.certainty]
 
 
+def given(said: Suggestion) -> str:
+    """`max_continuations 8 and max_total_completion_tokens 960`: every setting to change; one alone is not enough."""
+    beside = said.together or {}
+    settings = [f"{key} set to {value}" for key, value in beside.get("error_policy", {}).items()]
+    settings.append(f"{said.limit} {number(said.value)}")
+    limits = beside.get("limits", {}).items()
+    settings += [f"no {key}" if value is None else f"{key} {number(value)}" for key, value in limits]
+    return " and ".join([", ".join(settings[:-1]), settings[-1]] if settings[1:] else settings)
+
+
 def sentence(said: Suggestion) -> str:
     """What would have let the turn finish, in one sentence."""
     return _SENTENCES[said.basis](said)
@@ -57,25 +67,23 @@ def sentence(said: Suggestion) -> str:
 def _recorded(said: Suggestion) -> str:
     if said.goal is Goal.ONE_CALL:
         likely = "would" if said.certainty.value in ("certain", "recorded") else "would likely"
-        return f"With {said.limit} {number(said.value)}, one call {likely} have been enough."
-    return f"With {said.limit} {number(said.value)} the turn would have finished."
+        return f"With {given(said)}, one call {likely} have been enough."
+    return f"With {given(said)} the turn would have finished."
 
 
 def _rerun(said: Suggestion) -> str:
     """What a re-run has shown is in the past: nobody knows that the next one ends so too."""
     if said.certainty is not Certainty.CERTAIN:
         return _usual(said)
-    return f"With {said.limit} {number(said.value)} the turn {'would have ' if _needed_less(said) else ''}finished."
+    return f"With {given(said)} the turn {'would have ' if _needed_less(said) else ''}finished."
 
 
 def _usual(said: Suggestion) -> str:
-    return f"With {said.limit} {number(said.value)} the turn would likely have finished."
+    return f"With {given(said)} the turn would likely have finished."
 
 
 def _setting(said: Suggestion) -> str:
-    errors = (said.together or {}).get("error_policy", {})
-    retry = "".join(f"{key} set to {value} and " for key, value in errors.items())
-    return f"With {retry}{said.limit} {number(said.value)} the call would have been tried again."
+    return f"With {given(said)} the call would have been tried again."
 
 
 def _none(said: Suggestion) -> str:
@@ -162,6 +170,8 @@ def _unlike(said: Suggestion) -> str:
         return ""
     if said.limit == "max_seconds":
         return " Another run may take longer."
+    if said.limit == "max_retries":  # what a provider refuses at one time it need not refuse at another
+        return " Another run may need more retries."
     if said.limit == "max_tokens" and _needed_less(said):
         return " Some servers also count the end of an answer, which they do not report."
     if said.limit == "max_tokens":

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from dashboard.agents.samples import REPORT_SCHEMA
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.policies.backtests.sweep_map import cell_of, sample_of
@@ -32,6 +33,7 @@ AGENTS = {
     "characters": ("sim-essay", {"max_tokens": 900, "overrides": {"limits": {"max_total_output_chars": 200}}}, False),
     "uncounted": ("sim-no-usage", {"max_tokens": 150}, False),
     "other words": ("sim-hint-differs", {"max_tokens": 150}, False),
+    "envelope": ("sim-json", {"max_tokens": 60, "envelope_schema": REPORT_SCHEMA}, False),
     "flaky": ("sim-flaky", {}, False),
     "whole": ("sim-odd", {}, False),
 }

@@ -6,11 +6,13 @@ from django.test import Client
 from django.utils.timezone import now
 
 from agentcore.replay import Certainty, Experience, Observed
+from dashboard.agents.samples import REPORT_SCHEMA
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.live.services import turn_control
 from dashboard.policies.suggestions import selectors, tried_limits
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
+from dashboard.policies.suggestions.list_suggestions import suggestions_now
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for, suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Goal
@@ -281,6 +283,50 @@ def test_a_structured_answer_that_stayed_invalid_was_tried_in_vain():
     )
 
 
+def test_a_re_run_with_more_continuations_proves_as_many_as_it_used(cut: Turn):
+    """The verdict names this limit and asks for a re-run: what that has shown is not kept back for a larger cap."""
+    lengths(cut, [300 + place for place in range(39)])
+    more = {"limits": {"max_continuations": 40, "max_total_completion_tokens": 4_000}}
+    again = drive(turn_rerun(turn=cut, overrides=more))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.limit, said.basis, certainty_word(said)) == ("max_continuations", Basis.RERUN, "proven")
+    assert (said.value, said.given, said.rerun) == (again.continuations, 40, again.id)
+    assert said.overrides["limits"]["max_total_completion_tokens"] == 4_000
+    both = f"With max_continuations {said.value} and max_total_completion_tokens 4,000 the turn would have finished."
+    assert sentence(said) == both, "one of the two alone is not enough"
+    assert suggestions_now([cut.id], cut.project)[0][1] == said
+    one_call = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    proven = suggestion_for(cut)
+    assert proven is not None
+    assert (proven.limit, proven.rerun) == ("max_tokens", one_call.id), "one call is the better answer once it is known"
+
+
+def test_a_re_run_with_a_larger_token_total_alone_proves_it(play: Play):
+    total = {"limits": {"max_total_completion_tokens": 100, "max_continuations": 40}}
+    stopped = play("sim-essay", max_tokens=60, overrides=total)
+    drive(turn_rerun(turn=stopped, overrides={"limits": {"max_total_completion_tokens": 2_000}}))
+    said = suggestion_for(stopped)
+    assert said is not None
+    assert (said.limit, said.basis, said.value <= 2_000) == ("max_total_completion_tokens", Basis.RERUN, True)
+
+
+def test_an_envelope_that_was_cut_and_asked_for_again_tells_what_one_call_takes(play: Play):
+    completed = play("sim-json", max_tokens=60, envelope_schema=REPORT_SCHEMA)
+    assert (completed.status, completed.continuations, completed.envelope_retries > 0) == ("completed", 0, True)
+    said = suggestion_for(completed)
+    assert said is not None
+    assert (said.limit, said.goal, said.basis) == ("max_tokens", Goal.ONE_CALL, Basis.RECORDING)
+    assert (said.value > 60, said.calls) == (True, 1)
+    assert suggestions_now([completed.id], completed.project)[0][1] == said
+
+
+def test_an_envelope_that_broke_its_schema_needs_no_limit(play: Play):
+    completed = play("sim-schema", envelope_schema=REPORT_SCHEMA)
+    assert (completed.status, completed.envelope_retries) == ("completed", 1)
+    assert suggestion_for(completed) is None
+
+
 def test_a_re_run_in_one_call_comes_before_a_smaller_value_with_several(cut: Turn):
     drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
     one_call = suggestion_for(cut)
@@ -432,6 +478,17 @@ def test_a_rate_limit_says_which_settings_would_have_retried(play: Play):
     assert (said.limit, said.basis) == ("max_retries", Basis.SETTING)
     assert said.overrides == {"error_policy": {"on_rate_limit_error": "retry", "max_retries": said.value}}
     assert because(said) == "The provider asked to try again in 1 s."
+
+
+def test_a_re_run_that_was_answered_after_a_retry_is_likely_for_another_run_may_need_more(play: Play):
+    failed = play("sim-flaky")
+    asked = suggestion_for(failed)
+    assert asked is not None
+    assert drive(turn_rerun(turn=failed, overrides=asked.overrides)).status == "completed"
+    said = suggestion_for(failed)
+    assert said is not None
+    assert (said.basis, said.certainty) == (Basis.RERUN, Certainty.ESTIMATED)
+    assert because(said).endswith("Another run may need more retries."), "the failed turn has no answer to compare"
 
 
 @pytest.mark.parametrize("model", ["sim-refuse", "sim-odd", "sim-tools"])
