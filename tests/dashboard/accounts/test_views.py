@@ -302,3 +302,9 @@ def test_no_page_has_inline_script_or_style(request: pytest.FixtureRequest, visi
     assert " style=" not in page
     assert " onclick=" not in page
     assert page.count("<script") == page.count("<script src=") + page.count('<script type="module" src=')
+
+
+def test_the_sign_in_page_says_what_whystop_is(stranger: Client):
+    page = " ".join(stranger.get("/sign-in/").content.decode().split())
+    assert "Whystop records the turns of LLM agents, and answers two questions" in page
+    assert "why did it stop, and what limit would have let it finish?" in page
