@@ -231,7 +231,7 @@ REACH = """() => {
     "address",
     ["/glossary", "/agents/+new", "/connections/+new", "/audit/", "/policies/changes", "/backtests/limits/map"],
 )
-def test_on_a_wide_screen_no_page_leaves_a_third_of_it_empty(new_page: NewPage, cut_turn: str, address: str):  # noqa: ARG001
+def test_on_a_wide_screen_no_page_leaves_a_third_of_it_empty(new_page: NewPage, cut_turn: str, address: str):
     page = new_page(viewport={"width": 1920, "height": 1080})
     page.goto(address)
     assert page.evaluate(REACH) > 0.95
