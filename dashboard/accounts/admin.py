@@ -11,7 +11,6 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, Permission
 from django.db.models import Field, QuerySet
 from django.http import HttpRequest
-from procrastinate.contrib.django.models import ProcrastinateJob
 
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import Role
@@ -97,7 +96,5 @@ def _within(field: "Field[Any, Any]", user: Any, offered: QuerySet[Any]) -> Quer
 
 admin.site.index_title = "Administration"
 admin.site.register(User, Users)
-# The queue is the product's own: turns and backtests show their state, and `manage.py doctor` counts failed jobs.
-admin.site.unregister(ProcrastinateJob)
 admin.site.unregister(Group)
 admin.site.register(Group, Groups)
