@@ -38,3 +38,8 @@ def test_every_document_is_in_the_index() -> None:
 
 def test_the_readme_is_at_most_150_lines() -> None:
     assert len(PAGES[0].read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_every_document_says_first_what_it_is_for() -> None:
+    first = {page.name: page.read_text(encoding="utf-8").split("\n\n")[1] for page in PAGES}
+    assert [name for name, words in first.items() if words.startswith(("#", "|", "- ", "```"))] == []

@@ -70,10 +70,10 @@ def completed(policy: Policy, had: Mapping[str, Any], like: Policy) -> tuple[Pol
         told.append(f"A repairer may have mended structured answers, and none is here; {_GIVE}.")
     if (names := [str(name) for name in had.get("criteria", ())]) and not criteria:
         criteria = tuple(map(NotHere, names))
-        told.append(f"The answers of {', '.join(names)} are taken as recorded; to ask anew, {_GIVE}.")
+        told.append(f"The answers of {', '.join(names)} are taken as recorded; to evaluate it again, {_GIVE}.")
     if had.get("resolver") and resolver is None:
         resolver = NotHere("The error-context resolver")
-        told.append(f"The answers of the error-context resolver are taken as recorded; to ask anew, {_GIVE}.")
+        told.append(f"The answers of the error-context resolver are taken as recorded; to evaluate it again, {_GIVE}.")
     policy = replace(policy, validate=validate, repair=like.repair, criteria=criteria, resolver=resolver)
     return policy, tuple(told)
 
@@ -85,5 +85,5 @@ def _ready_validator() -> tuple[Validator | None, str]:
         return None, f"A validator judged this turn, and none is here: install jsonschema-rs, or {_GIVE}."
     return (
         ready,
-        f"The validator of jsonschema-rs stands in for the one that judged this turn; to ask that one, {_GIVE}.",
+        f"The validator of jsonschema-rs is used in place of the one that judged this turn; to use that one, {_GIVE}.",
     )

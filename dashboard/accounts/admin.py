@@ -94,6 +94,7 @@ def _within(field: "Field[Any, Any]", user: Any, offered: QuerySet[Any]) -> Quer
     return offered.filter(pk__in=rights_of(user)) if field.related_model is Permission else groups_within(user, offered)
 
 
+admin.site.index_title = "Administration"
 admin.site.register(User, Users)
 admin.site.unregister(Group)
 admin.site.register(Group, Groups)

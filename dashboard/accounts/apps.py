@@ -1,6 +1,6 @@
 """The Django app."""
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 
 
 class AccountsConfig(AppConfig):
@@ -9,3 +9,7 @@ class AccountsConfig(AppConfig):
     name = "dashboard.accounts"
     label = "accounts"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """In the admin Django's groups stand under what they are here."""
+        apps.get_app_config("auth").verbose_name = "Roles"

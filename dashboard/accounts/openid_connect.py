@@ -147,7 +147,7 @@ class OpenIdClient:
             return {}
         told = dict(client.userinfo(token=token))
         if told.get("sub") != claims["sub"]:
-            raise ProviderError("The provider's user information is about somebody else.")
+            raise ProviderError("The provider's user information is about another user.")
         return told
 
     def _person(self, issuer: str, claims: Mapping[str, Any]) -> Person:

@@ -18,7 +18,7 @@ TAKEN = "There is a project “{name}” already."
 NOBODY = "There is no active user “{name}”."
 MORE = "This role has permissions that you do not have. Ask a superuser to give it."
 MORE_THAN_YOURS = "{name} has permissions that you do not have. Ask a superuser to change this member."
-SOLE = "Everybody who can sign in may enter “default” while it is the only project. Deactivate the user instead."
+SOLE = "Everyone who can sign in may enter “default” while it is the only project. Deactivate the user instead."
 THERE = "{name} is a member already. Change the role in the list."
 
 

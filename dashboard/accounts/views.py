@@ -27,9 +27,11 @@ from dashboard.accounts.roles import MAKE_KEY, may
 from dashboard.accounts.sessions import session_open, sign_in_pending
 from dashboard.tour.selectors import nothing_recorded
 
-NO_STAFF = "Your account is not staff, so it may not open the admin. Ask an admin, or sign in as somebody else."
+NO_STAFF = (
+    "Your account does not have the staff status, which the admin needs. Ask an administrator, or use another account."
+)
 KEYS_STAY = (
-    "Gateway keys stay valid when a password changes. If somebody else may have known the password, revoke your keys "
+    "Gateway keys stay valid when a password changes. If another person may have known the password, revoke your keys "
     "on the page “Gateway keys”."
 )
 

@@ -78,8 +78,8 @@ class ConnectionForm(StaleForm):
         required=False,
         max_length=200,
         label="Model to test with",
-        help_text="“Save and test the connection” calls this model twice, for about a dozen tokens each. Each request "
-        "ends with the start of an answer. A test makes at most eight calls.",
+        help_text="A test calls this model, usually twice and at most eight times, for about a dozen tokens each. "
+        "Each request ends with the start of an answer.",
     )
     why = why_field()
 

@@ -34,7 +34,7 @@ class StaleForm(forms.ModelForm):  # type: ignore[type-arg]
             given[self.add_prefix("seen")] = str(_newest(self.instance))
             self.data = given
             raise ValidationError(
-                f"Somebody changed these settings after you opened this page: {'; '.join(changed)}. Nothing was saved. "
+                f"These settings were changed after you opened this page: {'; '.join(changed)}. Nothing was saved. "
                 "Check the values, then save again to replace them."
             )
         return said

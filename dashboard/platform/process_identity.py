@@ -48,7 +48,7 @@ PLACE = read_place()
 
 def add_processes(parser: ArgumentParser) -> None:
     """The option `--processes` of a command."""
-    text = f"how many processes serve the port, from 1 to {MOST}: one for each core"
+    text = f"number of processes that serve the port, from 1 to {MOST}; best one for each core (default: 1)"
     parser.add_argument("--processes", type=_number, default=1, metavar="N", help=text)
 
 

@@ -102,7 +102,8 @@ def opens(request: HttpRequest, view_id: UUID) -> HttpResponse:
     view = _view_or_404(request, view_id)
     wanted = view.pk if request.POST.get("opens") else None
     messages.success(
-        request, f"This browser now opens the timeline with “{view}”." if wanted else "It opens with all turns again."
+        request,
+        f"“{view}” is now your default view in this browser." if wanted else "The timeline opens with all turns again.",
     )
     response = redirect("timeline:views")
     default_view.open_with(response, wanted, secure=request.is_secure())

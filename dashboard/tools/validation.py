@@ -41,8 +41,8 @@ def transport_faults(*, transport: str, url: str, command: str, stdio_allowed: b
         return _http_faults(url, command)
     if not stdio_allowed:
         return {
-            "transport": "Commands are run only where Whystop was started with WHYSTOP_MCP_STDIO=1: whoever may edit "
-            "this form could otherwise run anything on its machine."
+            "transport": "Commands run only if Whystop was started with WHYSTOP_MCP_STDIO=1, because anyone who may "
+            "edit this form can then run any program on its machine."
         }
     faults = {} if command.strip() else {"command": "Give the command that starts the server."}
     return faults | ({"url": "A command has no address; leave it empty."} if url else {})

@@ -96,7 +96,7 @@ def faults_of(
             yield from _byte_faults(answered, kept, whole=answered.record.seq in ours)
     for attempt in attempts:
         if attempt.index not in ended and (attempt.error is not None or _differing_columns(attempt, NOTHING)):
-            yield Fault(len(records), f"Attempt {attempt.index} has an answer, and no record tells of it.")
+            yield Fault(len(records), f"Attempt {attempt.index} has an answer, but no record of it exists.")
 
 
 def other_beginning(provider: str, input_text: str, setup: Setup, messages: Iterable[Message]) -> str:

@@ -150,11 +150,11 @@ def _unpacked_after(stored: bytes) -> bytes:
         cursor.execute("SELECT packed FROM turns_record WHERE turn_id = %s AND seq = %s", [UUID(bytes=turn_id), seq])
         found = cursor.fetchone()
     if found is None or found[0] is None:
-        raise LookupError("The record that tells of the answer is not stored.")
+        raise LookupError("The record of the answer is missing.")
     begins = _AFTER.size + _DIGEST
     raw = unpacked_after(unpacked(found[0]), stored[begins:])
     if _digest(raw) != stored[_AFTER.size : begins]:
-        raise ValueError("The record that tells of the answer is another than it was.")
+        raise ValueError("The record of the answer was changed.")
     return raw
 
 

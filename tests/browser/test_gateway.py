@@ -61,4 +61,4 @@ def test_the_calls_page_leads_to_the_keys(page: Page):
     page.get_by_role("link", name="last day").click()
     expect(page.get_by_role("link", name="last day")).to_have_attribute("aria-current", "true")
     page.get_by_role("link", name="Keys and aliases").click()
-    expect(page.get_by_role("heading", name="Keys", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Gateway keys", exact=True)).to_be_visible()

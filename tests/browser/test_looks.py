@@ -28,9 +28,12 @@ BEYOND = """() => [...document.querySelectorAll('main :is(.wide, .scroll, .prose
   .map(part => part.textContent.trim().slice(0, 40))"""
 
 
+TABLES = ("/agents/sim-essay", "/lint", "/metrics-board", "/audit/", "/docs/how-to/gateway", "/backtests/limits")
+
+
 def test_on_a_phone_no_table_hides_columns(new_page: NewPage, cut_turn: str):
     page = new_page(viewport=PHONE)
-    for address in (cut_turn, "/agents/sim-essay", "/lint", "/metrics-board", "/audit/", "/docs/how-to/gateway"):
+    for address in (cut_turn, *TABLES):
         page.goto(address)
         expect(page.locator("main")).to_be_visible()
         assert page.evaluate(BEYOND) == [], address
@@ -166,3 +169,76 @@ def test_no_user_and_no_address_of_the_audit_log_is_broken_within_a_word(page: P
     lines = page.evaluate(LINES_OF_ADDRESSES)
     assert lines
     assert set(lines) == {1}
+
+
+#: Pages that are lists or forms, by their addresses: what they are for stands below their headings.
+OF_A_KIND = (
+    "/agents",
+    "/agents/+new",
+    "/connections",
+    "/connections/+new",
+    "/live/",
+    "/inbox",
+    "/policies/",
+    "/policies/new",
+    "/policies/changes",
+    "/policies/ledger",
+    "/backtests",
+    "/backtests/new",
+    "/backtests/limits",
+    "/backtests/track-record",
+    "/lint",
+    "/metrics-board",
+    "/metrics-board/alerts",
+    "/metrics-board/alerts/new",
+    "/gateway/",
+    "/gateway/keys",
+    "/webhooks/",
+    "/telemetry/",
+    "/timeline/views",
+    "/projects/",
+    "/audit/",
+    "/tour",
+    "/glossary",
+    "/compare",
+    "/admin/",
+)
+#: The first text after the heading of a page, or after the line that it stands in.
+BELOW_THE_HEADING = """() => {
+  const heading = document.querySelector("#main h1, #content h1");
+  return ((heading.closest(".titled") || heading).nextElementSibling || heading).innerText;
+}"""
+
+
+def test_below_its_heading_a_page_says_what_it_is_for(page: Page):
+    said = {}
+    for address in OF_A_KIND:
+        page.goto(address)
+        said[address] = page.evaluate(BELOW_THE_HEADING)
+    assert {address: text for address, text in said.items() if "." not in text or len(text.split()) < 5} == {}
+
+
+#: How far the cards, tables and lists of a page reach, as a share of the room between the edges of the bar.
+REACH = """() => {
+  const bar = document.querySelector("#bar"), style = getComputedStyle(bar), box = bar.getBoundingClientRect();
+  const [left, right] = [box.left + parseFloat(style.paddingLeft), box.right - parseFloat(style.paddingRight)];
+  const parts = [...document.querySelectorAll("#main :is(.card, table)")];
+  return (Math.max(...parts.map((part) => part.getBoundingClientRect().right)) - left) / (right - left);
+}"""
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/glossary", "/agents/+new", "/connections/+new", "/audit/", "/policies/changes", "/backtests/limits/map"],
+)
+def test_on_a_wide_screen_no_page_leaves_a_third_of_it_empty(new_page: NewPage, cut_turn: str, address: str):
+    page = new_page(viewport={"width": 1920, "height": 1080})
+    page.goto(address)
+    assert page.evaluate(REACH) > 0.95
+
+
+def test_on_a_wide_screen_the_composer_is_as_wide_as_the_window(new_page: NewPage):
+    page = new_page(viewport={"width": 1920, "height": 1080})
+    page.goto("/agents/sim-essay/live")
+    outset = page.locator(".composer").evaluate("composer => getComputedStyle(composer).borderImageOutset")
+    assert outset.endswith("1920px")

@@ -46,7 +46,7 @@ def test_a_bar_leads_to_its_turns_and_an_alert_that_was_previewed_comes_to_the_i
     page.get_by_role("link", name="New alert").click()  # 3
     page.get_by_label("Name").fill("The writer is cut off")
     page.get_by_label("Metric").select_option("Truncation rate")
-    page.get_by_label("Number").fill("50")
+    page.get_by_label("Threshold").fill("50")
     page.get_by_label("Window").select_option("7 days")
     page.get_by_label("Agent").select_option(AGENT)
     preview = page.locator("#preview")

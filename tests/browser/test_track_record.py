@@ -79,10 +79,10 @@ def test_a_certain_suggestion_that_failed_stands_out_with_its_reason(page: Page)
         expect(page.locator(".side.live")).to_contain_text("Open this turn")
         failed = page.locator("section", has_text="Certain suggested limits that were not enough")
         until(page, lambda: page.goto(RECORD) and failed.count(), "the failure is not told", every=1000)
-        failed.get_by_role("button", name="Ask again under the recorded policy").first.click()
-        told = page.get_by_text("The provider did not say the same twice")
+        failed.get_by_role("button", name="Re-run under the recorded policy").first.click()
+        told = page.get_by_text("The provider's answers vary")
         until(page, lambda: page.goto(RECORD) and told.count(), "the reason is not told", every=1000)
-        expect(failed).to_contain_text("The provider did not say the same twice")
+        expect(failed).to_contain_text("The provider's answers vary")
 
 
 def test_on_a_phone_the_table_scrolls_and_the_page_does_not(new_page: NewPage):

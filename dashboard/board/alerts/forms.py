@@ -38,7 +38,7 @@ class AlertForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Alert
         fields = FIELDS
-        labels: ClassVar = {"window_minutes": "Window", "least_turns": "Minimum turns"}
+        labels: ClassVar = {"number": "Threshold", "window_minutes": "Window", "least_turns": "Minimum turns"}
         widgets: ClassVar = {
             "name": forms.TextInput(attrs={"placeholder": "Answers are cut off", "autocomplete": "off"}),
             "number": forms.NumberInput(attrs={"min": 0, "step": "any"}),

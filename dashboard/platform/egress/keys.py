@@ -156,5 +156,6 @@ def _unnamed(name: str, host: str) -> str:
     home = ", ".join(vendor_keys.hosts_of(name))
     return (
         f"{name} goes to {home} and this machine alone, unless WHYSTOP_KEY_NAMES names it. "
-        f"Name another variable, or let whoever starts Whystop add {name}@{host} to that list (by default {DEFAULT})."
+        f"Name another variable, or ask the person who starts Whystop to add {name}@{host} to that list "
+        f"(default: {DEFAULT})."
     )

@@ -99,6 +99,6 @@ def _make_private(folder: Path, account: Account) -> None:
         found = folder.lstat()
         if not folder.is_dir() or folder.is_symlink() or found.st_uid not in (account.uid, os.geteuid()):
             raise PostgresError(
-                f"The socket folder {folder} belongs to somebody else: remove it and start again."
+                f"The socket folder {folder} belongs to another user: remove it and start again."
             ) from None
     account.own(folder)

@@ -7,7 +7,7 @@ from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.tallies import SURE
 
 #: A flip that is neither; before shadows told them apart, any flip.
-OTHERWISE = {True: "would have ended for another reason", False: "would have ended otherwise"}
+OTHERWISE = {True: "would have ended for another reason", False: "would have ended differently"}
 HOW_FAR = {
     Backtest.Status.QUEUED: "a backtest that has not started",
     Backtest.Status.RUNNING: "a backtest in progress",

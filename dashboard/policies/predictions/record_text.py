@@ -21,17 +21,17 @@ NAMES: Mapping[str, str] = {
 }
 REASONS: Mapping[str, str] = {
     Prediction.Reason.PROVIDER_FAILED: "The provider failed: a call failed that had not failed in the recording.",
-    Prediction.Reason.PROVIDER_DIFFERS: "The provider did not say the same twice: asked again under the recorded "
-    "policy, it gave another answer.",
-    Prediction.Reason.DEFECT: "Asked again under the recorded policy, the provider gave the recorded answer. "
-    "So either Whystop was wrong, or the provider answers otherwise under other limits.",
+    Prediction.Reason.PROVIDER_DIFFERS: "The provider's answers vary: called again under the recorded policy, it "
+    "gave another answer.",
+    Prediction.Reason.DEFECT: "Called again under the recorded policy, the provider gave the recorded answer. "
+    "So either Whystop was wrong, or the provider answers differently under other limits.",
     Prediction.Reason.ASSUMPTION: "An assumption of the estimate did not hold.",
 }
 OF_A_RETRY = "Something else ended the turn before the call was tried again."
-OF_A_RERUN = "The re-run did not go as the earlier one."
+OF_A_RERUN = "The re-run differed from the earlier one."
 #: An answer's tokens are also those of its end, which some providers leave out.
 OF_A_LENGTH = "The answer was not that of the earlier re-run, or its end took more tokens than the provider reports."
-UNKNOWN = "The reason is not known yet. To find out, ask again under the recorded policy."
+UNKNOWN = "The reason is not known yet. To find out, re-run the turn under the recorded policy."
 NO_REASON = "The turn ended in neither of the two ways."
 NOT_COMPARED: Mapping[str, str] = {
     Prediction.NotCompared.CANCELLED: "cancelled",

@@ -54,7 +54,7 @@ def secrets() -> Iterator[Finding]:
 
 
 def _debug(environment: Environment) -> Finding:
-    fix = "Turn it off: its pages show settings and variables to whoever causes an error."
+    fix = "Turn it off: its pages show settings and variables to anyone who causes an error."
     state = State.WARNING if environment.host in _LOOPBACK else State.ERROR
     return graded("debug", f"WHYSTOP_DEBUG is {'on' if environment.debug else 'off'}", (environment.debug, state, fix))
 

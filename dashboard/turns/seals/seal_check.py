@@ -112,7 +112,7 @@ def _read(seal: Seal, sealed: Sealed, erased: Erased) -> Iterator[tuple[str, str
         if before is None or _is_erased(erased.get(turn_id, ()), sealed.made[before], seal.made_at):
             sealed.heads[turn_id], sealed.numbers[turn_id] = head, seal.number
         else:
-            yield str(turn_id), f"Seal {seal.number} holds it again, and nobody erased it since seal {before}."
+            yield str(turn_id), f"Seal {seal.number} holds it again, but it was not erased after seal {before}."
 
 
 def _is_erased(moments: Iterable[datetime], since: datetime, until: datetime) -> bool:
@@ -291,7 +291,7 @@ def _gone(checked: Checked, sealed: Sealed) -> None:
         here = set(Turn.objects.filter(id__in=ids).values_list("id", flat=True))
         for turn_id in ids:
             if turn_id not in here:
-                words = f"It was removed: seal {sealed.numbers[turn_id]} holds it, and nobody erased it here."
+                words = f"It was removed: seal {sealed.numbers[turn_id]} holds it, but no erasure is recorded here."
                 checked.faults.append((str(turn_id), words))
 
 

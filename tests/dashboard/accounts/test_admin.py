@@ -177,3 +177,10 @@ def test_the_group_of_a_role_keeps_its_name(made: Made):
     client, group = browser_of(made("root", is_superuser=True)), Group.objects.get(name="watcher")
     client.post(f"/admin/auth/group/{group.pk}/change/", {"name": "renamed", "permissions": []})
     assert Group.objects.filter(pk=group.pk, name="watcher").exists()
+
+
+def test_the_first_page_of_the_admin_says_what_it_is_for_and_names_no_library(made: Made):
+    page = browser_of(made("root", is_superuser=True)).get("/admin/").content.decode()
+    assert "<h1>Administration</h1>" in page
+    assert "All stored settings in one place." in page
+    assert "rocrastinate" not in page

@@ -216,7 +216,7 @@ def test_who_has_signed_in_goes_on_from_the_admins_page_or_is_told_why_not(brows
     browser.force_login(watcher)
     told = browser.get("/admin/", follow=True)
     assert told.status_code == 403
-    assert "not staff" in told.content.decode()
+    assert "staff status" in told.content.decode()
     guess = {"csrfmiddlewaretoken": csrf_of(browser), "username": "operator", "password": PASSWORD}
     assert browser.post("/admin/login/", guess).status_code == 405
 
@@ -302,3 +302,9 @@ def test_no_page_has_inline_script_or_style(request: pytest.FixtureRequest, visi
     assert " style=" not in page
     assert " onclick=" not in page
     assert page.count("<script") == page.count("<script src=") + page.count('<script type="module" src=')
+
+
+def test_the_sign_in_page_says_what_whystop_is(stranger: Client):
+    page = " ".join(stranger.get("/sign-in/").content.decode().split())
+    assert "Whystop records the turns of LLM agents, and answers two questions" in page
+    assert "why did it stop, and what limit would have let it finish?" in page

@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("turn", help="the id of the turn")
-        parser.add_argument("--max-tokens", type=int, help="tokens of one call")
+        parser.add_argument("--max-tokens", type=int, help="the most output tokens of each call")
         for name in NUMBERS:
             parser.add_argument(f"--{name.replace('_', '-')}", type=int, help=LIMIT_FIELDS[name].meaning)
         parser.add_argument(

@@ -366,7 +366,7 @@ def test_the_page_names_what_failed_with_both_turns_and_a_certain_one_first(brow
     Prediction.objects.filter(id=other.id).update(suggested_came_true=False, compared_at=now())
     words = bare(page(browser, "/backtests/track-record"))
     assert "Certain suggested limits that were not enough these should not happen" in words
-    assert "Ask again under the recorded policy" in words
+    assert "Re-run under the recorded policy" in words
 
 
 def test_the_suggestion_of_a_turn_says_how_often_others_like_it_were_enough(browser: Client, short: Turn):

@@ -62,11 +62,11 @@ def test_a_certain_one_that_failed_stands_apart_with_both_turns_and_a_way_to_fin
     answer = browser.post(f"{ADDRESS}/{prediction.id}/check")
     assert answer["location"] == ADDRESS
     check = Prediction.objects.get(kind="check")
-    assert "Asked again under the recorded policy; waiting for" in bare(page(browser, ADDRESS))
+    assert "Re-run under the recorded policy; waiting for" in bare(page(browser, ADDRESS))
     drive(check.child)
     outcome_comparison.sweep()
     html = page(browser, ADDRESS)
-    assert "either Whystop was wrong, or the provider answers otherwise" in bare(html)
+    assert "either Whystop was wrong, or the provider answers differently" in bare(html)
     assert f"/compare?left={prediction.parent_id}&amp;right={check.child_id}" in html
     assert "/check" not in html
 

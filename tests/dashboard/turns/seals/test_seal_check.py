@@ -192,7 +192,7 @@ def test_a_removed_turn_is_named_and_an_erased_one_is_not(play: Play):
     assert turns_erase(project=project_default(), chosen=[erased.id], by=by) == 1
     as_superuser("DELETE FROM turns_turn WHERE id = %s", stolen.id)
     as_superuser("DELETE FROM sealing_chain WHERE turn_id = %s", stolen.id)
-    assert faults() == {str(stolen.id): "It was removed: seal 1 holds it, and nobody erased it here."}
+    assert faults() == {str(stolen.id): "It was removed: seal 1 holds it, but no erasure is recorded here."}
 
 
 def test_a_note_that_nobody_signed_excuses_nothing(turn: Turn):
@@ -234,7 +234,7 @@ def test_a_changed_turn_whose_chain_is_given_to_the_next_seal_is_named(turn: Tur
     as_superuser("UPDATE turns_turn SET error_message = 'forged' WHERE id = %s", turn.id)
     Chain.objects.filter(turn_id=turn.id).delete()
     seal()
-    assert "Seal 2 holds it again, and nobody erased it since seal 1" in faults()[str(turn.id)]
+    assert "Seal 2 holds it again, but it was not erased after seal 1" in faults()[str(turn.id)]
 
 
 @pytest.fixture
@@ -258,7 +258,7 @@ def test_a_turn_that_was_written_anew_is_bound_by_the_seals_after_that(rewritten
 
 def test_a_turn_that_was_written_anew_and_is_removed_is_named(rewritten: Turn):
     as_superuser("DELETE FROM turns_turn WHERE id = %s", rewritten.id)
-    assert "nobody erased it here" in faults()[str(rewritten.id)]
+    assert "no erasure is recorded here" in faults()[str(rewritten.id)]
 
 
 def seal_ahead() -> Seal:

@@ -44,7 +44,7 @@ class Command(ProjectCommand):
             help="a file or a folder (default: the transcripts of coding agents in your home folder)",
         )  # fmt: skip
         parser.add_argument("--dry-run", action="store_true", help="show what would be imported, without storing it")
-        parser.add_argument("--unverified", action="store_true", help="also turn files whose replay differs")
+        parser.add_argument("--unverified", action="store_true", help="also import turn files whose replay differs")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         paths = options["paths"] or transcripts_of(Path.home())

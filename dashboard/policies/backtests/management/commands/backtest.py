@@ -34,7 +34,7 @@ LOOK_SECONDS = 0.1  #: between two looks at what other processes still judge
 class Command(ProjectCommand):
     help = (
         "Backtest a policy: evaluate stored turns under it from their recordings, and count how many would have ended "
-        "otherwise, at what cost. No provider is called. Running workers help; Ctrl-C cancels the backtest."
+        "differently, and at what cost. No provider is called. Running workers help; Ctrl-C cancels the backtest."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
