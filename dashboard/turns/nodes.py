@@ -105,9 +105,16 @@ def read_all(heads: Iterable[UUID]) -> dict[UUID, tuple[UUID | None, dict[NodeFo
     heads, known = list(heads), read_ahead().nodes
     if known and all(head in known for head in heads):
         return known
+    return {node_id: (parent, dict(parts(unpacked(stored)))) for node_id, parent, stored in stored_nodes(heads)}
+
+
+def stored_nodes(heads: Sequence[UUID]) -> list[tuple[UUID, UUID | None, bytes]]:
+    """All nodes of these conversations, each once: its id, the one before it, and its content as it is stored."""
+    if not heads:
+        return []
     with read_connection().cursor() as cursor:
-        cursor.execute(_READ_ALL, [heads])
-        return {node_id: (parent, dict(parts(unpacked(packed)))) for node_id, parent, packed in cursor.fetchall()}
+        cursor.execute(_READ_ALL, [list(heads)])
+        return [(node_id, parent, bytes(stored)) for node_id, parent, stored in cursor.fetchall()]
 
 
 def read_one(node_id: UUID) -> dict[NodeForm, bytes]:
@@ -136,6 +143,8 @@ def parts(content: bytes) -> Iterator[tuple[NodeForm, bytes]]:
         except struct.error as error:
             raise ValueError("Stored bytes are cut off.") from error
         at += _PART.size + length
+        if at > len(content):
+            raise ValueError("Stored bytes are cut off.")
         yield NodeForm(form.decode()), content[at - length : at]
 
 

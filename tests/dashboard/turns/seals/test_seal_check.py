@@ -125,7 +125,7 @@ def test_a_changed_row_is_named(turn: Turn, part: str):
 def test_a_changed_message_is_named_by_the_record_that_says_it(turn: Turn):
     seal()
     as_superuser("UPDATE turns_node SET packed = 'broken' WHERE id = %s", turn.node_id)
-    assert faults() == {str(turn.id): "changed: record 1"}
+    assert faults() == {str(turn.id): "changed: record 1, messages and shared values"}
 
 
 def test_a_removed_record_is_named(turn: Turn):
