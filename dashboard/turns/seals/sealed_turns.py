@@ -61,9 +61,7 @@ class Sealed:
         """The seals from before a turn was erased bind it no more. One that is here again was written anew
         (`dashboard.ingest`, an import): seals from after the erasure do bind it."""
         ended = {turn_id: self.numbers[turn_id] for turn_id in self.erased.keys() & self.heads.keys()}
-        ended = {
-            turn_id: number for turn_id, number in ended.items() if self.made[number] <= max(self.erased[turn_id])
-        }
+        ended = {turn_id: number for turn_id, number in ended.items() if self.made[number] <= max(self.erased[turn_id])}
         for turn_id in ended.keys() - self._chained_anew(ended):
             del self.heads[turn_id]
 

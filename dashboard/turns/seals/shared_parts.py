@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from uuid import UUID
 
+from dashboard.tools.models import TurnDocument
 from dashboard.turns import nodes
 from dashboard.turns.compression import unpacked
 from dashboard.turns.models import ClientRequest, Turn, TurnMessage
@@ -26,6 +27,9 @@ def shared_parts(turns: Sequence[Turn]) -> Iterator[tuple[UUID, Part]]:
     rows = TurnMessage.objects.filter(turn_id__in=ids).order_by("turn_id", "n").values_list("turn_id", "n", "wire")
     for turn_id, n, wire in rows.iterator():
         messages[turn_id].append([str(n), _digest(wire.encode())])
+    documents = defaultdict[UUID, list[int]](list)  #: whose texts are a part of their own
+    for turn_id, n in TurnDocument.objects.filter(turn_id__in=ids).order_by("turn_id", "n").values_list("turn_id", "n"):
+        documents[turn_id].append(n)
     heads = {(turn.id, name): getattr(turn, f"{name}_id") for turn in turns for name in ("node", "shared")}
     heads |= {(turn_id, "request"): request.frame_id for turn_id, request in requests.items()}
     held = _held(head for head in heads.values() if head is not None)
@@ -33,8 +37,8 @@ def shared_parts(turns: Sequence[Turn]) -> Iterator[tuple[UUID, Part]]:
         told = {name: _chain(held, heads.get((turn_id, name))) for name in ("node", "shared", "request")}
         request = requests.get(turn_id)
         body = None if request is None or request.body is None else _digest(bytes(request.body))
-        has = request is not None
-        yield turn_id, part_of(SHARED, 0, told | {"messages": messages[turn_id], "body": body, "has_request": has})
+        beside = {"body": body, "has_request": request is not None, "documents": documents[turn_id]}
+        yield turn_id, part_of(SHARED, 0, told | beside | {"messages": messages[turn_id]})
 
 
 def _held(heads: Iterator[UUID]) -> Mapping[UUID, tuple[UUID | None, str]]:

@@ -102,7 +102,7 @@ def _entry(n: int) -> Entry:
 
 
 def _one(play: Play, parent: turns.Turn, user: User, n: int) -> turns.Turn:
-    turn = play("sim-essay", name=f"agent {n}", max_tokens=60, system_prompt=f"Be brief, {n}.")
+    turn = play("sim-essay", name=f"agent-{n}", max_tokens=60, system_prompt=f"Be brief, {n}.")
     policy = Policy.objects.create(project=turn.project, name=f"strict {n}")
     frame = nodes.grown(turn.project_id, None, {nodes.NodeForm.FRAME: [split(b"no JSON").frame]})
     recorder.keep(frame)
@@ -156,6 +156,7 @@ ALIKE = {
     "jsonb": r"""regexp_replace(regexp_replace({0}::text, '\mtrue\M', '1', 'g'), '(: |\[)(\d+)([],}}])', '\1\2.0\3',
                  'g')::jsonb""",
     "timestamptz": "{0} + interval '1 microsecond'",
+    "int4": "{0} + 1000",  # in the same order
 }
 WAYS: Mapping[str, Mapping[str, str]] = {
     "another value": ANOTHER,
@@ -172,8 +173,18 @@ FREE: Mapping[type[models.Model], Mapping[str, str]] = {
     seals.Tombstone: {"id": "a number of the note, which is not read"},
 }
 #: `Model.column` and the way in which it may be changed.
-FREE_WAYS = {
-}
+FREE_WAYS = dict.fromkeys(
+    ("Attempt.raw_text: NULL", "AttemptChunk.text: NULL"), "NULL stands for the text of the attempt, which is the same"
+)
+
+
+def _kind_of(table: type[models.Model], quoted: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT udt_name FROM information_schema.columns WHERE table_name = %s AND quote_ident(column_name) = %s",
+            [table._meta.db_table, quoted.strip('"')],
+        )
+        return str(cursor.fetchone()[0])
 
 
 def columns_of(table: type[models.Model]) -> list[tuple[str, str, bool]]:
@@ -198,7 +209,8 @@ def changed(table: type[models.Model], column: str, value: str, where: str, *giv
     name = connection.ops.quote_name(column)
     value = value.format(name)
     return forged(
-        f"UPDATE {table._meta.db_table} SET {name} = {value} WHERE {where} AND {name} IS DISTINCT FROM ({value})", *given
+        f"UPDATE {table._meta.db_table} SET {name} = {value} WHERE {where} AND {name} IS DISTINCT FROM ({value})",
+        *given,
     )
 
 
@@ -231,8 +243,8 @@ def test_whoever_changes_a_column_of_a_turn_in_whatever_way_is_named(rich: list[
                 transaction.set_rollback(True)
             tried += len(hit)
             unnoticed += [f"{table.__name__}.{column}: {way}" for way, turn in hit.items() if str(turn.id) not in found]
-    print(tried)
-    assert set(unnoticed) == set(FREE_WAYS)
+    assert tried > 250
+    assert set(unnoticed) == FREE_WAYS.keys()
 
 
 def test_whoever_changes_a_column_that_is_of_no_single_turn_is_named(rich: list[turns.Turn]):
@@ -245,14 +257,14 @@ def test_whoever_changes_a_column_that_is_of_no_single_turn_is_named(rich: list[
                         tried += 1
                         unnoticed += [] if named() else [f"{table.__name__}.{column}: {way}"]
                     transaction.set_rollback(True)
-    print(tried)
-    assert set(unnoticed) == set(FREE_WAYS)
+    assert tried > 90
+    assert unnoticed == []
 
 
 def _one_row(table: type[models.Model]) -> str:
     """The condition of the last row that evidence refers to."""
     if table is turns.Node:
-        return f"id = (SELECT max(node_id::text)::uuid FROM turns_turn)"
+        return "id = (SELECT max(node_id::text)::uuid FROM turns_turn)"
     if table is turns.Cohort:
         return "id = (SELECT max(cohort) FROM turns_turn)"
     name = table._meta.db_table
@@ -275,8 +287,8 @@ def test_whoever_swaps_the_values_of_two_rows_is_named(rich: list[turns.Turn]):
                     found = named() - {f"table {name}"}
                     unnoticed += [] if {str(one), str(other)} & found else [f"{table.__name__}.{column}"]
                 transaction.set_rollback(True)
-    print(tried)
-    assert unnoticed == []
+    assert tried > 50
+    assert {f"{column}: NULL" for column in unnoticed} <= FREE_WAYS.keys()
 
 
 #: The first row of one turn and the last of another have each other's value.
@@ -296,11 +308,11 @@ def test_whoever_removes_or_adds_a_row_is_named(rich: list[turns.Turn]):
         if table is turns.LooseNode:
             continue
         name = table._meta.db_table
-        for way, sql in ROWS.items():
+        for way in ("removed", "added"):
             with transaction.atomic():
                 forged(f"ALTER TABLE {name} DROP CONSTRAINT IF EXISTS {name}_pkey CASCADE")
                 key = connection.ops.quote_name(_last_of_key(table))
-                hit = forged(sql.format(table=name, where=_one_row(table), key=key, other=_other_key(table, key)))
+                hit = forged(_row_sql(way, table, key))
                 assert hit, (table, way)
                 found = named() - {f"table {name}"}
                 transaction.set_rollback(True)
@@ -308,16 +320,27 @@ def test_whoever_removes_or_adds_a_row_is_named(rich: list[turns.Turn]):
     assert set(unnoticed) == MAY_BE_ADDED.keys()
 
 
-ROWS = {
-    "removed": "DELETE FROM {table} WHERE {where}",
-    "added": "INSERT INTO {table} SELECT (jsonb_populate_record(row, jsonb_build_object('{key}', {other}))).* "
-    "FROM {table} row WHERE {where}",
-}
+def _row_sql(way: str, table: type[models.Model], key: str) -> str:
+    name, where = table._meta.db_table, _one_row(table)
+    if way == "removed":
+        return f"DELETE FROM {name} WHERE {where}"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT quote_ident(column_name) FROM information_schema.columns "
+            "WHERE table_name = %s AND is_generated = 'NEVER'",
+            [name],
+        )
+        held = [column for (column,) in cursor.fetchall()]
+    values = [
+        _other_key(table, key) if connection.ops.quote_name(column.strip('"')) == key else column for column in held
+    ]
+    return f"INSERT INTO {name} ({', '.join(held)}) SELECT {', '.join(values)} FROM {name} WHERE {where}"
+
+
 #: What is added so is part of nothing that is sealed.
 MAY_BE_ADDED = {
     "Node: added": "no turn refers to it",
     "Cohort: added": "no turn is counted in it",
-    "Tombstone: added": "",
 }
 
 
@@ -328,5 +351,5 @@ def _last_of_key(table: type[models.Model]) -> str:
 
 
 def _other_key(table: type[models.Model], key: str) -> str:
-    kind = next(kind for column, kind, _ in columns_of(table) or [] if f'"{column}"' == key)
-    return {"uuid": "gen_random_uuid()", "text": "'another'"}.get(kind, f"row.{key} + 1000")
+    kind = _kind_of(table, key)
+    return {"uuid": "gen_random_uuid()", "text": "'another'"}.get(kind, f"{key} + 1000")
