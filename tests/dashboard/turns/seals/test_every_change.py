@@ -14,27 +14,24 @@ from django.utils import timezone
 
 from dashboard.accounts.audit.models import Entry
 from dashboard.accounts.models import User
-from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.selectors import project_default
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.turn_files.models import Origin
-from dashboard.live.conversations.models import Conversation
 from dashboard.platform.ids import new_id
 from dashboard.timeline.services import turns_erase
 from dashboard.tools.models import TurnDocument
 from dashboard.turns import models as turns
-from dashboard.turns import nodes, recorder
-from dashboard.turns.request_frames import split
+from dashboard.turns import recorder
 from dashboard.turns.seals import columns
 from dashboard.turns.seals import models as seals
 from dashboard.turns.seals.audit_seals import audit_seal_make
 from dashboard.turns.seals.primary_keys import TABLES
 from dashboard.turns.seals.seal_check import check_all
 from tests.dashboard.driving import Play
-from tests.dashboard.gateway.stored_calls import call_stored
 from tests.dashboard.turns.earlier_releases import judged_as_before
 
-from .test_seal_check import as_superuser, data_dir, seal  # noqa: F401 - a fixture is among them
+from .evidence_rows import turn_with_all_rows
+from .forging import seal
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -78,7 +75,7 @@ def rich(play: Play, monkeypatch: pytest.MonkeyPatch) -> list[turns.Turn]:
     monkeypatch.setattr(recorder, "CHECKPOINT_EVERY", 2)
     user = User.objects.create_user("starter")
     parent, erased = (play("sim-script", name=name) for name in ("parent", "erased"))
-    made = [_one(play, parent, user, n) for n in range(MANY)]
+    made = [turn_with_all_rows(play, parent, user, n) for n in range(MANY)]
     old = play("sim-tools", system_prompt="Be brief.")
     judged_as_before(old)
     turns.TurnMessage.objects.bulk_create(
@@ -100,44 +97,6 @@ def _entry(n: int) -> Entry:
         action=f"policies {n}", target="/p/", status=300 + n, led_to=f"/{n}", project_id=new_id(),
     )  # fmt: skip
 
-
-def _one(play: Play, parent: turns.Turn, user: User, n: int) -> turns.Turn:
-    turn = play("sim-essay", name=f"agent-{n}", max_tokens=60, system_prompt=f"Be brief, {n}.")
-    policy = Policy.objects.create(project=turn.project, name=f"strict {n}")
-    frame = nodes.grown(turn.project_id, None, {nodes.NodeForm.FRAME: [split(b"no JSON").frame]})
-    recorder.keep(frame)
-    call_stored(turn, at=turn.created_at, status=200 + n, client_finish_reason="stop", answer_id=f"a{n}")
-    turns.Turn.objects.filter(id=turn.id).update(
-        created_by=user,
-        parent=parent,
-        policy_version=PolicyVersion.objects.create(policy=policy, version=1),
-        conversation=Conversation.objects.create(project=turn.project, agent=turn.agent, agent_name=turn.agent_name),
-        position=1 + n,
-    )
-    turns.ClientRequest.objects.create(turn_id=turn.id, frame_id=frame[-1].id)
-    for k, finished_at in enumerate((timezone.now(), None)):
-        turns.ToolClaim.objects.create(
-            turn_id=turn.id, call_id=f"c{k}", name="t", idempotent=True, finished_at=finished_at, result=f"{n}"
-        )
-        TurnDocument.objects.create(turn=turn, n=k, name=f"document {k}", text=f"text {k} of {n}")
-    Origin.objects.create(
-        turn=turn, original_id=turn.id, sha256=str(n), exported_at=turn.created_at, imported_at=timezone.now(),
-        imported_by=user,
-    )  # fmt: skip
-    Ingested.objects.create(
-        turn=turn, project_id=turn.project_id, trace=turn.id, digest=b"", ingested_at=timezone.now()
-    )
-    as_superuser(WITH_ATTEMPT, turn.id)
-    turn.refresh_from_db()
-    return turn
-
-
-#: An answer that came whole stands in the row of its attempt.
-WITH_ATTEMPT = """
-WITH whole AS (DELETE FROM turns_attemptchunk WHERE turn_id = %s AND attempt = 2 RETURNING *)
-UPDATE turns_attempt SET raw = whole.raw, raw_text = whole.text, raw_at = whole.at
-  FROM whole WHERE turns_attempt.turn_id = whole.turn_id AND index = 2
-"""
 
 #: Ways in which a value becomes another one, by the type of its column.
 ANOTHER = {
