@@ -28,7 +28,7 @@ def turn_with_all_rows(play: Play, parent: turns.Turn, user: User, n: int) -> tu
     """An imported turn that leads to a row wherever one can. `n`: makes it another than the others."""
     turn = play("sim-essay", name=f"agent-{n}", max_tokens=60, system_prompt=f"Be brief, {n}.")
     policy = Policy.objects.create(project=turn.project, name=f"strict {n}")
-    frame = nodes.grown(turn.project_id, None, {nodes.NodeForm.FRAME: [split(b"no JSON").frame]})
+    frame = nodes.grown(turn.project_id, None, {nodes.NodeForm.FRAME: [split(f"no JSON {n}".encode()).frame]})
     recorder.keep(frame)
     call_stored(turn, at=turn.created_at, status=200 + n, client_finish_reason="stop", answer_id=f"a{n}")
     turns.Turn.objects.filter(id=turn.id).update(

@@ -140,7 +140,7 @@ FREE_WAYS = dict.fromkeys(
 def _kind_of(table: type[models.Model], quoted: str) -> str:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT udt_name FROM information_schema.columns WHERE table_name = %s AND quote_ident(column_name) = %s",
+            "SELECT udt_name FROM information_schema.columns WHERE table_name = %s AND column_name = %s",
             [table._meta.db_table, quoted.strip('"')],
         )
         return str(cursor.fetchone()[0])
@@ -285,14 +285,11 @@ def _row_sql(way: str, table: type[models.Model], key: str) -> str:
         return f"DELETE FROM {name} WHERE {where}"
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT quote_ident(column_name) FROM information_schema.columns "
-            "WHERE table_name = %s AND is_generated = 'NEVER'",
+            "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND is_generated = 'NEVER'",
             [name],
         )
-        held = [column for (column,) in cursor.fetchall()]
-    values = [
-        _other_key(table, key) if connection.ops.quote_name(column.strip('"')) == key else column for column in held
-    ]
+        held = [connection.ops.quote_name(column) for (column,) in cursor.fetchall()]
+    values = [_other_key(table, key) if column == key else column for column in held]
     return f"INSERT INTO {name} ({', '.join(held)}) SELECT {', '.join(values)} FROM {name} WHERE {where}"
 
 
