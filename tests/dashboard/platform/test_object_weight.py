@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from django.utils.functional import SimpleLazyObject
+
 from dashboard.platform.object_weight import weight_of
+from dashboard.turns.models import Turn
 
 LARGE = "x" * 100_000
 
@@ -36,3 +39,11 @@ def test_what_is_reached_in_two_ways_counts_once_also_in_a_ring():
 
 def test_what_is_there_anyway_counts_for_nothing():
     assert weight_of([Kind.ONE, Plain, weight_of]) < 1_000
+
+
+def test_a_row_counts_with_its_columns_and_not_with_what_django_knows_of_it():
+    turn = Turn(output_text=LARGE)
+    made = list[str]()
+    lazy = SimpleLazyObject(lambda: made.append(LARGE))
+    assert 100_000 < weight_of([turn, Turn.objects.all(), lazy]) < 125_000
+    assert made == []
