@@ -105,8 +105,8 @@ class BroadcastHub:
     async def _bring_up_to_date(self) -> float | None:
         """Returns after how many seconds to look again unasked; None: not at all."""
         who = next((viewer.who for viewer in self._viewers), "")
-        shown = {viewer.shows for viewer in self._viewers} - {LOST}
-        news, weight = await in_turn(LOOKS, who, self._look, shown)
+        pages = {viewer.shows for viewer in self._viewers} - {LOST}
+        news, weight = await in_turn(LOOKS, who, self._look, pages)
         messages = {
             shown: [{"type": "websocket.send", "text": text} for text in texts if text]
             for shown, (texts, _) in news.items()

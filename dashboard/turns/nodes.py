@@ -41,6 +41,8 @@ WITH RECURSIVE chain (id) AS (
 )
 SELECT id, parent_id, packed FROM chain JOIN turns_node USING (id)
 """
+_SIZES = _READ_ALL.replace("SELECT id, parent_id, packed FROM", "SELECT id, parent_id, octet_length(packed) FROM")
+_AT_ONCE = 4_000_000  #: bytes of contents that are fetched together
 
 
 class NodeForm(StrEnum):
@@ -105,16 +107,33 @@ def read_all(heads: Iterable[UUID]) -> dict[UUID, tuple[UUID | None, dict[NodeFo
     heads, known = list(heads), read_ahead().nodes
     if known and all(head in known for head in heads):
         return known
-    return {node_id: (parent, dict(parts(unpacked(stored)))) for node_id, parent, stored in stored_nodes(heads)}
-
-
-def stored_nodes(heads: Sequence[UUID]) -> list[tuple[UUID, UUID | None, bytes]]:
-    """All nodes of these conversations, each once: its id, the one before it, and its content as it is stored."""
-    if not heads:
-        return []
     with read_connection().cursor() as cursor:
-        cursor.execute(_READ_ALL, [list(heads)])
-        return [(node_id, parent, bytes(stored)) for node_id, parent, stored in cursor.fetchall()]
+        cursor.execute(_READ_ALL, [heads])
+        return {node_id: (parent, dict(parts(unpacked(packed)))) for node_id, parent, packed in cursor.fetchall()}
+
+
+def stored_nodes(heads: Sequence[UUID]) -> Iterator[tuple[UUID, UUID | None, bytes]]:
+    """All nodes of these conversations, each once: its id, the one before it, and its content as it is stored. So many
+    bytes are in memory at once."""
+    if not heads:
+        return
+    with read_connection().cursor() as cursor:
+        cursor.execute(_SIZES, [list(heads)])
+        parents, some, size = dict[UUID, UUID | None](), list[UUID](), 0
+        for node_id, parent, length in cursor.fetchall():
+            parents[node_id] = parent
+            if some and size + length > _AT_ONCE:
+                yield from ((each, parents[each], content) for each, content in _contents(some))
+                some, size = [], 0
+            some.append(node_id)
+            size += length
+        yield from ((each, parents[each], content) for each, content in _contents(some))
+
+
+def _contents(node_ids: Sequence[UUID]) -> list[tuple[UUID, bytes]]:
+    with read_connection().cursor() as cursor:
+        cursor.execute("SELECT id, packed FROM turns_node WHERE id = ANY(%s)", [list(node_ids)])
+        return [(node_id, bytes(content)) for node_id, content in cursor.fetchall()]
 
 
 def read_one(node_id: UUID) -> dict[NodeForm, bytes]:

@@ -1,8 +1,9 @@
 """Whether the tables of evidence still have the keys by which no row can be there twice."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from django.db import connection
+from django.db.models import Model
 
 from dashboard.accounts.audit.models import Entry
 from dashboard.tools.models import TurnDocument
@@ -10,7 +11,7 @@ from dashboard.turns import models as turns
 from dashboard.turns.seals import columns, models
 
 #: Every table whose rows are evidence.
-TABLES = tuple(
+TABLES: Sequence[type[Model]] = tuple(
     dict.fromkeys(
         (
             *columns.CHAINED,

@@ -45,7 +45,7 @@ def told_twice(turn_ids: Sequence[UUID]) -> Iterator[tuple[UUID, str]]:
     rows = Record.objects.filter(turn_id__in=turn_ids).exclude(packed=None).order_by("turn_id", "seq")
     for turn_id, seq, length, content in rows.values_list("turn_id", "seq", "length", "packed").iterator():
         with suppress(*UNREADABLE):
-            lines = [line for each, _ in lines_of(content, length) for line in each]
+            lines = [line for each, _ in lines_of(content or b"", length) for line in each]
             if wrong := [n for n, line in enumerate(lines) if not is_told_once(line)]:
                 yield turn_id, f"Record {seq + wrong[0] // len(PACKED)} tells more than is read of it."
     attempts = Attempt.objects.filter(turn_id__in=turn_ids).order_by("turn_id", "index")

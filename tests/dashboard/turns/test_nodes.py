@@ -6,6 +6,8 @@ import pytest
 from django.test import override_settings
 
 from dashboard.platform.ids import new_id
+from dashboard.turns import nodes
+from dashboard.turns.compression import unpacked
 from dashboard.turns.models import Node
 from dashboard.turns.nodes import NodeForm, grown, parts, read, said
 from dashboard.turns.recorder import keep
@@ -78,3 +80,19 @@ def test_a_form_that_says_it_is_longer_than_it_is_is_refused():
     assert dict(parts(node.content)) == {NodeForm.WIRE: b"Why?"}
     with pytest.raises(ValueError, match="cut off"):
         dict(parts(node.content[:4] + b"\x09" + node.content[5:]))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("at_once", [1, 60, 10_000])
+def test_all_nodes_of_conversations_are_told_once_however_many_are_fetched_together(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(nodes, "_AT_ONCE", at_once)
+    made = grown(ONE, None, {NodeForm.WIRE: HISTORY})
+    keep(made)
+    told = list(nodes.stored_nodes([made[-1].id, made[1].id]))
+    assert sorted((node, parent, unpacked(content)) for node, parent, content in told if parent) == sorted(
+        (one.id, one.parent, one.content) for one in made if one.parent
+    )
+    assert len(told) == len(made)
+    assert list(nodes.stored_nodes([])) == []

@@ -31,7 +31,5 @@ def test_a_request_that_tells_more_than_is_read_of_it_is_named(play: Play):
     turn = play("sim-essay")
     seal()
     assert list(told_twice([turn.id])) == []
-    as_superuser(
-        """UPDATE turns_attempt SET request = '{"model":"forged",' || substr(request, 2) WHERE turn_id = %s""", turn.id
-    )
+    as_superuser("UPDATE turns_attempt SET request = request || ' ' WHERE turn_id = %s", turn.id)
     assert faults() == {str(turn.id): "The request of attempt 1 tells more than is read of it."}
