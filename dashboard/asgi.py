@@ -5,10 +5,12 @@ import os
 
 from channels.routing import ProtocolTypeRouter
 from django.conf import settings
-from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-_django = get_asgi_application()
+
+from dashboard.runtime.django_handler import django_application
+
+_django = django_application()
 
 # Only now are the apps loaded that these import.
 from dashboard.accounts.websocket import AccessStack  # noqa: E402

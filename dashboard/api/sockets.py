@@ -74,11 +74,11 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         self._task = asyncio.create_task(self._follow(follower))
 
     async def disconnect(self, _code: int) -> None:
-        task: asyncio.Task[None] | None = getattr(self, "_task", None)
+        # Not kept: how it ended refers to all that was about to be sent, and would be found by a collection alone.
+        task: asyncio.Task[None] | None = self.__dict__.pop("_task", None)
         if task is not None:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait([task])
 
     async def receive(self, text_data: str | None = None, **_: Any) -> None:
         """One frame of the program's. They are answered in order."""
@@ -159,9 +159,11 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         except DamagedTurnError as error:
             await self._turned_away(problem(409, str(error)))
         except Exception as error:
-            # Whatever it was, the program connects again and misses nothing.
+            # Whatever it was, the program connects again and misses nothing. One that has gone is told nothing: an
+            # error that the task ended with would keep what was about to be sent.
             log.warning("stream_failed", error=str(error), turn=str(self.turn_id))
-            await self.close(code=COME_BACK)
+            with suppress(Exception):
+                await self.close(code=COME_BACK)
 
     async def _tell_all(self, untold: Untold) -> None:
         while (frame := untold.as_frame()) is not None:

@@ -8,7 +8,7 @@ from django.template.loader import render_to_string
 
 from dashboard.agents.selectors import project_current
 from dashboard.inbox.selectors import Inbox, inbox_of, notices_seen
-from dashboard.live.scenes import Scene
+from dashboard.live.scenes import Scene, digest_of
 from dashboard.platform.notifications import TIMELINE_GROUP
 
 OPENED = ""  #: what a page shows that was just opened
@@ -33,7 +33,8 @@ class InboxScene(Scene):
             self.html += render_to_string("inbox/_entries.html", context)
 
     def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
-        return ([self.html] if self.html != shows else []), self.html
+        now = digest_of(self.html)
+        return ([self.html] if now != shows else []), now
 
 
 def _badge(inbox: Inbox) -> str:

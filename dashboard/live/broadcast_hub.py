@@ -19,6 +19,7 @@ import structlog
 from channels.layers import get_channel_layer
 
 from dashboard.agents.current_project import current
+from dashboard.live.room_memory import RoomMemory
 from dashboard.live.scenes import PATIENCE, Scene
 from dashboard.live.subscriber import LOST, Subscriber
 from dashboard.platform.db_threads import LOOKS, in_turn
@@ -50,6 +51,7 @@ class BroadcastHub:
 
     def __init__(self, scene: Scene, rooms: Rooms, key: Hashable) -> None:
         self.scene = scene
+        self._memory = RoomMemory(scene)
         self._rooms, self._key = rooms, key
         self._viewers: set[Subscriber] = set()
         self._changed, self._wanted = asyncio.Event(), asyncio.Event()
@@ -67,6 +69,7 @@ class BroadcastHub:
             self._end()
 
     def _end(self) -> None:
+        self._memory.end()
         if self._rooms.get(self._key) is self:
             del self._rooms[self._key]
         for task in self._tasks:
@@ -82,9 +85,9 @@ class BroadcastHub:
             while True:
                 self._wanted.clear()
                 self._changed.clear()
-                await self._bring_up_to_date()
-                await _within(self.scene.pace, self._wanted)
-                await _within(PATIENCE if self.scene.is_waiting() else None, self._changed)
+                patience = await self._bring_up_to_date()
+                await _within(max(PATIENCE, self.scene.pace) if self._memory.is_full else self.scene.pace, self._wanted)
+                await _within(patience, self._changed)
         except Exception as error:
             log.warning("live_page_failed", error=str(error), page=type(self.scene).__name__)
             told = [{"type": "websocket.send", "text": text} for text in await self._why(error)]
@@ -99,9 +102,11 @@ class BroadcastHub:
             return await in_turn(LOOKS, "", self.scene.failing, error)
         return []
 
-    async def _bring_up_to_date(self) -> None:
+    async def _bring_up_to_date(self) -> float | None:
+        """Returns after how many seconds to look again unasked; None: not at all."""
         who = next((viewer.who for viewer in self._viewers), "")
-        news = await in_turn(LOOKS, who, self._look, {viewer.shows for viewer in self._viewers} - {LOST})
+        pages = {viewer.shows for viewer in self._viewers} - {LOST}
+        news, weight = await in_turn(LOOKS, who, self._look, pages)
         messages = {
             shown: [{"type": "websocket.send", "text": text} for text in texts if text]
             for shown, (texts, _) in news.items()
@@ -114,10 +119,15 @@ class BroadcastHub:
             viewer.take(messages[shown], news[shown][1])
             if over and viewer.level.is_set():
                 viewer.end(DONE)
+        patience = PATIENCE if self.scene.is_waiting() else None
+        if self._viewers:
+            self._memory.settle(weight)
+        return patience
 
-    def _look(self, shown: set[Hashable]) -> News:
+    def _look(self, shown: set[Hashable]) -> tuple[News, int]:
+        """What there is to tell, and the bytes that are kept until the next look."""
         self.scene.look()
-        return {shows: self.scene.since(shows) for shows in shown}
+        return {shows: self.scene.since(shows) for shows in shown}, self._memory.weigh()
 
     async def _listen(self) -> None:
         """Hear from the layer that something changed, for as long as the room is there."""

@@ -4,6 +4,7 @@ A scene reads the database once for all viewers, and says what brings a page up 
 viewers show the same, so what they are sent is rendered once. A page of which nothing is known is sent everything.
 """
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from typing import Self
@@ -14,6 +15,9 @@ PATIENCE = 1.0  #: seconds until a look that nothing announced
 
 class Scene(ABC):
     """All but `heard` is called in a thread, one call at a time.
+
+    What it keeps in its attributes may be taken away after any look (`room_memory`): they are then what they were
+    before the first one. So an attribute is set anew rather than changed, and `shows` holds no large values.
 
     `subject` is what two sockets must have in common to share a room. `shows` is whatever a scene needs to know of a
     page: hashable, and equal where pages are to be sent the same.
@@ -52,8 +56,13 @@ class Scene(ABC):
         return None
 
 
+def digest_of(html: str) -> bytes:
+    """What a page shows of a fragment, without the fragment."""
+    return hashlib.sha256(html.encode(errors="surrogatepass")).digest()
+
+
 class OnePart(Scene):
-    """A scene that is one fragment, pushed whole whenever it differs. What a page shows is that fragment."""
+    """A scene that is one fragment, pushed whole whenever it differs. What a page shows is the digest of that."""
 
     html = ""
 
@@ -65,4 +74,5 @@ class OnePart(Scene):
         self.html = self.render()
 
     def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
-        return ([self.html] if self.html and self.html != shows else []), self.html
+        now = digest_of(self.html)
+        return ([self.html] if self.html and now != shows else []), now

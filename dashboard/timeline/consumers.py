@@ -15,6 +15,7 @@ from dashboard.timeline.row_context import with_row_context
 from dashboard.turns import timeline_page
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
+from dashboard.turns.timeline_page import RowState
 
 NOTHING = UUID(int=0)
 
@@ -23,7 +24,8 @@ NOTHING = UUID(int=0)
 class DisplayedRows:
     """What a page shows: its rows from the top, and how many turns it says are waiting above them."""
 
-    rows: Mapping[UUID, Turn] | None  #: None: a page that was just opened, whose rows may be older than the socket
+    #: by `row_state`; None: a page that was just opened, whose rows may be older than the socket
+    rows: Mapping[UUID, RowState] | None
     waiting: int
 
 
@@ -54,6 +56,7 @@ class TimelineScene(Scene):
     def __init__(self, subject: Subject) -> None:
         self.subject: Subject = subject
         self.listed = OPENED
+        self._turns: Mapping[UUID, Turn] = {}  #: those that are listed
 
     def heard(self, text: str, shows: Hashable) -> Self | None:
         try:
@@ -74,14 +77,14 @@ class TimelineScene(Scene):
     def look(self) -> None:
         asked = self.subject
         found = timeline_page.page_again(asked.filters, asked.cursor, held_at=asked.held_at)
-        rows = {turn.id: turn for turn in with_row_context(found, asked.filters.q)}
+        self._turns = {turn.id: turn for turn in with_row_context(found, asked.filters.q)}
+        rows = {turn_id: timeline_page.row_state(turn) for turn_id, turn in self._turns.items()}
         still = asked.newest if asked.cursor else asked.held_at
         is_still = asked.cursor or still is not None
         self.listed = DisplayedRows(rows, timeline_page.newer_than(asked.filters, still) if is_still else 0)
 
     def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
-        now = self.listed
-        rows = now.rows or {}
+        now, rows = self.listed, self._turns
         known = shows if isinstance(shows, DisplayedRows) else None
         if isinstance(shows, str) and shows == timeline_page.rows_digest(rows.values()):
             known = replace(now, waiting=0)
@@ -93,7 +96,7 @@ class TimelineScene(Scene):
             texts.append(self._count(now.waiting))
         return texts, now
 
-    def _resorted(self, known: Mapping[UUID, Turn], rows: Mapping[UUID, Turn]) -> bool:
+    def _resorted(self, known: Mapping[UUID, RowState], rows: Mapping[UUID, Turn]) -> bool:
         """Whether a list that is sorted has another order: rows then go where single ones cannot be put."""
         return bool(self.subject.filters.sort) and list(known) != list(rows)
 
@@ -117,7 +120,7 @@ def _all(rows: Mapping[UUID, Turn]) -> str:
     return render_to_string("turns/_rows.html", {"turns": list(rows.values()), "oob": True})
 
 
-def _differences(known: Mapping[UUID, Turn], rows: Mapping[UUID, Turn]) -> list[str]:
+def _differences(known: Mapping[UUID, RowState], rows: Mapping[UUID, Turn]) -> list[str]:
     """Rows that went or changed, then rows that came: a body and rows of a table do not parse side by side."""
     fresh = [turn_id for turn_id in rows if turn_id not in known]
     top = max(known, default=None)
@@ -142,6 +145,6 @@ def _row(turn: Turn, attribute: str, value: str = "true") -> str:
     return html.replace("<tr ", f'<tr {attribute}="{value}" ', 1)
 
 
-def _differs(known: Turn | None, turn: Turn) -> bool:
+def _differs(known: RowState | None, turn: Turn) -> bool:
     """Whether a row that is shown says something else now."""
-    return known is not None and timeline_page.row_state(known) != timeline_page.row_state(turn)
+    return known is not None and known != timeline_page.row_state(turn)

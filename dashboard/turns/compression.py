@@ -45,7 +45,7 @@ def unpacked_after(other: bytes, stored: bytes) -> bytes:
 
 
 def unpacked(stored: bytes | memoryview) -> bytes:
-    """The content again. Raises `ValueError` if it is none."""
+    """The content again. Raises `ValueError` if it is none, or more than one."""
     kind, rest = bytes(stored[:1]), bytes(stored[1:])
     if kind == _PLAIN:
         return rest
@@ -62,6 +62,8 @@ def _decompressed(stored: bytes, decompressor: zstandard.ZstdDecompressor) -> by
         raise ValueError(f"Stored bytes cannot be decompressed: {error}.") from error
     if not reading.eof:
         raise ValueError("Stored bytes are cut off.")
+    if reading.unused_data:  # nobody would read them, and so nobody would see that they came
+        raise ValueError("Stored bytes go on after their end.")
     return content
 
 

@@ -4,6 +4,7 @@ The judgements (`Outcome`), what the turn knew at some records (`Checkpoint`), a
 (`Cohort`). A fault is a sentence, with the record it is about.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -48,10 +49,20 @@ def _column_faults(turn_id: UUID) -> Iterator[Fault]:
     """Statements read the columns, people what is compressed beside them."""
     rows = Record.objects.filter(turn_id=turn_id).exclude(packed=None, length=1).order_by("seq")
     as_stored = (Cast(name, TextField()) for name in PACKED)
-    for seq, length, content, *held in rows.values_list("seq", "length", "packed", *as_stored):
+    for seq, length, content, judged, *held in rows.values_list("seq", "length", "packed", "judged", *as_stored):
         columns = content and beside_packed(unpacked_records(content, length))
-        if dict(zip(PACKED, map(exact_json, held), strict=True)) != columns:
+        if not _is_same(dict(zip(PACKED, map(exact_json, held), strict=True)), columns) or not _has_judgements(judged):
             yield Fault(seq, f"The columns of record {seq} are not those of the record.")
+
+
+def _has_judgements(judged: Any) -> bool:
+    """Whether each has as many values as `turns_judgement` reads."""
+    return judged is None or (judged and all(len(each) == len(JUDGEMENT) + 2 for each in judged))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether both are the same JSON. To Python 1 and true are equal, and 1 and 1.0."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _are_rules_alike(turn: Turn) -> bool:
@@ -59,7 +70,9 @@ def _are_rules_alike(turn: Turn) -> bool:
     as_stored = [Cast(name, TextField()) for name in ASKED]
     held = Turn.objects.filter(id=turn.id).values_list(*as_stored).first() or ()
     rows = {name: exact_json(text) for name, text in zip(ASKED, held, strict=False) if text is not None}
-    return all(told[1:] == [ASKED[name](getattr(turn, name))] for name, told in rows.items() if isinstance(told, list))
+    return all(
+        _is_same(told[1:], [ASKED[name](getattr(turn, name))]) for name, told in rows.items() if isinstance(told, list)
+    )
 
 
 def _judgement_faults(turn_id: UUID, recording: Recording) -> Iterator[Fault]:
@@ -68,7 +81,7 @@ def _judgement_faults(turn_id: UUID, recording: Recording) -> Iterator[Fault]:
     for seq, position, *values in Outcome.objects.filter(turn_id=turn_id).values_list("seq", "position", *JUDGEMENT):
         stored[seq, position].append(values)
     for place in sorted(judged | stored.keys()):
-        if place not in said or stored[place] != [[said[place][name] for name in JUDGEMENT]]:
+        if place not in said or not _is_same(stored[place], [[said[place][name] for name in JUDGEMENT]]):
             yield Fault(place[0], f"The judgements listed for record {place[0]} are not those of the record.")
 
 
@@ -92,7 +105,7 @@ def _checkpoint_faults(checkpoints: Mapping[int, Any], recording: Recording) -> 
     snapshot = recording.base_snapshot
     for record in recording.records:
         snapshot = step_again(snapshot, recording, record).snapshot
-        if record.seq in stored and stored.pop(record.seq) != serial.to_json(snapshot):
+        if record.seq in stored and not _is_same(stored.pop(record.seq), serial.to_json(snapshot)):
             yield Fault(record.seq, f"What is stored of the turn's state after record {record.seq} is not what it was.")
     for seq in stored:
         yield Fault(len(recording.records), f"A state is stored of record {seq}, which the turn does not have.")

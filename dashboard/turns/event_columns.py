@@ -71,7 +71,9 @@ def in_order(columns: bytes) -> bytes:
 
 
 def _events(before: bytes, after: bytes, lengths: bytes, said: bytes, others: bytes) -> Iterator[bytes]:
-    whole, at = iter(others.split(_BETWEEN)), 0
+    whole, at = iter(others.split(_BETWEEN) if _WHOLE in lengths else ()), 0
+    if len(said) != sum(lengths) - len(lengths) + lengths.count(_WHOLE) or (others and _WHOLE not in lengths):
+        raise ValueError("There are other words than the events say.")
     for length in lengths:
         if length == _WHOLE:
             event = next(whole, None)
@@ -81,3 +83,5 @@ def _events(before: bytes, after: bytes, lengths: bytes, said: bytes, others: by
         else:
             yield before + said[at : at + length - 1] + after
             at += length - 1
+    if next(whole, None) is not None:
+        raise ValueError("There is an event too many.")

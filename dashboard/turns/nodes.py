@@ -41,6 +41,8 @@ WITH RECURSIVE chain (id) AS (
 )
 SELECT id, parent_id, packed FROM chain JOIN turns_node USING (id)
 """
+_SIZES = _READ_ALL.replace("SELECT id, parent_id, packed FROM", "SELECT id, parent_id, octet_length(packed) FROM")
+_AT_ONCE = 4_000_000  #: bytes of contents that are fetched together
 
 
 class NodeForm(StrEnum):
@@ -110,6 +112,30 @@ def read_all(heads: Iterable[UUID]) -> dict[UUID, tuple[UUID | None, dict[NodeFo
         return {node_id: (parent, dict(parts(unpacked(packed)))) for node_id, parent, packed in cursor.fetchall()}
 
 
+def stored_nodes(heads: Sequence[UUID]) -> Iterator[tuple[UUID, UUID | None, bytes]]:
+    """All nodes of these conversations, each once: its id, the one before it, and its content as it is stored. So many
+    bytes are in memory at once."""
+    if not heads:
+        return
+    with read_connection().cursor() as cursor:
+        cursor.execute(_SIZES, [list(heads)])
+        parents, some, size = dict[UUID, UUID | None](), list[UUID](), 0
+        for node_id, parent, length in cursor.fetchall():
+            parents[node_id] = parent
+            if some and size + length > _AT_ONCE:
+                yield from ((each, parents[each], content) for each, content in _contents(some))
+                some, size = [], 0
+            some.append(node_id)
+            size += length
+        yield from ((each, parents[each], content) for each, content in _contents(some))
+
+
+def _contents(node_ids: Sequence[UUID]) -> list[tuple[UUID, bytes]]:
+    with read_connection().cursor() as cursor:
+        cursor.execute("SELECT id, packed FROM turns_node WHERE id = ANY(%s)", [list(node_ids)])
+        return [(node_id, bytes(content)) for node_id, content in cursor.fetchall()]
+
+
 def read_one(node_id: UUID) -> dict[NodeForm, bytes]:
     """One node, whatever stands before it. Raises `LookupError` where there is none."""
     if node_id in read_ahead().nodes:
@@ -136,6 +162,8 @@ def parts(content: bytes) -> Iterator[tuple[NodeForm, bytes]]:
         except struct.error as error:
             raise ValueError("Stored bytes are cut off.") from error
         at += _PART.size + length
+        if at > len(content):
+            raise ValueError("Stored bytes are cut off.")
         yield NodeForm(form.decode()), content[at - length : at]
 
 

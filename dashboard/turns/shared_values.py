@@ -115,11 +115,15 @@ def referring(told: Any, node_id: UUID) -> Any:
 
 
 def whole(told: Any) -> Any:
-    """The value again, of what `SharedValues.told` or `referring` made of it."""
+    """The value again, of what `SharedValues.told` or `referring` made of it. Raises `ValueError` where the row has a
+    value of its own in the place of one that is shared: nobody would read it."""
     if not isinstance(told, list):
         return told
     node, rest = told
-    return {**rest, **whole(json.loads(_content(UUID(node))))}
+    shared = whole(json.loads(_content(UUID(node))))
+    if any(rest[name] is not None for name in rest.keys() & shared.keys()):
+        raise ValueError("A row has another value beside one that is shared.")
+    return {**rest, **shared}
 
 
 @lru_cache(maxsize=64)

@@ -77,7 +77,10 @@ class TimelinePage:
         return address_of(self.query, "/ws/timeline/", **more, shown=rows_digest(self.items))
 
 
-def row_state(turn: Turn) -> tuple[object, ...]:
+RowState = tuple[object, ...]
+
+
+def row_state(turn: Turn) -> RowState:
     """What a row is made of, as far as it can change. Its age does not count: the page counts that itself."""
     return turn.last_seq, turn.status, turn.tags, turn.run_id, turn.run_sums
 

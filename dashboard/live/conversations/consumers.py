@@ -46,7 +46,7 @@ class ConversationScene(Scene):
 
     def look(self) -> None:
         project = project_current()
-        self._rendered.clear()
+        self._rendered = {}
         try:
             agent = agent_get(project=project, name=self.name)
             talk = conversation_get(self.conversation, project=project) if self.conversation else None

@@ -18,6 +18,7 @@ from dashboard.turns.record_reader import records_of
 from dashboard.turns.seals.columns import ATTEMPT, ORIGIN, RECORD, TURN
 from dashboard.turns.seals.parts import PART, Part, part_of
 from dashboard.turns.seals.row_parts import parts_beside, values_of
+from dashboard.turns.seals.shared_parts import shared_parts
 
 START = b"whystop.chain.1"
 
@@ -41,7 +42,7 @@ def parts_of(turns: Sequence[Turn]) -> dict[UUID, list[Part]]:
         found[attempt.turn_id].append(part_of(b"a", attempt.index, values_of(attempt, ATTEMPT)))
         if raw := raws.get((attempt.turn_id, attempt.index)):
             found[attempt.turn_id].append(Part(b"w", attempt.index, raw))
-    for turn_id, part in (*_beside(turns), *parts_beside(turns)):
+    for turn_id, part in (*_beside(turns), *parts_beside(turns), *shared_parts(turns)):
         found[turn_id].append(part)
     return found
 

@@ -72,8 +72,8 @@ CHAINED: Mapping[type, tuple[str, ...]] = {
 #: With what a column is compared, for it is made of that.
 COMPARED: Mapping[type, Mapping[str, str]] = {
     models.Turn: {
-        "node": "its messages are those of the first record, and of the requests by their digests",
-        "shared": "what its rows refer to is chained as they tell it",
+        "node": "it is chained with all messages up to there",
+        "shared": "it is chained with all values up to there",
         "cohort": "its values are those of the turn",
         "raw_removed_at": "the signed notes of removals",
     },
@@ -84,9 +84,9 @@ COMPARED: Mapping[type, Mapping[str, str]] = {
     },
     models.Attempt: {"request": "its digest is chained"},
     models.StrayOutcome: dict.fromkeys(("turn_id", "seq", "position", *derived_rows.JUDGEMENT), "the records"),
-    models.Node: dict.fromkeys(("id", "parent", "packed"), "it is chained as the rows tell it that refer to it"),
-    models.TurnMessage: dict.fromkeys(("turn_id", "n", "wire"), "the digests of the requests"),
-    models.ClientRequest: dict.fromkeys(("turn_id", "frame", "body"), "the client's request is chained as it came"),
+    models.Node: dict.fromkeys(("id", "parent", "packed"), "it is chained with each turn that refers to it"),
+    models.TurnMessage: dict.fromkeys(("turn_id", "n", "wire"), "they are chained with their turn"),
+    models.ClientRequest: dict.fromkeys(("turn_id", "frame", "body"), "it is chained with its turn"),
     models.Cohort: dict.fromkeys(
         ("id", "project", *(name for name in derived_rows.COHORT if name != "project_id"), *derived_rows.COUNTED),
         "the turns that are counted in it",

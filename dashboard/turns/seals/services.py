@@ -18,7 +18,7 @@ from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.seals import audit_seals, keys
 from dashboard.turns.seals.chains import head_of, parts_of
 from dashboard.turns.seals.models import Chain, Seal, Tombstone
-from dashboard.turns.seals.parts import packed
+from dashboard.turns.seals.parts import moment_part, packed
 from dashboard.turns.seals.sealing_lock import alone
 from dashboard.turns.seals.signed_lists import is_ours, sign
 
@@ -70,10 +70,11 @@ def chain_some(since: UUID = UUID(int=0), limit: int = BATCH) -> int:
         cursor.execute(UNCHAINED, {"since": since, "unfinished": list(UNFINISHED), "limit": limit})
         ids = [turn_id for (turn_id,) in cursor.fetchall()]
     turns = list(Turn.objects.filter(id__in=ids).exclude(status__in=UNFINISHED).select_for_update(no_key=True))
-    now, parts = timezone.now(), parts_of(turns)
+    now = timezone.now()
+    chained = {turn_id: [*said, moment_part(now)] for turn_id, said in parts_of(turns).items()}
     Chain.objects.bulk_create(
         Chain(turn_id=turn_id, parts=packed(said), head=head_of(turn_id, said), chained_at=now)
-        for turn_id, said in parts.items()
+        for turn_id, said in chained.items()
     )
     return len(turns)
 
@@ -108,7 +109,7 @@ def seal_make(*, now: datetime) -> Seal | None:
 
 def _after_erasure() -> list[datetime]:
     """The moment after the last erasure, which may be noted ahead of this clock."""
-    noted = Tombstone.objects.filter(kind=Tombstone.Kind.ERASED).order_by("-id").values_list("at", flat=True)
+    noted = Tombstone.objects.filter(kind=Tombstone.Kind.ERASED).order_by("-at").values_list("at", flat=True)
     return [at + timedelta(microseconds=1) for at in noted[:1]]
 
 

@@ -39,6 +39,7 @@ def removed_on_purpose(turn_id: UUID | None = None) -> tuple[Erased, frozenset[U
     by the notes of this turn alone."""
     notes = Tombstone.objects.all() if turn_id is None else Tombstone.objects.filter(turn_ids__contains=[turn_id])
     own, erased, bared, forged = keys.own_keys(), defaultdict[UUID, list[datetime]](list), set[UUID](), []
+    seen = set[str]()
     for note in notes.order_by("id").iterator():
         signed = note.public_key in own and keys.is_signed(_body(note), by=note.public_key, signature=note.signature)
         if signed and note.kind == Tombstone.Kind.ERASED:
@@ -48,6 +49,9 @@ def removed_on_purpose(turn_id: UUID | None = None) -> tuple[Erased, frozenset[U
             bared.update(note.turn_ids)
         else:
             forged.append(f"The note {note.id} that {len(note.turn_ids):,} turns were {note.kind} is not signed by us.")
+        if note.signature in seen:
+            forged.append(f"The note {note.id} is stored twice.")
+        seen.add(note.signature)
     return erased, frozenset(bared), forged
 
 

@@ -1,7 +1,9 @@
 """A turn over a program's socket: the same messages as the events, and actions with the API's own answers."""
 
 import asyncio
+import gc
 import json
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -23,6 +25,7 @@ from dashboard.live import stream_limits as counting
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_start
 from dashboard.live.turn_events import Follower
+from dashboard.live.untold_messages import Untold
 from dashboard.runtime.websocket_routes import router
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program
@@ -320,3 +323,47 @@ async def test_who_acts_by_a_token_that_was_revoked_is_refused_and_closed(held: 
     assert [(frame["type"], frame["data"]["status"]) for frame in frames] == [("refused", 401)]
     assert code == 4401
     assert not await database_sync_to_async(Signal.objects.filter(action="cancel").exists)()
+
+
+class Frame(str):
+    """One that can be watched."""
+
+
+async def test_what_a_client_that_has_gone_has_not_read_is_let_go_at_once(ended: Turn, monkeypatch: pytest.MonkeyPatch):
+    """Not only when Python next looks for what refers to itself: until then it would count nowhere."""
+    made, frames, gone = Untold.as_frame, list[weakref.ref[Frame]](), asyncio.Event()
+
+    def watched(untold: Untold) -> str | None:
+        text = made(untold)
+        if text is None:
+            return None
+        frames.append(weakref.ref(frame := Frame(text)))
+        return frame
+
+    async def receive() -> dict[str, Any]:
+        if frames or said:
+            await gone.wait()
+            return {"type": "websocket.disconnect", "code": 1006}
+        said.append(1)
+        return {"type": "websocket.connect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "websocket.send":
+            gone.set()
+        if gone.is_set():
+            raise OSError
+
+    said: list[int] = []
+    monkeypatch.setattr(Untold, "as_frame", watched)
+    path, headers = (
+        f"/ws/turns/{ended.id}/?format=json",
+        [(b"host", b"testserver"), (b"authorization", f"Bearer {TOKEN}".encode())],
+    )
+    scope = {**Dialled(None, path, headers=headers).scope, "client": ("127.0.0.1", 9)}
+    gc.disable()
+    try:
+        await asyncio.wait_for(AccessStack(router())(scope, receive, send), 60)
+        assert frames
+        assert not [frame for frame in frames if frame() is not None]
+    finally:
+        gc.enable()

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator
 import pytest
 from channels.layers import get_channel_layer
 
-from dashboard.live import broadcast_hub
+from dashboard.live import broadcast_hub, room_memory
 from dashboard.live.broadcast_hub import DONE, TRY_AGAIN, hub_of
 from dashboard.live.scenes import Scene
 from dashboard.live.subscriber import CLOSE, MOST_WAITING, Message, Subscriber
@@ -71,14 +71,14 @@ class Numbers(Scene):
 class Page:
     """A browser's page: what it was sent, put together; `reads` says whether it reads just now."""
 
-    def __init__(self, subject: Subject, shows: int = 0) -> None:
+    def __init__(self, subject: Subject, shows: int = 0, scene: type[Scene] | None = None) -> None:
         self.numbers = list(range(shows))
         self.closed: int | None = None
         self.received: list[str] = []
         self.reads = asyncio.Event()
         self.reads.set()
         self.viewer = Subscriber(self._take, shows)
-        self.room = hub_of(Numbers(subject))
+        self.room = hub_of((scene or Numbers)(subject))
         self.room.join(self.viewer)
         self.writing = asyncio.create_task(self.viewer.write())
 
@@ -273,3 +273,32 @@ async def test_a_message_counts_once_while_it_waits_and_while_the_server_sends_i
     viewer.end(1000)
     await viewer.write()
     assert (sizes, kept.size) == ([sys.getsizeof(text)], 0)
+
+
+class Kept(Numbers):
+    """Keeps a megabyte from one look to the next."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self.text = ""
+
+    def look(self) -> None:
+        super().look()
+        self.text = "x" * 1_000_000
+
+
+async def test_rooms_beyond_what_all_may_keep_keep_nothing_and_their_pages_are_true(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(room_memory, "MOST_BYTES", 2_500_000)
+    monkeypatch.setattr(broadcast_hub, "PATIENCE", 0.02)
+    pages = [(subject := Subject(), Page(subject, scene=Kept)) for _ in range(5)]
+    for subject, _ in pages:
+        await subject.add()
+    await until(lambda: all(page.numbers == subject.numbers == [0, 1] for subject, page in pages))
+    await until(lambda: all(subject.looks >= 2 for subject, _ in pages))
+    assert sum(len(page.room.scene.text) for _, page in pages) == 2_000_000
+    assert 2_000_000 < room_memory.total() < 2_500_000
+    await pages[0][1].leave()
+    await pages[1][1].leave()
+    await until(lambda: sum(len(page.room.scene.text) for _, page in pages[2:]) == 2_000_000)
+    await all_left([page for _, page in pages[2:]])
+    assert room_memory.total() == 0

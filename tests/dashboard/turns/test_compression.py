@@ -27,7 +27,12 @@ def test_what_was_compressed_by_itself_is_read(text: bytes):
     assert unpacked(b"\x01" + zstandard.ZstdCompressor().compress(text)) == text
 
 
-@pytest.mark.parametrize("stored", [b"", b"\x09abc", b"\x01no zstd", b"\x02no zstd", packed(b"word " * 2_000)[:-2]])
+MORE = [packed(b"word " * 2_000) + more for more in (b"\0", b"forged", packed(b"word " * 2_000)[1:])]
+
+
+@pytest.mark.parametrize(
+    "stored", [b"", b"\x09abc", b"\x01no zstd", b"\x02no zstd", packed(b"word " * 2_000)[:-2], *MORE]
+)
 def test_bytes_that_are_not_stored_so_are_refused(stored: bytes):
     with pytest.raises(ValueError, match="Stored bytes"):
         unpacked(stored)

@@ -72,5 +72,17 @@ def test_columns_that_were_cut_or_changed_are_refused():
     assert columns is not None
     with pytest.raises(struct.error):
         in_order(columns[:10])
-    with pytest.raises(ValueError, match="missing"):
+    with pytest.raises(ValueError, match="other words"):
         in_order(columns[:16] + bytes(len(columns) - 16))
+
+
+def test_columns_with_more_in_them_than_is_told_are_refused():
+    odd = by_columns(stream([b"word "] * 20) + b": ping\n\n")
+    plain = by_columns(stream([b"word "] * 20)[:-2])
+    assert odd is not None
+    assert plain is not None
+    before, after, events, words = struct.unpack_from("!IIII", plain)
+    more_words = struct.pack("!IIII", before, after, events, words + 3) + plain[16:] + b"abc"
+    for columns in (odd + b"\n\nforged", plain + b"forged", more_words):
+        with pytest.raises(ValueError, match="There"):
+            in_order(columns)

@@ -6,8 +6,10 @@ import pytest
 from django.test import override_settings
 
 from dashboard.platform.ids import new_id
+from dashboard.turns import nodes
+from dashboard.turns.compression import unpacked
 from dashboard.turns.models import Node
-from dashboard.turns.nodes import NodeForm, grown, read, said
+from dashboard.turns.nodes import NodeForm, grown, parts, read, said
 from dashboard.turns.recorder import keep
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
@@ -71,3 +73,26 @@ def test_forms_and_messages_that_run_together_alike_are_told_apart():
 def test_a_long_conversation_is_read_in_one_go():
     wires = [b"%d" % n for n in range(3_000)]
     assert said(read(stored({NodeForm.WIRE: wires})), NodeForm.WIRE) == wires
+
+
+def test_a_form_that_says_it_is_longer_than_it_is_is_refused():
+    (node,) = grown(ONE, None, {NodeForm.WIRE: [b"Why?"]})
+    assert dict(parts(node.content)) == {NodeForm.WIRE: b"Why?"}
+    with pytest.raises(ValueError, match="cut off"):
+        dict(parts(node.content[:4] + b"\x09" + node.content[5:]))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("at_once", [1, 60, 10_000])
+def test_all_nodes_of_conversations_are_told_once_however_many_are_fetched_together(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(nodes, "_AT_ONCE", at_once)
+    made = grown(ONE, None, {NodeForm.WIRE: HISTORY})
+    keep(made)
+    told = list(nodes.stored_nodes([made[-1].id, made[1].id]))
+    assert sorted((node, parent, unpacked(content)) for node, parent, content in told if parent) == sorted(
+        (one.id, one.parent, one.content) for one in made if one.parent
+    )
+    assert len(told) == len(made)
+    assert list(nodes.stored_nodes([])) == []

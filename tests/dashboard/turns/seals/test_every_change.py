@@ -1,0 +1,329 @@
+"""Whoever changes anything in the rows of evidence, with all the rights that a database gives, is named by the check.
+
+Each column of each table is changed in each way, and each row removed, doubled and moved. What may be changed unnoticed
+stands in `columns.FREE` and below, each with a reason.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, models, transaction
+from django.utils import timezone
+
+from dashboard.accounts.audit.models import Entry
+from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_default
+from dashboard.ingest.models import Ingested
+from dashboard.ingest.turn_files.models import Origin
+from dashboard.platform.ids import new_id
+from dashboard.timeline.services import turns_erase
+from dashboard.tools.models import TurnDocument
+from dashboard.turns import models as turns
+from dashboard.turns import recorder
+from dashboard.turns.seals import columns
+from dashboard.turns.seals import models as seals
+from dashboard.turns.seals.audit_seals import audit_seal_make
+from dashboard.turns.seals.primary_keys import TABLES
+from dashboard.turns.seals.seal_check import check_all
+from tests.dashboard.driving import Play
+from tests.dashboard.turns.earlier_releases import judged_as_before
+
+from .evidence_rows import turn_with_all_rows
+from .forging import seal
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+#: Tables that hold rows of turns, or have the names of such tables, and are no evidence.
+NOT_SEALED = {
+    "gateway_call": "a view of the turn's row",
+    "gateway_gatewaycall": "calls of earlier releases",
+    "turns_judgement": "a view of the records",
+    "turns_piece": "a view of the answers",
+    "turns_backtest": "computed from turns",
+    "sealing_knownkey": "a setting: under which name an installation is known",
+    "commenting_comment": "comments are changed by their authors",
+    **dict.fromkeys(
+        ("inbox_notice", "sharing_sharelink", "suggesting_toldsuggestion", "tour_stop", "policies_shadowverdict",
+         "webhooks_delivery", "webhooks_happened", "live_callslot", "live_ownedturn", "live_signal",
+         "telemetry_queued"),
+        "says what is to be done or shown, not what happened",
+    ),
+}  # fmt: skip
+OF_TURNS = """
+SELECT DISTINCT relation.relname FROM pg_class relation JOIN pg_attribute held ON held.attrelid = relation.oid
+ WHERE relation.relkind IN ('r', 'p', 'v', 'm') AND NOT relation.relispartition
+   AND relation.relnamespace = 'public'::regnamespace
+   AND (held.attname ~ '(^|_)turn(_id)?$' OR relation.relname ~ '^(turns|sealing|audit)_')
+"""
+
+
+def test_every_table_of_turns_seals_and_the_audit_log_is_evidence_or_is_none_for_a_reason():
+    with connection.cursor() as cursor:
+        cursor.execute(OF_TURNS)
+        found = {name for (name,) in cursor.fetchall()}
+    assert found == {table._meta.db_table for table in TABLES} | NOT_SEALED.keys()
+
+
+MANY = 6  #: turns, each of which is changed in another way
+
+
+@pytest.fixture
+def rich(play: Play, monkeypatch: pytest.MonkeyPatch) -> list[turns.Turn]:
+    """Sealed turns that have rows in every table of today, and one as earlier releases stored it."""
+    monkeypatch.setattr(recorder, "CHECKPOINT_EVERY", 2)
+    user = User.objects.create_user("starter")
+    parent, erased = (play("sim-script", name=name) for name in ("parent", "erased"))
+    made = [turn_with_all_rows(play, parent, user, n) for n in range(MANY)]
+    old = play("sim-tools", system_prompt="Be brief.")
+    judged_as_before(old)
+    turns.TurnMessage.objects.bulk_create(
+        turns.TurnMessage(turn_id=turn.id, n=n, wire=f'"{n}"') for turn in made for n in range(2)
+    )
+    seal()
+    Entry.objects.bulk_create(_entry(n) for n in range(4))
+    assert audit_seal_make(now=timezone.now())
+    assert turns_erase(project=project_default(), chosen=[erased.id], by=user)
+    seal()
+    assert check_all().faults == []
+    return [turns.Turn.objects.get(id=turn.id) for turn in (*made, old)]
+
+
+def _entry(n: int) -> Entry:
+    at = timezone.now() - timedelta(hours=1 + n)
+    return Entry(
+        id=new_id(), began_at=at, at=at, by=f"someone {n}", via="session", address=f"10.0.0.{n}", method="POST",
+        action=f"policies {n}", target="/p/", status=300 + n, led_to=f"/{n}", project_id=new_id(),
+    )  # fmt: skip
+
+
+#: Ways in which a value becomes another one, by the type of its column.
+ANOTHER = {
+    "text": "coalesce({0}, '') || 'x'", "varchar": "left(coalesce({0}, '') || 'x', 64)", "bool": "NOT {0}",
+    "timestamptz": "coalesce({0}, now()) + interval '1 second'", "uuid": "gen_random_uuid()", "bytea": "'\\x00'",
+    "jsonb": """'{{"forged": 1}}'""", "int2": "coalesce({0}, 0) + 1", "int4": "1000000 - coalesce({0}, 0)",
+    "int8": "coalesce({0}, 0) + 1", "_uuid": "ARRAY[gen_random_uuid()]", "_text": "ARRAY['x']",
+}  # fmt: skip
+APPENDED = {
+    "text": "{0} || ' '", "varchar": "{0} || ' '", "bytea": "{0} || '\\x00'", "_uuid": "{0} || gen_random_uuid()",
+    "_text": "{0} || 'x'::text",
+    "jsonb": """CASE jsonb_typeof({0}) WHEN 'array' THEN {0} || '[1]' WHEN 'object' THEN {0} || '{{"x": 1}}' END""",
+}  # fmt: skip
+#: What Python takes for the same.
+ALIKE = {
+    "jsonb": r"""regexp_replace(regexp_replace({0}::text, '\mtrue\M', '1', 'g'), '(: |\[)(\d+)([],}}])', '\1\2.0\3',
+                 'g')::jsonb""",
+    "timestamptz": "{0} + interval '1 microsecond'",
+    "int4": "{0} + 1000",  # in the same order
+}
+WAYS: Mapping[str, Mapping[str, str]] = {
+    "another value": ANOTHER,
+    "NULL": dict.fromkeys(ANOTHER, "NULL"),
+    "appended": APPENDED,
+    "alike": ALIKE,
+}
+#: Of a turn's tables, where the turn is.
+KEYS = {turns.Turn: "id", TurnDocument: "turn_id", Origin: "turn_id", Ingested: "turn_id"}
+#: Whose rows are not those of one turn.
+APART = (turns.Node, turns.Cohort, turns.LooseNode, seals.Seal, seals.AuditSeal, seals.Tombstone, Entry)
+FREE: Mapping[type[models.Model], Mapping[str, str]] = {
+    **columns.FREE,
+    seals.Tombstone: {"id": "a number of the note, which is not read"},
+}
+#: `Model.column` and the way in which it may be changed.
+FREE_WAYS = dict.fromkeys(
+    ("Attempt.raw_text: NULL", "AttemptChunk.text: NULL"), "NULL stands for the text of the attempt, which is the same"
+)
+
+
+def _kind_of(table: type[models.Model], quoted: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT udt_name FROM information_schema.columns WHERE table_name = %s AND column_name = %s",
+            [table._meta.db_table, quoted.strip('"')],
+        )
+        return str(cursor.fetchone()[0])
+
+
+def columns_of(table: type[models.Model]) -> list[tuple[str, str, bool]]:
+    """Those that are evidence: the name, the type, and whether NULL may stand there."""
+    free = {table._meta.get_field(name).column for name in FREE.get(table, {})}
+    calls = {f"call_{name}" for name in columns.CALL_FREE}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT column_name, udt_name, is_nullable = 'YES' FROM information_schema.columns "
+            "WHERE table_name = %s AND is_generated = 'NEVER'",
+            [table._meta.db_table],
+        )
+        return [row for row in cursor.fetchall() if row[0] not in free | calls]
+
+
+def ways_of(table: type[models.Model], kind: str, nullable: bool) -> Iterator[str]:
+    yield from (way for way, by_kind in WAYS.items() if kind in by_kind and (way != "NULL" or nullable))
+
+
+def changed(table: type[models.Model], column: str, value: str, where: str, *given: Any) -> int:
+    """How many rows have another value now."""
+    name = connection.ops.quote_name(column)
+    value = value.format(name)
+    return forged(
+        f"UPDATE {table._meta.db_table} SET {name} = {value} WHERE {where} AND {name} IS DISTINCT FROM ({value})",
+        *given,
+    )
+
+
+def forged(sql: str, *given: Any) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = 'replica'")
+        cursor.execute(sql, given or None)
+        return cursor.rowcount
+
+
+def named() -> set[str]:
+    return {place for place, _ in check_all().faults}
+
+
+def test_whoever_changes_a_column_of_a_turn_in_whatever_way_is_named(rich: list[turns.Turn]):
+    unnoticed, tried = [], 0
+    for table in TABLES:
+        if table in APART or table is turns.StrayOutcome:
+            continue
+        key = KEYS.get(table, "turn_id")
+        for column, kind, nullable in columns_of(table):
+            ways = dict(zip(ways_of(table, kind, nullable), rich[:MANY], strict=False))
+            with transaction.atomic():
+                hit = {
+                    way: turn
+                    for way, turn in ways.items()
+                    if changed(table, column, WAYS[way][kind], f"{key} = %s", turn.id)
+                }
+                found = named()
+                transaction.set_rollback(True)
+            tried += len(hit)
+            unnoticed += [f"{table.__name__}.{column}: {way}" for way, turn in hit.items() if str(turn.id) not in found]
+    assert tried > 250
+    assert set(unnoticed) == FREE_WAYS.keys()
+
+
+def test_whoever_changes_a_column_that_is_of_no_single_turn_is_named(rich: list[turns.Turn]):
+    unnoticed, tried = [], 0
+    for table in (*APART, turns.StrayOutcome):
+        for column, kind, nullable in columns_of(table):
+            for way in ways_of(table, kind, nullable):
+                with transaction.atomic():
+                    if changed(table, column, WAYS[way][kind], _one_row(table)):
+                        tried += 1
+                        unnoticed += [] if named() else [f"{table.__name__}.{column}: {way}"]
+                    transaction.set_rollback(True)
+    assert tried > 90
+    assert unnoticed == []
+
+
+def _one_row(table: type[models.Model]) -> str:
+    """The condition of the last row that evidence refers to."""
+    if table is turns.Node:
+        return "id = (SELECT max(node_id::text)::uuid FROM turns_turn)"
+    if table is turns.Cohort:
+        return "id = (SELECT max(cohort) FROM turns_turn)"
+    name = table._meta.db_table
+    return f"ctid = (SELECT max(ctid) FROM {name})"
+
+
+def test_whoever_swaps_the_values_of_two_rows_is_named(rich: list[turns.Turn]):
+    unnoticed, tried = [], 0
+    one, other = rich[0].id, rich[1].id
+    for table in TABLES:
+        if table in APART or table is turns.StrayOutcome:
+            continue
+        name, key = table._meta.db_table, KEYS.get(table, "turn_id")
+        for column, _, _ in columns_of(table):
+            with transaction.atomic():
+                forged(f"ALTER TABLE {name} DROP CONSTRAINT IF EXISTS {name}_pkey CASCADE")
+                hit = forged(SWAPPED.format(table=name, column=connection.ops.quote_name(column), key=key), one, other)
+                if hit == 2:
+                    tried += 1
+                    found = named() - {f"table {name}"}
+                    unnoticed += [] if {str(one), str(other)} & found else [f"{table.__name__}.{column}"]
+                transaction.set_rollback(True)
+    assert tried > 50
+    assert {f"{column}: NULL" for column in unnoticed} <= FREE_WAYS.keys()
+
+
+#: The first row of one turn and the last of another have each other's value.
+SWAPPED = """
+WITH held AS (SELECT tableoid, ctid AS place, {column} AS value, row_number() OVER (ORDER BY {key}) AS up,
+                     count(*) OVER () AS number
+                FROM {table} WHERE {key} IN (%s, %s)),
+     two AS (SELECT * FROM held WHERE up IN (1, number))
+UPDATE {table} SET {column} = from_.value FROM two to_ JOIN two from_ ON to_.up <> from_.up
+ WHERE {table}.ctid = to_.place AND {table}.tableoid = to_.tableoid AND from_.value IS DISTINCT FROM to_.value
+"""
+
+
+def without_keys(name: str) -> None:
+    """Nothing of a table need be unique any more."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass AND contype IN ('p', 'u')", [name]
+        )
+        for (constraint,) in cursor.fetchall():
+            cursor.execute(f"ALTER TABLE {name} DROP CONSTRAINT {constraint} CASCADE")
+        cursor.execute(
+            "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = %s::regclass AND indisunique", [name]
+        )
+        for (index,) in cursor.fetchall():
+            cursor.execute(f"DROP INDEX {index}")
+
+
+def test_whoever_removes_or_adds_a_row_is_named(rich: list[turns.Turn]):
+    unnoticed = []
+    for table in TABLES:
+        if table is turns.LooseNode:
+            continue
+        name = table._meta.db_table
+        for way in ("removed", "added"):
+            with transaction.atomic():
+                without_keys(name)
+                key = connection.ops.quote_name(_last_of_key(table))
+                hit = forged(_row_sql(way, table, key))
+                assert hit, (table, way)
+                found = named() - {f"table {name}"}
+                transaction.set_rollback(True)
+            unnoticed += [] if found else [f"{table.__name__}: {way}"]
+    assert set(unnoticed) == MAY_BE_ADDED.keys()
+
+
+def _row_sql(way: str, table: type[models.Model], key: str) -> str:
+    name, where = table._meta.db_table, _one_row(table)
+    if way == "removed":
+        return f"DELETE FROM {name} WHERE {where}"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND is_generated = 'NEVER'",
+            [name],
+        )
+        held = [connection.ops.quote_name(column) for (column,) in cursor.fetchall()]
+    values = [_other_key(table, key) if column == key else column for column in held]
+    return f"INSERT INTO {name} ({', '.join(held)}) SELECT {', '.join(values)} FROM {name} WHERE {where}"
+
+
+#: What is added so is part of nothing that is sealed.
+MAY_BE_ADDED = {
+    "Node: added": "no turn refers to it",
+    "Cohort: added": "no turn is counted in it",
+    **dict.fromkeys(
+        ("ClientRequest: added", "Origin: added", "Ingested: added"), "its key is the turn, and no such turn is stored"
+    ),
+}
+
+
+def _last_of_key(table: type[models.Model]) -> str:
+    key = table._meta.pk
+    names = getattr(key, "field_names", None)
+    return table._meta.get_field(names[-1]).column if names else key.column
+
+
+def _other_key(table: type[models.Model], key: str) -> str:
+    kind = _kind_of(table, key)
+    return {"uuid": "gen_random_uuid()", "text": "'another'"}.get(kind, f"{key} + 1000")

@@ -1,0 +1,35 @@
+"""A JSON text that tells more than is read of it is found, and no other one is."""
+
+import json
+
+import pytest
+
+from dashboard.turns.seals.told_once import is_told_once, told_twice
+from dashboard.turns.shared_values import exact_text
+from tests.dashboard.driving import Play
+
+from .forging import as_superuser, faults, seal
+
+
+@pytest.mark.parametrize(
+    "text", [b'{"a":1,"a":2}', b'{"a": 1}', b"[1,\n2]", b'{"a":{"b":1,"b":1}}', b"1 ", b'{"a":1}\t']
+)
+def test_a_name_that_stands_twice_and_blanks_are_found(text: bytes):
+    assert not is_told_once(text)
+
+
+@pytest.mark.parametrize(
+    "value", [{"a": 'x "y: [ ] \n'}, {"\ud800 b": [1.5, -0.0, 1e22, None]}, "ä \\", [], {"a": {"a": 1}}]
+)
+def test_what_was_written_in_whatever_way_is_found_to_be_told_once(value: object):
+    assert is_told_once(exact_text(value))
+    assert is_told_once(json.dumps(value, separators=(",", ":")).encode())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_that_tells_more_than_is_read_of_it_is_named(play: Play):
+    turn = play("sim-essay")
+    seal()
+    assert list(told_twice([turn.id])) == []
+    as_superuser("UPDATE turns_attempt SET request = request || ' ' WHERE turn_id = %s", turn.id)
+    assert faults() == {str(turn.id): "The request of attempt 1 tells more than is read of it."}
