@@ -10,7 +10,7 @@ class PolicyVersion(BaseModel):
     """A policy version and its status."""
 
     version: int
-    stands: str = Field(description="`active`, `scheduled`, `past` or `draft` (inactive).")
+    stands: str = Field(description="`active`, `planned` (scheduled), `past` or `draft` (inactive).")
     at: datetime | None = Field(description="When the version became, will become, or stopped being active.")
     changes: list[str] = Field(description="Its differences from the previous version, as text.")
     why: str

@@ -29,7 +29,7 @@ class PolicyStatus:
 
 @dataclass(frozen=True, slots=True)
 class VersionStatus:
-    """A version and what became of it: `active`, `scheduled`, `past` or `draft`. `at`: since, from or until when."""
+    """A version and what became of it: `active`, `planned`, `past` or `draft`. `at`: since, from or until when."""
 
     version: PolicyVersion
     word: str
@@ -94,7 +94,7 @@ def _fate(
     if active is not None and active.version_id == version.pk:
         return VersionStatus(version, "active", active, active.starts_at, changes, before)
     if planned is not None:
-        return VersionStatus(version, "scheduled", planned, planned.starts_at, changes, before)
+        return VersionStatus(version, "planned", planned, planned.starts_at, changes, before)
     if own:
         last = max(own, key=lambda row: (row.starts_at, row.created_at, row.pk))
         return VersionStatus(version, "past", last, _until(last, rows), changes, before)

@@ -12,14 +12,14 @@ from dashboard.agents.selectors import activations_of
 #: What is said of a version that does not count now.
 FATES = {
     "draft": "a draft (inactive)",
-    "scheduled": "which is not active yet",
+    "planned": "which is not active yet",
     "past": "which is no longer active",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class FormBase:
-    """A form is filled with what `version` says. `fate`: `active`, `scheduled`, `past` or `draft`."""
+    """A form is filled with what `version` says. `fate`: `active`, `planned`, `past` or `draft`."""
 
     version: PolicyVersion
     fate: str
@@ -77,7 +77,7 @@ def _fate(version: PolicyVersion, rows: Sequence[PolicyActivation], now: datetim
     starts = [row.starts_at for row in rows if row.version_id == version.pk]
     if not starts:
         return "draft"
-    return "scheduled" if max(starts) > now else "past"
+    return "planned" if max(starts) > now else "past"
 
 
 def asked_version(text: object) -> int | None:

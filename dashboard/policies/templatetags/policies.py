@@ -120,7 +120,7 @@ def _repeated(node: Node) -> bool:
 #: What became of a version: its hue, its shape and what is said, with the moment where there is one.
 FATES = {
     "active": ("end", "check", "active since {at}"),
-    "scheduled": ("tool", "clock", "starts {at}"),
+    "planned": ("tool", "clock", "starts {at}"),
     "past": ("wait", "ring", "active until {at}"),
     "draft": ("wait", "half", "Draft (inactive)"),
 }
