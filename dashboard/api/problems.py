@@ -116,7 +116,9 @@ def _shape_fault(fault: Mapping[str, Any]) -> Fault:
     field = ".".join([*_place(fault["loc"]), *_added(fault["type"], context)]) or None
     if field is None and fault["type"] == "missing":
         return {"field": None, "message": "The body is empty; send a JSON object."}
-    words = SHAPE_WORDS.get(fault["type"], fault["msg"].rstrip(".") + ".")
+    words = SHAPE_WORDS.get(fault["type"])
+    if words is None:  # what pydantic says is no template: it may quote braces that a caller sent
+        return {"field": field, "message": fault["msg"].rstrip(".") + "."}
     return {"field": field, "message": words.format_map(_Kept(context))}
 
 
@@ -134,7 +136,7 @@ def _added(kind: str, context: Mapping[str, Any]) -> list[str]:
 
 
 class _Kept(dict[str, Any]):
-    """Braces in what a caller sent are no placeholders."""
+    """A placeholder for which pydantic gives no value stays as it is."""
 
     def __missing__(self, key: str) -> str:
         return "{" + key + "}"

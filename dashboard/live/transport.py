@@ -13,6 +13,7 @@ import aiohttp
 from django.conf import settings
 from yarl import URL
 
+from dashboard.live.body_reader import BodyReader
 from dashboard.live.connection_pool import ConnectionPool, Refused, asked_again
 from dashboard.live.framing_watch import FramingWatch
 from dashboard.platform.egress.address_check import refusal_by_proxy
@@ -20,13 +21,10 @@ from dashboard.platform.egress.hidden_keys import KeyHider, keys_in, unquoted
 from dashboard.platform.egress.proxies import proxy_for
 
 CONNECT_TIMEOUT = 10.0  #: seconds
-AFTER_ITS_END = 2.0  #: seconds that a server is listened to which does not close behind the end of its answer
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 #: Of an answer that is sent compressed although nobody asked for that, which costs its sender next to nothing;
 MAX_UNPACKED_BYTES = 512 * 1024
 MAX_RATIO = 4  #: or, where that is more, so many times the bytes that were sent
-FIRST_BYTES = 4 * 1024  #: of an answer at once, so that its first words need not wait for all that came with them
-CHUNK_BYTES = 64 * 1024  #: after those
 SLOWEST_UPLOAD = 256 * 1024  #: bytes a second; a request that is sent more slowly is given up as silence is
 LARGE_BYTES = 512 * 1024  #: of a request, from which it is sent in pieces
 _NO_KIND = ("Content-Type",)  #: which aiohttp would tell of a body that is not there
@@ -145,11 +143,10 @@ class Transport:
                     yield Head(
                         answer.status, {name.lower(): hider.text(value) for name, value in answer.headers.items()}
                     )
-                    received = 0
+                    body_reader = BodyReader(answer, ended)
                     with FramingWatch(answer, self._silence):
-                        while chunk := await _read(answer, CHUNK_BYTES if received else FIRST_BYTES, ended):
-                            received += len(chunk)
-                            _check_size(received, answer)
+                        while chunk := await body_reader.read():
+                            _check_size(body_reader.received, answer)
                             if piece := hider.piece(chunk):
                                 yield piece
         except TransportError as error:
@@ -218,17 +215,6 @@ def _check_size(received: int, answer: aiohttp.ClientResponse) -> None:
             f"The answer is compressed, and larger than {MAX_UNPACKED_BYTES // 1024} KiB when it is decompressed.",
             too_large=True,
         )
-
-
-async def _read(answer: aiohttp.ClientResponse, size: int, ended: Callable[[], bool]) -> bytes:
-    """The next bytes of a body; none at its end, and where nothing follows the end of the answer in it."""
-    if not ended():
-        return await answer.content.read(size)
-    try:
-        async with asyncio.timeout(AFTER_ITS_END):
-            return await answer.content.read(size)
-    except TimeoutError:
-        return b""
 
 
 @lru_cache(1024)

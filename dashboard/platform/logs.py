@@ -26,6 +26,15 @@ MOST_OF_TRACEBACK = 20_000  #: of which the end is kept, where the error is
 MARGIN = 10_000  #: letters beyond a cut, by which a secret is known that the cut would divide
 
 
+def in_words(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """A structlog processor: what is no text or number becomes text, as requests and errors do, so that the processors
+    behind it see what will be written."""
+    for name, value in event.items():
+        if value is not None and not isinstance(value, (str, int, float)) and not name.startswith("_"):
+            event[name] = str(value)
+    return event
+
+
 def shortened(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """A structlog processor: of long texts the beginning, of a long traceback the end, and how much is left out.
 
@@ -82,6 +91,7 @@ _SHARED = (
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.StackInfoRenderer(),
     structlog.processors.format_exc_info,
+    in_words,
     shortened,
     without_secrets,
     of_process,

@@ -24,7 +24,7 @@ from mcp.types import HEADER_MISMATCH, CallToolRequest, CallToolRequestParams, C
 
 from dashboard.agents.schema_judging.judging import judging_budget
 from dashboard.tools.mcp import problems
-from dashboard.tools.mcp.responses import ToolOffer, offered, result_of
+from dashboard.tools.mcp.responses import MAX_TOOLS, ToolOffer, offered, result_of
 from dashboard.tools.mcp.servers import Server
 from dashboard.tools.mcp.transports import dialed
 from dashboard.tools.tool import ToolProblem
@@ -87,7 +87,7 @@ async def _list(client: Client) -> list[Tool]:
         page = await client.list_tools(cursor=cursor, cache_mode="bypass")
         tools += page.tools
         cursor = page.next_cursor
-        if cursor is None:
+        if cursor is None or len(tools) > MAX_TOOLS:  # no more are taken
             break
     return tools
 

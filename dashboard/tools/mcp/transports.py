@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
@@ -17,6 +18,10 @@ from dashboard.tools.mcp.servers import Server
 from dashboard.tools.tool import ToolProblem
 
 MAX_ANSWER_BYTES = 8_000_000  #: of one HTTP answer
+MAX_VISIT_BYTES = 24_000_000  #: of all answers of one visit, such as the pages of a list
+#: Of lists, objects and commas in all answers of a visit. What stands between two takes up to a kilobyte of memory once
+#: the SDK has read it, and meanwhile no other thread runs. Those in texts count too, for only a parser can tell them.
+MAX_VALUES = 300_000
 MAX_LAST_WORDS = 2_000  #: bytes of what a command said on its standard error
 
 
@@ -58,7 +63,26 @@ async def _over_http(server: Server, heard: list[str]) -> AsyncIterator[Any]:
         yield streams
 
 
+@dataclass(slots=True)
+class _Heard:
+    """What a server has sent during a visit."""
+
+    size: int = 0  #: bytes
+    values: int = 0
+
+    def add(self, part: bytes) -> None:
+        """Raises `StreamError` where it is more than a visit may bring."""
+        self.size += len(part)
+        self.values += sum(part.count(mark) for mark in (b"[", b"{", b","))
+        if self.size > MAX_VISIT_BYTES:
+            raise httpx2.StreamError(f"Its answers are longer than {MAX_VISIT_BYTES:,} bytes together.")
+        if self.values > MAX_VALUES:
+            raise httpx2.StreamError(f"Its answers hold more than {MAX_VALUES:,} values.")
+
+
 def _bounding(key: str | None) -> Callable[[httpx2.Response], Awaitable[None]]:
+    heard = _Heard()
+
     async def bound(response: httpx2.Response) -> None:
         """Give up on an answer that is too long, and hide our key in it. A compressed one was not asked for, and could
         be any length."""
@@ -67,7 +91,7 @@ def _bounding(key: str | None) -> Callable[[httpx2.Response], Awaitable[None]]:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         hider = KeyHider(long_enough([key or ""]))
         response.headers = httpx2.Headers([(name, hider.text(value)) for name, value in response.headers.multi_items()])
-        response.stream = _BoundedStream(response.stream, hider)
+        response.stream = _BoundedStream(response.stream, hider, heard)
 
     return bound
 
@@ -81,8 +105,8 @@ def _noting(heard: list[str]) -> Callable[[httpx2.Response], Awaitable[None]]:
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream, hider: KeyHider) -> None:
-        self._stream, self._hider = stream, hider
+    def __init__(self, stream: httpx2.AsyncByteStream, hider: KeyHider, heard: _Heard) -> None:
+        self._stream, self._hider, self._heard = stream, hider, heard
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         received = 0
@@ -90,6 +114,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
             received += len(part)
             if received > MAX_ANSWER_BYTES:
                 raise httpx2.StreamError(f"The answer is longer than {MAX_ANSWER_BYTES:,} bytes.")
+            self._heard.add(part)
             yield self._hider.piece(part)
         yield self._hider.end()
 

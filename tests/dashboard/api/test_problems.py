@@ -106,6 +106,14 @@ def test_an_unknown_field_is_refused_with_the_names_of_the_known_ones(api: Progr
     assert wrong["{field}"].startswith("There is no field “{field}”; the fields are name, provider, base_url, ")
 
 
+@pytest.mark.parametrize(
+    "name", ["{", "}", "{}", "{0}", "{field}", "{field.__class__}", "{field!r:>90000}", "{error.__traceback__}"]
+)
+def test_braces_in_the_name_of_a_field_are_no_placeholders(api: Program, name: str):
+    wrong = api.problem("/connections", {"name": "near", name: 1}, 422)
+    assert wrong[name].startswith(f"There is no field “{name}”; the fields are name, ")
+
+
 def test_a_text_that_is_too_long_is_told_how_long_it_may_be(api: Program):
     wrong = api.problem("/policies", {"name": "p", "why": "x" * 501}, 422)
     assert wrong == {"why": "It is 501 long; it must be at most 500."}

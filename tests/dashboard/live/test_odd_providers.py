@@ -16,7 +16,7 @@ from agentcore.replay import verify
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
-from dashboard.live import transport
+from dashboard.live import body_reader
 from dashboard.live.services import turn_start
 from dashboard.policies.policy_creation import policy_create
 from dashboard.turns.history import recording_of
@@ -181,7 +181,7 @@ def test_what_a_full_context_window_cut_is_not_asked_for_more(
 def test_a_connection_that_stays_open_behind_the_end_of_an_answer_is_not_waited_for(
     agent_of: AgentOf, odd: Connection, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(transport, "AFTER_ITS_END", 0.05)
+    monkeypatch.setattr(body_reader, "AFTER_ITS_END", 0.05)
     turn: Turn = drive(turn_start(agent=agent_of("left open", name="odd", connection=odd), input_text="go"))
     assert (turn.status, turn.output_text) == ("completed", "whole")
     assert turn.duration_ms is not None

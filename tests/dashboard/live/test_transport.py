@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from dashboard.live import transport as transport_module
+from dashboard.live.body_reader import FIRST_BYTES
 from dashboard.live.transport import Head, Transport, TransportError
 from tests.dashboard.raw_server import raw_server
 
@@ -133,7 +133,7 @@ async def test_the_first_of_a_long_answer_is_not_kept_back_by_the_rest():
         parts = transport.post(f"http://127.0.0.1:{server.port}/", headers={}, body=b"{}", seconds=5)
         came = [part async for part in parts if isinstance(part, bytes)]
     assert b"".join(came) == body
-    assert len(came[0]) <= transport_module.FIRST_BYTES
+    assert len(came[0]) <= FIRST_BYTES
 
 
 async def test_a_path_that_is_encoded_already_goes_out_as_it_is():

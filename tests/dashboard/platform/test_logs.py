@@ -123,6 +123,27 @@ def test_a_secret_that_a_cut_divides_is_not_told_in_part(word: str, cut: int, na
     assert len(told) < len(said) / 3
 
 
+class Odd:
+    """A value that is no text, such as a request or an error."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@pytest.mark.parametrize("logged", ["logfmt", "json"], indirect=True)
+@pytest.mark.parametrize("make", [Odd, ValueError, lambda text: [text], lambda text: {"said": text}])
+def test_what_is_no_text_hides_its_secrets_too_and_stays_short(
+    logged: Callable[..., str], make: Callable[[str], object]
+):
+    """Django hands over the whole request of an answer 500, whose address may be a share link."""
+    line = logged("it failed", extra={"request": make("<GET '/share/hunter2hunter2'> " + "x" * 100_000)})
+    assert "hunter2" not in line
+    assert len(line) < 10_000
+
+
 def test_a_strange_host_is_a_short_line_for_strangers_send_as_many_as_they_like():
     quietly = logging_settings("INFO")["filters"]["quiet"]["()"]()
     error, said = ValueError("no such host"), "Invalid HTTP_HOST header: %s"

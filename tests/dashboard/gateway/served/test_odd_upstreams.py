@@ -10,7 +10,7 @@ import pytest
 
 from agentcore import verify
 from agentcore.providers import PROVIDERS
-from dashboard.live import transport
+from dashboard.live import body_reader
 from dashboard.turns.history import recording_of
 from tests.dashboard.gateway.served.client_results import heard
 from tests.dashboard.gateway.served.conftest import BASES, ConnectionTo, turn_of
@@ -108,7 +108,7 @@ def test_an_answer_ends_with_its_closing_event_though_its_connection_stays_open(
     monkeypatch: pytest.MonkeyPatch,
     dialect: str,
 ):
-    monkeypatch.setattr(transport, "AFTER_ITS_END", 0.05)
+    monkeypatch.setattr(body_reader, "AFTER_ITS_END", 0.05)
     connected(dialect, base_url=raw.url + BASES[dialect], name="open")
     said, _ = simulated(dialect, simulator_url.removesuffix("/v1") + BASES[dialect], stream=True)
     raw.always = [head(said.content_type), said.body, OPEN]

@@ -54,6 +54,20 @@ def test_an_answer_that_is_too_long_is_not_read_to_its_end(rogue: RogueOf, monke
     assert "longer than 100,000 bytes" in mcp_server_look(server=at(rogue(ENDLESS))).problem
 
 
+LISTS = ENDLESS.replace(b"  ", b"[]")
+
+
+def test_an_answer_of_very_many_values_is_refused_before_it_is_parsed(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
+    """One of 5.7 MB with 1.8 million empty lists took 600 MB, and let no other thread run for 3 s."""
+    monkeypatch.setattr(transports, "MAX_VALUES", 30_000)
+    assert "hold more than 30,000 values" in mcp_server_look(server=at(rogue(LISTS))).problem
+
+
+def test_the_answers_of_a_visit_are_bounded_together(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(transports, "MAX_VISIT_BYTES", 100_000)
+    assert "longer than 100,000 bytes together" in mcp_server_look(server=at(rogue(ENDLESS))).problem
+
+
 def test_a_key_that_a_server_sends_back_is_hidden(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ROGUE_API_KEY", "sesame-sesame")
     echo = HTML.replace(b"text/html", b"text/sesame-sesame")
