@@ -21,6 +21,8 @@ continue_dev       ~/.continue/sessions/*.json
 vscode_chat        the chats of Visual Studio Code: chatSessions/*.json
 vscode_log         the same as newer releases write them: chatSessions/*.jsonl
 opencode           what `opencode export` writes
-session_databases  the databases of OpenCode, Goose and Crush
+cursor             the bubbles of Cursor's chats
+cursor_chats       Cursor's database: state.vscdb
+session_databases  the databases of OpenCode, Goose, Crush and Cursor
 bounded_sqlite     a SQLite database, read with no more work than its size explains
 """
