@@ -21,6 +21,7 @@ ENDINGS = (
 )  # fmt: skip
 #: Names of the databases that hold transcripts.
 OPENCODE, GOOSE, CRUSH, CURSOR = DATABASES = "opencode*.db", "sessions.db", "crush.db", "state.vscdb"
+_AIDER = ".aider.chat.history.md"
 _TASK = "api_conversation_history.json"
 #: Where an editor keeps what its extensions and its own chat write: on Linux, macOS and Windows.
 _SYSTEMS = ".config", "Library/Application Support", "AppData/Roaming"
@@ -40,6 +41,7 @@ TRANSCRIPTS = (
     f".local/share/opencode/{OPENCODE}", ".qwen/projects/*/chats", ".local/share/amp/threads",
     ".local/share/goose/sessions", ".copilot/session-state/**/*.jsonl", f".cline/data/tasks/*/{_TASK}",
     ".continue/sessions/*-*.json", *_EDITORS,
+    *(f"{folder}{file}" for folder in ("", "*/", "*/*/") for file in (_AIDER, f".crush/{CRUSH}")),
 )  # fmt: skip
 NO_FILE = "There is no such file or folder."
 
@@ -82,7 +84,7 @@ def is_turn_file_at(path: Path) -> bool:
 
 
 def _may_hold_a_log(path: Path) -> bool:
-    return (path.name.endswith(ENDINGS) or any(map(path.match, DATABASES))) and path.is_file()
+    return (path.name.endswith(ENDINGS) or any(map(path.match, (*DATABASES, _AIDER)))) and path.is_file()
 
 
 def _changed(path: Path) -> int:

@@ -8,6 +8,7 @@ open_sessions      sessions of one file beside one another, in bounded memory
 claude             ~/.claude/projects/*/*.jsonl
 codex              ~/.codex/sessions/**/rollout-*.jsonl, also packed with zstd
 pi                 ~/.pi/agent/sessions/**/*.jsonl
+aider              .aider.chat.history.md in a project's folder
 gemini             ~/.gemini/tmp/*/chats/session-*.json
 message_sessions   sessions whose records are messages: the frame of the next five
 amp                ~/.local/share/amp/threads/T-*.json
