@@ -1,4 +1,4 @@
-"""Answers that an instrumentation writes piece by piece, as recorded around streams of a small provider."""
+"""Answers that an instrumentation writes piece by piece or as its own object, as recorded around a small provider."""
 
 import json
 from typing import Any
@@ -30,3 +30,11 @@ def test_several_answers_are_not_pieces_of_one() -> None:
 def test_pieces_in_another_form_are_no_pieces() -> None:
     assert text_of({"role": "assistant", "parts": 7}, message("Two", "stop"), **ADK) == ""
     assert text_of(**ADK) == ""
+
+
+def test_the_answer_of_mastras_generation_is_its_text() -> None:
+    about = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "mastra.span.type": "model_generation"}
+    told = {"files": [], "reasoning": [], "sources": [], "text": "Agents stop", "warnings": []}
+    content = call(**about, **{"gen_ai.completion": json.dumps(told)}).content
+    assert (content.text, content.calls) == ("Agents stop", None)
+    assert call(**about, **{"gen_ai.completion": json.dumps({**told, "text": ""})}).content.text is None
