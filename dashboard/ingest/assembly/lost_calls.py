@@ -1,13 +1,16 @@
-"""Tool calls, or their ids, that an answer's own span lacks, and the next request holds: some instrumentations lose
-them."""
+"""Tool calls, or their ids, that an answer's own span lacks, and the next request or the tools' own spans hold: some
+instrumentations lose them, or record no content."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from agentcore.messages import Message, Role
 from agentcore.reasons import NormalizedStopReason
+from dashboard.ingest.assembly.call_links import SLACK
 from dashboard.ingest.assembly.model_answers import meaning_of
-from dashboard.ingest.conventions.observations import AskedCall, ModelCall
+from dashboard.ingest.conventions.observations import AskedCall, ModelCall, ToolRun
 
+_ENDS = frozenset({NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL})
 _CUT = frozenset({NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED})
 
 
@@ -23,6 +26,24 @@ def with_calls_from(call: ModelCall, after: ModelCall) -> ModelCall:
     text = message.text if told.text is None else told.text
     asked = tuple(AskedCall(one.id, one.name, one.raw, is_object=True) for one in message.tool_calls)
     return replace(call, content=replace(told, text=text, calls=asked), calls_from_next=True)
+
+
+def with_calls_run(call: ModelCall, after: ModelCall, ran: Iterable[ToolRun]) -> ModelCall:
+    """`call` with the tools that its loop ran before it called the model again, where nothing of its answer is told.
+
+    What the model asked for is then known by name alone. A loop that runs a tool was asked to: some providers' word for
+    that is the one for a natural end."""
+    content = call.content
+    is_told = call.error is not None or call.exchange is not None or content.answered or not call.words
+    if is_told or any(meaning_of(word.raw) not in _ENDS for word in call.words):
+        return call
+    between = [
+        one for one in ran if call.span.end <= one.span.start + SLACK and one.span.end <= after.span.start + SLACK
+    ]
+    if not between:
+        return call
+    asked = tuple(AskedCall(one.call_id, one.name, "", is_object=True) for one in between)
+    return replace(call, content=replace(content, calls=asked), calls_from_tools=True)
 
 
 def _with_ids(call: ModelCall, message: Message) -> ModelCall:

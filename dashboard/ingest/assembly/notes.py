@@ -130,5 +130,11 @@ def _of_calls(step: TurnCall) -> Iterator[tuple[str, str]]:
             "calls_from_next",
             "The span of this call does not contain its tool calls. They are taken from the next request.",
         )
+    if call.calls_from_tools:
+        yield (
+            "calls_from_tools",
+            "The span of this call does not contain its answer. Its tool calls are those that the agent then ran. "
+            "Their arguments, and any text, are unknown.",
+        )
     if answer.stop_reason is NormalizedStopReason.TOOL_CALL and not content.calls:
         yield "calls_unknown", "The model called a tool. Its name and arguments are not in the trace."

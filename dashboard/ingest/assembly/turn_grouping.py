@@ -7,7 +7,7 @@ from itertools import pairwise
 from agentcore.messages import ChatResponse
 from dashboard.ingest.assembly.call_links import SLACK, CallLink, call_link_of
 from dashboard.ingest.assembly.loop_endings import ending_tools
-from dashboard.ingest.assembly.lost_calls import with_calls_from
+from dashboard.ingest.assembly.lost_calls import with_calls_from, with_calls_run
 from dashboard.ingest.assembly.model_answers import answer_of
 from dashboard.ingest.assembly.span_tree import SpanTree
 from dashboard.ingest.conventions.observations import Loop, LoopFailure, ModelCall, ToolRun
@@ -55,7 +55,8 @@ def joined(calls: Iterable[ModelCall], places: SpanTree, tools: Sequence[ToolRun
     found = [
         turn
         for loop, calls in by_place.values()
-        for turn in _turns_in(_steps(_with_error(calls, loop)), loop, ran.get(loop.span.id, ()) if loop else ())
+        for tools_of in (ran.get(loop.span.id, ()) if loop else (),)
+        for turn in _turns_in(_steps(_with_error(calls, loop), tools_of), loop, tools_of)
     ]
     yield from sorted(found, key=lambda turn: (turn.steps[0].call.span.start, turn.steps[0].call.span.id))
 
@@ -74,8 +75,8 @@ def is_blank(call: ModelCall) -> bool:
     return call.error is None and call.usage is None and not any(said)
 
 
-def _steps(calls: Sequence[ModelCall]) -> list[TurnCall]:
-    whole = [with_calls_from(call, after) for call, after in pairwise(calls)]
+def _steps(calls: Sequence[ModelCall], ran: Sequence[ToolRun]) -> list[TurnCall]:
+    whole = [with_calls_run(with_calls_from(call, after), after, ran) for call, after in pairwise(calls)]
     return [TurnCall(call, answer_of(call), None) for call in (*whole, *calls[-1:])]
 
 

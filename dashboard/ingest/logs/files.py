@@ -20,16 +20,28 @@ ENDINGS = (
     ".jsonl", ".ndjson", ".json", ".har", ".yaml", ".yml", ".jsonl.gz", ".json.gz", ".har.gz", ".jsonl.zst", ".zip",
 )  # fmt: skip
 #: Names of the databases that hold transcripts.
-OPENCODE, GOOSE, CRUSH = DATABASES = "opencode*.db", "sessions.db", "crush.db"
+OPENCODE, GOOSE, CRUSH, CURSOR = DATABASES = "opencode*.db", "sessions.db", "crush.db", "state.vscdb"
+_AIDER = ".aider.chat.history.md"
 _TASK = "api_conversation_history.json"
+#: Where an editor keeps what its extensions and its own chat write: on Linux, macOS and Windows.
+_SYSTEMS = ".config", "Library/Application Support", "AppData/Roaming"
+_EDITORS = [
+    f"{system}/{place}"
+    for system in _SYSTEMS
+    for place in (
+        *(f"{editor}/User/globalStorage/{extension}/tasks/*/{_TASK}" for editor in ("Code", "Cursor")
+          for extension in ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")),
+        "Code/User/workspaceStorage/*/chatSessions", "Code/User/globalStorage/emptyWindowChatSessions",
+        f"Cursor/User/globalStorage/{CURSOR}", f"Cursor/User/workspaceStorage/*/{CURSOR}",
+    )
+]  # fmt: skip
 #: Where coding agents keep their transcripts, below the home folder: folders and databases.
 TRANSCRIPTS = (
     ".claude/projects", ".codex/sessions", ".codex/archived_sessions", ".pi/agent/sessions", ".gemini/tmp",
     f".local/share/opencode/{OPENCODE}", ".qwen/projects/*/chats", ".local/share/amp/threads",
     ".local/share/goose/sessions", ".copilot/session-state/**/*.jsonl", f".cline/data/tasks/*/{_TASK}",
-    f".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/*/{_TASK}",
-    f".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks/*/{_TASK}", ".continue/sessions/*-*.json",
-    ".config/Code/User/workspaceStorage/*/chatSessions", ".config/Code/User/globalStorage/emptyWindowChatSessions",
+    ".continue/sessions/*-*.json", *_EDITORS,
+    *(f"{folder}{file}" for folder in ("", "*/", "*/*/") for file in (_AIDER, f".crush/{CRUSH}")),
 )  # fmt: skip
 NO_FILE = "There is no such file or folder."
 
@@ -72,7 +84,7 @@ def is_turn_file_at(path: Path) -> bool:
 
 
 def _may_hold_a_log(path: Path) -> bool:
-    return (path.name.endswith(ENDINGS) or any(map(path.match, DATABASES))) and path.is_file()
+    return (path.name.endswith(ENDINGS) or any(map(path.match, (*DATABASES, _AIDER)))) and path.is_file()
 
 
 def _changed(path: Path) -> int:

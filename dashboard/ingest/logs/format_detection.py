@@ -14,6 +14,7 @@ from dashboard.ingest.logs.formats import archives, batches, langfuse, litellm, 
 from dashboard.ingest.logs.json_list_reader import elements_of
 from dashboard.ingest.logs.line_reader import Line, Unpacked, lines_of
 from dashboard.ingest.logs.transcripts import (
+    aider,
     amp,
     claude,
     cline,
@@ -170,7 +171,9 @@ def read(file: BinaryIO, *, size: int, file_time: int, told: Callable[[int], Non
         file.seek(0)
         records.document = amp.document_of(head)
         whole = Unpacked(file, size, told)
-        if BEGINS.search(head) is not None and not head.lstrip().startswith((b"{", b"[")):
+        if aider.BEGINS.match(head):
+            yield from aider.found_in(lines_of(whole))
+        elif BEGINS.search(head) is not None and not head.lstrip().startswith((b"{", b"[")):
             yield from _cassette(records, interactions_of(whole))
         else:
             yield from _lines(records, _splitter(head)(whole))

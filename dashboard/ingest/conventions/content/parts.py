@@ -25,6 +25,7 @@ INPUT = ("gen_ai.input.messages", "gen_ai.prompt", "langfuse.observation.input",
 OUTPUT = ("gen_ai.output.messages",)
 _AS_TEXT = "gen_ai.prompt"  #: which OpenLIT writes as one text, with the roles in it
 SYSTEM = "gen_ai.system_instructions"
+_ADK = "gcp.vertex.agent."
 TOOLS = ("gen_ai.tool.definitions", "gen_ai.request.tools", "mlflow.chat.tools")
 _THOUGHTS = frozenset({"reasoning", "thinking"})
 _TEXTS = frozenset({"text", "input_text", "output_text", ""})
@@ -57,7 +58,17 @@ def read(attributes: Attributes) -> Content:
     )
     content = Content(system=system or None, input=messages, tools=tools)
     output = next((read_json(attributes[name]) for name in OUTPUT if name in attributes), None)
-    return _answered(content, output) if isinstance(output, list) else content
+    if not isinstance(output, list):
+        return content
+    is_in_pieces = any(name.startswith(_ADK) for name in attributes)
+    return _answered(content, _joined(list(mappings(output))) if is_in_pieces else output)
+
+
+def _joined(pieces: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Of a stream, Google's Agent Development Kit writes a message for each piece; only the last has a stop reason."""
+    if any(piece.get("finish_reason") or not isinstance(piece.get("parts"), list) for piece in pieces[:-1]):
+        return pieces
+    return [{**piece, "parts": [part for one in pieces for part in one.get("parts") or ()]} for piece in pieces[-1:]]
 
 
 def _input(attributes: Attributes) -> list[Message] | None:

@@ -99,6 +99,8 @@ def _otherwise(told: Mapping[str, Any], source: str) -> Content:
         return _openai_message(told["message"], told.get("finish_reason"), source)
     if isinstance(told.get("combined_chunk_content"), str):
         return Content(text=told["combined_chunk_content"], calls=None)
+    if told.get("text") and isinstance(told["text"], str) and isinstance(told.get("warnings"), list):
+        return Content(text=told["text"], calls=None)  # Mastra's, which says nothing of the calls of its steps
     rows = told.get("generations")
     generation = next(mappings(rows[0] if isinstance(rows, list) and rows else None), None)
     return _langchain(generation, source) if generation is not None else Content()

@@ -8,6 +8,7 @@ open_sessions      sessions of one file beside one another, in bounded memory
 claude             ~/.claude/projects/*/*.jsonl
 codex              ~/.codex/sessions/**/rollout-*.jsonl, also packed with zstd
 pi                 ~/.pi/agent/sessions/**/*.jsonl
+aider              .aider.chat.history.md in a project's folder
 gemini             ~/.gemini/tmp/*/chats/session-*.json
 message_sessions   sessions whose records are messages: the frame of the next five
 amp                ~/.local/share/amp/threads/T-*.json
@@ -21,6 +22,8 @@ continue_dev       ~/.continue/sessions/*.json
 vscode_chat        the chats of Visual Studio Code: chatSessions/*.json
 vscode_log         the same as newer releases write them: chatSessions/*.jsonl
 opencode           what `opencode export` writes
-session_databases  the databases of OpenCode, Goose and Crush
+cursor             the bubbles of Cursor's chats
+cursor_chats       Cursor's database: state.vscdb
+session_databases  the databases of OpenCode, Goose, Crush and Cursor
 bounded_sqlite     a SQLite database, read with no more work than its size explains
 """

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from dashboard.ingest.logs.line_reader import MOST_LINE
 
 BEGINS = b"SQLite format 3\0"
+_READ_VERSION, _HEAD, _LOGGED = 19, 20, b"\2"  #: where the file says how it is read, and what stands there
 LEAST_STEPS = 10_000_000  #: of SQLite's machine, that any file may take
 STEPS_PER_BYTE = 100  #: of a larger file; a real one needs some ten
 LOOK_STEPS = 100_000  #: between two looks at how many there were
@@ -76,8 +77,18 @@ class BoundedDatabase:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BoundedDatabase]:
-    with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)) as database:
-        yield BoundedDatabase(database, path.stat().st_size + _size_of_log(path))
+    """The database, of which neither the file nor what lies beside it is changed."""
+    log = _size_of_log(path)
+    mode = "mode=ro" if log or not _is_logged(path) else "mode=ro&immutable=1"
+    with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?{mode}", uri=True)) as database:
+        yield BoundedDatabase(database, path.stat().st_size + log)
+
+
+def _is_logged(path: Path) -> bool:
+    """Whether the database writes ahead to a log. Where there is no log, all of it is in the file, and SQLite would
+    leave a new log behind, also when it only reads."""
+    with path.open("rb") as file:
+        return file.read(_HEAD)[_READ_VERSION:] == _LOGGED
 
 
 def _size_of_log(path: Path) -> int:

@@ -157,6 +157,8 @@ class SessionCalls:
         if not self._name:
             self._name, self._line = short(said.name), line
         name = self._own_name(said.name)
+        if not self._waiting and not self._lacks and self._calls and self._calls[-1].error is not None:
+            self._waiting = list(self._calls[-1].content.input or ())  # it failed, so the same was asked again
         self._calls.append(self._call(said, self._span(name, start, end), timed=at is not None))
         self._size += len(said.text) + len(said.reasoning) + sum(len(call.raw) for call in said.calls)
         self._held += BASE + size_of(said)

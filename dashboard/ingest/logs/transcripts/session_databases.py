@@ -12,12 +12,13 @@ from typing import Any
 
 from dashboard.ingest.logs.format_detection import Records
 from dashboard.ingest.logs.line_reader import MOST_LINE, TOO_LONG
+from dashboard.ingest.logs.transcripts import cursor_chats
 from dashboard.ingest.logs.transcripts.bounded_sqlite import BoundedDatabase, opened
 from dashboard.ingest.logs.transcripts.message_sessions import Document
 from dashboard.ingest.logs.values import Fault, Found, Json
 from dashboard.platform.strict_json import read_strictly
 
-NO_TABLES = "The SQLite database has no tables of messages as OpenCode, Goose or Crush writes them."
+NO_TABLES = "The SQLite database has no tables of messages as OpenCode, Goose, Crush or Cursor writes them."
 NOT_READ = "The SQLite database cannot be read: {why}."
 NO_MESSAGE = "The message is not in the form that its agent writes."
 TOO_MUCH = "it takes more work than a file of its size from a coding agent"
@@ -103,10 +104,12 @@ def read(path: Path) -> Iterator[Found]:
     """All turns in the database; a message is counted as a line of a log is."""
     try:
         with opened(path) as database:
-            if (tables := _tables_of(database)) is None:
+            if (tables := _tables_of(database)) is not None:
+                yield from _turns(database, tables)
+            elif cursor_chats.fits(database.columns()):
+                yield from cursor_chats.Chats(database).turns()
+            else:
                 yield Fault(0, NO_TABLES)
-                return
-            yield from _turns(database, tables)
     except UnicodeDecodeError:  # so the library tells of a name in a damaged file
         yield Fault(0, NOT_READ.format(why="it is damaged"))
     except sqlite3.OperationalError as error:

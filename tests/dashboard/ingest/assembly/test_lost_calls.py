@@ -89,3 +89,51 @@ def test_calls_without_ids_have_those_of_the_next_request() -> None:
     calls = turn.history.turn.steps[0].answer.tool_calls
     assert [(one.id, dict(one.arguments)) for one in calls] == [("call_0", {"q": "a"}), ("call_1", {"q": "b"})]
     assert "calls_from_next" not in {note.code for note in turn.notes}
+
+
+def unrecorded(place: int, **more: Any) -> Span:
+    """A call as Google's Agent Development Kit tells it where content is not recorded; Gemini says stop for calls."""
+    about = {
+        "gen_ai.operation.name": "generate_content", "gen_ai.provider.name": "gcp.gemini",
+        "gen_ai.request.model": "m", "gen_ai.response.finish_reasons": ["stop"], **more,
+    }  # fmt: skip
+    start = START + 2 * place * SECOND
+    return Span("1" * 32, f"{place + 1:016x}", "a" * 16, "generate_content m", start, start + SECOND, attributes=about)
+
+
+def ran(place: int, call_id: str = "c1") -> Span:
+    """A tool that ran between the call at this place and the next."""
+    about = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search", "gen_ai.tool.call.id": call_id}
+    start = START + (2 * place + 1) * SECOND
+    return Span("1" * 32, f"{place + 90:016x}", "a" * 16, "execute_tool", start, start + SECOND // 2, attributes=about)
+
+
+AGENT = Span(
+    "1" * 32, "a" * 16, "", "invoke_agent", START, START + 20 * SECOND,
+    attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "reader"},
+)  # fmt: skip
+
+
+def test_a_loop_whose_tools_ran_between_two_calls_is_one_turn_though_no_content_is_recorded() -> None:
+    (turn,) = made(unrecorded(0), ran(0), unrecorded(1), AGENT)
+    assert kinds(turn) == [ModelResponded, ToolsReturned, ModelResponded]
+    first = turn.history.turn.steps[0].answer
+    assert (first.stop_reason, first.raw_stop_reason) == ("tool_call", "stop")
+    assert [(call.id, call.name) for call in first.tool_calls] == [("c1", "search")]
+    assert [note.attempt for note in turn.notes if note.code == "calls_from_tools"] == [1]
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        (unrecorded(0), unrecorded(1), ran(1), AGENT),
+        (unrecorded(0), ran(0), unrecorded(1)),
+        (unrecorded(0, **{"gen_ai.response.finish_reasons": ["max_tokens"]}), ran(0), unrecorded(1), AGENT),
+        (unrecorded(0, **{"gen_ai.output.messages": "[]"}), ran(0), unrecorded(1), AGENT),
+    ],
+    ids=["ran later", "no loop", "cut", "its answer is recorded"],
+)
+def test_tools_that_no_call_of_their_loop_must_have_asked_for_are_not_taken_for_its_calls(
+    spans: tuple[Span, ...],
+) -> None:
+    assert not any(note.code == "calls_from_tools" for turn in made(*spans) for note in turn.notes)
