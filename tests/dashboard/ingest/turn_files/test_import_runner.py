@@ -4,7 +4,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
@@ -12,9 +15,9 @@ from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from dashboard.ingest.turn_files import import_runner
+from dashboard.ingest.turn_files import import_lock, import_runner
+from dashboard.ingest.turn_files.import_queue import ImportBusyError
 from dashboard.ingest.turn_files.import_runner import (
-    ImportBusyError,
     file_import_apart,
     log_import_apart,
     turn_import_apart,
@@ -90,12 +93,13 @@ def test_while_one_import_runs_the_next_one_is_told_so(
     thread = threading.Thread(target=first)
     thread.start()
     assert began.wait(10)
-    with pytest.raises(ImportBusyError, match="Another import is running"):
+    with pytest.raises(ImportBusyError, match="Other imports are running"):
         file_import_apart(read=lambda: b"{}", by=None, unverified=False)
     answer = api.post("/turns/import", b"{}")
-    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "30")
     page = browser.post("/import", {"file": SimpleUploadedFile("turn.json", b"{}")})
-    assert (page.status_code, "Another import is running" in page.content.decode()) == (503, True)
+    assert (page.status_code, "Other imports are running" in page.content.decode()) == (503, True)
+    assert page["Retry-After"] == "30"
     over.set()
     thread.join(20)
 
@@ -120,12 +124,37 @@ def test_its_process_reads_a_log_as_well():
 def test_an_import_of_another_process_is_waited_for_too(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(import_runner, "WAITING_SECONDS", 0.3)
     code = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); input()"
-    command = [sys.executable, "-c", code, str(import_runner._lock_file())]
+    command = [sys.executable, "-c", code, str(import_lock.lock_file())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         other.stdout.readline()
-        with pytest.raises(ImportBusyError, match="Another import is running"):
+        with pytest.raises(ImportBusyError, match="Other imports are running"):
             turn_import_apart(read=lambda: b"{}", by=None, unverified=False)
         other.kill()
     with pytest.raises(ValidationError):  # a lock whose holder was killed holds nobody up
         turn_import_apart(read=lambda: b"{}", by=None, unverified=False)
+
+
+def test_the_process_of_the_next_import_loads_while_it_waits(monkeypatch: pytest.MonkeyPatch):
+    began, ended = threading.Event(), threading.Event()
+    process = import_runner._process
+
+    @contextmanager
+    def noted() -> Iterator[Any]:
+        with process() as one:
+            began.set()
+            yield one
+
+    def second() -> None:
+        with pytest.raises(ValidationError):
+            turn_import_apart(read=lambda: b"{}", by=None, unverified=False)
+        ended.set()
+
+    monkeypatch.setattr(import_runner, "_process", noted)
+    thread = threading.Thread(target=second)
+    with import_lock.one:
+        thread.start()
+        assert began.wait(30)
+        assert not ended.is_set()
+    thread.join(60)
+    assert ended.is_set(), "and it is imported when its turn comes"
