@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
+from dashboard.ingest.turn_files.import_access import while_let_in
 from dashboard.ingest.turn_files.import_queue import RETRY_SECONDS, ImportBusyError
 from dashboard.ingest.turn_files.import_runner import LogOutcome, file_import_apart
 from dashboard.ingest.turn_files.selectors import vouched_of
@@ -36,7 +37,11 @@ def page(request: HttpRequest) -> HttpResponse:
     try:
         file = _file(request)
         imported = file_import_apart(
-            read=file.read, by=by, unverified=unverified, name=file.name or "log", client=client_of(request)
+            read=while_let_in(request, file.read),
+            by=by,
+            unverified=unverified,
+            name=file.name or "log",
+            client=client_of(request),
         )
     except ValidationError as error:
         return render(request, "keeping/import.html", {"faults": faults_of(error)}, status=422)
