@@ -9,7 +9,6 @@ span_store      spans in and out of the database
 answer_store    which traces tell of the same answers
 recorder_parts  a turn's history as what the recorder is told of a turn
 turn_store      turns of a trace: written, written anew where more of the trace has come, taken back
-received_export the body of a request, until it is stored
 services        all of it for one request, in one transaction
 app             the addresses `/v1/traces` and `/v1/logs`
 logs            files that people have already, of many forms

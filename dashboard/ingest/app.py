@@ -11,21 +11,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import structlog
 from django.db import DataError
 
 from dashboard.agents.schema_judging.busy_judges import BUSY, JudgesBusy
+from dashboard.agents.schema_judging.judging import asking_as, judging_budget
 from dashboard.gateway.access import authentication
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.access.refusals import Refusal
 from dashboard.gateway.serving.request_body import Receive
 from dashboard.gateway.serving.response_writer import Send
 from dashboard.gateway.validation import TRACES
-from dashboard.gateway.wire.decompression import KNOWN, MOST_PACKED, PackedError, TooLargeError
-from dashboard.ingest.received_export import ReceivedExport, StoredExport, sender_of
-from dashboard.ingest.services import SMALL, LargeError
+from dashboard.gateway.wire.decompression import KNOWN, MOST_PACKED, PackedError, TooLargeError, unpacked
+from dashboard.ingest.services import SMALL, LargeError, Outcome, ingest
 from dashboard.ingest.wire import export_responses, json_body, protobuf
 from dashboard.ingest.wire.bodies import BodyError, ParsedBody
 from dashboard.ingest.wire.export_responses import JSON, PROTOBUF
@@ -152,19 +153,20 @@ async def _answer(
     if form is None:
         raise ExportRefused(415, f"Send {PROTOBUF} or {JSON}: this address accepts OTLP in these formats.")
     line = _lines.setdefault(asyncio.get_running_loop(), _Line())
-    sender = str(sender_of(caller))
+    sender = str(_sender_of(caller))
     with line.held(sender):
         body = await _body(headers, receive)
-        export = ReceivedExport(_READERS[signal, form], body, headers, caller)
+        export = _Export(_READERS[signal, form], body, headers, caller)
         del body  # let go of once it is read
         try:
-            stored = await _in_turn(line, sender, _stored(export, most=SMALL))
+            taken, outcome = await _in_turn(line, sender, _taken(export, most=SMALL))
         except LargeError:
-            stored = await _in_turn(line.large, sender, _stored(export, most=None))
-    if stored.last is not None:
-        announce_group({}, last=stored.last)
-    count_spans(kept=stored.kept, let_go=stored.let_go, refused=stored.refused)
-    return ExportResponse(200, export_responses.success(signal, form, refused=stored.refused, message=stored.message))
+            taken, outcome = await _in_turn(line.large, sender, _taken(export, most=None))
+    if outcome.written:
+        announce_group({}, last=outcome.written[-1])
+    refused = sum(taken.refused.values())
+    count_spans(kept=taken.count - outcome.let_go - outcome.unread, let_go=outcome.let_go, refused=refused)
+    return ExportResponse(200, export_responses.success(signal, form, refused=refused, message=taken.message))
 
 
 async def _caller(scope: Scope) -> Caller:
@@ -189,8 +191,37 @@ async def _in_turn(line: FairQueue, sender: str, work: Coroutine[Any, Any, T]) -
         ) from None
 
 
-async def _stored(export: ReceivedExport, *, most: int | None) -> StoredExport:
-    """What became of a body, once it is stored. Raises `LargeError` where that would be more than `most` pieces."""
+@dataclass(slots=True)
+class _Export:
+    """A request's body, which is read once however often it is tried to store it."""
+
+    read: Callable[[bytes, str], ParsedBody]
+    body: bytes
+    headers: Mapping[bytes, str]
+    caller: Caller
+    _taken: ParsedBody | None = None
+
+    @property
+    def coding(self) -> str:
+        return self.headers.get(b"content-encoding", "").strip().casefold()
+
+    def taken(self) -> ParsedBody:
+        """What it holds. Its bytes are let go of."""
+        if self._taken is None:
+            self._taken = self.read(unpacked(self.body, self.coding), str(self.caller.project))
+            self.body = b""
+        return self._taken
+
+    def stored(self, most: int | None) -> tuple[ParsedBody, Outcome]:
+        """Store it. Raises `LargeError` where that would be more than `most` pieces."""
+        taken, caller = self.taken(), self.caller
+        sender = _sender_of(caller)
+        with judging_budget(), asking_as(sender):
+            return taken, ingest(project_id=caller.project, taken=taken, by=caller.user_id, sender=sender, most=most)
+
+
+async def _taken(export: _Export, *, most: int | None) -> tuple[ParsedBody, Outcome]:
+    """What a body holds, once it is stored. Raises `LargeError` where that would be more than `most` pieces."""
     try:
         return await in_database(partial(export.stored, most))
     except KeyError as error:
@@ -235,6 +266,11 @@ async def _body(headers: Mapping[bytes, str], receive: Receive) -> bytes:
 
 def _too_large() -> ExportRefused:
     return ExportRefused(413, f"The body is larger than {MOST_PACKED // 2**20} MiB. Send fewer spans at once.")
+
+
+def _sender_of(caller: Caller) -> UUID:
+    """A key, or the user of a token."""
+    return caller.key_id or UUID(int=caller.user_id or 0)
 
 
 def _form(headers: Mapping[bytes, str]) -> str | None:

@@ -6,7 +6,6 @@ import html
 import http.client
 import json
 import threading
-import weakref
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,7 @@ from dashboard.accounts.services import OPERATOR, api_token_create, one_time_cod
 from dashboard.agents.schema_judging.busy_judges import JudgingSpent
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.wire import decompression
-from dashboard.ingest import app, received_export, services, span_store
+from dashboard.ingest import app, services, span_store
 from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.models import Piece
 from dashboard.ingest.refusals import refusals_lately
@@ -170,7 +169,7 @@ def test_a_statement_that_takes_too_long_is_told_as_such_and_sent_again(
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL statement_timeout = 20; SELECT pg_sleep(5)")
 
-    monkeypatch.setattr(received_export, "ingest", slow)
+    monkeypatch.setattr(app, "ingest", slow)
     answer = keyed().send("POST", "/v1/traces", otlp.json_body("vercel-ai-sdk-agent"), otlp.JSON)
     assert (answer.status, answer.headers["retry-after"]) == (503, "2")
     assert "took more than 30 s" in answer.json["message"]
@@ -271,7 +270,7 @@ def test_a_sender_with_many_slow_requests_is_told_to_wait_and_no_other_sender_is
 def test_a_body_that_takes_long_leaves_places_to_small_ones_of_others(
     keyed: Keyed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    as_ever, begun, may_end = received_export.ingest, threading.Semaphore(0), threading.Event()
+    as_ever, begun, may_end = app.ingest, threading.Semaphore(0), threading.Event()
 
     def slow(**told: Any) -> Outcome:
         if told["most"] is None:
@@ -279,7 +278,7 @@ def test_a_body_that_takes_long_leaves_places_to_small_ones_of_others(
             assert may_end.wait(20)
         return as_ever(**told)
 
-    monkeypatch.setattr(received_export, "ingest", slow)
+    monkeypatch.setattr(app, "ingest", slow)
     monkeypatch.setattr(app, "SMALL", len(exports.export(TRUNC).spans))
     heavy = [keyed(), keyed("otlp")]
     large = otlp.protobuf_body("vercel-ai-sdk-agent")
@@ -296,40 +295,18 @@ def test_a_body_that_takes_long_leaves_places_to_small_ones_of_others(
 
 
 def test_a_body_that_takes_long_is_read_once(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
-    as_ever, read = received_export.unpacked, []
+    as_ever, read = app.unpacked, []
 
     def counted(body: bytes, coding: str) -> bytes:
         read.append(len(body))
         return as_ever(body, coding)
 
-    monkeypatch.setattr(received_export, "unpacked", counted)
+    monkeypatch.setattr(app, "unpacked", counted)
     monkeypatch.setattr(app, "SMALL", 0)
     body = otlp.protobuf_body(TRUNC)
     assert keyed().send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 200
     assert read == [len(body)]
     assert Turn.objects.count() == 1
-
-
-def test_what_a_body_was_read_to_is_freed_in_the_thread_that_read_it(
-    keyed: Keyed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    as_ever, freed = received_export.ingest, list[int]()
-
-    def watched(*, taken: bodies.ParsedBody, **about: Any) -> Outcome:
-        taken.spans = Spans(taken.spans)
-        weakref.finalize(taken.spans, lambda: freed.append(threading.get_ident()))
-        stored.append(threading.get_ident())
-        return as_ever(taken=taken, **about)
-
-    stored = list[int]()
-    monkeypatch.setattr(received_export, "ingest", watched)
-    assert keyed().send("POST", "/v1/traces", otlp.protobuf_body(TRUNC), otlp.PROTOBUF).status == 200
-    until(lambda: freed)
-    assert freed == stored
-
-
-class Spans(list[Span]):
-    """A list that may be watched."""
 
 
 def _signed(gate: Gate) -> dict[str, str]:
