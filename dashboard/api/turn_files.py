@@ -15,6 +15,7 @@ from dashboard.api.callers import caller
 from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
+from dashboard.ingest.turn_files.import_access import while_let_in
 from dashboard.ingest.turn_files.import_runner import log_import_apart, turn_import_apart
 from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.platform.client_gone import client_of
@@ -61,7 +62,10 @@ def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[s
     """An exported file of at most 64 MB. Its turn is verified; with `unverified=true` it is stored even if it does not
     verify. 200 if the same turn exists already."""
     made = turn_import_apart(
-        read=lambda: _content(request), by=caller(request), unverified=unverified, client=client_of(request)
+        read=while_let_in(request, lambda: _content(request)),
+        by=caller(request),
+        unverified=unverified,
+        client=client_of(request),
     )
     said = {
         "id": made.turn.id, "already_here": not made.fresh, "verified": made.verified, "doubt": made.doubt,
@@ -76,7 +80,11 @@ def log_import(request: HttpRequest, name: str = "log", dry_run: bool = False) -
     Langfuse's export, or a coding agent's transcript (docs/how-to/imports.md). `name`: the name of the file, which its
     turns show. Importing the same log twice changes nothing. With `dry_run=true` nothing is stored."""
     made = log_import_apart(
-        read=lambda: _log(request), by=caller(request), name=name[:200], dry=dry_run, client=client_of(request)
+        read=while_let_in(request, lambda: _log(request)),
+        by=caller(request),
+        name=name[:200],
+        dry=dry_run,
+        client=client_of(request),
     )
     faults = [{"line": line, "words": words} for line, words in made.faults]
     return {**asdict(made), "faults": faults}

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote_to_bytes
 from weakref import WeakKeyDictionary
 
@@ -32,7 +32,7 @@ from dashboard.gateway.serving.failure_response import BROKEN, BUSY, UNSTORED, s
 from dashboard.gateway.serving.file_requests import NOWHERE, FileRequest, connection_of, is_form, read_file_request
 from dashboard.gateway.serving.gateway_call import GatewayCall
 from dashboard.gateway.serving.json_array_stream import JsonArrayStream
-from dashboard.gateway.serving.request_body import MOST_VALUES_RELAYED, Receive, read_body
+from dashboard.gateway.serving.request_body import LARGE, MOST_VALUES_RELAYED, Receive, read_body
 from dashboard.gateway.serving.request_relay import Relay, Relayed
 from dashboard.gateway.serving.response_writer import ResponseWriter, Send
 from dashboard.gateway.serving.schemas import schema_fault
@@ -52,11 +52,11 @@ from dashboard.platform.ids import new_id
 
 log = structlog.get_logger(__name__)
 
-LARGE = 100_000  #: bytes of a body that takes milliseconds to read
 _POSTED = (*BY_PATH, *RELAYED, *sorted(UPLOADED))
 _OURS, _NOT_OURS = ("/v1/", "/v1beta/"), "/v1/traces/"
 
 Scope = MutableMapping[str, Any]
+T = TypeVar("T")
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -127,7 +127,8 @@ class Gateway:
             await self._upload(scope, receive, outgoing, caller, path)
         elif (reader := relayed_at(path)) is not None:
             raw = await read_body(scope["headers"], receive, most_values=MOST_VALUES_RELAYED)
-            await self._relay(scope, receive, outgoing, caller, reader(raw) if isinstance(raw, bytes) else raw)
+            relayed = await _done(caller, partial(reader, raw), raw) if isinstance(raw, bytes) else raw
+            await self._relay(scope, receive, outgoing, caller, relayed)
         else:
             await self._answer_turn(scope, receive, outgoing, caller, received)
 
@@ -207,9 +208,7 @@ class Gateway:
         if isinstance(raw, Fault):
             asked = raw
         else:
-            asked = await off_loop(caller.key_id or caller.user_id, partial(outgoing.door.read, raw, schema_fault))
-        if isinstance(raw, bytes) and len(raw) > LARGE:
-            await asyncio.sleep(0)  # others go on between reading it and writing it for the upstream
+            asked = await _done(caller, partial(outgoing.door.read, raw, schema_fault), raw)
         if isinstance(asked, ParsedRequest) and outgoing.door.headers.up:
             asked = replace(asked, headers=_handed_up(scope["headers"], outgoing.door))
         if isinstance(asked, ParsedRequest) and asked.goes_on_from:
@@ -233,8 +232,9 @@ class Gateway:
             fault = UNSTORED
         if fault is not None:
             return fault
+        prepared = await _done(caller, partial(prepare_call, new_id(), asked, route, caller), asked.raw)
         refusal = await caller.admit()
-        return prepare_call(new_id(), asked, route, caller) if refusal is None else refused_as(refusal)
+        return prepared if refusal is None else refused_as(refusal)
 
     async def _route(self, model: str, caller: Caller, opened: LoopResources) -> Route | Fault:
         """Where a request goes, if its caller may send it there."""
@@ -244,6 +244,11 @@ class Gateway:
         agent = route.name if route.agent_id is not None else None
         refusal = caller.allows(agent=agent, connection=route.connection.name, model=route.model)
         return route if refusal is None else refused_as(refusal)
+
+
+async def _done(caller: Caller, work: Callable[[], T], body: bytes) -> T:
+    """Work on a request with this body, which may judge by schemas. That on a large one keeps no event loop."""
+    return await off_loop(caller.key_id or caller.user_id, work, long=len(body) > LARGE)
 
 
 async def _opened() -> LoopResources:

@@ -20,6 +20,7 @@ from dashboard.simulator.script_player import Script, speak
 from dashboard.simulator.scripts import SCRIPTS, Scripts
 
 _DEFAULT_TOKEN_MS = 8.0
+LARGE = 100_000  #: bytes of a request that takes milliseconds to read; `up` serves more on this event loop
 _WELCOME = (
     b"This is Whystop's simulator. It speaks OpenAI's chat completions and responses under /v1, and the formats of "
     b"Anthropic, Gemini, Bedrock, Ollama, Cohere and llama.cpp at the addresses of each.\n"
@@ -95,7 +96,11 @@ class Simulator:
 
     async def _chat(self, exchange: Exchange, address: Address) -> None:
         dialect = address.dialect
-        asked = dialect.read(Incoming(await exchange.body(), exchange.headers, address.place, exchange.query))
+        incoming = Incoming(await exchange.body(), exchange.headers, address.place, exchange.query)
+        if len(incoming.body) > LARGE:
+            asked = await asyncio.to_thread(dialect.read, incoming)
+        else:
+            asked = dialect.read(incoming)
         if counted := dialect.counts.get(address.place.get("method") or ""):
             await exchange.reply(Reply(200, encoded({counted: asked.prompt_tokens})))
             return

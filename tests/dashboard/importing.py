@@ -32,7 +32,7 @@ class _Here:
 
 
 @contextmanager
-def here(late: object) -> Iterator[_Here]:
+def here() -> Iterator[_Here]:
     """In place of `import_runner._process`."""
     process = _Here()
     with closing(process.stdout):

@@ -22,6 +22,7 @@ from dashboard.agents.observe_policy import WATCHER
 from dashboard.agents.schema_judging.busy_judges import UNJUDGED, JudgesBusy
 from dashboard.agents.schema_judging.judging import patiently
 from dashboard.gateway.recording.recorder import Recorder
+from dashboard.gateway.serving.request_body import LARGE
 from dashboard.gateway.serving.turn_setup import PreparedCall
 from dashboard.gateway.serving.upstream_call import UpstreamCall
 from dashboard.live.model_call import arrived, is_long, prepared_call, read_beside
@@ -86,10 +87,16 @@ class CallDriver:
 
     async def run(self) -> None:
         self._started_at = self.begun.new_turn.created_at
-        command = self._record(self.begun.started)
+        step = advance(self.snapshot, self.begun.started, self.begun.ruling.policy)
+        command = self._record(self.begun.started, step, await self._written(step))
         while not isinstance(command, Finish):
             command = await self._judged(await self._perform(command))
             await self.sink.judged(self.snapshot)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of the turn is recorded."""
+        return self._seq > 0
 
     async def _perform(self, command: Command) -> Event:
         self._left = time.monotonic()
@@ -163,7 +170,7 @@ class CallDriver:
 
     async def cancelled(self, by: str) -> None:
         """The client has gone, or the server stops: what had arrived is kept, and the turn ends."""
-        if self.snapshot.end is not None or self._seq == 0:
+        if self.snapshot.end is not None or not self.has_begun:
             return
         self._back()
         came = None
@@ -186,13 +193,20 @@ class CallDriver:
         except JudgesBusy:
             self._record(Interrupted(event.at, _brought(event), lost=UNJUDGED))
             raise
-        return self._record(event, step)
+        return self._record(event, step, await self._written(step))
 
-    def _record(self, event: Event, judged: Step | None = None) -> Command:
-        """Advance the machine and tell the recorder. `judged`: how it advances, where that is known."""
+    async def _written(self, step: Step) -> CallRow | None:
+        """The call that a step begins. Of a large request it is written in a thread, so that no other call waits."""
+        if len(self.begun.asked.raw) > LARGE and self._begins(step) is not None:
+            return await asyncio.to_thread(self._call_of, step)
+        return self._call_of(step)
+
+    def _record(self, event: Event, judged: Step | None = None, begun: CallRow | None = None) -> Command:
+        """Advance the machine and tell the recorder. `judged`, `begun`: how it advances, and the call that this begins,
+        where that is known."""
         step = advance(self.snapshot, event, self.begun.ruling.policy) if judged is None else judged
         self._seq += 1
-        begun = self._begins(step)
+        begun = self._begun_upstream(step, self._call_of(step) if judged is None else begun)
         now = datetime.now(UTC) if self._seq > 1 else self._started_at
         if self._seq == 1:
             self.context.recorder.open(self.begun.new_turn)
@@ -201,26 +215,36 @@ class CallDriver:
         self.snapshot, self._ended, self._in_judgement = step.snapshot, None, None
         return step.command
 
-    def _begins(self, step: Step) -> CallRow | None:
+    def _begins(self, step: Step) -> CallModel | None:
         """The call this step begins; none where its command is the call in flight given again."""
         command, last = step.command, self.upstream
         if not isinstance(command, CallModel) or (last is not None and last.call.index == command.attempt):
             return None
-        route, context = self.begun.route, self.context
-        streamed = command
+        return command
+
+    def _call_of(self, step: Step) -> CallRow | None:
+        """The call this step begins, as the recorder is told of it."""
+        command, route = self._begins(step), self.begun.route
+        if command is None:
+            return None
         if command.request.stream is not self.begun.asked.stream:
-            streamed = replace(command, request=replace(command.request, stream=self.begun.asked.stream))
-        call = prepared_call(streamed, route.provider, route.connection, step.snapshot.iteration, self.begun.verbatim)
-        self.upstream = UpstreamCall(
-            self.begun.id,
-            call,
-            route.provider,
-            route.connection,
-            context.transport,
-            context.recorder,
-            command.seconds_left,
-            self.begun.handed_up,
-        )
+            command = replace(command, request=replace(command.request, stream=self.begun.asked.stream))
+        return prepared_call(command, route.provider, route.connection, step.snapshot.iteration, self.begun.verbatim)
+
+    def _begun_upstream(self, step: Step, call: CallRow | None) -> CallRow | None:
+        """Make this call the one in flight; returns it."""
+        command, route, context = step.command, self.begun.route, self.context
+        if call is not None and isinstance(command, CallModel):
+            self.upstream = UpstreamCall(
+                self.begun.id,
+                call,
+                route.provider,
+                route.connection,
+                context.transport,
+                context.recorder,
+                command.seconds_left,
+                self.begun.handed_up,
+            )
         return call
 
     def _at(self) -> float:

@@ -122,6 +122,8 @@ class GatewayCall:
             working.cancel()
 
     async def _ended_early(self) -> None:
+        if not self.drive.has_begun:
+            return  # while its first request was written: there is no turn
         await self.drive.cancelled(self._ended_by)
         if self._told_of is None:
             status = KEY_ENDED.status if self._key_ended else CLIENT_CLOSED

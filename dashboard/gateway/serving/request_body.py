@@ -9,7 +9,8 @@ from dashboard.gateway.wire.decompression import KNOWN, PackedError, TooLargeErr
 from dashboard.gateway.wire.faults import INVALID, Fault
 
 MOST_BYTES = 16 * 1024 * 1024
-MOST_VALUES = 200_000  #: in the JSON of a turn; they are made on the event loop, while all others wait
+LARGE = 100_000  #: bytes of a body that takes milliseconds to read, which is done in a thread
+MOST_VALUES = 200_000  #: in the JSON of a turn; they are made in one piece, and all others wait for the interpreter
 MOST_VALUES_RELAYED = 400_000  #: of what is no turn: some 300,000 token ids may be embedded at once
 MOST_SECONDS = 60.0  #: that a body may take to come
 WATCHED_FROM = 0.02  #: seconds after a call has begun
@@ -25,10 +26,16 @@ async def read_body(
 ) -> bytes | Fault | None:
     """The body, unpacked and not yet parsed; None where the client has gone before it was whole."""
     body = await _unpacked_body(headers, receive)
-    if isinstance(body, bytes) and holds_more_values(body, most_values):
+    if isinstance(body, bytes) and await _holds_more(body, most_values):
         message = f"The request holds more than {most_values:,} JSON values. Send less at once."
         return Fault(413, message, INVALID, "request_too_large")
     return body
+
+
+async def _holds_more(body: bytes, most_values: int) -> bool:
+    if len(body) > LARGE:
+        return await asyncio.to_thread(holds_more_values, body, most_values)
+    return holds_more_values(body, most_values)
 
 
 async def _unpacked_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | Fault | None:

@@ -1,5 +1,6 @@
 """Files and folders that people name: each file to the reader that reads it."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from dashboard.ingest.logs.services import ImportProgress, log_import
 from dashboard.ingest.logs.transcripts import bounded_sqlite, session_databases
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
-from dashboard.ingest.turn_files.import_runner import ImportBusyError, file_import_apart
+from dashboard.ingest.turn_files.import_queue import ImportBusyError
+from dashboard.ingest.turn_files.import_runner import file_import_apart
 from dashboard.ingest.turn_files.zip_import import FileOutcome, faults_of
 
 ENDINGS = (
@@ -126,7 +128,10 @@ def _turn_file(path: Path, options: Options, taken: ImportProgress) -> Iterator[
         yield Fault(0, TOO_LARGE)
         return
     try:
-        imported = file_import_apart(read=path.read_bytes, by=options.by, unverified=options.unverified)
+        # Nobody is kept from anything by a command that waits, and Ctrl-C ends it.
+        imported = file_import_apart(
+            read=path.read_bytes, by=options.by, unverified=options.unverified, patience=math.inf
+        )
     except ValidationError as error:
         yield from (Fault(0, words) for _, words in faults_of(error))
     except ImportBusyError as error:

@@ -1,7 +1,9 @@
 """Imports for pages and programs: one at a time on this machine, each in a process of its own with limits of memory
-and time, so that whatever stands in the file holds up nobody else. What that process says is all that comes back."""
+and time, so that whatever stands in the file holds up nobody else. What that process says is all that comes back.
 
-import hashlib
+Of one server's imports the guard lets two in, each user in rotation (`request_guard.concurrency_limits`): one that
+runs, and the next one, whose process loads meanwhile."""
+
 import json
 import os
 import signal
@@ -12,31 +14,28 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import structlog
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connection
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
+from dashboard.ingest.turn_files.import_lock import alone
 from dashboard.ingest.turn_files.import_process import MOST_SECONDS, TOO_MUCH_MEMORY
+from dashboard.ingest.turn_files.import_queue import WAITING_SECONDS, ImportBusyError
 from dashboard.ingest.turn_files.services import Import
 from dashboard.ingest.turn_files.zip_import import FileOutcome
 from dashboard.platform.client_gone import ClientConnection, ClientGoneError
 from dashboard.platform.database import address_of
 from dashboard.platform.environment import CHECKOUT
 from dashboard.platform.notifications import announce_created
-from dashboard.platform.postgres.locks import open_lock, try_lock
 from dashboard.turns.models import Turn
 
 log = structlog.get_logger(__name__)
 
-WAITING_SECONDS = 5.0  #: for the import under way
-LOOKING_SECONDS = 0.05  #: between two looks at whether that of another process has ended
 MOST_WALL_SECONDS = 2 * MOST_SECONDS  #: a busy machine gives the process a part of its time
 TOO_LONG = (
     f"The import took more than {MOST_SECONDS} s and was stopped. Import the files that are not listed here in smaller "
@@ -48,17 +47,6 @@ _RUN = (
     "import sys; sys.path.insert(0, sys.argv[1]); from dashboard.ingest.turn_files.import_process import main; main()"
 )
 _FOR_MEMORY = {-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS}
-
-_one = threading.Lock()
-
-
-class ImportBusyError(Exception):
-    """Another import is under way, or what an import needs is busy; later it is not."""
-
-    def __init__(
-        self, why: str = "Another import is running. Nothing was imported. Try again when it has ended."
-    ) -> None:
-        super().__init__(why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +96,11 @@ def file_import_apart(
     unverified: bool,
     name: str = "log",
     client: ClientConnection | None = None,
+    patience: float | None = None,
 ) -> ImportResult:
     """Import a turn file, each file of a ZIP, or a log of this name. Raises as `turn_import_apart` where nothing is
-    stored."""
-    imported = _imported(read, by, client, unverified=unverified, bundles=True, log=name)
+    stored. `patience`: seconds in which another import is waited for; None: `WAITING_SECONDS`."""
+    imported = _imported(read, by, client, unverified=unverified, bundles=True, log=name, patience=patience)
     if not imported.bundle and imported.log is None:
         _made(imported.outcomes[0])
     return imported
@@ -132,85 +121,49 @@ def _imported(
     bundles: bool,
     log: str | None = None,
     dry: bool = False,
+    patience: float | None = None,
 ) -> ImportResult:
     whose = None if by is None else by.pk
     asked = {"by": whose, "unverified": unverified, "bundles": bundles, "log": log, "dry": dry}
     asked["project"] = str(project_current().pk)
     client = client or ClientConnection()
-    with _alone(client):
-        content, late = read(), threading.Event()
-        with _process(late) as process, client.ending(process.kill):
+    until, late = time.monotonic() + (WAITING_SECONDS if patience is None else patience), threading.Event()
+    # To load takes most of the time of a small import, so it is done before the turn comes.
+    with _process() as process, client.ending(process.kill), alone(client, until):
+        content = read()
+        with _in_time(process, late):
             _hand_over(process, asked, content)
             return _heard(process, late, client)
 
 
 @contextmanager
-def _alone(client: ClientConnection) -> Iterator[None]:
-    """Of all threads and processes that share the data folder, for each import may take a gigabyte. Raises
-    `ImportBusyError`."""
-    until = time.monotonic() + WAITING_SECONDS
-    while not _one.acquire(timeout=LOOKING_SECONDS):
-        _may_wait(until, client)
-    try:
-        with _kept_out_of_other_processes(until, client):
-            yield
-    finally:
-        _one.release()
-
-
-@contextmanager
-def _kept_out_of_other_processes(until: float, client: ClientConnection) -> Iterator[None]:
-    try:
-        descriptor = open_lock(_lock_file())
-    except OSError as error:  # a data folder that nobody may write to
-        log.warning("import_without_lock", why=str(error))
-        yield
-        return
-    try:
-        while not try_lock(descriptor):
-            _may_wait(until, client)
-            time.sleep(LOOKING_SECONDS)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _may_wait(until: float, client: ClientConnection) -> None:
-    """Raises where it is too late to wait on, or nobody waits any more."""
-    if client.closed.is_set():
-        raise ClientGoneError
-    if time.monotonic() > until:
-        raise ImportBusyError
-
-
-def _lock_file() -> Path:
-    """One for each database: what is imported into another is no business of ours."""
-    database = hashlib.sha256(address_of(connection.get_connection_params()).encode()).hexdigest()[:12]
-    folder: Path = settings.ENVIRONMENT.data_dir
-    return folder / f"import-{database}.lock"
-
-
-@contextmanager
-def _process(late: threading.Event) -> Iterator["subprocess.Popen[bytes]"]:
-    """`late` is set where it is stopped for the time it took."""
+def _process() -> Iterator["subprocess.Popen[bytes]"]:
     # One arena: the address space of more would count as memory.
     variables = {**os.environ, "DATABASE_URL": address_of(connection.get_connection_params()), "MALLOC_ARENA_MAX": "1"}
     command = [sys.executable, "-P", "-c", _RUN, str(CHECKOUT)]
     process = subprocess.Popen(  # noqa: S603 - our own interpreter, and nothing that anybody sent
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables
     )
-    timer = threading.Timer(MOST_WALL_SECONDS, _stop, (process, late))
-    timer.start()
     try:
         yield process
     finally:
-        timer.cancel()
         process.kill()  # nothing where it has ended by itself
         process.wait()
         for pipe in (process.stdin, process.stdout):
             with suppress(BrokenPipeError):
                 if pipe is not None:
                     pipe.close()
+
+
+@contextmanager
+def _in_time(process: "subprocess.Popen[bytes]", late: threading.Event) -> Iterator[None]:
+    """`late` is set where it is stopped for the time it took."""
+    timer = threading.Timer(MOST_WALL_SECONDS, _stop, (process, late))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _stop(process: "subprocess.Popen[bytes]", late: threading.Event) -> None:

@@ -16,7 +16,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
-from dashboard.ingest.turn_files.import_runner import ImportBusyError, LogOutcome, file_import_apart
+from dashboard.ingest.turn_files.import_access import while_let_in
+from dashboard.ingest.turn_files.import_queue import RETRY_SECONDS, ImportBusyError
+from dashboard.ingest.turn_files.import_runner import LogOutcome, file_import_apart
 from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.ingest.turn_files.services import Import
 from dashboard.ingest.turn_files.zip_export import turns_bundle
@@ -35,12 +37,18 @@ def page(request: HttpRequest) -> HttpResponse:
     try:
         file = _file(request)
         imported = file_import_apart(
-            read=file.read, by=by, unverified=unverified, name=file.name or "log", client=client_of(request)
+            read=while_let_in(request, file.read),
+            by=by,
+            unverified=unverified,
+            name=file.name or "log",
+            client=client_of(request),
         )
     except ValidationError as error:
         return render(request, "keeping/import.html", {"faults": faults_of(error)}, status=422)
     except ImportBusyError as error:
-        return render(request, "keeping/import.html", {"faults": [("", str(error))]}, status=503)
+        busy = render(request, "keeping/import.html", {"faults": [("", str(error))]}, status=503)
+        busy["Retry-After"] = str(RETRY_SECONDS)
+        return busy
     if imported.log is not None:
         return _log_told(request, imported.log, file.name or "log")
     made = imported.outcomes[0].made if imported.outcomes and not imported.bundle else None

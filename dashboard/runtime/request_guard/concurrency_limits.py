@@ -4,8 +4,9 @@ Each such request is a thread, and all threads share one interpreter with the lo
 once would make every call wait for a hundred turns. A place is taken when the whole request is here, and given back
 when its answer begins, so that nobody holds one by sending or reading slowly. Files have a room of their own: there a
 place is held until the file is sent, for all of it is in memory until then. So have replays, comparisons and the map of
-limits, which keep the interpreter busy for longest. Passwords that are typed have a queue (`sign_in_queue`). The
-gateway, the ingest, health checks and static files have bounds of their own, and take no place.
+limits, which keep the interpreter busy for longest, and imports, which wait for each other. Passwords that are typed
+have a queue (`sign_in_queue`). The gateway, the ingest, health checks and static files have bounds of their own, and
+take no place.
 
 Whoever asks without credentials counts by address; with credentials that have let somebody in, by that user. What only
 looks like a credential counts as none, until it has worked. A share link that has worked is a caller of its own among
@@ -26,6 +27,7 @@ from django.http import parse_cookie
 from dashboard.accounts.access import LET_IN, AccessForm, access_form_of
 from dashboard.accounts.credentials import bearer_of, digest_of
 from dashboard.accounts.known_devices import COOKIE, is_known
+from dashboard.ingest.turn_files.import_queue import WAITING_SECONDS, is_import
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
 from dashboard.platform.local_client import is_near
 from dashboard.platform.proxies import customer_of
@@ -38,6 +40,8 @@ STRANGERS = QueueSize(places=2, of_one=2, waiting=512, waiting_of_one=64, second
 DOWNLOADS = QueueSize(places=3, of_one=1, waiting=64, waiting_of_one=16, seconds=30.0)
 #: What follows a whole history step by step, many times over. One alone may take seconds of an interpreter.
 REPLAYS = QueueSize(places=2, of_one=1, waiting=128, waiting_of_one=32, seconds=30.0)
+#: One runs, and the process of the next one loads meanwhile. The bodies of those that wait are on the disk.
+IMPORTS = QueueSize(places=2, of_one=2, waiting=32, waiting_of_one=8, seconds=WAITING_SECONDS)
 KNOWN = QueueSize(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=30.0)
 #: Of websockets. After a restart all pages open theirs again at once; those that find no place try again. Of one user
 #: one, for each thread that computes has every call of the gateway wait for the interpreter; the next of the same user
@@ -77,10 +81,11 @@ class ConcurrencyLimits:
         downloads: QueueSize = DOWNLOADS,
         replays: QueueSize = REPLAYS,
         handshakes: QueueSize = HANDSHAKES,
+        imports: QueueSize = IMPORTS,
         processes: int = 1,
     ) -> None:
         self._strangers, self._known, self._downloads = FairQueue(strangers), FairQueue(known), FairQueue(downloads)
-        self._replays, self._handshakes = FairQueue(replays), FairQueue(handshakes)
+        self._replays, self._handshakes, self._imports = FairQueue(replays), FairQueue(handshakes), FairQueue(imports)
         self._sign_ins = SignInQueue()
         self._pace = RequestRate(A_SECOND / processes, AT_FIRST / processes)
         self._users: OrderedDict[str, str] = OrderedDict()  #: who was let in, by the digest of their credentials
@@ -99,21 +104,27 @@ class ConcurrencyLimits:
             raise FullError(own=True)
         if is_sign_in(scope):
             return await self._sign_ins.enter(SignIn(who, account, known=_is_known(scope["headers"], account)))
-        line = self._line_of(scope["path"]) if user and not shared else self._strangers
+        line = self._line_of(scope) if user and not shared else self._strangers
         line = self._handshakes if scope["type"] == "websocket" else line
         await line.enter(who)
         return RequestPlace(
             self, line, who, credential, scope, until_sent=line is self._downloads, rests=line is self._handshakes
         )
 
-    def _line_of(self, path: str) -> FairQueue:
+    def _line_of(self, scope: Scope) -> FairQueue:
+        path = scope["path"]
         if is_replay(path):
             return self._replays
+        if is_import(scope.get("method", ""), path):
+            return self._imports
         return self._downloads if _FILE.search(path) else self._known
 
-    def risen(self, line: FairQueue, user: str) -> FairQueue | None:
+    def risen(self, line: FairQueue, user: str, scope: Scope) -> FairQueue | None:
         """The line of those who are known, where this one was the strangers' and a place is free; it is taken then."""
-        return self._known if line is self._strangers and self._known.enter_now(user) else None
+        if line is not self._strangers:
+            return None
+        lines = (self._imports, self._known) if self._line_of(scope) is self._imports else (self._known,)
+        return next((better for better in lines if better.enter_now(user)), None)
 
     def learn(self, credential: str, user: str | None) -> None:
         """Whom it let in; None: nobody any more."""
@@ -139,7 +150,7 @@ class RequestPlace:
         rests: bool = False,
     ) -> None:
         self.until_sent, self._rests = until_sent, rests
-        self._rooms, self._line, self._who, self._credential = rooms, line, who, credential
+        self._rooms, self._line, self._who, self._credential, self._scope = rooms, line, who, credential, scope
         self._shared = access_form_of(scope["path"]) is AccessForm.SHARED
         self._looked = access_form_of(scope["path"]) is not AccessForm.OPEN  # there nobody looks at credentials
         self._user: str | None = None
@@ -169,7 +180,7 @@ class RequestPlace:
 
     def _rise(self, user: str) -> None:
         """Who is no stranger any more leaves the place to strangers, if there is another: its work may be long."""
-        if self._held and (line := self._rooms.risen(self._line, user)) is not None:
+        if self._held and (line := self._rooms.risen(self._line, user, self._scope)) is not None:
             self._line.leave(self._who)
             self._line, self._who = line, user
 

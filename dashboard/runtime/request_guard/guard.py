@@ -18,6 +18,7 @@ from dashboard.accounts.access import is_machine
 from dashboard.accounts.error_responses import STRANGER
 from dashboard.accounts.failure_responses import AWAY
 from dashboard.accounts.websocket import NO_PLACE, TOO_MANY, deny
+from dashboard.ingest.turn_files import import_queue
 from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, CutShortError
 from dashboard.platform.fair_queue import FullError
 from dashboard.runtime.replay_processes import STOPS
@@ -210,8 +211,7 @@ class _Exchange:
         except TimeoutError:
             self.refused = _UNREAD
         except FullError as full:
-            status, told = (429, _OFTEN) if full.own else (503, _BUSY)
-            self.refused = refusal(self._scope["path"], status, told, more=_AGAIN)
+            self.refused = _refused(self._scope, full)
 
     async def _listen(self, in_line: asyncio.Timeout) -> None:
         """Nobody else does while the request waits: what `in_line` encloses ends when the client goes."""
@@ -238,6 +238,15 @@ class _Exchange:
                 return refusal(path, 401, STRANGER if is_machine(path) else _UNKNOWN, more=(CHALLENGE,))
         self._allowed = allowed.most
         return None
+
+
+def _refused(scope: Scope, full: FullError) -> Answer:
+    """What is told to a request that found no place."""
+    status, told, again = (429, _OFTEN, _AGAIN) if full.own else (503, _BUSY, _AGAIN)
+    if import_queue.is_import(scope["method"], scope["path"]):
+        told = import_queue.TOO_MANY if full.own else import_queue.BUSY
+        again = ((b"retry-after", b"%d" % import_queue.RETRY_SECONDS),)
+    return refusal(scope["path"], status, told, more=again)
 
 
 def _announced(scope: Scope) -> int | None:

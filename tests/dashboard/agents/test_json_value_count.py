@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dashboard.agents import json_value_count
 from dashboard.agents.json_value_count import holds_more_values
 
 MOST = 100_000
@@ -40,6 +41,25 @@ def test_the_count_is_exact(value: Any, separators: tuple[str, str]):
     text, values = json.dumps(value, separators=separators).encode(), count(value)
     assert not holds_more_values(text, values)
     assert holds_more_values(text.ljust(values), values - 1)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 7])
+def test_the_count_is_the_same_in_pieces_of_any_size(size: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(json_value_count, "PIECE", size)
+    value = [
+        "\\",
+        ",",
+        '"',
+        '\\"',
+        '"\\\\,',
+        '\\\\\\"[',
+        "\\\\",
+        {'",': {"\\": [{"é,": ["[{", "\n,"]}]}},
+        "\\" * 9 + '"',
+    ]
+    text, values = json.dumps(value).encode(), count(value)
+    assert not holds_more_values(text, values)
+    assert holds_more_values(text, values - 1)
 
 
 @pytest.mark.parametrize(

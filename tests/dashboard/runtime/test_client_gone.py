@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from dashboard.accounts import services
 from dashboard.accounts.models import User
 from dashboard.agents.current_project import current
-from dashboard.ingest.turn_files import import_runner
+from dashboard.ingest.turn_files import import_lock, import_runner
 from dashboard.ingest.turn_files.import_runner import turn_import_apart
 from dashboard.platform.client_gone import SCOPE_KEY, ClientConnection, ClientGoneError
 from dashboard.platform.replica import REPLICA
@@ -128,15 +128,15 @@ def test_an_import_ends_with_its_client_and_nothing_is_stored(bearer: bytes, mon
         hang_up_after(address, head, b"{}", lambda: bool(running))
         until(lambda: running[0].poll() is not None, SOON)
     assert not Turn.objects.exists()
-    assert import_runner._one.acquire(timeout=5), "and the next import may begin"
-    import_runner._one.release()
+    assert import_lock.one.acquire(timeout=5), "and the next import may begin"
+    import_lock.one.release()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_who_has_gone_while_waiting_for_another_import_waits_no_more():
     gone = ClientConnection()
     gone.close()
-    with import_runner._one, pytest.raises(ClientGoneError):
+    with import_lock.one, pytest.raises(ClientGoneError):
         turn_import_apart(read=lambda: b"{}", by=None, unverified=False, client=gone)
 
 

@@ -4,23 +4,32 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
+from django.contrib.auth.models import Group
+from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
-from dashboard.ingest.turn_files import import_runner
+from dashboard.accounts.models import ApiToken, User
+from dashboard.ingest.turn_files import import_lock, import_runner
+from dashboard.ingest.turn_files.import_access import ENDED
+from dashboard.ingest.turn_files.import_queue import ImportBusyError
 from dashboard.ingest.turn_files.import_runner import (
-    ImportBusyError,
     file_import_apart,
     log_import_apart,
     turn_import_apart,
 )
 from dashboard.ingest.turn_files.zip_import import bundle_import
 from dashboard.turns.models import Turn
+from tests.dashboard import importing
 from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
 from tests.dashboard.driving import Play
 from tests.dashboard.ingest.logs.samples import FILES
@@ -90,12 +99,13 @@ def test_while_one_import_runs_the_next_one_is_told_so(
     thread = threading.Thread(target=first)
     thread.start()
     assert began.wait(10)
-    with pytest.raises(ImportBusyError, match="Another import is running"):
+    with pytest.raises(ImportBusyError, match="Other imports are running"):
         file_import_apart(read=lambda: b"{}", by=None, unverified=False)
     answer = api.post("/turns/import", b"{}")
-    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "30")
     page = browser.post("/import", {"file": SimpleUploadedFile("turn.json", b"{}")})
-    assert (page.status_code, "Another import is running" in page.content.decode()) == (503, True)
+    assert (page.status_code, "Other imports are running" in page.content.decode()) == (503, True)
+    assert page["Retry-After"] == "30"
     over.set()
     thread.join(20)
 
@@ -120,12 +130,79 @@ def test_its_process_reads_a_log_as_well():
 def test_an_import_of_another_process_is_waited_for_too(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(import_runner, "WAITING_SECONDS", 0.3)
     code = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); input()"
-    command = [sys.executable, "-c", code, str(import_runner._lock_file())]
+    command = [sys.executable, "-c", code, str(import_lock.lock_file())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         other.stdout.readline()
-        with pytest.raises(ImportBusyError, match="Another import is running"):
+        with pytest.raises(ImportBusyError, match="Other imports are running"):
             turn_import_apart(read=lambda: b"{}", by=None, unverified=False)
         other.kill()
     with pytest.raises(ValidationError):  # a lock whose holder was killed holds nobody up
         turn_import_apart(read=lambda: b"{}", by=None, unverified=False)
+
+
+def test_the_process_of_the_next_import_loads_while_it_waits(monkeypatch: pytest.MonkeyPatch):
+    happened: list[str] = []
+
+    @contextmanager
+    def process() -> Iterator[Any]:
+        happened.append("its process begins")
+        with importing.here() as one:
+            yield one
+
+    @contextmanager
+    def alone(*_: object) -> Iterator[None]:
+        happened.append("it waits for its turn")
+        yield
+
+    def read() -> bytes:
+        happened.append("its file is read")
+        return b"{}"
+
+    monkeypatch.setattr(import_runner, "_process", process)
+    monkeypatch.setattr(import_runner, "alone", alone)
+    with pytest.raises(ValidationError):
+        turn_import_apart(read=read, by=None, unverified=False)
+    assert happened == ["its process begins", "it waits for its turn", "its file is read"]
+
+
+ENDINGS: dict[str, Callable[[], object]] = {
+    "token": lambda: ApiToken.objects.update(revoked_at=timezone.now()),
+    "account": lambda: User.objects.update(is_active=False),
+    "role": lambda: User.objects.update(is_superuser=False),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("path", ["/logs/import", "/turns/import"])
+def test_nothing_is_imported_for_whom_loses_access_while_the_import_waits(
+    monkeypatch: pytest.MonkeyPatch,
+    api: Program,  # noqa: F811 - the fixture
+    ending: str,
+    path: str,
+):
+    @contextmanager
+    def waited(*_: object) -> Iterator[None]:
+        User.objects.update(is_superuser=True)
+        Group.objects.all().delete()
+        ENDINGS[ending]()
+        yield
+
+    monkeypatch.setattr(import_runner, "alone", waited)
+    answer = api.post(path, FILES["claude"])
+    assert (answer.status_code, ENDED in answer.content.decode()) == (400, True)
+    assert not Turn.objects.exists()
+
+
+def test_nothing_is_imported_from_a_session_that_ends_while_the_import_waits(
+    monkeypatch: pytest.MonkeyPatch, browser: Client
+):
+    @contextmanager
+    def waited(*_: object) -> Iterator[None]:
+        Session.objects.all().delete()
+        yield
+
+    monkeypatch.setattr(import_runner, "alone", waited)
+    page = browser.post("/import", {"file": SimpleUploadedFile("s.jsonl", FILES["claude"])})
+    assert (page.status_code, ENDED in page.content.decode()) == (422, True)
+    assert not Turn.objects.exists()

@@ -11,7 +11,7 @@ from dashboard.accounts.access import LET_IN
 from dashboard.platform.client_gone import SCOPE_KEY, CutShortError
 from dashboard.platform.fair_queue import FullError, QueueSize
 from dashboard.runtime.request_guard.concurrency_limits import AT_FIRST, ConcurrencyLimits, RequestRate
-from dashboard.runtime.request_guard.guard import Guard
+from dashboard.runtime.request_guard.guard import Guard, _refused
 
 NARROW = QueueSize(places=1, of_one=1, waiting=8, waiting_of_one=2, seconds=0.01)
 HERE, THERE = "192.0.2.1", "192.0.2.2"
@@ -111,6 +111,66 @@ async def test_a_user_with_many_sessions_is_one_caller():
     with pytest.raises(FullError):
         await one.enter(scope_of(cookie="b"))
     assert await one.enter(scope_of(cookie="c")) is not None
+
+
+def importing(path: str, **credentials: str) -> dict[str, Any]:
+    return {**scope_of(path=path, **credentials), "method": "POST"}
+
+
+@pytest.mark.parametrize("path", ["/import", "/api/v1/turns/import", "/api/v1/logs/import"])
+async def test_imports_wait_for_each_other_and_take_no_place_of_pages(path: str):
+    one = ConcurrencyLimits(known=NARROW, imports=NARROW)
+    for user in ("user 1", "user 2"):
+        await let_in(one, user, token=user)
+    place = await one.enter(importing(path, token="user 1"))
+    assert place is not None
+    with pytest.raises(FullError):
+        await one.enter(importing(path, token="user 2"))
+    assert await one.enter(scope_of(path=path, token="user 1")) is not None, "the form is a page"
+    place.answered()
+    assert await one.enter(importing(path, token="user 2")) is not None
+
+
+async def test_imports_of_several_users_take_turns():
+    one = ConcurrencyLimits(imports=replace(NARROW, seconds=60.0))
+    for user in ("user 1", "user 2"):
+        await let_in(one, user, token=user)
+    place = await one.enter(importing("/import", token="user 1"))
+    assert place is not None
+    begun: list[str] = []
+
+    async def wait(user: str) -> None:
+        waited = await one.enter(importing("/import", token=user))
+        begun.append(user)
+        assert waited is not None
+        waited.answered()
+
+    waiting = [asyncio.create_task(wait(user)) for user in ("user 1", "user 1", "user 2")]
+    await asyncio.sleep(0)
+    place.answered()
+    await asyncio.gather(*waiting)
+    assert begun == ["user 1", "user 2", "user 1"]
+
+
+async def test_an_import_that_finds_no_place_is_told_when_to_come_again():
+    one = ConcurrencyLimits(imports=replace(NARROW, waiting=0))
+    await let_in(one, "user 1", token="x")
+    await one.enter(importing("/api/v1/logs/import", token="x"))
+    with pytest.raises(FullError) as full:
+        await one.enter(importing("/api/v1/logs/import", token="x"))
+    answer = _refused(importing("/api/v1/logs/import"), full.value)
+    assert (answer.status, dict(answer.headers)[b"retry-after"]) == (503, b"30")
+    assert b"Nothing of this one was imported" in answer.body
+
+
+async def test_a_token_that_is_new_here_leaves_the_strangers_for_the_imports():
+    one = ConcurrencyLimits(strangers=NARROW, imports=NARROW)
+    fresh = importing("/import", token="unused")
+    await one.enter(fresh)
+    fresh[LET_IN]("user 1")
+    await asyncio.sleep(0)
+    assert await entering(one)
+    assert not one._imports.enter_now("user 2")
 
 
 async def test_an_address_without_credentials_has_so_many_requests_a_second_and_this_machine_more():
