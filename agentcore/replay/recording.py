@@ -34,7 +34,7 @@ _PARTS: tuple[tuple[str, type], ...] = (
     ("certainty", Certainty),
     ("assumes", tuple),
 )
-_USUAL = {Mapping: dict}
+_USUAL: dict[type, type] = {Mapping: dict}
 
 
 @quickly_made

@@ -49,7 +49,8 @@ class Row:
 
 def rows_of(taken: ParsedBody) -> list[Row]:
     """What was taken as it is to be kept: its spans in their order, then its log events."""
-    traces = {name: UUID(name) for name in {piece.trace for piece in (*taken.spans, *taken.logs)}}
+    names = {span.trace for span in taken.spans} | {event.trace for event in taken.logs}
+    traces = {name: UUID(name) for name in names}
     return [_row(traces[span.trace], span) for span in taken.spans] + [
         _log_row(traces[event.trace], event) for event in taken.logs
     ]
