@@ -167,7 +167,7 @@ def _schedule(rows: Any, versions: Sequence[_Told], name: str) -> list[tuple[_To
         raise ValidationError(f"“{name}”: schedule must be a list of at most {MAX_SCHEDULED} objects.")
     found = []
     for row in rows:
-        told = _numbered(versions, row.get("version"), name, "planned")
+        told = _numbered(versions, row.get("version"), name, "scheduled")
         if told is None:
             raise ValidationError(f"“{name}”: each schedule entry needs a version and starts_at.")
         found.append((told, _moment(row.get("starts_at"), name), _text(row.get("why"))))

@@ -270,7 +270,7 @@ def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: 
             "“x”: there is no field “limts”; a version has version, why, made_at, by, limits",
         ),
         (
-            '{"whystop_policies": 1, "policies": [{"name": "x", "versions": [{"version": 1}], "planned": []}]}',
+            '{"whystop_policies": 1, "policies": [{"name": "x", "versions": [{"version": 1}], "scheduled": []}]}',
             "“x”: there is no field “scheduled”; a policy has name, active, past, schedule, versions",
         ),
         (

@@ -48,7 +48,7 @@ def test_the_form_says_what_a_command_means_and_whether_it_is_allowed(admin_clie
     address = reverse("admin:tools_mcpserver_add")
     assert "To allow them, start Whystop with WHYSTOP_MCP_STDIO=1." in page(admin_client, address)
     refused = page(admin_client, address, {**FORM, "transport": "stdio", "command": "x"})
-    assert "Commands are run only where" in refused
+    assert "Commands run only if Whystop was started with WHYSTOP_MCP_STDIO=1" in refused
     settings.MCP_STDIO = True
     assert "can run programs on the machine that Whystop runs on" in page(admin_client, address)
 

@@ -76,7 +76,7 @@ def test_the_host_that_whoever_starts_whystop_chose_for_a_key_gets_it(monkeypatc
 def test_a_vendors_key_that_may_not_go_to_a_host_is_told_with_the_entry_that_would_let_it():
     told = str(keys.fault("ANTHROPIC_API_KEY", "https://llm.example:8443/v1"))
     assert "ANTHROPIC_API_KEY goes to api.anthropic.com and this machine alone" in told
-    assert "add ANTHROPIC_API_KEY@llm.example to that list (by default *_API_KEY)" in told
+    assert "add ANTHROPIC_API_KEY@llm.example to that list (default: *_API_KEY)" in told
     added = KeyNames.read(f"{keys.DEFAULT},ANTHROPIC_API_KEY@llm.example")
     assert added.may_go("ANTHROPIC_API_KEY", "https://llm.example:8443/v1")
 
