@@ -81,7 +81,8 @@ class ContinuationEvaluation:
             required(self.reason, str, "reason")
             optional(self.stop_reason, str, "stop_reason")
             optional(self.message, str, "message")
-        required(self.context, Mapping, "context")
+        if self.context.__class__ is not dict:
+            required(self.context, Mapping, "context")
         if parts := foreign(self.context):
             raise WrongInput(f"context must be JSON, not one with {shown(parts[0])}.")
 

@@ -34,6 +34,7 @@ _PARTS: tuple[tuple[str, type], ...] = (
     ("certainty", Certainty),
     ("assumes", tuple),
 )
+_USUAL: dict[type, type] = {Mapping: dict}
 
 
 @quickly_made
@@ -57,7 +58,9 @@ class Record:
             kinds = ", ".join(kind.__name__ for kind in _EVENTS)
             raise WrongInput(f"Record: event must be one of {kinds}, not {shown(self.event)}.")
         for name, kind in _PARTS:
-            required(getattr(self, name), kind, f"Record: {name}")
+            part = getattr(self, name)
+            if part.__class__ is not _USUAL.get(kind, kind):  # every record is looked at: the words are made for few
+                required(part, kind, f"Record: {name}")
 
     @classmethod
     def of(cls, seq: int, event: Event, step: Step, provenance: Provenance = Provenance.RECORDED) -> "Record":

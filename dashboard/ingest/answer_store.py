@@ -7,7 +7,6 @@ from django.db import connection
 
 from dashboard.ingest.conventions.response_ids import answer_number
 from dashboard.ingest.conventions.spans import Span
-from dashboard.ingest.wire.bodies import ParsedBody
 
 #: Traces with a response id that others have too, and those others. Of an id that many traces have, none: a server
 #: repeats it, and its calls are never taken for one (`shared_answers`).
@@ -24,11 +23,6 @@ SELECT mine.trace, other.trace
  CROSS JOIN LATERAL unnest(others.traces) AS other (trace)
  WHERE other.trace <> mine.trace
 """
-
-
-def answers_of(taken: ParsedBody) -> set[int]:
-    """The answers that the spans of a request tell of."""
-    return {answer for span in taken.spans if (answer := answer_of(span)) is not None}
 
 
 def answer_of(span: Span) -> int | None:

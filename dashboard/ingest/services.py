@@ -22,6 +22,7 @@ from dashboard.ingest.assembly.shared_answers import without_doubles
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
 from dashboard.ingest.conventions.spans import LogEvent, Span
 from dashboard.ingest.models import NO_SENDER
+from dashboard.ingest.piece_rows import rows_of
 from dashboard.ingest.refusals import refusals_note
 from dashboard.ingest.span_store import Changed, Trace
 from dashboard.ingest.turn_store import turns_put
@@ -93,15 +94,18 @@ def _ingest(
     hold_all: bool = False,
 ) -> Outcome:
     """`hold_all`: no other request of the sender is worked on beside it."""
-    answers = range(span_store.LINES) if hold_all else answer_store.answers_of(taken)
+    rows = rows_of(taken)
+    told = {row.answer for row in rows if row.answer is not None}
+    answers: Iterable[int] = range(span_store.LINES) if hold_all else told
     span_store.lock(project_id, sender, traces, answers=answers)
     held = span_store.counts(project_id, sender, sorted(traces))
     if most is not None and taken.count + sum(held.values()) > most:
         raise LargeError
-    _bound(taken, sorted(traces), held)
+    if _bound(taken, sorted(traces), held):
+        rows = rows_of(taken)
     now = timezone.now()
     shared = _sharing(project_id, sender, held, taken.count)
-    changed = span_store.put(project_id, sender, taken, now, traces - held.keys())
+    changed = span_store.put(project_id, sender, rows, now, traces - held.keys())
     shared |= _sharing(project_id, sender, changed.grown | changed.whole.keys(), taken.count)
     if shared and not hold_all:
         raise _SharedError
@@ -115,7 +119,7 @@ def _ingest(
             made[trace.id] = turns
         (costly if trace.costly else unread).update((trace.id.hex, span) for span in trace.unread)
     written = turns_put(project_id, sender, made, by=by, at=now) if made else []
-    let_go = sum(not span_store.is_kept(span) for span in taken.spans)
+    let_go = sum(row.is_let_go for row in rows)
     beyond, lacking = _unread(taken, costly), _unread(taken, unread)
     taken.refuse(COSTLY, beyond)
     taken.refuse(UNREAD, lacking)
@@ -151,10 +155,10 @@ def _unread(taken: ParsedBody, unread: Set[tuple[str, str]]) -> int:
     return sum((UUID(trace).hex, span.lower()) in unread for trace, span in told)
 
 
-def _bound(taken: ParsedBody, traces: Sequence[UUID], held: Mapping[UUID, int]) -> None:
-    """Refuse what is beyond the bound of a trace. `held`: how many pieces are kept of each."""
+def _bound(taken: ParsedBody, traces: Sequence[UUID], held: Mapping[UUID, int]) -> int:
+    """Refuse what is beyond the bound of a trace; how much that is. `held`: how many pieces are kept of each."""
     if max(held.values(), default=0) + taken.count <= span_store.MOST_OF_TRACE:
-        return
+        return 0
     room = Counter({trace.hex: span_store.MOST_OF_TRACE - held.get(trace, 0) for trace in traces})
 
     def is_taken(one: Span | LogEvent) -> bool:
@@ -166,6 +170,7 @@ def _bound(taken: ParsedBody, traces: Sequence[UUID], held: Mapping[UUID, int]) 
     taken.logs = [record for record in taken.logs if is_taken(record)]
     if refused := before - taken.count:
         taken.refused[FULL] += refused
+    return refused
 
 
 def _name(project_id: UUID, sender: UUID) -> str:

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from dashboard.ingest.logs.file_report import FileCounts, FileReport
     from dashboard.ingest.logs.files import Options
 
-WORTH = 16 * 2**20  #: bytes of files; with fewer, to start processes takes longer than they save
+WORTH = 16 * 2**20  #: bytes of files; with fewer, to start processes takes longer than they save,
+WORTH_FILES = 64  #: unless there are so many: a short transcript takes a twentieth of what a process takes to start
 _SPAWN = get_context("spawn")
 _asked: Mapping[str, Any] = {}  #: what a process of the pool is to import, as the fields of `Options`
 
 
 def size_for(paths: Sequence[Path]) -> int:
     """How many processes these files are worth; 1: none but the command's own."""
-    if sum(path.stat().st_size for path in paths if path.exists()) < WORTH:
+    if len(paths) < WORTH_FILES and sum(path.stat().st_size for path in paths if path.exists()) < WORTH:
         return 1
     return min(len(paths), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 

@@ -3,6 +3,7 @@
 A body that is no OTLP at all raises `BodyError`; of one that is, each span stands for itself.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ MOST_GROUPS = 20_000  #: resources and scopes of one request: each may be a few 
 MOST_COUNTED = 10 * MOST_GROUPS  #: of these that are counted, to tell the exporter what of them is refused
 MOST_VALUES = 2_000_000  #: of a request, in JSON values or protobuf fields; four are an attribute
 _TRACE, _SPAN = 32, 16  #: hexadecimal digits of an id
+_HEX = re.compile(r"[0-9a-fA-F]+")
 EARLIEST = 1_000_000_000 * 10**9  #: nanoseconds; before September 2001 there were no spans
 LATEST = 4_000_000_000 * 10**9  #: in 2096
 
@@ -77,7 +79,8 @@ NO_SPAN_OF_LOG = "A log record is accepted only if it names its trace and its sp
 
 def is_id(value: Any, digits: int) -> bool:
     """Whether it is an id in hexadecimal that names something."""
-    return isinstance(value, str) and len(value) == digits and value.strip("0") != "" and _is_hex(value)
+    is_text = isinstance(value, str) and len(value) == digits
+    return is_text and value.strip("0") != "" and _HEX.fullmatch(value) is not None
 
 
 def is_trace(value: Any) -> bool:
@@ -88,5 +91,10 @@ def is_span(value: Any) -> bool:
     return is_id(value, _SPAN)
 
 
-def _is_hex(value: str) -> bool:
-    return value.isascii() and all(digit in "0123456789abcdefABCDEF" for digit in value)
+def names_trace(value: bytes) -> bool:
+    """Whether the bytes of an id name a trace."""
+    return len(value) == _TRACE // 2 and any(value)
+
+
+def names_span(value: bytes) -> bool:
+    return len(value) == _SPAN // 2 and any(value)

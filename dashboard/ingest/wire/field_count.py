@@ -23,7 +23,7 @@ def holds_more_fields(body: bytes, kind: Any, most: int) -> bool:
 
     Raises `BodyError` for what is no protobuf.
     """
-    if len(body) <= CHECKED:
+    if len(body) <= max(CHECKED, most):  # a field takes two bytes at least, and none of so few can be too many
         return False
     try:
         return _counted(body, _kinds_of(kind), kind.full_name, most) > most

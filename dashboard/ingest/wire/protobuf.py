@@ -82,18 +82,17 @@ def _attributes(pairs: Any) -> dict[str, Any]:
 
 
 def _add_span(scope: Any, service: str, taken: ParsedBody, span: Any) -> None:
-    trace, span_id = span.trace_id.hex(), span.span_id.hex()
-    if not bodies.is_trace(trace) or not bodies.is_span(span_id):
+    trace, span_id, parent = span.trace_id, span.span_id, span.parent_span_id
+    if not (bodies.names_trace(trace) and bodies.names_span(span_id)):
         taken.refuse(bodies.NO_ID)
         return
     if not bodies.EARLIEST <= span.start_time_unix_nano <= bodies.LATEST:
         taken.refuse(bodies.NO_TIME)
         return
-    parent = span.parent_span_id.hex()
     made = Span(
-        trace=trace,
-        id=span_id,
-        parent=parent if bodies.is_span(parent) else "",
+        trace=trace.hex(),
+        id=span_id.hex(),
+        parent=parent.hex() if bodies.names_span(parent) else "",
         name=span.name[:200],
         start=span.start_time_unix_nano,
         end=min(max(span.start_time_unix_nano, span.end_time_unix_nano), bodies.LATEST),
@@ -110,8 +109,8 @@ def _add_span(scope: Any, service: str, taken: ParsedBody, span: Any) -> None:
 
 
 def _add_log(taken: ParsedBody, record: Any) -> None:
-    trace, span_id = record.trace_id.hex(), record.span_id.hex()
-    if not bodies.is_trace(trace) or not bodies.is_span(span_id):
+    trace, span_id = record.trace_id, record.span_id
+    if not (bodies.names_trace(trace) and bodies.names_span(span_id)):
         taken.refuse(bodies.NO_SPAN_OF_LOG)
         return
     attributes = _attributes(record.attributes)
@@ -119,4 +118,4 @@ def _add_log(taken: ParsedBody, record: Any) -> None:
     body = of_protobuf(record.body)
     more = {} if body is None or body == {} else {"body": body}
     at = record.time_unix_nano or record.observed_time_unix_nano
-    taken.logs.append(LogEvent(trace, span_id, str(name), {**attributes, **more}, at))
+    taken.logs.append(LogEvent(trace.hex(), span_id.hex(), str(name), {**attributes, **more}, at))

@@ -1,6 +1,7 @@
 """Merges what several spans say about one call."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import Message
@@ -10,6 +11,9 @@ from dashboard.ingest.conventions.observations import NOTHING, AskedCall, Conten
 def merged(accounts: Iterable[Content]) -> Content:
     """Each fact from the first account that tells it; of the calls, the account that tells most."""
     told = [account for account in accounts if account is not NOTHING]
+    if len(told) == 1:  # as of most spans: a fact that is empty is one that is not told
+        (only,) = told
+        return replace(only, system=only.system or None, refusal=only.refusal or None, words=unique(only.words))
     texts = [account.text for account in told if account.text is not None]
     return Content(
         system=_first(account.system for account in told),

@@ -45,16 +45,18 @@ class _Parts:
 
 def read(attributes: Attributes) -> Content:
     """Read the messages from these attributes."""
-    told = _input(attributes)
+    name = next((name for name in INPUT if name in attributes), "")
+    request = read_json(attributes.get(name))
+    told = _input(name, request, attributes)
     system, messages = system_apart(told) if told is not None else ("", None)
     instructions = read_json(attributes.get(SYSTEM))
     if instructions is None and isinstance(attributes.get(SYSTEM), str):
         instructions = attributes[SYSTEM]
-    request = _request(attributes)
-    system = system or _system(instructions) or _system(request.get("instructions", request.get("system")))
+    whole = mapping(request)  # where the messages stand in one, as LangSmith and MLflow write it
+    system = system or _system(instructions) or _system(whole.get("instructions", whole.get("system")))
     tools = next((found for name in TOOLS if (found := tools_of(attributes.get(name)))), ())
     tools = (
-        tools or tools_of(_definitions(attributes.get("langfuse.observation.input"))) or tools_of(request.get("tools"))
+        tools or tools_of(_definitions(attributes.get("langfuse.observation.input"))) or tools_of(whole.get("tools"))
     )
     content = Content(system=system or None, input=messages, tools=tools)
     output = next((read_json(attributes[name]) for name in OUTPUT if name in attributes), None)
@@ -71,9 +73,8 @@ def _joined(pieces: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [{**piece, "parts": [part for one in pieces for part in one.get("parts") or ()]} for piece in pieces[-1:]]
 
 
-def _input(attributes: Attributes) -> list[Message] | None:
-    name = next((name for name in INPUT if name in attributes), "")
-    told = read_json(attributes.get(name))
+def _input(name: str, told: Any, attributes: Attributes) -> list[Message] | None:
+    """The messages of the attribute `name`, which was read as JSON."""
     if told is None and name == _AS_TEXT and isinstance(attributes[name], str):
         return [Message(Role.USER, attributes[name])]
     told = told.get("messages", told.get("input")) if isinstance(told, dict) else told
@@ -82,11 +83,6 @@ def _input(attributes: Attributes) -> list[Message] | None:
     if isinstance(told, list) and told and isinstance(told[0], list):  # LangChain's: one list for each prompt
         told = [mapping(entry.get("kwargs")) or entry for entry in mappings(told[0])]
     return list(messages_of(told)) if isinstance(told, list) else None
-
-
-def _request(attributes: Attributes) -> Mapping[str, Any]:
-    """The whole request, where the messages stand in one, as LangSmith and MLflow write it."""
-    return next((mapping(read_json(attributes[name])) for name in INPUT if name in attributes), {})
 
 
 def _definitions(told: Any) -> list[Any]:

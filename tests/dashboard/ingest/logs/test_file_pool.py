@@ -116,6 +116,14 @@ def test_small_files_are_imported_without_processes(tmp_path: Path) -> None:
     assert file_pool.size_for([*tmp_path.iterdir()]) == min(2, len(os.sched_getaffinity(0)))
 
 
+def test_many_small_files_are_worth_a_process_for_each_core(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.jsonl" for number in range(file_pool.WORTH_FILES)]
+    for path in paths:
+        pairs(path, 1)
+    cores = len(os.sched_getaffinity(0))
+    assert [file_pool.size_for(paths[1:]), file_pool.size_for(paths)] == [1, cores]
+
+
 def begun(folder: Path, script: str = COMMAND) -> subprocess.Popen[str]:
     """The command in a session of its own, once it has stored turns."""
     environment = {**os.environ, "DATABASE_URL": address_of(connection.get_connection_params())}
