@@ -70,10 +70,10 @@ def completed(policy: Policy, had: Mapping[str, Any], like: Policy) -> tuple[Pol
         told.append(f"A repairer may have mended structured answers, and none is here; {_GIVE}.")
     if (names := [str(name) for name in had.get("criteria", ())]) and not criteria:
         criteria = tuple(map(NotHere, names))
-        told.append(f"The answers of {', '.join(names)} are taken as recorded; to evaluate it again, {_GIVE}.")
+        told.append(f"The answers of {', '.join(names)} are taken as recorded; for a new evaluation, {_GIVE}.")
     if had.get("resolver") and resolver is None:
         resolver = NotHere("The error-context resolver")
-        told.append(f"The answers of the error-context resolver are taken as recorded; to evaluate it again, {_GIVE}.")
+        told.append(f"The answers of the error-context resolver are taken as recorded; for a new evaluation, {_GIVE}.")
     policy = replace(policy, validate=validate, repair=like.repair, criteria=criteria, resolver=resolver)
     return policy, tuple(told)
 

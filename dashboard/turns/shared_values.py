@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -19,10 +18,12 @@ from django.db import models
 from django.db.models.expressions import Col
 from pydantic_core import PydanticSerializationError, to_json
 
+from dashboard.platform.bytes_cache import BytesCache
 from dashboard.platform.fields import ExactJSONField
 from dashboard.turns.nodes import NewNode, NodeForm, grown, read_all, read_one, read_with_ids
 
 LARGE = 256  #: bytes of JSON, from which on a value is shared
+KEPT_BYTES = 16_000_000  #: of values that are read or written again and again; one may be as large as a request
 OWN = ("turn_id", "parent")  #: what of a setup is the turn's alone
 Json = Mapping[str, Any]
 #: What is raised where a row was changed, or damaged, and is read as what it no longer is.
@@ -126,10 +127,12 @@ def whole(told: Any) -> Any:
     return {**rest, **shared}
 
 
-@lru_cache(maxsize=64)
-def _in_order(text: bytes) -> bytes:
-    """The keys in one order: a driver has them from the database, which has its own. Few texts come again and again."""
+def _ordered(text: bytes) -> bytes:
     return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")).encode()
+
+
+#: The keys in one order: a driver has them from the database, which has its own. Few texts come again and again.
+_in_order = BytesCache(_ordered, entries=64, most=KEPT_BYTES)
 
 
 def rules_of(told: Any, column: str) -> Any:
@@ -137,10 +140,12 @@ def rules_of(told: Any, column: str) -> Any:
     return json.loads(_content(UUID(str(told[0]))))[column] if isinstance(told, list) else told
 
 
-@lru_cache(maxsize=64)
-def _content(node_id: UUID) -> bytes:
-    """A node never changes, and the same one is asked for again and again."""
+def _value(node_id: UUID) -> bytes:
     return read_one(node_id)[NodeForm.VALUE]
+
+
+#: A node never changes, and the same one is asked for again and again.
+_content = BytesCache(_value, entries=64, most=KEPT_BYTES)
 
 
 class BeginningField(ExactJSONField):

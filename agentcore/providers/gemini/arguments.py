@@ -6,7 +6,8 @@ from typing import Any
 
 from agentcore.providers.wire.untrusted_json import mapping, sequence, string
 
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
+# A name is matched without a way back, which would take a hundred bytes for each of its characters.
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]++|\\.)*+)'\]|\[\"((?:[^\"\\]++|\\.)*+)\"\]")
 _ESCAPED = re.compile(r"\\(.)")
 
 

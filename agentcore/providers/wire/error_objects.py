@@ -16,7 +16,7 @@ from agentcore.providers.wire.error_bodies import (
     told_retryable,
 )
 from agentcore.providers.wire.error_kinds import STOP_REASON_BY_KIND, kind_of, may_heal, type_of
-from agentcore.providers.wire.retry_after import retry_after
+from agentcore.providers.wire.retry_after import delay_in_message, retry_after
 from agentcore.providers.wire.untrusted_json import mapping, sequence, string, word
 
 _RETRY_DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
@@ -67,14 +67,14 @@ def _judge(status: int | None, headers: Mapping[str, str], error: ErrorObject, *
     message = "; ".join(_messages(error)) or fallback
     flagged = spoken == 403 and ("flagged_input" in _metadata(error) or "reasons" in _metadata(error))
     kind = "content_policy" if flagged else kind_of(spoken, {code.lower() for code in codes}, message)
-    wait = retry_after(headers)
+    waits = (retry_after(headers), _delay_in_body(error), _delay_in_message(kind, message))
     return ProviderError(
         type_of(spoken, kind),
         kind,
         message[:LONGEST_MESSAGE],
         status=status,
         code=next(iter(codes), None),
-        retry_after=_delay_in_body(error) if wait is None else wait,
+        retry_after=next((wait for wait in waits if wait is not None), None),
         stop_reason=STOP_REASON_BY_KIND.get(kind),
         retryable=told_retryable(headers, unless_told=may_heal(spoken, kind)),
     )
@@ -116,6 +116,11 @@ def _messages(error: ErrorObject) -> Iterator[str]:
             yield string(json.dumps(said, ensure_ascii=False)[:LONGEST_MESSAGE])
         elif string(said).strip():
             yield string(said).strip()
+
+
+def _delay_in_message(kind: str, message: str) -> float | None:
+    """Of a rate limit alone: what else is said of trying again, as of a spent quota, asks for no retry."""
+    return delay_in_message(message[:LONGEST_MESSAGE]) if kind == "rate_limit" else None
 
 
 def _delay_in_body(error: ErrorObject) -> float | None:

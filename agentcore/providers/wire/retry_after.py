@@ -1,4 +1,7 @@
-"""How long a provider asks to be left alone, from the headers of its answer. Seconds; no clock of ours is asked."""
+"""How long a provider asks to be left alone, by the headers of its answer or by its message.
+
+In seconds; no clock of ours is asked.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,6 +12,15 @@ _DAY_FIRST = re.compile(
     r"(?P<day>\d{1,2})[ -](?P<month>[a-z]{3})[ -](?P<year>\d{4}|\d{2}) (?P<time>\d\d:\d\d:\d\d)", re.ASCII
 )
 _MONTH_FIRST = re.compile(r"(?P<month>[a-z]{3}) +(?P<day>\d{1,2}) (?P<time>\d\d:\d\d:\d\d) (?P<year>\d{4})", re.ASCII)
+#: OpenAI and Groq write `Please try again in 1m47.5854s`, also in a stream, which has no header for it; Azure writes
+#: `Please retry after 6 seconds`.
+_ASKED = re.compile(
+    r"\b(?:try again in|retry in|retry after) "
+    r"(?:(?P<parts>(?:[0-9]{1,9}(?:\.[0-9]{1,12})?(?:ms|h|m|s)){1,4})|(?P<seconds>[0-9]{1,9}) seconds?)\b",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"([0-9.]+)(ms|h|m|s)", re.IGNORECASE)
+_MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -33,6 +45,15 @@ def _waits(headers: Mapping[str, str]) -> Iterator[float]:
 
 def _number(text: str, divisor: int) -> float | None:
     return float(text.strip()) / divisor if _NUMBER.fullmatch(text.strip()) else None
+
+
+def delay_in_message(message: str) -> float | None:
+    """The delay that the message of a refused call names; None if it names none."""
+    if (found := _ASKED.search(message)) is None:
+        return None
+    if found["seconds"]:
+        return float(found["seconds"])
+    return sum(float(number) * _MILLISECONDS[unit.lower()] for number, unit in _PART.findall(found["parts"])) / 1000
 
 
 def http_date(text: str) -> int | None:

@@ -1,7 +1,8 @@
 """Tool calls, or their ids, that an answer's own span lacks, and the next request or the tools' own spans hold: some
 instrumentations lose them, or record no content."""
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
 
 from agentcore.messages import Message, Role
@@ -28,22 +29,26 @@ def with_calls_from(call: ModelCall, after: ModelCall) -> ModelCall:
     return replace(call, content=replace(told, text=text, calls=asked), calls_from_next=True)
 
 
-def with_calls_run(call: ModelCall, after: ModelCall, ran: Iterable[ToolRun]) -> ModelCall:
+def with_calls_run(call: ModelCall, after: ModelCall, ran: Sequence[ToolRun]) -> ModelCall:
     """`call` with the tools that its loop ran before it called the model again, where nothing of its answer is told.
 
     What the model asked for is then known by name alone. A loop that runs a tool was asked to: some providers' word for
-    that is the one for a natural end."""
+    that is the one for a natural end. `ran`: by when they began."""
     content = call.content
     is_told = call.error is not None or call.exchange is not None or content.answered or not call.words
     if is_told or any(meaning_of(word.raw) not in _ENDS for word in call.words):
         return call
-    between = [
-        one for one in ran if call.span.end <= one.span.start + SLACK and one.span.end <= after.span.start + SLACK
-    ]
+    first = bisect_left(ran, call.span.end - SLACK, key=_began)
+    begun = ran[first : bisect_right(ran, after.span.start + SLACK, key=_began)]
+    between = [one for one in begun if one.span.end <= after.span.start + SLACK]
     if not between:
         return call
     asked = tuple(AskedCall(one.call_id, one.name, "", is_object=True) for one in between)
     return replace(call, content=replace(content, calls=asked), calls_from_tools=True)
+
+
+def _began(run: ToolRun) -> int:
+    return run.span.start
 
 
 def _with_ids(call: ModelCall, message: Message) -> ModelCall:

@@ -76,6 +76,7 @@ def is_blank(call: ModelCall) -> bool:
 
 
 def _steps(calls: Sequence[ModelCall], ran: Sequence[ToolRun]) -> list[TurnCall]:
+    ran = sorted(ran, key=lambda run: run.span.start)
     whole = [with_calls_run(with_calls_from(call, after), after, ran) for call, after in pairwise(calls)]
     return [TurnCall(call, answer_of(call), None) for call in (*whole, *calls[-1:])]
 

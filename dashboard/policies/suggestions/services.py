@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q
 
-from agentcore.policy import DEFAULT_COMPLETION_CALLS
+from agentcore.policy import DEFAULT_COMPLETION_CALLS, Limits
 from dashboard.accounts.models import User
 from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.models import Agent, Policy, PolicyVersion
@@ -78,18 +78,30 @@ def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str,
 
 
 def standing_value(agent: Agent, suggestion: Suggestion) -> Number | None:
-    """The value that an agent's next turn has of a limit, without overrides of its own; None: no limit."""
+    """The value that an agent's next turn has of a limit, without overrides of its own; None: no limit. 0 where that
+    does not help, because another setting has to change with it."""
     if suggestion.limit == "max_tokens":
         return agent.max_tokens
-    policy = effective_policy_for(agent, {}).policy
+    policy, beside = effective_policy_for(agent, {}).policy, suggestion.together or {}
     if suggestion.limit == "max_retries":
-        needed = (suggestion.together or {}).get("error_policy", {})
+        needed = beside.get("error_policy", {})
         retried = all(getattr(policy.error_policy, key) == decision for key, decision in needed.items())
         return policy.error_policy.max_retries if retried else 0
-    standing: Number | None = getattr(policy.limits, suggestion.limit)
-    if standing is None and suggestion.limit == "max_total_completion_tokens":
-        return DEFAULT_COMPLETION_CALLS * agent.max_tokens
-    return standing
+    raised = beside.get("limits", {}).items()
+    if not all(_is_enough(_standing(agent, policy.limits, name), needed) for name, needed in raised):
+        return 0
+    return _standing(agent, policy.limits, suggestion.limit)
+
+
+def _standing(agent: Agent, limits: Limits, name: str) -> Number | None:
+    value: Number | None = getattr(limits, name)
+    is_default = value is None and name == "max_total_completion_tokens"
+    return DEFAULT_COMPLETION_CALLS * agent.max_tokens if is_default else value
+
+
+def _is_enough(standing: Number | None, needed: Number | None) -> bool:
+    """None: no limit."""
+    return standing is None or (needed is not None and standing >= needed)
 
 
 def agent_cap_use(*, turn: Turn, value: Number, by: User | None, why: str, standing: int | None = None) -> Agent:
@@ -146,12 +158,14 @@ def _drafted(policy: Policy | None, said: Mapping[str, Any]) -> PolicyVersion | 
 
 
 def _changed(policy: Policy | None, suggestion: Suggestion, value: Number) -> dict[str, Any]:
-    """The policy's words with the value in place of its own."""
+    """The policy's words with the value in place of its own, and with as much as that needs beside it."""
     words, changed = _words(policy), {**suggestion.overrides}
     if suggestion.limit == "max_retries":
         changed["error_policy"] = {**changed["error_policy"], "max_retries": value}
     else:
-        changed["limits"] = {**changed["limits"], suggestion.limit: value}
+        own = words.get("limits") or {}
+        lacking = {name: v for name, v in changed["limits"].items() if name not in own or not _is_enough(own[name], v)}
+        changed["limits"] = {**lacking, suggestion.limit: value}
     merged = {name: {**(words.get(name) or {}), **changed[name]} for name in changed}
     return policy_said(**{**words, **merged})
 

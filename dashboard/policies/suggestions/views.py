@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
+from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
 from dashboard.policies.suggestions.list_suggestions import suggestions_now
@@ -27,7 +28,7 @@ from dashboard.policies.suggestions.services import (
     policy_draft,
 )
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
-from dashboard.policies.suggestions.suggestion_text import because
+from dashboard.policies.suggestions.suggestion_text import because, given
 from dashboard.policies.suggestions.told_suggestions import tell, tell_all
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
@@ -144,7 +145,8 @@ def _used(request: HttpRequest, turn: Turn, said: Suggestion) -> str:
     if said.limit != "max_tokens":
         version, is_new = policy_draft(turn=turn, suggestion=said, value=value, by=by, why=why)
         done = "created" if is_new else "already exists"
-        messages.success(request, f"Draft v{version.version} of “{version.policy.name}” {done}: {said.limit} {value}.")
+        settings = given(replace(said, value=value))
+        messages.success(request, f"Draft v{version.version} of “{version.policy.name}” {done}: {settings}.")
         return reverse("policies:version", args=[version.pk])
     if not request.user.has_perm("agents.change_agent"):
         raise ValidationError("You do not have permission to change agents. Ask an administrator.")

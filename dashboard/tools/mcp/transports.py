@@ -11,6 +11,7 @@ import httpx2
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from dashboard.agents.json_value_count import ValueCount
 from dashboard.platform.egress.hidden_keys import KeyHider, long_enough
 from dashboard.platform.egress.keys import key_for
 from dashboard.tools.mcp.guarded_transport import GuardedTransport
@@ -19,8 +20,8 @@ from dashboard.tools.tool import ToolProblem
 
 MAX_ANSWER_BYTES = 8_000_000  #: of one HTTP answer
 MAX_VISIT_BYTES = 24_000_000  #: of all answers of one visit, such as the pages of a list
-#: Of lists, objects and commas in all answers of a visit. What stands between two takes up to a kilobyte of memory once
-#: the SDK has read it, and meanwhile no other thread runs. Those in texts count too, for only a parser can tell them.
+#: JSON values in all answers of a visit. Each takes up to a kilobyte of memory once the SDK has read it, and meanwhile
+#: no other thread runs.
 MAX_VALUES = 300_000
 MAX_LAST_WORDS = 2_000  #: bytes of what a command said on its standard error
 
@@ -70,10 +71,11 @@ class _Heard:
     size: int = 0  #: bytes
     values: int = 0
 
-    def add(self, part: bytes) -> None:
-        """Raises `StreamError` where it is more than a visit may bring."""
+    def add(self, part: bytes, count: ValueCount) -> None:
+        """Another part of an answer, whose values are counted by `count`. Raises `StreamError` where it is more than a
+        visit may bring."""
         self.size += len(part)
-        self.values += sum(part.count(mark) for mark in (b"[", b"{", b","))
+        self.values += count.add(part)
         if self.size > MAX_VISIT_BYTES:
             raise httpx2.StreamError(f"Its answers are longer than {MAX_VISIT_BYTES:,} bytes together.")
         if self.values > MAX_VALUES:
@@ -91,6 +93,7 @@ def _bounding(key: str | None) -> Callable[[httpx2.Response], Awaitable[None]]:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         hider = KeyHider(long_enough([key or ""]))
         response.headers = httpx2.Headers([(name, hider.text(value)) for name, value in response.headers.multi_items()])
+        response.encoding = "utf-8"  # as MCP and event streams have it; in others a count of bytes would be wrong
         response.stream = _BoundedStream(response.stream, hider, heard)
 
     return bound
@@ -109,12 +112,12 @@ class _BoundedStream(httpx2.AsyncByteStream):
         self._stream, self._hider, self._heard = stream, hider, heard
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        received = 0
+        received, count = 0, ValueCount()
         async for part in self._stream:
             received += len(part)
             if received > MAX_ANSWER_BYTES:
                 raise httpx2.StreamError(f"The answer is longer than {MAX_ANSWER_BYTES:,} bytes.")
-            self._heard.add(part)
+            self._heard.add(part, count)
             yield self._hider.piece(part)
         yield self._hider.end()
 

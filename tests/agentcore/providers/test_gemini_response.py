@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from agentcore.errors import DecodeError, ErrorType
 from agentcore.messages import CallIssue, ChatResponse, Delta, TokenUsage
 from agentcore.providers import get_provider
+from agentcore.providers.gemini.arguments import PartialArguments
 from agentcore.reasons import NormalizedStopReason as Reason
 from tests.agentcore.time_growth import grows_linearly
+from tests.peak_memory import peak_of
 from tests.together import together
 
 GEMINI = get_provider("gemini")
@@ -357,6 +359,14 @@ def test_arguments_that_come_value_by_value_are_put_together():
     assert [dict(call.arguments) for call in response.tool_calls] == [wanted, {"far": True}]
     assert response.tool_calls[0].id == "g1"
     assert response.echo["parts"][0] == {"functionCall": {"name": "order", "args": wanted, "id": "g1"}}
+
+
+@pytest.mark.parametrize("name", ["a" * 500_000, "\\'" * 250_000], ids=["letters", "escapes"])
+def test_a_very_long_name_in_a_path_takes_little_memory(name):
+    taken = PartialArguments()
+    taken.take([{"jsonPath": f"$['{name}']", "numberValue": 1}])
+    assert list(taken.value().values()) == [1]
+    assert peak_of(taken.value) < 20_000_000
 
 
 @pytest.mark.parametrize("reason", ["STOP", "MAX_TOKENS", None])

@@ -222,6 +222,24 @@ def test_a_wait_is_read_from_any_spelling_of_the_headers_and_from_googles_body()
     assert decode(503, message="x", headers=dated).retry_after == 10.0
 
 
+def test_a_rate_limit_that_names_its_delay_in_its_message_alone_is_waited_for():
+    said = "Rate limit reached for gpt-4o. Please try again in 1.5s. Visit https://platform.openai.com."
+    assert decode(429, message=said).retry_after == 1.5
+    assert decode(429, message=said, headers={"Retry-After": "9"}).retry_after == 9.0
+    assert decode(429, message=said, details=[{"retryDelay": "17s"}]).retry_after == 17.0
+    assert decode(429, message=said, code="insufficient_quota").retry_after is None
+    assert decode(500, message=said).retry_after is None
+
+
+def test_a_rate_limit_inside_a_stream_names_its_delay_in_its_message():
+    error = {"code": "rate_limit_exceeded", "message": "Rate limit reached. Please try again in 11.054s."}
+    decoder = OPENAI.stream_decoder()
+    decoder.feed(b"data: " + json.dumps({"error": error}).encode() + b"\n\n")
+    found = decoder.close().error
+    assert found is not None
+    assert (found.kind, found.retry_after) == ("rate_limit", 11.054)
+
+
 @together
 @pytest.mark.parametrize(
     ("fields", "kind"),

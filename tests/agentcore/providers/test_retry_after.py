@@ -1,6 +1,6 @@
 import pytest
 
-from agentcore.providers.wire.retry_after import http_date, retry_after
+from agentcore.providers.wire.retry_after import delay_in_message, http_date, retry_after
 from tests.together import together
 
 NOON = "Sun, 06 Nov 2026 12:00:00 GMT"
@@ -63,3 +63,29 @@ def test_the_providers_wish_is_read_in_the_order_of_its_precision(headers, secon
 )
 def test_a_date_is_read_in_all_three_forms(text, seconds):
     assert http_date(text) == seconds
+
+
+@together
+@pytest.mark.parametrize(
+    ("message", "seconds"),
+    [
+        ("Rate limit reached for gpt-4o on requests per min. Please try again in 1s. Visit https://x.", 1.0),
+        ("Limit 7000, Used 0, Requested ~12903. Please try again in 50.597142857s. Visit https://x.", 50.597142857),
+        ("Please try again in 120ms.", 0.12),
+        ("Please try again in 1m47.5854s.", 107.5854),
+        ("Please try again in 2h3m0s", 7_380.0),
+        ("Please try again in 6m0s.", 360.0),
+        ("You exceeded your current quota. Please retry in 48.5s.", 48.5),
+        ("have exceeded call rate limit of your current pricing tier. Please retry after 6 seconds.", 6.0),
+        ("Try again in 1 second.", 1.0),
+        ("Please try again in a moment.", None),
+        ("Please try again in 5 minutes.", None),
+        ("Please try again in 5minutes.", None),
+        ("Please try again in -1s.", None),
+        (f"Please try again in {'9' * 400}s.", None),
+        ("Tokens are counted in 1s windows.", None),
+        ("", None),
+    ],
+)
+def test_a_delay_in_a_message_is_read_as_providers_write_it(message: str, seconds: float | None):
+    assert delay_in_message(message) == (None if seconds is None else pytest.approx(seconds))

@@ -68,7 +68,7 @@ def test_a_policy_without_anything_from_outside_needs_nothing():
 def test_a_structured_turn_verifies_by_the_ready_validator_and_says_so():
     found = verify(read(structured()))
     assert found.verified
-    assert "jsonschema-rs is used in place" in found.missing[0]
+    assert "jsonschema-rs is used in place of the one" in found.missing[0]
 
 
 def test_without_any_validator_it_says_what_to_install(monkeypatch):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dashboard.agents import json_value_count
-from dashboard.agents.json_value_count import holds_more_values
+from dashboard.agents.json_value_count import ValueCount, holds_more_values
 
 MOST = 100_000
 MANY = 15_000_000  #: bytes
@@ -67,6 +67,15 @@ def test_the_count_is_the_same_in_pieces_of_any_size(size: int, monkeypatch: pyt
 )
 def test_punctuation_in_strings_is_no_value(content: bytes):
     assert not holds_more_values(content, MOST)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+@pytest.mark.parametrize("size", [1, 2, 3, 64])
+def test_a_string_ends_with_its_line_as_no_string_of_json_goes_beyond_it(end: bytes, size: int):
+    """So a quotation mark that is no JSON hides nothing of what is in other lines."""
+    text, count = b': "' + end + b'data: ["a\\",", 1, [2, "' + end + b"," + end + b'"]]', ValueCount()
+    found = [count.add(text[begin : begin + size]) for begin in range(0, len(text), size)]
+    assert (sum(found), count.marks) == (6, 6)
 
 
 @pytest.mark.parametrize("unit", [b"{},", b'"",', b'"\\\\",', b"[", b'{"":', b'"",",,,,,,,,,,,,,,,,"'])

@@ -4,7 +4,7 @@ Views, virtual tables and columns that are computed could make work without end,
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +22,7 @@ SELECT listed.name, each.name, listed.type = 'table' AND each.hidden = 0
   FROM pragma_table_list listed, pragma_table_xinfo(listed.name) each
  WHERE listed.schema = 'main'
 """
+CHANGED = "its agent changed it meanwhile; import it again"
 
 
 def is_database(file: BinaryIO) -> bool:
@@ -32,10 +33,10 @@ def is_database(file: BinaryIO) -> bool:
 
 class BoundedDatabase:
     """Raises `sqlite3.OperationalError` ("interrupted") beyond the bounds, and `sqlite3.DataError` for a value that is
-    too long."""
+    too long. `is_changed`: whether what was read may be of two states of the file; then it raises, too (`CHANGED`)."""
 
-    def __init__(self, database: sqlite3.Connection, size: int) -> None:
-        self._database, self._bytes_left = database, size + MOST_LINE
+    def __init__(self, database: sqlite3.Connection, size: int, is_changed: Callable[[], bool]) -> None:
+        self._database, self._bytes_left, self._is_changed = database, size + MOST_LINE, is_changed
         self._columns: dict[str, set[str]] | None = None
         self._looks_left = max(LEAST_STEPS, STEPS_PER_BYTE * size) // LOOK_STEPS
         database.execute("PRAGMA trusted_schema = OFF")
@@ -57,12 +58,19 @@ class BoundedDatabase:
         return {table: columns for table, columns in found.items() if table not in computed}
 
     def rows(self, statement: str, *given: Any) -> Iterator[Any]:
-        return self._database.execute(statement, given)
+        for row in self._database.execute(statement, given):
+            self._check()
+            yield row
 
     def row(self, statement: str, *given: Any) -> Sequence[Any]:
         """The first."""
         found: Sequence[Any] = self._database.execute(statement, given).fetchone()
+        self._check()
         return found
+
+    def _check(self) -> None:
+        if self._is_changed():
+            raise sqlite3.OperationalError(CHANGED)
 
     def spend(self, size: int) -> None:
         """What is about to be read, in bytes. All together have no more than the file: else some share their parts."""
@@ -78,10 +86,30 @@ class BoundedDatabase:
 @contextmanager
 def opened(path: Path) -> Iterator[BoundedDatabase]:
     """The database, of which neither the file nor what lies beside it is changed."""
-    log = _size_of_log(path)
-    mode = "mode=ro" if log or not _is_logged(path) else "mode=ro&immutable=1"
+    began, log = _state(path), _size_of_log(path)
+    is_alone = not log and _is_logged(path)
+    mode = "mode=ro&immutable=1" if is_alone else "mode=ro"
+
+    def is_changed() -> bool:
+        """SQLite itself takes care where it may lock the file, which an immutable one is not."""
+        return is_alone and _state(path) != began
+
     with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?{mode}", uri=True)) as database:
-        yield BoundedDatabase(database, path.stat().st_size + log)
+        try:
+            yield BoundedDatabase(database, path.stat().st_size + log, is_changed)
+        except sqlite3.DatabaseError as error:  # pages of two states look damaged
+            if is_changed():
+                raise sqlite3.OperationalError(CHANGED) from error
+            raise
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    """Is another once the agent has moved something from its log into the file; None where there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _is_logged(path: Path) -> bool:

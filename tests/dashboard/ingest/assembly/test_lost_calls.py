@@ -1,11 +1,15 @@
 """What a span lacks and the rest of its trace holds: tool calls that were lost, and the limit that cut an answer."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agentcore.events import ModelResponded, Started, ToolsReturned
+from dashboard.ingest.assembly.lost_calls import with_calls_run
 from dashboard.ingest.assembly.trace import TraceTurn
+from dashboard.ingest.conventions.observations import ToolRun
 from dashboard.ingest.conventions.spans import Span
 from dashboard.turns.sent_caps import DEFAULT_CAP
 from tests.dashboard.ingest.assembly.test_turn_grouping import SECOND, START, kinds, made
@@ -137,3 +141,39 @@ def test_tools_that_no_call_of_their_loop_must_have_asked_for_are_not_taken_for_
     spans: tuple[Span, ...],
 ) -> None:
     assert not any(note.code == "calls_from_tools" for turn in made(*spans) for note in turn.notes)
+
+
+def test_each_call_of_a_loop_has_the_tools_that_ran_before_the_next_one_in_whatever_order_they_came() -> None:
+    (turn,) = made(
+        ran(2, "c"), unrecorded(3), ran(0, "a"), unrecorded(1), ran(1, "b"), unrecorded(0), unrecorded(2), AGENT
+    )
+    asked = [[call.id for call in step.answer.tool_calls] for step in turn.history.turn.steps]
+    assert asked == [["a"], ["b"], ["c"], []]
+
+
+class Looked(list[ToolRun]):
+    """Tools that ran, and how often one of them was looked at."""
+
+    looks = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(place)
+
+    def __iter__(self) -> Iterator[ToolRun]:
+        self.looks += len(self)
+        return super().__iter__()
+
+
+def test_a_call_looks_at_few_of_the_tools_of_a_long_loop() -> None:
+    (turn,) = made(unrecorded(0), ran(0), unrecorded(1), AGENT)
+    call, after = (step.call for step in turn.history.turn.steps)
+    blank = replace(call, content=replace(call.content, calls=None), calls_from_tools=False)
+    span = ran(0)
+    tools = Looked(
+        ToolRun(replace(span, start=span.start + n * SECOND, end=span.end + n * SECOND), "search", f"c{n}")
+        for n in range(1_000)
+    )
+    found = with_calls_run(blank, after, tools)
+    assert [one.id for one in found.content.calls or ()] == ["c0"]
+    assert tools.looks < 50

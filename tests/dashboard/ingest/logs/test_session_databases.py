@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from dashboard.ingest.logs.transcripts.bounded_sqlite import BoundedDatabase, opened
-from dashboard.ingest.logs.transcripts.session_databases import NO_MESSAGE, NO_TABLES, read
+from dashboard.ingest.logs.transcripts.bounded_sqlite import CHANGED, BoundedDatabase, opened
+from dashboard.ingest.logs.transcripts.session_databases import NO_MESSAGE, NO_TABLES, NOT_READ, read
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.models import Ingested
 from dashboard.turns.models import Attempt, Turn
@@ -188,3 +188,26 @@ def test_what_a_running_agent_has_not_moved_into_its_database_counts_as_its_size
             )
         database.commit()
         assert [found for found in read(path) if isinstance(found, Fault)] == []
+
+
+def test_what_an_agent_that_starts_meanwhile_changes_is_no_part_of_what_is_read(tmp_path: Path) -> None:
+    """A quiet database is read without locks, so pages of two states could look like one, or like damage."""
+    path = tmp_path / "sessions.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(f"PRAGMA journal_mode = WAL; {GOOSE_TABLES}")
+        said = json.dumps([{"type": "text", "text": "a" * 3_000}])
+        rows = [[str(n // 2), ("user", "assistant")[n % 2], said, BEGAN + n] for n in range(200)]
+        database.executemany(
+            "INSERT INTO messages (session_id, role, content_json, created_timestamp) VALUES (?, ?, ?, ?)", rows
+        )
+        database.commit()
+    found = []
+    with closing(sqlite3.connect(path, isolation_level=None)) as agent:
+        for one in read(path):
+            if not found:
+                agent.execute("DELETE FROM messages WHERE id % 2")
+                agent.execute("VACUUM")
+                agent.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            found.append(one)
+    assert found[-1] == Fault(0, NOT_READ.format(why=CHANGED))
+    assert len([one for one in found if isinstance(one, Fault)]) == 1

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def forget() -> None:
     remembered_suggestions._remembered.clear()
     limit_usage._remembered.clear()
-    shared_values._content.cache_clear()
+    shared_values._content.clear()
 
 
 def asked_for(turns: Collection[Turn], read: Callable[..., Any] = limit_orders) -> list[str]:

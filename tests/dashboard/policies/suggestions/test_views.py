@@ -252,10 +252,37 @@ def test_a_second_click_finds_the_draft_of_the_first(browser: Client, play: Play
         text_of(browser.post(f"/turns/{turn.id}/limit/use", {"value": "3"}, follow=True).content.decode())
         for _ in range(2)
     )
-    assert "Draft v1 of “sim-flaky” created: max_retries 3." in first
-    assert "Draft v1 of “sim-flaky” already exists: max_retries 3." in second
+    assert "Draft v1 of “sim-flaky” created: on_rate_limit_error set to retry and max_retries 3." in first
+    assert "Draft v1 of “sim-flaky” already exists: on_rate_limit_error set to retry and max_retries 3." in second
     browser.post(f"/turns/{turn.id}/limit/use", {"value": "4"})
     assert PolicyVersion.objects.filter(policy__name="sim-flaky").count() == 2
+
+
+def continued(cut: Turn, limits: dict[str, int]) -> Turn:
+    """A turn that a re-run has completed with more of two limits, of an agent whose policy has these by now."""
+    more = {"limits": {"max_continuations": 40, "max_total_completion_tokens": 4_000}}
+    assert drive(turn_rerun(turn=cut, overrides=more)).status == "completed"
+    about: dict[str, Any] = {"by": None, "why": "", "counts": "now", "backtest": None}
+    policy = version_keep(project=cut.project, name="longer", said={"limits": limits}, **about).policy
+    Agent.objects.filter(pk=cut.agent_id).update(policy=policy)
+    return Turn.objects.get(pk=cut.pk)
+
+
+def test_a_draft_is_offered_until_all_settings_that_change_together_are_active(browser: Client, cut: Turn):
+    turn = continued(cut, {"max_continuations": 40})
+    panel = text_of(browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode())
+    assert "Create draft: Max continuations" in panel
+    told = text_of(browser.post(f"/turns/{turn.id}/limit/use", {"value": "40"}, follow=True).content.decode())
+    assert "Draft v2 of “longer” created: max_continuations 40 and max_total_completion_tokens 4,000." in told
+    draft = PolicyVersion.objects.get(policy__name="longer", version=2)
+    assert draft.limits == {"max_continuations": 40, "max_total_completion_tokens": 4_000}
+
+
+def test_a_draft_lowers_nothing_that_the_policy_allows_already(browser: Client, cut: Turn):
+    turn = continued(cut, {"max_total_completion_tokens": 9_000})
+    browser.post(f"/turns/{turn.id}/limit/use", {"value": "40"})
+    draft = PolicyVersion.objects.get(policy__name="longer", version=2)
+    assert draft.limits == {"max_continuations": 40, "max_total_completion_tokens": 9_000}
 
 
 def test_no_draft_is_offered_that_would_lower_what_the_next_turn_has_already(browser: Client, play: Play):

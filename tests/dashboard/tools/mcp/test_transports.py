@@ -63,6 +63,43 @@ def test_an_answer_of_very_many_values_is_refused_before_it_is_parsed(rogue: Rog
     assert "hold more than 30,000 values" in mcp_server_look(server=at(rogue(LISTS))).problem
 
 
+class Parts(httpx2.AsyncByteStream):
+    """A body that comes in parts of 10,000 bytes."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for begin in range(0, len(self._body), 10_000):
+            yield self._body[begin : begin + 10_000]
+
+
+async def bounded(body: bytes, content_type: str = "text/event-stream") -> httpx2.Response:
+    answer = httpx2.Response(200, headers={"Content-Type": content_type}, stream=Parts(body))
+    await transports._bounding(None)(answer)
+    return answer
+
+
+async def test_no_quotation_mark_outside_of_json_hides_values(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(transports, "MAX_VALUES", 30_000)
+    answer = await bounded(b': "\n\ndata: [' + b"[]," * 40_000 + b"[]]\n\n")
+    with pytest.raises(httpx2.StreamError, match="hold more than 30,000 values"):
+        await answer.aread()
+
+
+@pytest.mark.parametrize("text", [b"," * 900_000, b'{\\"a\\":[1,2]}' * 100_000], ids=["commas", "json"])
+async def test_what_stands_in_a_long_text_is_no_value(text: bytes):
+    """A tool may return megabytes of JSON as text."""
+    body = b'{"text": "' + text + b'"}'
+    assert await (await bounded(body, "application/json")).aread() == body
+
+
+async def test_an_answer_is_read_as_utf_8_whatever_it_says_it_is():
+    """In UTF-16 half of a letter may be the byte of a quotation mark."""
+    answer = await bounded("data: é".encode(), "text/event-stream; charset=utf-16")
+    assert [part async for part in answer.aiter_text()] == ["data: é"]
+
+
 def test_the_answers_of_a_visit_are_bounded_together(rogue: RogueOf, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transports, "MAX_VISIT_BYTES", 100_000)
     assert "longer than 100,000 bytes together" in mcp_server_look(server=at(rogue(ENDLESS))).problem
