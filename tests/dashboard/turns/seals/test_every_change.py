@@ -184,6 +184,7 @@ def named() -> set[str]:
     return {place for place, _ in check_all().faults}
 
 
+@pytest.mark.nightly  # takes long; by day `test_columns` requires a reason for each column, and swaps change it
 def test_whoever_changes_a_column_of_a_turn_in_whatever_way_is_named(rich: list[turns.Turn]):
     unnoticed, tried = [], 0
     for table in TABLES:
@@ -206,6 +207,7 @@ def test_whoever_changes_a_column_of_a_turn_in_whatever_way_is_named(rich: list[
     assert set(unnoticed) == FREE_WAYS.keys()
 
 
+@pytest.mark.nightly  # takes long; by day `test_columns` requires a reason for each column, and swaps change it
 def test_whoever_changes_a_column_that_is_of_no_single_turn_is_named(rich: list[turns.Turn]):
     unnoticed, tried = [], 0
     for table in (*APART, turns.StrayOutcome):
