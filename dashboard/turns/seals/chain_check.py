@@ -49,8 +49,10 @@ def _row_faults(chain: Chain, then: list[Part], sealed: Sealed) -> Iterator[str]
 
 
 def _latest(sealed: Sealed, number: int) -> datetime:
-    """When a chain that this seal holds was made at the latest. Earlier releases dated a seal to the start of its sweep,
-    in which chains were made."""
+    """When a chain that this seal holds was made at the latest.
+
+    Earlier releases dated a seal to the start of its sweep, in which chains were made.
+    """
     return sealed.made[number] + CLOCKS_APART
 
 
