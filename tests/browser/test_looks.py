@@ -56,6 +56,13 @@ def test_on_a_phone_the_longest_word_on_a_replay_fits(new_page: NewPage, cut_tur
     assert not scrolls_sideways(page)
 
 
+def test_on_a_phone_the_longest_name_of_an_agent_fits_beside_the_scope_of_a_key(new_page: NewPage, cut_turn: str):
+    page = new_page(viewport=PHONE)
+    page.goto("/gateway/keys")
+    page.locator(".opens-of code").last.evaluate("name => name.append('n'.repeat(64))")
+    assert not scrolls_sideways(page)
+
+
 def test_a_shared_page_shows_the_numbers_of_each_attempt(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/share")
     page.get_by_role("button", name="Create link").click()

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from uuid import UUID
 
 from django.db import connection
@@ -12,6 +13,7 @@ from dashboard.turns.seals.models import Chain
 from dashboard.turns.seals.parts import ADDED, BYTES, LINK, SINCE, WHEN, Part, moment_part, packed, unpacked
 from dashboard.turns.seals.row_parts import is_cut_by_removal
 from dashboard.turns.seals.sealed_turns import Faults, Sealed
+from dashboard.turns.seals.services import CLOCKS_APART
 
 
 def chain_faults(
@@ -42,8 +44,16 @@ def _row_faults(chain: Chain, then: list[Part], sealed: Sealed) -> Iterator[str]
     moments = [part for part in then if part.kind == WHEN]
     if moments and moments != [moment_part(chain.chained_at)]:
         yield "The time at which it was chained was changed."
-    elif number is not None and head is not None and not moments and chain.chained_at > sealed.made[number]:
+    elif number and head is not None and not moments and chain.chained_at > _latest(sealed, number):
         yield f"Its chain says a time after seal {number}, which holds it."
+
+
+def _latest(sealed: Sealed, number: int) -> datetime:
+    """When a chain that this seal holds was made at the latest.
+
+    Earlier releases dated a seal to the start of its sweep, in which chains were made.
+    """
+    return sealed.made[number] + CLOCKS_APART
 
 
 def differing(then: list[Part], now: list[Part], *, bytes_removed: bool = False) -> str:

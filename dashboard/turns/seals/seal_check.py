@@ -90,6 +90,8 @@ def turn_faults(turn: Turn) -> list[str]:
             return [f"Seal {seal.number}, which holds it, was changed."]
         again += [words for place, words in sealed.take(seal) if place == str(turn.id)]
     sealed.let_go_of_erased()
+    if chain is not None and chain.seal is None and sealed.heads:  # the seal may have been made just now
+        chain = Chain.objects.filter(turn_id=turn.id).first()
     now = parts_of([turn])[turn.id]
     return [*again, *chain_faults(turn, chain, now, sealed, bared), *_compared_faults(turn, bared, StoredTurn(turn))]
 

@@ -61,7 +61,7 @@ def test_text_to_be_shown_marks_what_cannot_be_stored():
 
 
 def test_a_text_of_many_escapes_beside_a_large_number_takes_little_memory():
-    """Each escape took a hundred bytes: a request of 16 MB took 950 MB."""
+    """Each escape took a hundred bytes: JSON of 16 MB took 950 MB."""
     value = {"text": "\n" * 1_000_000, "number": 1e22}
     assert exact_json(storable_json(value)) == value
     assert peak_of(lambda: storable_json(value)) < 20_000_000

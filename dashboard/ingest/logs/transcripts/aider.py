@@ -25,8 +25,11 @@ _MODEL = re.compile(r"(?:Main model|Model): (\S+) with ")
 _LIMIT = re.compile(r"Model \S+ has hit a token limit!")
 _COUNTS = re.compile(r"(?:Input|Output|Total) tokens: ~")
 _ERROR = re.compile(r"(?:litellm\.)+(\w+): ")
-_USAGE = re.compile(r"Tokens: .* sent, .* received\.")
+_USAGE = re.compile(r"Tokens: .{1,40} sent, .{1,120} received\.")  # bounded, for a line may be very long
 _ASIDE = "^C"
+#: Of what the agent printed about one answer: it prints some five short lines.
+MOST_PRINTED, MOST_OF_LINE = 20, 1_000
+TOO_LONG = f"The message of the user is longer than {MOST_LINE // 2**20} MiB."
 _COMMANDS = ("/", "!")  #: how a line begins that the agent itself takes, unless the model answers it
 CUT = (
     "reason_derived",
@@ -46,6 +49,7 @@ class History:
     _names: Counter[str] = field(default_factory=Counter)  #: of the chats
     _model: str = ""
     _asked: list[str] = field(default_factory=list)  #: lines of the user that are not told yet
+    _asked_size: int = 0
     _said: list[str] = field(default_factory=list)  #: of the model, likewise
     _size: int = 0
     _printed: list[str] = field(default_factory=list)  #: by the agent about the last answer
@@ -69,7 +73,7 @@ class History:
 
     def end(self) -> Iterator[Found]:
         yield from self._answered()
-        self._asked.clear()
+        self._asked_over()
         if self._reader is not None:
             yield from self._reader.end()
         self._reader, self._begun, self._model, self._is_stopped = None, "", "", False
@@ -78,9 +82,16 @@ class History:
         if self._said or self._printed:
             yield from self._answered()
         if self._asked and self._asked_at != self._line - 1:
-            self._asked.clear()  # a command, which the model did not see
-        self._asked.append(line)
+            self._asked_over()  # a command, which the model did not see
         self._asked_at, self._is_stopped = self._line, False
+        if self._asked_size + len(line) > MOST_LINE:
+            yield Fault(self._line, TOO_LONG)
+            return
+        self._asked.append(line)
+        self._asked_size += len(line)
+
+    def _asked_over(self) -> None:
+        self._asked, self._asked_size = [], 0
 
     def _answer(self, line: str, blank: int) -> Iterator[Found]:
         if self._printed:
@@ -89,7 +100,7 @@ class History:
             yield from self._answered()
         if not self._said:
             yield from self._told(Spoken(text="\n".join(self._asked)))
-            self._asked.clear()
+            self._asked_over()
         self._said += [*([""] * blank if self._said else []), line]
         self._size += len(line) + blank
 
@@ -104,7 +115,7 @@ class History:
         elif _LIMIT.match(line) or _USAGE.match(line) or (_COUNTS.match(line) and self._printed):
             if not (self._said or self._printed or self._asked):
                 return
-            self._printed.append(line)
+            self._printed += [line[:MOST_OF_LINE]] if len(self._printed) < MOST_PRINTED else []
         elif self._said and not self._printed:
             self._printed.append("")  # the answer is over
 
@@ -125,7 +136,7 @@ class History:
     def _failed(self, kind: str, message: str) -> Iterator[Found]:
         if self._asked:
             yield from self._told(Spoken(text="\n".join(self._asked)))
-            self._asked.clear()
+            self._asked_over()
         error = ProviderError(ErrorType.UNKNOWN, "not_told", message[:2_000], code=kind or None)
         yield from self._told(Spoken(answer=ModelCallText("", self._model, "", error=error)))
 

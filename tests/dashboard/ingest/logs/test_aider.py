@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from dashboard.ingest.logs.files import transcripts_of
+from dashboard.ingest.logs.transcripts import aider
+from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.models import Ingested
 from dashboard.turns.models import Attempt, Turn
+from tests.agentcore.time_growth import grows_linearly
 from tests.dashboard.ingest.logs.test_session_databases import Run, run
 from tests.dashboard.ingest.logs.writing import found_in
 
@@ -113,3 +116,22 @@ def test_histories_are_found_in_the_projects_of_the_home_folder(tmp_path: Path) 
 @pytest.mark.parametrize("cut", range(0, len(HISTORY), 7))
 def test_a_history_that_ends_anywhere_is_read_to_its_end(cut: int) -> None:
     found_in(HISTORY[:cut].encode() + b"\xff\n")
+
+
+def test_what_is_held_of_a_history_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aider, "MOST_LINE", 100)
+    history = aider.History()
+    for number in range(1, 1_000):
+        found = [*history.take("#### aaaaaaaaaa  ", number, 0)]
+        assert found == ([] if number <= 10 else [Fault(number, aider.TOO_LONG)])
+    [*history.take("Yes.", 2_000, 0)]
+    for number in range(2_001, 3_000):
+        [*history.take("> Tokens: 1 sent, 1 received.  ", number, 0)]
+    held = sum(map(len, (*history._asked, *history._said, *history._printed)))
+    assert held < 1_000
+    assert [*history.take("#### Next  ", 4_000, 0)] == [], "and its next message is read again"
+
+
+def test_a_long_line_of_the_agent_is_matched_in_a_moment() -> None:
+    """Each end that may have been that of a number was tried with each end of the line."""
+    assert grows_linearly(lambda size: aider._USAGE.match("Tokens: 1 sent, " + " sent, 1" * size), 10_000)

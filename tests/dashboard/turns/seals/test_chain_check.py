@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from dashboard.turns.models import Turn
 from dashboard.turns.seals import chain_check, seal_check
 from dashboard.turns.seals.models import Chain
-from dashboard.turns.seals.seal_check import check_all
+from dashboard.turns.seals.seal_check import check_all, turn_faults
+from dashboard.turns.seals.services import chain_some
 from tests.dashboard.driving import Play
 
 from .forging import as_superuser, faults, seal
@@ -41,6 +43,8 @@ def test_a_chain_of_an_earlier_release_has_no_time_and_must_not_say_one_after_it
         earlier.setattr("dashboard.turns.seals.services.head_of", lambda of, parts: head_without(of, parts))
         seal()
     assert faults() == {}
+    as_superuser("UPDATE sealing_chain SET chained_at = chained_at + interval '20 seconds' WHERE turn_id = %s", turn.id)
+    assert faults() == {}, "some dated their seals to the start of the sweep in which the chains were made"
     as_superuser("UPDATE sealing_chain SET chained_at = chained_at + interval '1 hour' WHERE turn_id = %s", turn.id)
     assert faults() == {str(turn.id): "Its chain says a time after seal 1, which holds it."}
 
@@ -66,3 +70,17 @@ def test_a_seal_that_is_made_during_a_check_is_no_fault(play: Play, monkeypatch:
     checked = check_all(on_batch=lambda _checked, last: seal() if last == first.id else None)
     assert checked.faults == []
     assert Chain.objects.get(turn_id=second.id).seal == 1
+
+
+def test_a_seal_that_is_made_while_one_turn_is_checked_is_no_fault(play: Play, monkeypatch: Any):
+    turn = play("sim-essay")
+    chain_some()
+    earliest = seal_check._earliest
+
+    def sealed_meanwhile(of: Turn) -> Any:
+        seal()
+        return earliest(of)
+
+    monkeypatch.setattr(seal_check, "_earliest", sealed_meanwhile)
+    assert turn_faults(turn) == []
+    assert Chain.objects.get(turn_id=turn.id).seal == 1
