@@ -22,8 +22,9 @@ from dashboard.turns.selectors import timeline
 
 PAGE = 100  #: turns that are found at once
 TOGETHER = 200  #: attempts that are read at once; a turn that has more is read alone
-#: Of an attempt, what a file does not have: they may be large.
-UNREAD = ("request", "request_sha256", "request_url", "response_headers", "content_type")
+APART = "tokens_estimated"  #: of an attempt, what no column of the database has
+#: Of an attempt, what a file has. What else there is, such as the request and the raw answer, may be large.
+READ = ("turn_id", *(column.name for column in ATTEMPT if column.name != APART))
 
 Row = dict[str, Any]
 
@@ -67,7 +68,7 @@ def _bytes_of_attempts(turns: Sequence[Turn]) -> dict[UUID, int]:
 def _rows(turns: Sequence[Turn]) -> Iterator[Row]:
     prices = prices_of(turns)
     called: dict[UUID, list[Row]] = {turn.id: [] for turn in turns}
-    attempts = Attempt.objects.filter(turn_id__in=called).order_by("turn_id", "index").defer(*UNREAD)
+    attempts = Attempt.objects.filter(turn_id__in=called).order_by("turn_id", "index").only(*READ)
     for attempt in attempts:
         called[attempt.turn_id].append(_attempt(attempt))
     for turn in turns:
@@ -86,5 +87,5 @@ def _turn(turn: Turn, price: Any, attempts: list[Row]) -> Row:
 
 def _attempt(attempt: Attempt) -> Row:
     uncounted = attempt.usage is None and attempt.stop_reason is not None
-    apart = {"tokens_estimated": uncounted}
+    apart = {APART: uncounted}
     return {one.name: apart[one.name] if one.name in apart else getattr(attempt, one.name) for one in ATTEMPT}
