@@ -1,25 +1,30 @@
-"""The turns of a filter with their attempts, newest first, a few in memory at a time.
+"""The turns of a filter with their attempts, newest first, a few in memory at a time: few enough for their texts, too.
 
 Turns that are made while it is read are newer than those that are still to come, and are left out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
+
+from django.db.models import F, Sum, TextField
+from django.db.models.functions import Cast, Coalesce
 
 from dashboard.agents.models import Project
 from dashboard.exports.columns import ATTEMPT, TURN
 from dashboard.turns.api_serializers import turn_json
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.page_texts import MOST, Bytes
 from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.selectors import timeline
 
 PAGE = 100  #: turns that are found at once
 TOGETHER = 200  #: attempts that are read at once; a turn that has more is read alone
-#: Of an attempt, what a file does not have: they may be large.
-UNREAD = ("request", "request_sha256", "request_url", "response_headers", "content_type")
+APART = "tokens_estimated"  #: of an attempt, what no column of the database has
+#: Of an attempt, what a file has. What else there is, such as the request and the raw answer, may be large.
+READ = ("turn_id", *(column.name for column in ATTEMPT if column.name != APART))
 
 Row = dict[str, Any]
 
@@ -37,21 +42,33 @@ def rows_of(*, project: Project, filters: TimelineFilters) -> Iterator[Row]:
         cursor = page.next
 
 
-def _together(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
-    held: list[Turn] = []
+def _together(turns: Sequence[Turn]) -> Iterator[list[Turn]]:
+    """Groups whose attempts have `TOGETHER` rows and `MOST` bytes or less; a larger turn is a group of its own."""
+    bytes_of = _bytes_of_attempts(turns)
+    held, attempts, size = list[Turn](), 0, 0
     for turn in turns:
-        if held and sum(one.attempts for one in held) + turn.attempts > TOGETHER:
+        attempts, size = attempts + turn.attempts, size + bytes_of.get(turn.id, 0)
+        if held and (attempts > TOGETHER or size > MOST):
             yield held
-            held = []
+            held, attempts, size = [], turn.attempts, bytes_of.get(turn.id, 0)
         held.append(turn)
     if held:
         yield held
 
 
+def _bytes_of_attempts(turns: Sequence[Turn]) -> dict[UUID, int]:
+    """Of what the attempts of each turn said. An answer that only the turn has (null) was read with the turn."""
+    said = Coalesce(Bytes(F("text")), 0) + sum(
+        Coalesce(Bytes(Cast(name, TextField())), 0) for name in ("tool_calls", "error")
+    )
+    asked = Attempt.objects.filter(turn_id__in=[turn.id for turn in turns]).order_by().values("turn_id")
+    return {row["turn_id"]: row["size"] for row in asked.annotate(size=Sum(said))}
+
+
 def _rows(turns: Sequence[Turn]) -> Iterator[Row]:
     prices = prices_of(turns)
     called: dict[UUID, list[Row]] = {turn.id: [] for turn in turns}
-    attempts = Attempt.objects.filter(turn_id__in=called).order_by("turn_id", "index").defer(*UNREAD)
+    attempts = Attempt.objects.filter(turn_id__in=called).order_by("turn_id", "index").only(*READ)
     for attempt in attempts:
         called[attempt.turn_id].append(_attempt(attempt))
     for turn in turns:
@@ -70,5 +87,5 @@ def _turn(turn: Turn, price: Any, attempts: list[Row]) -> Row:
 
 def _attempt(attempt: Attempt) -> Row:
     uncounted = attempt.usage is None and attempt.stop_reason is not None
-    apart = {"tokens_estimated": uncounted}
+    apart = {APART: uncounted}
     return {one.name: apart[one.name] if one.name in apart else getattr(attempt, one.name) for one in ATTEMPT}

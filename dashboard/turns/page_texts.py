@@ -13,7 +13,7 @@ TEXTS = ("input_text", "output_text")
 MOST = 8_000_000  #: bytes of the texts of all turns on a page
 
 
-class _Bytes(Func):
+class Bytes(Func):
     """Of a text; the database knows them without reading it."""
 
     function, output_field = "octet_length", IntegerField()
@@ -21,7 +21,7 @@ class _Bytes(Func):
 
 def fitting(ids: list[UUID]) -> int:
     """How many of these turns, from the first, have `MOST` or less together; one at least."""
-    held = Turn.objects.filter(id__in=ids).values_list("id", _Bytes(F("input_text")) + _Bytes(F("output_text")))
+    held = Turn.objects.filter(id__in=ids).values_list("id", Bytes(F("input_text")) + Bytes(F("output_text")))
     sizes = dict(held)
     return max(1, bisect_right(list(accumulate(sizes.get(turn_id, 0) for turn_id in ids)), MOST))
 

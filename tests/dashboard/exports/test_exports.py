@@ -27,13 +27,14 @@ from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.accounts.session_watch import AccessEndedError, Ticket
 from dashboard.agents.selectors import project_default
 from dashboard.exports import parquet as writing
-from dashboard.exports import streaming_response
+from dashboard.exports import streaming_response, turn_rows
 from dashboard.exports.columns import ATTEMPT, NO_REASONING, TOKENS, TURN
 from dashboard.exports.formats import file_of
 from dashboard.exports.streaming_response import _sent
 from dashboard.live.services import turn_start
 from dashboard.live.stream_limits import Caller
 from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import Attempt
 from tests.dashboard.api.test_timeline import make_turns
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.test_damaged_turns import damaged
@@ -54,6 +55,29 @@ def lines(**filters: object) -> list[dict]:
 
 def rows(content: bytes) -> list[dict]:
     return pq.read_table(io.BytesIO(content)).to_pylist()
+
+
+def peak(named: str) -> int:
+    """The most bytes that Python had at once while a file of all turns was written."""
+    tracemalloc.start()
+    for _ in file_of(project=project_default(), filters=TimelineFilters(), named=named):
+        pass
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most
+
+
+def turns_with_an_attempt(count: int, **said: object) -> None:
+    called = {
+        "kind": "initial",
+        "iteration": 1,
+        "provider": "openai",
+        "model": "m",
+        "request": {},
+        "request_sha256": "",
+    }
+    for turn_id in make_turns(*["a"] * count, output_text="cut", attempts=1):
+        Attempt.objects.create(turn_id=turn_id, index=1, request_url="", started_at=timezone.now(), **called, **said)
 
 
 def test_a_line_tells_a_turn_and_each_of_its_attempts(play: Play):
@@ -114,19 +138,35 @@ def test_a_file_has_every_turn_once_beyond_a_page_and_beyond_a_row_group(monkeyp
 def test_memory_does_not_grow_with_the_file(named: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(writing, "GROUP_CHARACTERS", 500_000)
 
-    def peak() -> int:
-        tracemalloc.start()
-        for _ in file_of(project=project_default(), filters=TimelineFilters(), named=named):
-            pass
-        most = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return most
-
     make_turns(*["a"] * 200, output_text="word " * 4_000)
-    peak()  # what is loaded once
-    before = peak()
+    peak(named)  # what is loaded once
+    before = peak(named)
     make_turns(*["a"] * 800, output_text="word " * 4_000)
-    assert peak() < 1.3 * before
+    assert peak(named) < 1.3 * before
+
+
+@pytest.mark.parametrize("named", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"text": "word " * 100_000},
+        {"tool_calls": [{"name": "look", "arguments": "a" * 500_000}]},
+        {"error": {"message": "a" * 500_000}},
+        {"raw": b"a" * 500_000, "raw_text": "a" * 500_000},
+    ],
+    ids=["a text", "tool calls", "an error", "a raw answer"],
+)
+def test_few_enough_large_answers_of_a_page_are_in_memory_at_once(
+    named: str, said: dict[str, object], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(writing, "GROUP_CHARACTERS", 500_000)
+    monkeypatch.setattr(turn_rows, "MOST", 2_000_000)
+    turns_with_an_attempt(1)
+    peak(named)  # what is loaded once
+    turns_with_an_attempt(12, **said)
+    before = peak(named)
+    turns_with_an_attempt(36, **said)
+    assert peak(named) < 1.3 * before + 1_000_000
 
 
 def test_odd_texts_come_out_whole():
