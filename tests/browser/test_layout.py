@@ -58,7 +58,7 @@ def test_no_line_of_a_snippet_is_broken(new_page: NewPage, width: int):
 
 
 #: Parts of words that stand in two lines: between an underscore and the next one a word is whole.
-BROKEN_WORDS = """() => [...document.querySelectorAll("#facets .word")].flatMap((word) => [...word.childNodes])
+BROKEN_WORDS = """(words) => [...document.querySelectorAll(words)].flatMap((word) => [...word.childNodes])
   .filter((part) => part.nodeType === Node.TEXT_NODE).filter((part) => {
     const range = document.createRange();
     range.selectNodeContents(part);
@@ -75,5 +75,14 @@ def test_no_stop_reason_of_the_filters_is_broken_within_a_word_or_cut(new_page: 
     assert page.request.get(f"/api/v1{address}").json()["terminal_reason"] == "context_window_exceeded"
     page.goto("/")
     page.locator("#facet-terminal_reason input[name=terminal_reason][value='context_window_exceeded']").wait_for()
-    assert page.evaluate(BROKEN_WORDS) == []
+    assert page.evaluate(BROKEN_WORDS, "#facets .word") == []
     assert page.evaluate(CUT_LISTS) == []
+
+
+def test_no_key_of_a_limit_is_broken_within_a_word_where_a_turn_is_changed(new_page: NewPage):
+    page = new_page(viewport={"width": 1920, "height": 1080})
+    stops = [{"state": "continue_pending"}]
+    turn = played(page, agent(page, "sim-essay", max_tokens=60, breakpoints=stops), "Hold this.")
+    page.goto(f"{turn}/operate")
+    assert page.locator(".operate-form .mono").count() > 0
+    assert page.evaluate(BROKEN_WORDS, ".operate-form .help .mono") == []
