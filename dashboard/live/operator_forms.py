@@ -20,6 +20,7 @@ from dashboard.live.turn_overrides import model_clean
 from dashboard.platform.strict_json import read_strictly
 from dashboard.turns.models import Turn
 from dashboard.turns.sent_caps import NO_CAP_SET, sent_cap
+from dashboard.turns.templatetags.formatting import breaking
 
 MAX_CHARS = 1_000_000  #: of one text
 MESSAGES = 40  #: the last messages of a conversation, which can be rewritten
@@ -84,7 +85,7 @@ class OperateForm(forms.Form):
         for name, limit in LIMIT_FIELDS.items():
             mode = "numeric" if limit.whole else "decimal"
             attrs = {"inputmode": mode, "placeholder": _otherwise(name, snapshot)}
-            hint = format_html('<span class="mono">{}</span>, in {}', name, limit.unit)
+            hint = format_html('<span class="mono">{}</span>, in {}', breaking(name), limit.unit)
             self.fields[f"limit_{name}"] = forms.CharField(
                 label=limit.label, required=False, help_text=hint, widget=forms.TextInput(attrs=attrs)
             )

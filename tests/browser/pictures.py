@@ -33,6 +33,8 @@ PICTURES: Mapping[str, str] = {
     "turn": "{cut}",
     "agents": "/agents",
     "agent": "/agents/support-writer",
+    "new-agent": "/agents/+new",
+    "import": "/import",
     "connections": "/connections",
     "connection": "/connections/simulator",
     "policy-draft": "/policies/{policy}/change",

@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 
 from dashboard.accounts import two_factor
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import LONG, api, ask, played
+from tests.browser.journeys import LONG, api, ask, played, until
 from tests.browser.places import PAGES, addressed
 from tests.browser.test_operating import agent, calling, drawer
 from tests.dashboard.accounts.walked_routes import SERVED
@@ -116,6 +116,15 @@ def test_axe_has_nothing_to_say_of(new_page: NewPage, cut_turn: str, other_turn:
     page = new_page(missing=name == "what is not there")
     page.goto(addressed(name, cut_turn, other_turn))
     check(page)
+
+
+def test_nor_of_the_rows_of_a_run(page: Page, cut_turn: str):
+    """Each has a link beside that to its turn; another test's turns are in sight only by chance."""
+    again = api(page, f"{cut_turn.strip('/')}/replay", {"mode": "rerun", "overrides": {"max_tokens": 400}})
+    until(page, lambda: page.request.get(f"/api/v1/turns/{again['id']}").json()["run_id"], "it belongs to no run")
+    page.goto(FEW)
+    expect(page.locator("#rows .of-run").first).to_be_visible()
+    check(page, within="#rows")
 
 
 def test_nor_of_a_turn_while_it_streams(page: Page):

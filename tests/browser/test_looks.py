@@ -208,6 +208,8 @@ OF_A_KIND = (
     "/tour",
     "/glossary",
     "/compare",
+    "/import",
+    "/timeline/backtest",
     "/admin/",
 )
 #: The first text after the heading of a page, or after the line that it stands in.
@@ -236,7 +238,16 @@ REACH = """() => {
 
 @pytest.mark.parametrize(
     "address",
-    ["/glossary", "/agents/+new", "/connections/+new", "/audit/", "/policies/changes", "/backtests/limits/map"],
+    [
+        "/agents/+new",
+        "/audit/",
+        "/backtests/limits/map",
+        "/connections/+new",
+        "/glossary",
+        "/import",
+        "/policies/changes",
+        "/timeline/backtest",
+    ],
 )
 def test_on_a_wide_screen_no_page_leaves_a_third_of_it_empty(new_page: NewPage, cut_turn: str, address: str):
     page = new_page(viewport={"width": 1920, "height": 1080})

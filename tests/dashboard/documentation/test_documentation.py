@@ -18,6 +18,7 @@ HREF = re.compile(r'href="(/docs/[^"#]*)?(?:#([^"]+))?"')
 def written(tmp_path, monkeypatch, text: str) -> str:
     """The HTML of a page with this text."""
     (tmp_path / "one.md").write_text(text, encoding="utf-8")
+    pages()  # the table of contents, which is read once, is that of the real folder
     monkeypatch.setattr("dashboard.documentation.contents.FOLDER", tmp_path)
     return document_of.__wrapped__(Page("one", "One", "one.md")).html
 

@@ -60,8 +60,8 @@ def changes(turn: Turn, **typed: str) -> dict:
 def test_each_limit_says_its_key_its_unit_and_what_holds_where_it_is_empty(held: Turn):
     form = OperateForm(held, position_of(held).snapshot)
     told = {name: str(form[f"limit_{name}"].help_text) for name in LIMIT_FIELDS}
-    assert told["max_seconds"] == '<span class="mono">max_seconds</span>, in seconds'
-    assert all(LIMIT_FIELDS[name].unit in hint and name in hint for name, hint in told.items())
+    assert told["max_seconds"] == '<span class="mono">max_<wbr>seconds</span>, in seconds'
+    assert all(LIMIT_FIELDS[name].unit in hint and name.replace("_", "_<wbr>") in hint for name, hint in told.items())
     otherwise = {name: form.fields[f"limit_{name}"].widget.attrs["placeholder"] for name in LIMIT_FIELDS}
     assert otherwise["max_total_completion_tokens"] == f"default: {4 * held.max_tokens:,} tokens"
     assert otherwise["max_seconds"] == "default: no limit"

@@ -1,0 +1,88 @@
+"""What a designer would send back: torn cards, broken words, edges that do not line up."""
+
+import pytest
+
+from tests.browser.conftest import NewPage
+from tests.browser.journeys import played
+from tests.browser.test_operating import agent
+
+FORMS = ("/agents/+new", "/connections/+new", "/policies/new", "/tour", "/import", "/account/", "/backtests/new")
+#: Cards that columns tear apart, and those that hide a part of themselves.
+TORN = """() => [...document.querySelectorAll("#main .card")]
+  .filter((card) => card.getClientRects().length > 1 || card.scrollHeight > card.clientHeight + 1)
+  .map((card) => card.innerText.slice(0, 40))"""
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1920])
+def test_no_card_is_torn_apart_or_cut(new_page: NewPage, width: int):
+    page = new_page(viewport={"width": width, "height": 900})
+    torn = {}
+    for address in FORMS:
+        page.goto(address)
+        torn[address] = page.evaluate(TORN)
+    assert not any(torn.values()), torn
+
+
+#: Where a part of the page has its first thing, in pixels from the left.
+EDGES = """(within) => {
+  const style = getComputedStyle(document.querySelector(within)), box = document.querySelector(within);
+  return Math.round(box.getBoundingClientRect().left + parseFloat(style.paddingLeft));
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_the_admin_begins_where_every_page_does(new_page: NewPage, width: int):
+    page = new_page(viewport={"width": width, "height": 900})
+    page.goto("/glossary")
+    edge = page.evaluate(EDGES, "main")
+    page.goto("/admin/")
+    assert [page.evaluate(EDGES, part) for part in ("header.bar", "#content")] == [edge, edge]
+    page.goto("/admin/agents/policy/add/")  # its content begins beside the list of tables
+    assert [page.evaluate(EDGES, part) for part in ("header.bar", ".breadcrumbs")] == [edge, edge]
+
+
+#: Snippets that are higher than their lines: a line of them is broken.
+BROKEN_SNIPPETS = """() => [...document.querySelectorAll(".snippet textarea")].filter((snippet) => {
+  const style = getComputedStyle(snippet), rows = snippet.value.split("\\n").length;
+  const lines = (snippet.scrollHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom));
+  return lines > (rows + .5) * parseFloat(style.lineHeight);
+}).map((snippet) => snippet.id)"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_line_of_a_snippet_is_broken(new_page: NewPage, width: int):
+    page = new_page(viewport={"width": width, "height": 900})
+    page.goto("/tour")
+    assert page.locator(".snippet textarea").count() > 0
+    assert page.evaluate(BROKEN_SNIPPETS) == []
+
+
+#: Parts of words that stand in two lines: between an underscore and the next one a word is whole.
+BROKEN_WORDS = """(words) => [...document.querySelectorAll(words)].flatMap((word) => [...word.childNodes])
+  .filter((part) => part.nodeType === Node.TEXT_NODE).filter((part) => {
+    const range = document.createRange();
+    range.selectNodeContents(part);
+    return range.getClientRects().length > 1;
+  }).map((part) => part.data)"""
+#: Lists of words in which one is out of sight, wholly or partly.
+CUT_LISTS = """() => [...document.querySelectorAll("#facets .facet:has(.word) .values")]
+  .filter((list) => list.scrollHeight > list.clientHeight + 1).map((list) => list.parentElement.id)"""
+
+
+def test_no_stop_reason_of_the_filters_is_broken_within_a_word_or_cut(new_page: NewPage):
+    page = new_page()
+    address = played(page, agent(page, "sim-context", max_tokens=400), "Read all of this, and then answer.")
+    assert page.request.get(f"/api/v1{address}").json()["terminal_reason"] == "context_window_exceeded"
+    page.goto("/")
+    page.locator("#facet-terminal_reason input[name=terminal_reason][value='context_window_exceeded']").wait_for()
+    assert page.evaluate(BROKEN_WORDS, "#facets .word") == []
+    assert page.evaluate(CUT_LISTS) == []
+
+
+def test_no_key_of_a_limit_is_broken_within_a_word_where_a_turn_is_changed(new_page: NewPage):
+    page = new_page(viewport={"width": 1920, "height": 1080})
+    stops = [{"state": "continue_pending"}]
+    turn = played(page, agent(page, "sim-essay", max_tokens=60, breakpoints=stops), "Hold this.")
+    page.goto(f"{turn}/operate")
+    assert page.locator(".operate-form .mono").count() > 0
+    assert page.evaluate(BROKEN_WORDS, ".operate-form .help .mono") == []
