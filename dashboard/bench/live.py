@@ -8,6 +8,7 @@ import json
 import statistics
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -66,10 +67,13 @@ def _run(way: str, viewers: int) -> Delivery:
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603 - a program of ours
         assert server.stdout is not None
+        ends = threading.Timer(PATIENCE, server.kill)  # what it does not say by then it never says
+        ends.start()
         try:
             heard = _listen(server.stdout.readline().strip(), viewers)
             busy = float(server.stdout.readline())
         finally:
+            ends.cancel()
             server.terminate()
     at_leisure, flood = heard["l"], heard["f"]
     return Delivery(flood["count"] / flood["seconds"], flood["count"] / busy, at_leisure["p50"], at_leisure["p99"])
