@@ -57,13 +57,15 @@ def test_no_line_of_a_snippet_is_broken(new_page: NewPage, width: int):
     assert page.evaluate(BROKEN_SNIPPETS) == []
 
 
-#: Parts of words that stand in two lines: between an underscore and the next one a word is whole.
+#: Parts of words that stand in two lines: between an underscore or a space and the next one a word is whole.
 BROKEN_WORDS = """(words) => [...document.querySelectorAll(words)].flatMap((word) => [...word.childNodes])
-  .filter((part) => part.nodeType === Node.TEXT_NODE).filter((part) => {
+  .filter((part) => part.nodeType === Node.TEXT_NODE)
+  .flatMap((part) => [...part.data.matchAll(/\\S+/g)].filter((found) => {
     const range = document.createRange();
-    range.selectNodeContents(part);
+    range.setStart(part, found.index);
+    range.setEnd(part, found.index + found[0].length);
     return range.getClientRects().length > 1;
-  }).map((part) => part.data)"""
+  }).map((found) => found[0]))"""
 #: Lists of words in which one is out of sight, wholly or partly.
 CUT_LISTS = """() => [...document.querySelectorAll("#facets .facet:has(.word) .values")]
   .filter((list) => list.scrollHeight > list.clientHeight + 1).map((list) => list.parentElement.id)"""

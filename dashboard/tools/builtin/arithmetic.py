@@ -44,14 +44,19 @@ def calculate(expression: str) -> Number:
     if len(expression) > MAX_CHARS:
         raise ArithmeticProblem(f"The expression is longer than {MAX_CHARS} characters.")
     try:
-        tree = ast.parse(expression.strip(), mode="eval")
-        return _value(tree.body)
+        return _value(_parsed(expression).body)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise ArithmeticProblem(f"“{expression[:80]}” is not an arithmetic expression.") from error
     except ZeroDivisionError as error:
         raise ArithmeticProblem("Division by zero.") from error
     except OverflowError as error:
         raise ArithmeticProblem("The result is too large.") from error
+
+
+def _parsed(expression: str) -> ast.Expression:
+    if "\0" in expression:  # Python before 3.11.4 raises a ValueError of its own
+        raise SyntaxError
+    return ast.parse(expression.strip(), mode="eval")
 
 
 def _value(node: ast.expr) -> Number:

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dashboard.tools.builtin.arithmetic import ArithmeticProblem, calculate
@@ -62,6 +62,8 @@ def test_what_is_not_bounded_arithmetic_is_refused_in_words_and_at_once(expressi
 
 
 @given(st.text(max_size=60))
+@example("\x00")
+@example("1 + \x001")
 def test_no_text_makes_the_calculator_do_anything_but_answer_or_refuse(text: str):
     try:
         assert isinstance(calculate(text), int | float)
