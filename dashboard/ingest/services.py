@@ -111,13 +111,7 @@ def _ingest(
         raise _SharedError
     if shared and most is not None and sum(span_store.counts(project_id, sender, sorted(shared)).values()) > most:
         raise LargeError
-    made, name = {}, _name(project_id, sender)
-    unread, costly = set[tuple[str, str]](), set[tuple[str, str]]()
-    for trace in _traces(project_id, sender, changed, shared):
-        turns = _turns(trace, name)
-        if turns is not None:
-            made[trace.id] = turns
-        (costly if trace.costly else unread).update((trace.id.hex, span) for span in trace.unread)
+    made, unread, costly = _made(project_id, sender, changed, shared)
     written = turns_put(project_id, sender, made, by=by, at=now) if made else []
     let_go = sum(row.is_let_go for row in rows)
     beyond, lacking = _unread(taken, costly), _unread(taken, unread)
@@ -125,6 +119,21 @@ def _ingest(
     taken.refuse(UNREAD, lacking)
     refusals_note(project_id, sender, taken.refused, at=now)
     return Outcome(written, let_go, lacking + beyond, taken.refused)
+
+
+def _made(
+    project_id: UUID, sender: UUID, changed: Changed, shared: Set[UUID]
+) -> tuple[dict[UUID, list[TraceTurn]], set[tuple[str, str]], set[tuple[str, str]]]:
+    """The turns of each changed trace; then the spans, by trace and id, that could not be read, and those that would
+    have taken too long. `shared` as in `_traces`."""
+    made, name = dict[UUID, list[TraceTurn]](), _name(project_id, sender)
+    unread, costly = set[tuple[str, str]](), set[tuple[str, str]]()
+    for trace in _traces(project_id, sender, changed, shared):
+        turns = _turns(trace, name)
+        if turns is not None:
+            made[trace.id] = turns
+        (costly if trace.costly else unread).update((trace.id.hex, span) for span in trace.unread)
+    return made, unread, costly
 
 
 def _sharing(project_id: UUID, sender: UUID, traces: Iterable[UUID], added: int) -> set[UUID]:

@@ -1,6 +1,5 @@
 """A large request is counted, parsed and written beside the event loop, so that no other call waits for it."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ from dashboard.gateway.serving import call_driver, request_body
 from dashboard.gateway.serving.request_body import LARGE
 from dashboard.gateway.wire import parsed_request
 from dashboard.gateway.wire.relay_routes import RELAYED
+from tests.dashboard.gateway.served.event_loop import is_on_the_event_loop
 from tests.dashboard.gateway.served.upstream import whole
 
 #: What takes as long as the request is large.
@@ -46,15 +46,7 @@ def test_a_large_request_that_is_handed_on_is_read_off_the_event_loop(gate, cont
 
 def _noted(work: Callable[..., Any], seen: list[tuple[str, bool]]) -> Callable[..., Any]:
     def noted(*given: Any, **named: Any) -> Any:
-        seen.append((getattr(work, "__name__", ""), _in_a_loop()))
+        seen.append((getattr(work, "__name__", ""), is_on_the_event_loop()))
         return work(*given, **named)
 
     return noted
-
-
-def _in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
