@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from uuid import UUID
 
 import structlog
@@ -32,6 +33,10 @@ log = structlog.get_logger(__name__)
 
 #: Pieces of traces that are worked on in some two seconds: those that came, and those that were there of these traces.
 SMALL = 2_000
+
+#: Traces whose turns are made before they are written. To hold all turns of a large request would take much memory, and
+#: Python's garbage collector, which stops all threads, would look through them again and again.
+TRACES_AT_ONCE = 256
 
 UNREAD = "A span or log record about a model could not be read. It is stored, but missing from its turn."
 COSTLY = (
@@ -111,8 +116,12 @@ def _ingest(
         raise _SharedError
     if shared and most is not None and sum(span_store.counts(project_id, sender, sorted(shared)).values()) > most:
         raise LargeError
-    made, unread, costly = _made(project_id, sender, changed, shared)
-    written = turns_put(project_id, sender, made, by=by, at=now) if made else []
+    written, unread, costly = list[UUID](), set[tuple[str, str]](), set[tuple[str, str]]()
+    todo = _traces(project_id, sender, changed, shared)
+    while batch := list(islice(todo, TRACES_AT_ONCE)):
+        written += turns_put(project_id, sender, _made(batch, _name(project_id, sender)), by=by, at=now)
+        for trace in batch:
+            (costly if trace.costly else unread).update((trace.id.hex, span) for span in trace.unread)
     let_go = sum(row.is_let_go for row in rows)
     beyond, lacking = _unread(taken, costly), _unread(taken, unread)
     taken.refuse(COSTLY, beyond)
@@ -121,19 +130,10 @@ def _ingest(
     return Outcome(written, let_go, lacking + beyond, taken.refused)
 
 
-def _made(
-    project_id: UUID, sender: UUID, changed: Changed, shared: Set[UUID]
-) -> tuple[dict[UUID, list[TraceTurn]], set[tuple[str, str]], set[tuple[str, str]]]:
-    """The turns of each changed trace; then the spans, by trace and id, that could not be read, and those that would
-    have taken too long. `shared` as in `_traces`."""
-    made, name = dict[UUID, list[TraceTurn]](), _name(project_id, sender)
-    unread, costly = set[tuple[str, str]](), set[tuple[str, str]]()
-    for trace in _traces(project_id, sender, changed, shared):
-        turns = _turns(trace, name)
-        if turns is not None:
-            made[trace.id] = turns
-        (costly if trace.costly else unread).update((trace.id.hex, span) for span in trace.unread)
-    return made, unread, costly
+def _made(traces: Iterable[Trace], name: str) -> dict[UUID, list[TraceTurn]]:
+    """The turns of each trace whose turns can be made. `name`: of its sender."""
+    made = ((trace.id, _turns(trace, name)) for trace in traces)
+    return {trace_id: turns for trace_id, turns in made if turns is not None}
 
 
 def _sharing(project_id: UUID, sender: UUID, traces: Iterable[UUID], added: int) -> set[UUID]:

@@ -15,11 +15,12 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.models import GatewayCall
-from dashboard.ingest import span_store
+from dashboard.ingest import services, span_store
 from dashboard.ingest.models import Ingested, Piece
 from dashboard.ingest.services import FULL, LargeError, ingest
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.ingest.turn_files.services import turn_import
+from dashboard.ingest.turn_store import turns_put
 from dashboard.ingest.wire.bodies import ParsedBody
 from dashboard.replay.services import turn_verify
 from dashboard.timeline.services import turns_erase
@@ -33,6 +34,24 @@ from tests.nightly import nightly
 pytestmark = pytest.mark.django_db
 
 AGENT = "vercel-ai-sdk-agent"
+
+
+def test_a_request_of_many_traces_writes_a_few_at_once_and_comes_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = exports.pieces_of(exports.names())
+    exports.send(*parts)
+    expected = exports.stored()
+    exports.emptied()
+    at_once: list[int] = []
+
+    def put(*arguments: Any, **named: Any) -> list[UUID]:
+        at_once.append(len(arguments[2]))
+        return turns_put(*arguments, **named)
+
+    monkeypatch.setattr(services, "TRACES_AT_ONCE", 5)
+    monkeypatch.setattr(services, "turns_put", put)
+    exports.send(*parts)
+    assert max(at_once) == 5 < len(at_once)
+    assert exports.stored() == expected
 
 
 def in_portions(parts: list[Any], chance: random.Random) -> Iterator[list[Any]]:
