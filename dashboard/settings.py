@@ -130,7 +130,7 @@ def _channel_layers(redis_url: str) -> dict[str, Any]:
     if not redis_url and PLACE is not None:
         return {"default": {"BACKEND": "dashboard.runtime.processes.channel_layer.RelayedChannelLayer"}}
     if not redis_url:
-        return {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+        return {"default": {"BACKEND": "dashboard.platform.memory_layer.MemoryChannelLayer"}}
     # Pub/sub, for the layer on lists drops who hears nothing for longer than `socket_timeout`; this one polls, so that
     # the timeout bounds only what a Redis that hangs can hold up. Few connections are needed: one listens, one speaks.
     host = {

@@ -4,13 +4,12 @@ listen. Without such pages nothing is sent. As any layer it may drop a message: 
 import asyncio
 from typing import Any
 
-from channels.layers import InMemoryChannelLayer
-
+from dashboard.platform.memory_layer import MemoryChannelLayer
 from dashboard.runtime.processes.link import link
 from dashboard.runtime.processes.messages import Listening, News
 
 
-class RelayedChannelLayer(InMemoryChannelLayer):  # type: ignore[misc] # channels is untyped
+class RelayedChannelLayer(MemoryChannelLayer):
     """In memory, and to the processes beside this one."""
 
     def __init__(self, **settings: Any) -> None:
