@@ -12,7 +12,6 @@ from uuid import UUID
 
 import pytest
 from channels.db import database_sync_to_async
-from channels.layers import InMemoryChannelLayer
 from channels_redis.pubsub import RedisPubSubChannelLayer
 from django.db import OperationalError
 from hypothesis import HealthCheck, given, settings
@@ -23,6 +22,7 @@ from dashboard.live import stream_limits, turn_events
 from dashboard.live.services import turn_give_up, turn_start
 from dashboard.live.stream_limits import Caller, StreamLimits, TooManyStreamsError
 from dashboard.live.turn_events import MAX_SEQ, Follower, Message, followed
+from dashboard.platform.memory_layer import MemoryChannelLayer
 from dashboard.platform.notifications import announce_change
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
@@ -143,7 +143,7 @@ Layer = Callable[[], Any]
 def layer_of(request: pytest.FixtureRequest) -> Layer:
     """The layer as a process has it; over Redis, each its own."""
     if request.param == "memory":
-        shared = InMemoryChannelLayer()
+        shared = MemoryChannelLayer()
         return lambda: shared
     host = {"address": request.getfixturevalue("redis").url, "socket_timeout": None}
     return lambda: RedisPubSubChannelLayer(hosts=[host])

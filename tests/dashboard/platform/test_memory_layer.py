@@ -15,7 +15,7 @@ ROOMS, CHANGES = 50, 10
 async def test_all_that_is_kept_is_not_looked_through_for_each_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_layer, "_CLEAN_EVERY", 3600.0)
     looks: list[object] = []
-    monkeypatch.setattr(InMemoryChannelLayer, "_clean_expired", looks.append)
+    monkeypatch.setattr(InMemoryChannelLayer, "_clean_expired", lambda layer: looks.append(layer))
     layer = MemoryChannelLayer()
     heard = [asyncio.Event() for _ in range(ROOMS)]
     rooms = [asyncio.create_task(_room(layer, event)) for event in heard]
