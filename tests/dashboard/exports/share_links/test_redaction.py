@@ -81,6 +81,42 @@ def test_what_an_error_quotes_is_taken_out_of_reasons_verdict_and_notice():
     assert WORD not in redaction.sentence(f"Failed: Bad request: “{WORD}” is not allowed here")
 
 
+SCHEMA = {
+    "type": "object",
+    "required": [f"{WORD}Status", "title"],
+    "properties": {"title": {"enum": [f"the {WORD} report"]}, f"{WORD}Age": {"pattern": f"^{WORD}"}},
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_what_a_schema_names_and_allows_is_taken_out_of_reasons_and_verdict(agent_of: AgentOf, rounds: int):
+    """The fields of a structured answer say what it is about, and a reason says which of them are missing."""
+    agent = agent_of("sim-schema", envelope_schema=SCHEMA)
+    turn = drive(turn_start(agent=agent, input_text="?", overrides={"limits": {"schema_rounds": rounds}}))
+    assert WORD in turn.verdict
+    assert WORD in html_of(turn, redacted=False)
+    html = html_of(turn)
+    assert WORD not in html
+    assert "[redacted]" in html
+    assert "No valid envelope after" in html
+
+
+def test_what_a_schema_names_is_taken_out_of_a_turn_that_cannot_be_judged_again(agent_of: AgentOf):
+    agent = agent_of("sim-schema", envelope_schema=SCHEMA)
+    turn = drive(turn_start(agent=agent, input_text="?", overrides={"limits": {"schema_rounds": 1}}))
+    recording = recording_of(turn)
+    unjudged = replace(recording, policy=replace(recording.policy, validate=None))
+    (again, *_) = [
+        transition
+        for record in recording.records
+        for transition in record.transitions
+        if transition["trigger"] == "schema_violation"
+    ]
+    assert WORD in again["reason"]
+    assert WORD not in Redaction.of(unjudged, turn).sentence(again["reason"])
+
+
 def test_a_fork_hides_what_its_parent_said_and_keeps_the_reasons(agent_of: AgentOf):
     agent = agent_of("sim-essay", name="agent", system_prompt=f"In {WORD}.", max_tokens=60)
     parent = drive(turn_start(agent=agent, input_text=f"What of {WORD}?"))
