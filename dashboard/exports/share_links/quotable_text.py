@@ -93,25 +93,19 @@ def _given(turn: Turn) -> Iterator[str]:
 
 
 def _of_schemas(recording: Recording) -> Iterator[str]:
-    """What answers broke of their schemas, in words that come from the schemas: the names of fields, allowed values.
+    """What answers and calls of tools broke of their schemas: it names fields, and allowed values.
 
     Each is one text: the names alone would be found in words of ours.
     """
-    if _has_schema(recording):
-        for span in fold(recording):
-            reading = span.after.reading
-            if reading is not None and reading.fault is EnvelopeFault.SCHEMA_VIOLATION:
-                yield reading.summary
+    for span in fold(recording):
+        reading, failure = span.after.reading, span.after.failure
+        if reading is not None and reading.fault is EnvelopeFault.SCHEMA_VIOLATION:
+            yield reading.summary
+        yield from (result.content for result in span.after.rejected)
+        yield from (failure.message,) if failure is not None else ()
     for record in recording.records:
         for transition in record.transitions:
             yield from _recorded_violations(transition.get("outcome") or {})
-
-
-def _has_schema(recording: Recording) -> bool:
-    begun = (record.event.setup for record in recording.records if isinstance(record.event, Started))
-    return any(
-        setup is not None and setup.envelope_schema is not None for setup in (recording.base_snapshot.setup, *begun)
-    )
 
 
 def _recorded_violations(outcome: Mapping[str, Any]) -> Iterator[str]:
