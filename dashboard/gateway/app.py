@@ -1,17 +1,18 @@
 """The gateway's addresses, as an ASGI application in front of Django's: those of its doors, and `/v1/models`.
 
 Of all else under `/v1/` and `/v1beta/`, which clients may ask, it says that it is not here; `/v1/traces` is no address
-of theirs, and goes on as it came. Strangers are answered before anything is read of what they ask.
+of theirs, and goes on as it came. Strangers, and keys that have reached a limit, are answered before anything is read
+of what they ask.
 """
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, unquote_to_bytes
+from urllib.parse import parse_qs
 from weakref import WeakKeyDictionary
 
 import structlog
@@ -32,7 +33,7 @@ from dashboard.gateway.serving.failure_response import BROKEN, BUSY, UNSTORED, s
 from dashboard.gateway.serving.file_requests import NOWHERE, FileRequest, connection_of, is_form, read_file_request
 from dashboard.gateway.serving.gateway_call import GatewayCall
 from dashboard.gateway.serving.json_array_stream import JsonArrayStream
-from dashboard.gateway.serving.request_body import LARGE, MOST_VALUES_RELAYED, Receive, read_body
+from dashboard.gateway.serving.request_body import LARGE, MOST_VALUES, MOST_VALUES_RELAYED, Receive, read_body
 from dashboard.gateway.serving.request_relay import Relay, Relayed
 from dashboard.gateway.serving.response_writer import ResponseWriter, Send
 from dashboard.gateway.serving.schemas import schema_fault
@@ -46,6 +47,7 @@ from dashboard.gateway.wire.gemini.address import parse_address, wants_array
 from dashboard.gateway.wire.gemini.dialect import GEMINI
 from dashboard.gateway.wire.parsed_request import ParsedRequest
 from dashboard.gateway.wire.relay_routes import RELAYED, relayed_at
+from dashboard.gateway.wire.request_head import handed_up, without_key
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.platform.ids import new_id
@@ -116,17 +118,20 @@ class Gateway:
             in_address = caller is refusals.NO_KEY and "key" in parse_qs(scope["query_string"].decode("latin-1"))
             await outgoing.fault(refused_as(refusals.KEY_IN_ADDRESS if in_address else caller))
             return
-        scope["query_string"] = _without_key(scope["query_string"])
-        if (found := file_route(path)) is not None:
-            await self._file(scope, receive, outgoing, caller, found)
-        elif path not in _POSTED and parse_address(path) is None:
+        scope["query_string"] = without_key(scope["query_string"])
+        found = file_route(path)
+        if found is None and path not in _POSTED and parse_address(path) is None:
             await answer_read(scope, path, outgoing, caller, _POSTED)
+        elif (refusal := caller.refusal()) is not None:
+            await outgoing.fault(refused_as(refusal))
+        elif found is not None:
+            await self._file(scope, receive, outgoing, caller, found)
         elif scope["method"] != "POST":
             await outgoing.fault(wrong_method(scope, "POST"))
         elif path in UPLOADED:
             await self._upload(scope, receive, outgoing, caller, path)
         elif (reader := relayed_at(path)) is not None:
-            raw = await read_body(scope["headers"], receive, most_values=MOST_VALUES_RELAYED)
+            raw = await _body_of(scope, receive, caller, most_values=MOST_VALUES_RELAYED)
             relayed = await _done(caller, partial(reader, raw), raw) if isinstance(raw, bytes) else raw
             await self._relay(scope, receive, outgoing, caller, relayed)
         else:
@@ -193,14 +198,14 @@ class Gateway:
         elif (refusal := await caller.admit()) is not None:
             await outgoing.fault(refused_as(refusal))
         else:
-            headers = _handed_up(scope["headers"], outgoing.door)
+            headers = handed_up(scope["headers"], outgoing.door)
             relay = Relay(relayed, route, headers, caller, opened.context.transport, outgoing)
             await opened.serve(relay, receive)
 
     async def _answer_turn(
         self, scope: Scope, receive: Receive, outgoing: ResponseWriter, caller: Caller, received: float
     ) -> None:
-        raw = await read_body(scope["headers"], receive)
+        raw = await _body_of(scope, receive, caller)
         if raw is None:
             return
         opened = await _opened()
@@ -210,7 +215,7 @@ class Gateway:
         else:
             asked = await _done(caller, partial(outgoing.door.read, raw, schema_fault), raw)
         if isinstance(asked, ParsedRequest) and outgoing.door.headers.up:
-            asked = replace(asked, headers=_handed_up(scope["headers"], outgoing.door))
+            asked = replace(asked, headers=handed_up(scope["headers"], outgoing.door))
         if isinstance(asked, ParsedRequest) and asked.goes_on_from:
             asked = await stored_responses.with_conversation(asked, caller)
         begun = asked if isinstance(asked, Fault) else await self._begun(asked, caller, opened)
@@ -246,6 +251,15 @@ class Gateway:
         return route if refusal is None else refused_as(refusal)
 
 
+async def _body_of(
+    scope: Scope, receive: Receive, caller: Caller, *, most_values: int = MOST_VALUES
+) -> bytes | Fault | None:
+    """The body, not yet parsed. Its caller may have reached a limit while it came."""
+    raw = await read_body(scope["headers"], receive, most_values=most_values)
+    refusal = caller.refusal() if isinstance(raw, bytes) else None
+    return raw if refusal is None else refused_as(refusal)
+
+
 async def _done(caller: Caller, work: Callable[[], T], body: bytes) -> T:
     """Work on a request with this body, which may judge by schemas. That on a large one keeps no event loop."""
     return await off_loop(caller.key_id or caller.user_id, work, long=len(body) > LARGE)
@@ -278,17 +292,3 @@ def _door_of(scope: Scope, path: str) -> CallerDialect:
     is_listed = f"{path}/".startswith(f"{MODELS}/") and parse_address(path) is None
     is_googles = is_listed and any(name == b"x-goog-api-key" for name, _ in scope["headers"])
     return GEMINI if is_googles else dialect_at(path)
-
-
-def _handed_up(headers: Iterable[tuple[bytes, bytes]], door: CallerDialect) -> dict[str, str]:
-    """The caller's headers that go along to an upstream of its own dialect. Lines of one name are one list."""
-    told: dict[str, list[str]] = {}
-    for name, value in headers:
-        if (known := name.decode("latin-1")) in door.headers.up and (said := value.decode("latin-1")):
-            told.setdefault(known, []).append(said)
-    return {name: ", ".join(dict.fromkeys(lines)) for name, lines in told.items()}
-
-
-def _without_key(query: bytes) -> bytes:
-    """A key beside the one that counts goes no further, and into no log."""
-    return b"&".join(part for part in query.split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) != b"key")

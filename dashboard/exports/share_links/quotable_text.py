@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
+from agentcore.envelope import EnvelopeFault
 from agentcore.events import (
     CancelRequested,
     Event,
@@ -19,7 +20,7 @@ from agentcore.events import (
 )
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Message
-from agentcore.replay import Recording
+from agentcore.replay import Recording, fold
 from dashboard.agents.criteria import POLICY_CRITERIA, RESERVED
 from dashboard.platform.fields import storable_text
 from dashboard.tools.selectors import tools_offered
@@ -32,7 +33,8 @@ MIN_QUOTED = 3  #: characters; what is shorter says nothing, and would be found 
 
 def quotable(recording: Recording, turn: Turn) -> tuple[str, ...]:
     """Every text that a sentence could repeat, in each form, longest first."""
-    content = (*_content(recording, _ours(turn)), turn.input_text, turn.error_message, *_given(turn))
+    told = (turn.input_text, turn.error_message, *_given(turn), *_of_schemas(recording))
+    content = (*_content(recording, _ours(turn)), *told)
     forms = {form for text in content for form in _forms(text) if len(form) >= MIN_QUOTED}
     return tuple(sorted(forms, key=len, reverse=True))
 
@@ -88,6 +90,29 @@ def _given(turn: Turn) -> Iterator[str]:
     """The documents a turn was started with."""
     for document in turn.documents.all():
         yield from (document.name, document.text)
+
+
+def _of_schemas(recording: Recording) -> Iterator[str]:
+    """What answers and calls of tools broke of their schemas: it names fields, and allowed values.
+
+    Each is one text: the names alone would be found in words of ours.
+    """
+    for span in fold(recording):
+        reading, failure = span.after.reading, span.after.failure
+        if reading is not None and reading.fault is EnvelopeFault.SCHEMA_VIOLATION:
+            yield reading.summary
+        yield from (result.content for result in span.after.rejected)
+        yield from (failure.message,) if failure is not None else ()
+    for record in recording.records:
+        for transition in record.transitions:
+            yield from _recorded_violations(transition.get("outcome") or {})
+
+
+def _recorded_violations(outcome: Mapping[str, Any]) -> Iterator[str]:
+    """The same as it was recorded, where this release cannot judge the answer again."""
+    for said in outcome.get("evaluations", ()):
+        if (said.get("context") or {}).get("fault") == EnvelopeFault.SCHEMA_VIOLATION:
+            yield said["reason"].rpartition("; ")[0]
 
 
 def _of_guests(outcome: Mapping[str, Any]) -> Iterator[str]:

@@ -20,6 +20,9 @@ class Counter(Protocol):
     async def admit(self, key_id: UUID, limits: KeyLimits) -> Refusal | None:
         """Count a call, or say why it may not begin."""
 
+    def refusal(self, key_id: UUID, limits: KeyLimits) -> Refusal | None:
+        """Why a call may not begin, as far as this process knows at once. Counts nothing."""
+
     def charge(self, key_id: UUID, used: TokenUsage, asked: PricedModel) -> None:
         """A call that was let through has used this much."""
 
@@ -60,6 +63,15 @@ class Caller:
         if wanted in self.scope or (agent is None and f"{connection}/*" in self.scope):
             return None
         return refusals.out_of_scope(key=self.name, wanted=wanted)
+
+    def refusal(self) -> Refusal | None:
+        """Why a call may not begin, as far as this process knows at once: asked before work is done on a request.
+        Counts nothing; `admit` decides."""
+        if self.meter is None or self.limits == NO_LIMITS:
+            return None
+        if counter is not None:
+            return counter.refusal(self.meter.key_id, self.limits)
+        return self.meter.refusal(self.limits, key_meter.now())
 
     async def admit(self) -> Refusal | None:
         """Count a call that is about to begin, or say why it may not. Once per call, after `allows`."""

@@ -104,7 +104,7 @@ class KeyMeter:
 
     def admit(self, limits: KeyLimits, now: float) -> Refusal | None:
         """Count a call, or say why it may not begin."""
-        refusal = self._judge(limits, now) if limits != NO_LIMITS else None
+        refusal = self.refusal(limits, now)
         if refusal is None:
             self.added.call(now)
             self.unwritten[self.key_id] = self
@@ -130,6 +130,10 @@ class KeyMeter:
             self.added.merge(self.sent)
             self.sent = None
             self.unwritten[self.key_id] = self
+
+    def refusal(self, limits: KeyLimits, now: float) -> Refusal | None:
+        """Why a call may not begin. Counts nothing."""
+        return self._judge(limits, now) if limits != NO_LIMITS else None
 
     def _judge(self, limits: KeyLimits, now: float) -> Refusal | None:
         minute = minute_of(now)

@@ -1,5 +1,6 @@
 """What is left out is left out everywhere: a word that was said is in no form on the page."""
 
+import json
 import re
 from dataclasses import fields, replace
 from html import unescape
@@ -11,7 +12,9 @@ from django.test import Client
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import ModelFailed, ModelResponded, Setup, Started, ToolResult, ToolsReturned
 from agentcore.messages import ChatResponse, Message, Role, ToolCall, ToolSpec
+from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
+from agentcore.schema import jsonschema_rs_validator
 from dashboard.accounts.models import User
 from dashboard.exports.share_links.redaction import CONTEXTS, KEPT, SENTENCES, Redaction
 from dashboard.exports.share_links.services import link_create
@@ -79,6 +82,59 @@ def test_what_an_error_quotes_is_taken_out_of_reasons_verdict_and_notice():
     end = recording.final.end  # type: ignore[union-attr]
     assert WORD not in redaction.sentence(end.error_message)  # type: ignore[union-attr]
     assert WORD not in redaction.sentence(f"Failed: Bad request: “{WORD}” is not allowed here")
+
+
+SCHEMA = {
+    "type": "object",
+    "required": [f"{WORD}Status", "title"],
+    "properties": {"title": {"enum": [f"the {WORD} report"]}, f"{WORD}Age": {"pattern": f"^{WORD}"}},
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_what_a_schema_names_and_allows_is_taken_out_of_reasons_and_verdict(agent_of: AgentOf, rounds: int):
+    """The fields of a structured answer say what it is about, and a reason says which of them are missing."""
+    agent = agent_of("sim-schema", envelope_schema=SCHEMA)
+    turn = drive(turn_start(agent=agent, input_text="?", overrides={"limits": {"schema_rounds": rounds}}))
+    assert WORD in turn.verdict
+    assert WORD in html_of(turn, redacted=False)
+    html = html_of(turn)
+    assert WORD not in html
+    assert "[redacted]" in html
+    assert "No valid envelope after" in html
+
+
+@pytest.mark.parametrize("arguments", [{f"{WORD}Key": 1}, {"expression": [WORD, 7]}, {"expression": {f"{WORD}Key": 5}}])
+def test_what_is_wrong_with_the_arguments_of_a_call_is_taken_out(arguments: dict[str, Any]):
+    """The model made the names up, and a validator quotes them."""
+    tool = ToolSpec(
+        "calculator",
+        "",
+        {"type": "object", "properties": {"expression": {"type": "string"}}, "additionalProperties": False},
+    )
+    begun = Started(0.0, Setup("turn", "openai", "model", 60, tools=(tool,)), (Message(Role.USER, "Say it."),))
+    call = ToolCall("a", "calculator", arguments, json.dumps(arguments))
+    asked = ModelResponded(1.0, ChatResponse(tool_calls=(call,), stop_reason=NormalizedStopReason.TOOL_CALL))
+    recording = recorded(begun, asked, ToolsReturned(2.0, ()), policy=Policy(validate=jsonschema_rs_validator()))
+    shown = str(Redaction.of(recording, Turn(max_tokens=1)).value(recording_view(recording)))
+    assert WORD in str(recording_view(recording).moments)
+    assert WORD not in shown
+
+
+def test_what_a_schema_names_is_taken_out_of_a_turn_that_cannot_be_judged_again(agent_of: AgentOf):
+    agent = agent_of("sim-schema", envelope_schema=SCHEMA)
+    turn = drive(turn_start(agent=agent, input_text="?", overrides={"limits": {"schema_rounds": 1}}))
+    recording = recording_of(turn)
+    unjudged = replace(recording, policy=replace(recording.policy, validate=None))
+    (again, *_) = [
+        transition
+        for record in recording.records
+        for transition in record.transitions
+        if transition["trigger"] == "schema_violation"
+    ]
+    assert WORD in again["reason"]
+    assert WORD not in Redaction.of(unjudged, turn).sentence(again["reason"])
 
 
 def test_a_fork_hides_what_its_parent_said_and_keeps_the_reasons(agent_of: AgentOf):

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from agentcore import verify
-from dashboard.gateway.app import _without_key
 from dashboard.gateway.models import GatewayCall
+from dashboard.gateway.wire.request_head import without_key
 from dashboard.simulator import texts
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt
@@ -338,7 +338,7 @@ def test_a_key_of_googles_clients_is_taken_but_not_from_the_address(gate, upstre
 
 @pytest.mark.parametrize("query", [b"key=k&alt=sse", b"alt=sse&%6bey=k", b"key&alt=sse&key=a&key=b"])
 def test_a_key_in_the_address_beside_the_one_that_counts_is_taken_out(query: bytes):
-    assert _without_key(query) == b"alt=sse"
+    assert without_key(query) == b"alt=sse"
 
 
 def _posted(gate, body: bytes, query: str, headers: dict) -> tuple[int, dict]:

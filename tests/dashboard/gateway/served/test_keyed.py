@@ -79,6 +79,49 @@ def test_the_call_beyond_the_pace_is_told_when_to_come_back(keyed, agent_at):
     assert Turn.objects.count() == 2
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/chat/completions",
+        "/v1/messages",
+        "/v1/responses",
+        "/v1beta/models/helper:generateContent",
+        "/v1/embeddings",
+        "/v1/audio/transcriptions",
+        "/v1/files",
+    ],
+)
+def test_a_key_beyond_its_limits_is_refused_before_its_body_has_come(keyed, agent_at, path):
+    agent_at("sim-script", name="helper")
+    client, _ = keyed(requests_per_minute=1)
+    assert client.ask(model="helper").status == 200
+    with client.connected() as connection:
+        connection.putrequest("POST", path)
+        for name, value in (
+            ("Authorization", f"Bearer {client.token}"),
+            ("Content-Type", "multipart/form-data; boundary=x"),
+            ("Content-Length", "8000000"),
+        ):
+            connection.putheader(name, value)
+        connection.endheaders(b" " * 40_000)
+        assert connection.sock is not None
+        connection.sock.settimeout(15)
+        assert connection.getresponse().status == 429
+
+
+def test_a_body_whose_key_reached_its_limit_while_it_came_is_not_parsed(keyed, agent_at):
+    agent_at("sim-script", name="helper")
+    client, _ = keyed(requests_per_minute=1)
+    with client.connected() as slow:
+        slow.putrequest("POST", "/v1/chat/completions")
+        slow.putheader("Authorization", f"Bearer {client.token}")
+        slow.putheader("Content-Length", "40001")
+        slow.endheaders(b"{" + b" " * 39_999)
+        assert client.ask(model="helper").status == 200
+        slow.send(b"?")
+        assert slow.getresponse().status == 429, "parsed, it is a 400"
+
+
 def test_a_spent_budget_ends_with_the_call_that_spent_it(keyed, agent_at):
     agent_at("sim-script", name="helper")
     client, _ = keyed(tokens_in_total=1)
