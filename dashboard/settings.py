@@ -89,6 +89,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "dashboard.accounts.middleware.AccessMiddleware",
     "dashboard.accounts.project_middleware.ProjectMiddleware",
+    "dashboard.turns.other_project.OtherProjectMiddleware",
     "dashboard.accounts.audit.middleware.AuditMiddleware",
     "dashboard.api.middleware.ApiMiddleware",
     "dashboard.runtime.impossible_requests.ImpossibleRequestMiddleware",

@@ -1,17 +1,15 @@
 """The current project of a request (`agents.current_project`). Stands behind `AccessMiddleware`: that says who asks."""
 
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Any
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.csrf import rotate_token
-from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.accounts import roles
-from dashboard.accounts.access import SIGN_OUT, AccessForm, access_form_of, is_machine
+from dashboard.accounts.access import SIGN_OUT, AccessForm, access_form_of
 from dashboard.accounts.error_responses import conflict, forbidden
 from dashboard.accounts.models import User
 from dashboard.accounts.projects import (
@@ -21,7 +19,6 @@ from dashboard.accounts.projects import (
     is_only_project,
     project_of_session,
     project_of_token,
-    project_of_turn,
     projects_of,
 )
 from dashboard.accounts.selectors import token_by
@@ -78,22 +75,6 @@ class ProjectMiddleware(MiddlewareMixin):
         return None if is_only_project() else forbidden(request, ACROSS)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        answer = self._other_project_page(request) if response.status_code == HTTPStatus.NOT_FOUND else None
-        return self._restore_project(request, answer or response)
-
-    def _other_project_page(self, request: HttpRequest) -> HttpResponseBase | None:
-        """404 with a button that opens the other project, for a link to a turn in another project of the user."""
-        found, projects = request.resolver_match, getattr(request, "projects", [])
-        turn_id = found.kwargs.get("turn_id") or found.kwargs.get("run_id") if found else None
-        if turn_id is None or len(projects) < 2 or request.method != "GET" or is_machine(request.path_info):
-            return None
-        project = project_of_turn(turn_id, among=projects)
-        if project is None:
-            return None
-        context = {"project": project, "wanted": request.get_full_path()}
-        return render(request, "accounts/elsewhere.html", context, status=HTTPStatus.NOT_FOUND)
-
-    def _restore_project(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """A stream is still to be read; a server reads it in the context of its request, which ends with it."""
         if hasattr(request, "project_before") and not (response.streaming and isinstance(request, ASGIRequest)):
             current.set(request.project_before)

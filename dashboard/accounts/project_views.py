@@ -33,7 +33,7 @@ from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
-from dashboard.gateway.selectors import key_counts
+from dashboard.gateway.selectors import key_counts, keys_left
 from dashboard.tour.sample_agents import samples_copy
 
 
@@ -198,6 +198,7 @@ def _members(
         "may_change": may(user, CHANGE_MEMBERS),
         "may_remove": not is_only_project(),
         "may_revoke": may(user, ADMINISTER_KEYS),
+        "left_keys": list(keys_left(project)) if may(user, ADMINISTER_KEYS) else [],
         "may_rename": may(user, MAKE_PROJECT) and project.name != DEFAULT_PROJECT,
         "member_form": member_form or MemberForm(roles=given),
         "rename_form": rename_form or ProjectForm(initial={"name": project.name}),

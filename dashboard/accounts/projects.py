@@ -11,7 +11,6 @@ from dashboard.accounts.selectors import token_of
 from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.turns.models import Turn
 
 if TYPE_CHECKING:
     from django.contrib.sessions.backends.base import SessionBase
@@ -59,12 +58,6 @@ def project_of_session(session: "SessionBase", projects: list[Project]) -> Proje
     chosen = session.get(SESSION_KEY)
     found = _chosen(projects, UUID(chosen)) if chosen else None
     return found or _default_among(projects) or next(iter(projects), None)
-
-
-def project_of_turn(turn_id: UUID, *, among: list[Project]) -> Project | None:
-    """Which of these projects a turn belongs to, if any."""
-    found = Turn.objects.filter(pk=turn_id, project__in=among).values_list("project_id", flat=True).first()
-    return None if found is None else _chosen(among, found)
 
 
 def _chosen(projects: list[Project], project_id: UUID) -> Project | None:

@@ -149,6 +149,7 @@ ACTIONS: Mapping[str, str | None] = {
     "policies/shadows/<uuid:shadow_id>/promote": CHANGE_POLICY,
     "gateway/keys": MAKE_KEY,
     "gateway/keys/revoke": MAKE_KEY,  # all of one's own
+    "gateway/keys/revoke-left": ADMINISTER_KEYS,
     "gateway/keys/<uuid:key_id>/revoke": MAKE_KEY,  # one's own; who administers keys may revoke any
     "gateway/aliases": MAKE_ALIAS,
     "gateway/aliases/<uuid:alias_id>/delete": REMOVE_ALIAS,

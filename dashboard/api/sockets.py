@@ -7,7 +7,8 @@ Taken: `{type: "control" | "cancel", ref?, …}`, all else as in the API's call 
 
 import asyncio
 import json
-from contextlib import aclosing, suppress
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager, suppress
 from io import BytesIO
 from typing import Any
 from uuid import UUID
@@ -51,6 +52,19 @@ def _audited(request: ASGIRequest, found: ResolverMatch) -> HttpResponse:
     answer: HttpResponse = found.func(request, *found.args, **found.kwargs)
     audit.process_response(request, answer)
     return answer
+
+
+class HungUpError(Exception):
+    """The client has gone, so nothing can be sent to it."""
+
+
+@contextmanager
+def _to_client() -> Iterator[None]:
+    """Raises `HungUpError` in place of the server's own error, which is an `OSError` (ASGI 2.4)."""
+    try:
+        yield
+    except OSError as error:
+        raise HungUpError from error
 
 
 class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyped
@@ -153,7 +167,10 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
                     async for messages in looks:
                         untold.add(messages)
                         await self._tell_all(untold)
-            await self.close(code=DONE if follower.over else COME_BACK)
+            with _to_client():
+                await self.close(code=DONE if follower.over else COME_BACK)
+        except HungUpError:
+            log.info("stream_ended", why="The client closed the connection.", turn=str(self.turn_id))
         except TooManyStreamsError as error:
             await self._turned_away(problem(429, str(error)))
         except DamagedTurnError as error:
@@ -167,7 +184,8 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
 
     async def _tell_all(self, untold: Untold) -> None:
         while (frame := untold.as_frame()) is not None:
-            await self.send(text_data=frame)
+            with _to_client():
+                await self.send(text_data=frame)
             untold.told()
 
     async def _tell(self, kind: str, data: str, *, ref: str | None) -> None:

@@ -138,6 +138,8 @@ class GatewayKey(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)  #: to the minute
 
+    creator_left: str  #: how, where `selectors.keys_left` read it
+
     objects: ClassVar = GatewayKeyQuerySet.as_manager()
 
     class Meta:

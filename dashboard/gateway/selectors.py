@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Sum, Value, When
+from django.utils import timezone
 
-from dashboard.accounts.models import ApiToken, User
+from dashboard.accounts.models import ApiToken, Membership, User
+from dashboard.accounts.projects import is_only_project
 from dashboard.accounts.roles import ADMINISTER_KEYS, may
 from dashboard.agents.models import Project
 from dashboard.gateway.access.callers import Target
@@ -94,6 +96,26 @@ def key_counts(project: Project) -> dict[int, int]:
     """How many keys of a project each user created, by the user's id, not counting revoked ones."""
     found = GatewayKey.objects.standing().filter(project=project, created_by__isnull=False).order_by()
     return dict(found.values_list("created_by").annotate(Count("pk")))
+
+
+def keys_left(project: Project | None = None) -> GatewayKeyQuerySet:
+    """The valid keys, of one project or of all, whose creator has left, by name. `creator_left` says how: the account
+    is gone or deactivated, or no longer a member of the key's project. Superusers may enter every project, and so may
+    everybody while there is only one."""
+    keys = GatewayKey.objects.active(now=timezone.now()).select_related("created_by", "project")
+    keys = keys if project is None else keys.filter(project=project)
+    return keys.annotate(creator_left=_creator_left()).exclude(creator_left="").order_by("name", "pk")
+
+
+def _creator_left() -> Case:
+    member = Membership.objects.filter(user=OuterRef("created_by"), project=OuterRef("project"))
+    enters = Q(created_by__is_superuser=True) | Q(Exists(member))
+    return Case(
+        When(created_by=None, then=Value("account deleted")),
+        When(created_by__is_active=False, then=Value("account deactivated")),
+        *([] if is_only_project() else [When(~enters, then=Value("no longer a member"))]),
+        default=Value(""),
+    )
 
 
 def keys_seen_by(user: User, *, project: Project) -> GatewayKeyQuerySet:

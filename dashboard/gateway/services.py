@@ -17,7 +17,7 @@ from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.scopes import Scope, refusal
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.gateway.models import Alias, GatewayKey
-from dashboard.gateway.selectors import keys_of, keys_seen_by
+from dashboard.gateway.selectors import keys_left, keys_of, keys_seen_by
 from dashboard.gateway.validation import scope_clean
 
 SHOWN_CHARACTERS = 10
@@ -94,6 +94,11 @@ def keys_revoke_own(*, by: User, project: Project | None = None) -> int:
     """Revoke all keys that this user created, of one project or of all. Returns how many."""
     keys = keys_of(by) if project is None else keys_of(by).filter(project=project)
     return keys.revoke()
+
+
+def keys_revoke_left(*, project: Project) -> int:
+    """Revoke the keys of a project whose creator has left. Returns how many."""
+    return GatewayKey.objects.filter(pk__in=keys_left(project).values("pk")).revoke()
 
 
 def alias_create(

@@ -26,7 +26,7 @@ from dashboard.gateway.forms import AliasForm, KeyForm
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.overview import latest_calls, overview_of
 from dashboard.gateway.presenters import key_views
-from dashboard.gateway.selectors import aliases_of, keys_of, keys_seen_by
+from dashboard.gateway.selectors import aliases_of, keys_left, keys_of, keys_seen_by
 from dashboard.gateway.snippets import snippets_for
 from dashboard.gateway.validation import TRACES
 
@@ -76,6 +76,14 @@ def keys_revoke_own(request: HttpRequest) -> HttpResponse:
     """Revoke all keys that the user created, in all projects; with a token, those of its project."""
     revoked = services.keys_revoke_own(by=_user(request), project=project_current() if token_by(request) else None)
     messages.success(request, f"Revoked {revoked} of your keys. Calls with them are refused within two seconds.")
+    return redirect("gateway:keys")
+
+
+@require_POST
+def keys_revoke_left(request: HttpRequest) -> HttpResponse:
+    """Revoke the keys of this project whose creator is no longer active, or no longer a member."""
+    revoked = services.keys_revoke_left(project=project_current())
+    messages.success(request, f"Revoked {revoked} of the keys. Calls with them are refused within two seconds.")
     return redirect("gateway:keys")
 
 
@@ -138,6 +146,7 @@ def _model_of(agents: Iterable[Agent], key: GatewayKey | None) -> str:
 
 def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
     project, user = project_current(), _user(request)
+    sees_all = may(user, ADMINISTER_KEYS)
     agents = agent_list(project=project)  # one query for all that read it
     whole = {
         "keys": key_views(keys_seen_by(user, project=project)),
@@ -154,7 +163,8 @@ def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: objec
         ),
         "may_make": may(user, MAKE_KEY),
         "own": (keys_of(user).filter(project=project) if token_by(request) else keys_of(user)).count(),
-        "sees_all": may(user, ADMINISTER_KEYS),
+        "sees_all": sees_all,
+        "left": list(keys_left(project)) if sees_all else [],
         "may_name": may(user, MAKE_ALIAS),
         **context,
     }

@@ -34,6 +34,15 @@ _LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR"})
 
 
 @dataclass(frozen=True, slots=True)
+class OtlpCollector:
+    """Where turns are sent as spans and metrics."""
+
+    endpoint: str  #: WHYSTOP_OTLP_ENDPOINT; empty: nowhere
+    headers: Mapping[str, str]  #: WHYSTOP_OTLP_HEADERS, by comma: name=value, sent along, percent-encoded
+    content: bool  #: WHYSTOP_OTLP_CONTENT: with messages and answers
+
+
+@dataclass(frozen=True, slots=True)
 class Environment:
     """What the person who starts Whystop may choose."""
 
@@ -66,9 +75,7 @@ class Environment:
     silence_seconds: float  #: WHYSTOP_SILENCE_SECONDS: without a byte from a provider, after which a call is given up
     criteria: tuple[str, ...]  #: WHYSTOP_CRITERIA, by comma: modules whose classes policies may name as criteria
     key_names: KeyNames  #: WHYSTOP_KEY_NAMES, by comma: variables whose values may be sent as keys, and where to
-    otlp_endpoint: str  #: WHYSTOP_OTLP_ENDPOINT: where turns are sent as spans and metrics; empty: nowhere
-    otlp_headers: Mapping[str, str]  #: WHYSTOP_OTLP_HEADERS, by comma: name=value, sent along, percent-encoded
-    otlp_content: bool  #: WHYSTOP_OTLP_CONTENT: with messages and answers
+    otlp: OtlpCollector  #: WHYSTOP_OTLP_ENDPOINT and the variables beside it
     cors_origins: frozenset[str]  #: WHYSTOP_CORS_ORIGINS, by comma: origins whose pages may call the gateway, or `*`
     email: EmailServer  #: WHYSTOP_EMAIL_URL: the server that alerts are sent by; empty: none
     email_from: str  #: WHYSTOP_EMAIL_FROM: the sender's address
@@ -118,9 +125,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         silence_seconds=_seconds(env, "WHYSTOP_SILENCE_SECONDS", 300.0),
         criteria=_list(env, "WHYSTOP_CRITERIA"),
         key_names=_rules(env, "WHYSTOP_KEY_NAMES", DEFAULT_KEY_NAMES, KeyNames.read),
-        otlp_endpoint=_endpoint(env, "WHYSTOP_OTLP_ENDPOINT"),
-        otlp_headers=_headers(env, "WHYSTOP_OTLP_HEADERS"),
-        otlp_content=_switch(env, "WHYSTOP_OTLP_CONTENT"),
+        otlp=_collector(env),
         cors_origins=_rules(env, "WHYSTOP_CORS_ORIGINS", "", origins_read),
         email=_rules(env, "WHYSTOP_EMAIL_URL", "", EmailServer.read),
         email_from=_text(env, "WHYSTOP_EMAIL_FROM", "whystop@localhost"),
@@ -181,6 +186,11 @@ def _endpoint(env: environ.Env, name: str) -> str:
     if address and (not sound or "@" in parts.netloc or "?" in address or "#" in address):
         raise StartError(f"{name} must be an address such as https://collector:4318, without a user name or a query.")
     return address
+
+
+def _collector(env: environ.Env) -> OtlpCollector:
+    endpoint, headers = _endpoint(env, "WHYSTOP_OTLP_ENDPOINT"), _headers(env, "WHYSTOP_OTLP_HEADERS")
+    return OtlpCollector(endpoint, headers, _switch(env, "WHYSTOP_OTLP_CONTENT"))
 
 
 def _headers(env: environ.Env, name: str) -> dict[str, str]:

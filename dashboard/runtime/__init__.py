@@ -1,7 +1,8 @@
 """Running the product: its processes, the server, the database, health checks and request limits.
 
 startup        ports, then the database (`database_setup`, `seed`), then what is to run
-server         web server, worker, simulator and the database's keeper in one loop; `application_parts` loads them
+server         web server, worker, simulator and the database's keeper in one loop; `application_parts` loads them,
+               `warm_up` what their first requests would load
 worker         runs the durable jobs of turns and the upkeep, in `up` or by itself
 routing        which consumer a websocket goes to
 processes      several processes behind one port

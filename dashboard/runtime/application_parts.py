@@ -27,6 +27,7 @@ def parts_of(
     from dashboard.live.stream_limits import streams
     from dashboard.runtime import worker as live_worker
     from dashboard.runtime.replay_processes import processes
+    from dashboard.runtime.warm_up import ON_EVERY_PAGE, load_pages
     from dashboard.simulator.app import app
 
     async def close() -> None:
@@ -37,6 +38,7 @@ def parts_of(
     judges.start()
     if web:
         processes.begin()
+        load_pages(ON_EVERY_PAGE)
     return Parts(
         web=Served(application, web) if web else None,
         simulator=Served(app, simulator) if simulator else None,

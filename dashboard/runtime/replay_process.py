@@ -16,7 +16,6 @@ import threading
 from collections.abc import Iterator
 from dataclasses import asdict
 from io import BufferedIOBase, BytesIO
-from pathlib import Path
 from typing import Any
 
 MOST_MEMORY = 1024 * 1024 * 1024  #: bytes, beyond what a process has when it is forked
@@ -57,32 +56,16 @@ def _loaded() -> Any:
     django.setup()
     from django.core.handlers.base import BaseHandler
     from django.db.backends.signals import connection_created
-    from django.urls import get_resolver
+
+    from dashboard.runtime.warm_up import load_pages
 
     connection_created.connect(_look_after)
     handler = BaseHandler()
     handler.load_middleware()
-    get_resolver()._populate()  # which imports all views
-    _warm(settings.BASE_DIR / "templates")
+    load_pages(_TEMPLATES)
     gc.collect()
     gc.freeze()
     return handler
-
-
-def _warm(folder: Path) -> None:
-    """Do once what each forked process would do for its first page: it takes longer than the page."""
-    from django.template import engines
-    from django.template.loader import get_template
-    from django.templatetags.static import static
-    from genai_prices.data_snapshot import get_snapshot
-
-    for pattern in _TEMPLATES:
-        for file in sorted(folder.glob(pattern)):
-            get_template(str(file.relative_to(folder)))
-    static("css/page.css")  # which makes the digest of all static files
-    get_snapshot()
-    for engine in engines.all():
-        _ = engine.engine.template_context_processors  # type: ignore[attr-defined]
 
 
 def _look_after(connection: Any, **_: object) -> None:

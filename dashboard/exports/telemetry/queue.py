@@ -92,10 +92,10 @@ def release(destination: Destination) -> None:
 
 def environment_sync(project: Project) -> None:
     """A destination for `WHYSTOP_OTLP_ENDPOINT`; without it, the one that it made is disabled."""
-    endpoint = settings.ENVIRONMENT.otlp_endpoint
+    collector = settings.ENVIRONMENT.otlp
     ours = Destination.objects.filter(project=project, from_environment=True)
-    if endpoint:
-        said = {"endpoint": endpoint, "content": settings.ENVIRONMENT.otlp_content, "enabled": True}
+    if collector.endpoint:
+        said = {"endpoint": collector.endpoint, "content": collector.content, "enabled": True}
         Destination.objects.update_or_create(
             project=project, from_environment=True, defaults=said, create_defaults={**said, "name": ENVIRONMENT}
         )

@@ -121,7 +121,7 @@ class Exporter:
 def _key(destination: Destination) -> dict[str, str]:
     """What opens the endpoint. Read now, and kept nowhere."""
     if destination.from_environment:
-        return dict(settings.ENVIRONMENT.otlp_headers)
+        return dict(settings.ENVIRONMENT.otlp.headers)
     key = key_for(destination.key_env, destination.endpoint)
     if key is None:
         return {}

@@ -1,69 +1,81 @@
-"""That one import at a time runs among all threads and processes that share a data folder."""
+"""That one import at a time runs among all threads and processes that share a data folder, in the order of arrival.
+
+The queue is PostgreSQL's own: who waits for an advisory lock gets it before anybody who came later, and the death of a
+process takes it out of the queue. A lock on a file has no queue: the process that gives it back is the first to ask
+again, so that one with many imports keeps all others from theirs.
+"""
 
 import hashlib
-import os
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-import structlog
+import psycopg
 from django.conf import settings
-from django.db import connection
+from django.db import OperationalError, connection
 
 from dashboard.ingest.turn_files.import_queue import ImportBusyError
 from dashboard.platform.client_gone import ClientConnection, ClientGoneError
-from dashboard.platform.database import address_of
-from dashboard.platform.postgres.locks import open_lock, try_lock
 
-log = structlog.get_logger(__name__)
-
-LOOKING_SECONDS = 0.05  #: between two looks at whether that of another process has ended
-
-one = threading.Lock()  #: of this process
+_BOOT = Path("/proc/sys/kernel/random/boot_id")  #: the same in all containers of a machine, and on no other
+_CANCEL_SECONDS = 2.0
+#: Neither a wait nor a connection that is silent while its import runs is to end before its time.
+_PATIENT = "SET statement_timeout = 0; SET idle_session_timeout = 0"
 
 
 @contextmanager
 def alone(client: ClientConnection, until: float) -> Iterator[None]:
     """Of all threads and processes that share the data folder, for each import may take a gigabyte. Raises
-    `ImportBusyError`."""
-    while not one.acquire(timeout=LOOKING_SECONDS):
-        _may_wait(until, client)
+    `ImportBusyError` where it is `until` (of `time.monotonic`) before the turn comes, and `ClientGoneError`."""
+    database = _connected()
     try:
-        with _kept_out_of_other_processes(until, client):
-            yield
-    finally:
-        one.release()
-
-
-@contextmanager
-def _kept_out_of_other_processes(until: float, client: ClientConnection) -> Iterator[None]:
-    try:
-        descriptor = open_lock(lock_file())
-    except OSError as error:  # a data folder that nobody may write to
-        log.warning("import_without_lock", why=str(error))
-        yield
-        return
-    try:
-        while not try_lock(descriptor):
-            _may_wait(until, client)
-            time.sleep(LOOKING_SECONDS)
+        _take(database, client, until)
         yield
     finally:
-        os.close(descriptor)
+        database.close()  # which gives the lock back
 
 
-def _may_wait(until: float, client: ClientConnection) -> None:
-    """Raises where it is too late to wait on, or nobody waits any more."""
+def _connected() -> "psycopg.Connection[Any]":
+    """A connection of its own: the thread's is given back and taken again while the import runs."""
+    parameters = connection.get_connection_params()
+    del parameters["cursor_factory"]
+    try:
+        database = psycopg.connect(**{**parameters, "autocommit": True})
+        database.execute(_PATIENT)
+    except psycopg.OperationalError as error:
+        raise OperationalError(str(error)) from error
+    return database
+
+
+def _take(database: "psycopg.Connection[Any]", client: ClientConnection, until: float) -> None:
+    milliseconds = max(1, round((until - time.monotonic()) * 1000))
+
+    def end() -> None:
+        with suppress(psycopg.Error):
+            database.cancel_safe(timeout=_CANCEL_SECONDS)
+
+    try:
+        database.execute(f"SET lock_timeout = {milliseconds}")
+        with client.ending(end):
+            database.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
+    except psycopg.errors.LockNotAvailable:
+        raise ImportBusyError from None
+    except psycopg.OperationalError as error:
+        if not client.closed.is_set():
+            raise OperationalError(str(error)) from error
     if client.closed.is_set():
         raise ClientGoneError
-    if time.monotonic() > until:
-        raise ImportBusyError
 
 
-def lock_file() -> Path:
-    """One for each database: what is imported into another is no business of ours."""
-    database = hashlib.sha256(address_of(connection.get_connection_params()).encode()).hexdigest()[:12]
-    folder: Path = settings.ENVIRONMENT.data_dir
-    return folder / f"import-{database}.lock"
+def lock_number() -> int:
+    """One for each data folder of each machine: the memory of another machine is no business of ours. The lock is of
+    one database, so what is imported into another is none either."""
+    machine, folder = "", settings.ENVIRONMENT.data_dir
+    with suppress(OSError):  # a system that has none
+        machine = _BOOT.read_text()
+    with suppress(OSError):  # a folder that is not there: where the secrets are given, nothing has made it
+        found = folder.stat()
+        folder = f"{found.st_dev} {found.st_ino}"  # containers may know it by different paths
+    return int.from_bytes(hashlib.sha256(f"imports {machine} {folder}".encode()).digest()[:8], signed=True)

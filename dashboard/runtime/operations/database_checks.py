@@ -8,6 +8,8 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from dashboard.gateway.models import GatewayKey
+from dashboard.gateway.selectors import keys_left
 from dashboard.platform import replica
 from dashboard.runtime.operations.doctor import Finding, State, graded
 from dashboard.turns.sql_views.view_installer import SCHEMA
@@ -18,6 +20,7 @@ _CLOCK_WARNING, _CLOCK_ERROR = 2.0, 30.0  #: seconds
 _ALIVE = timedelta(seconds=15)  #: since the last heartbeat of a worker
 _WAITS_LONG = timedelta(minutes=2)
 _SEAL_LATE = timedelta(days=2)
+_NAMED = 20  #: keys, so that the line can be read
 
 
 def database() -> Iterator[Finding]:
@@ -155,6 +158,22 @@ def evidence() -> Iterator[Finding]:
     words = f"The last seal is {number}, of {at:%Y-%m-%d %H:%M} UTC" if number else "No seal has been made yet"
     late = bool(turns) and (at is None or at < datetime.now(UTC) - _SEAL_LATE)
     yield graded("evidence", words, (late, State.WARNING, "A worker creates one every hour: start a worker."))
+
+
+def gateway_keys() -> Iterator[Finding]:
+    """Valid keys whose creators have left, by name."""
+    valid = GatewayKey.objects.active(now=datetime.now(UTC)).count()
+    left = list(keys_left())
+    named = ", ".join(f"{key.name} in {key.project} ({_creator(key)})" for key in left[:_NAMED])
+    more = f", and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+    words = f"{valid} valid" + (f"; {len(left)} created by users who have left: {named}{more}" if left else "")
+    fix = "They stay valid. Revoke those that no program needs, on the page Gateway keys of the project."
+    yield graded("gateway keys", words, (bool(left), State.WARNING, fix))
+
+
+def _creator(key: GatewayKey) -> str:
+    who = f"{key.created_by.get_username()}: " if key.created_by else ""
+    return f"{who}{key.creator_left}"
 
 
 def _row(query: str, *values: Any) -> Any:

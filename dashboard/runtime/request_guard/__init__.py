@@ -7,7 +7,8 @@ connection_census  who is connected, who makes room
 head_size          how large a head is
 transfer_rate      who is too slow
 unread_answer      how much an answer takes until its client has read it
-protocol           HTTP: heads, bodies and readers are timed and bounded
+request_parser     HTTP: heads are bounded while they are parsed
+protocol           HTTP: heads, bodies and readers are timed, and all that waits is bounded
 websocket_guard    websockets; `handshake_pace` is when they are opened, `frame_budget` what all of them may send
 connection_close   how a connection ends, whatever its client does
 

@@ -9,7 +9,8 @@ have a queue (`sign_in_queue`). The gateway, the ingest, health checks and stati
 take no place.
 
 Whoever asks without credentials counts by address; with credentials that have let somebody in, by that user. What only
-looks like a credential counts as none, until it has worked. A share link that has worked is a caller of its own among
+looks like a credential counts as none, until it has worked; those of an import are looked up first, for it may wait for
+longer than strangers do. A share link that has worked is a caller of its own among
 the strangers, whoever else is at its reader's address.
 """
 
@@ -17,10 +18,11 @@ import asyncio
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from channels.db import database_sync_to_async
 from django.conf import settings
 from django.http import parse_cookie
 
@@ -32,6 +34,7 @@ from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
 from dashboard.platform.local_client import is_near
 from dashboard.platform.proxies import customer_of
 from dashboard.runtime.replay_processes import is_replay
+from dashboard.runtime.request_guard.callers import Headers, admitted_as
 from dashboard.runtime.request_guard.sign_in_queue import SignIn, SignInPlace, SignInQueue, is_sign_in
 
 Scope = MutableMapping[str, Any]
@@ -42,6 +45,8 @@ DOWNLOADS = QueueSize(places=3, of_one=1, waiting=64, waiting_of_one=16, seconds
 REPLAYS = QueueSize(places=2, of_one=1, waiting=128, waiting_of_one=32, seconds=30.0)
 #: One runs, and the process of the next one loads meanwhile. The bodies of those that wait are on the disk.
 IMPORTS = QueueSize(places=2, of_one=2, waiting=32, waiting_of_one=8, seconds=WAITING_SECONDS)
+#: Whose credentials an import has that are new here. To ask takes milliseconds, but strangers ask too.
+LOOK_UPS = QueueSize(places=2, of_one=1, waiting=256, waiting_of_one=64, seconds=30.0)
 KNOWN = QueueSize(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=30.0)
 #: Of websockets. After a restart all pages open theirs again at once; those that find no place try again. Of one user
 #: one, for each thread that computes has every call of the gateway wait for the interpreter; the next of the same user
@@ -83,10 +88,12 @@ class ConcurrencyLimits:
         handshakes: QueueSize = HANDSHAKES,
         imports: QueueSize = IMPORTS,
         processes: int = 1,
+        ask: Callable[[Headers], Awaitable[str | None]] = database_sync_to_async(admitted_as),
     ) -> None:
+        self._ask = ask
         self._strangers, self._known, self._downloads = FairQueue(strangers), FairQueue(known), FairQueue(downloads)
         self._replays, self._handshakes, self._imports = FairQueue(replays), FairQueue(handshakes), FairQueue(imports)
-        self._sign_ins = SignInQueue()
+        self._sign_ins, self._look_ups = SignInQueue(), FairQueue(LOOK_UPS)
         self._pace = RequestRate(A_SECOND / processes, AT_FIRST / processes)
         self._users: OrderedDict[str, str] = OrderedDict()  #: who was let in, by the digest of their credentials
 
@@ -104,12 +111,22 @@ class ConcurrencyLimits:
             raise FullError(own=True)
         if is_sign_in(scope):
             return await self._sign_ins.enter(SignIn(who, account, known=_is_known(scope["headers"], account)))
+        if user is None and credential and self._line_of(scope) is self._imports:
+            user = await self._looked_up(scope, credential, who)
+            who = user or who
         line = self._line_of(scope) if user and not shared else self._strangers
         line = self._handshakes if scope["type"] == "websocket" else line
         await line.enter(who)
         return RequestPlace(
             self, line, who, credential, scope, until_sent=line is self._downloads, rests=line is self._handshakes
         )
+
+    async def _looked_up(self, scope: Scope, credential: str, who: str) -> str | None:
+        """The user of credentials that are new here."""
+        async with self._look_ups.place(who):
+            user = await self._ask(scope["headers"])
+        self.learn(credential, user)
+        return user
 
     def _line_of(self, scope: Scope) -> FairQueue:
         path = scope["path"]
@@ -119,12 +136,9 @@ class ConcurrencyLimits:
             return self._imports
         return self._downloads if _FILE.search(path) else self._known
 
-    def risen(self, line: FairQueue, user: str, scope: Scope) -> FairQueue | None:
+    def risen(self, line: FairQueue, user: str) -> FairQueue | None:
         """The line of those who are known, where this one was the strangers' and a place is free; it is taken then."""
-        if line is not self._strangers:
-            return None
-        lines = (self._imports, self._known) if self._line_of(scope) is self._imports else (self._known,)
-        return next((better for better in lines if better.enter_now(user)), None)
+        return self._known if line is self._strangers and self._known.enter_now(user) else None
 
     def learn(self, credential: str, user: str | None) -> None:
         """Whom it let in; None: nobody any more."""
@@ -180,7 +194,7 @@ class RequestPlace:
 
     def _rise(self, user: str) -> None:
         """Who is no stranger any more leaves the place to strangers, if there is another: its work may be long."""
-        if self._held and (line := self._rooms.risen(self._line, user, self._scope)) is not None:
+        if self._held and (line := self._rooms.risen(self._line, user)) is not None:
             self._line.leave(self._who)
             self._line, self._who = line, user
 

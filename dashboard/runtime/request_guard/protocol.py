@@ -1,6 +1,6 @@
 """One connection: uvicorn's own protocols, with what they leave unbounded bounded.
 
-a head            so many bytes, counted before the parser keeps them; so many seconds
+a head            so many bytes (`request_parser.py`), and so many seconds
 a body            so many seconds, and more the more of it comes; the time of a server that reads slowly is its own
 what is answered  a client that does not read it is dropped; one still sending its body gets a moment to read it
 the connection    is counted in the `ConnectionCensus`, from its first byte to its last, as a websocket too
@@ -9,44 +9,32 @@ the connection    is counted in the `ConnectionCensus`, from its first byte to i
 from functools import partial
 from typing import Any
 
-import httptools
-
 from dashboard.accounts.credentials import has_credentials
 from dashboard.accounts.error_responses import STRANGER
 from dashboard.platform.client_gone import CutShortError
 from dashboard.platform.kept_answers import SCOPE_KEY, KeptAnswer
-from dashboard.runtime.buffered_protocol import BufferedProtocol
 from dashboard.runtime.request_guard import refusal_texts
-from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
+from dashboard.runtime.request_guard.connection_census import counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
-from dashboard.runtime.request_guard.head_size import HeadSize
-from dashboard.runtime.request_guard.refusals import CHALLENGE, RefusedError, plainly, refusal
-from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, PIPELINED, WHOLE_BODY
-from dashboard.runtime.request_guard.transfer_rate import Reader, Sender, left_to_take
+from dashboard.runtime.request_guard.refusals import CHALLENGE, plainly
+from dashboard.runtime.request_guard.request_parser import RequestParser
+from dashboard.runtime.request_guard.resource_limits import WHOLE_BODY
+from dashboard.runtime.request_guard.transfer_rate import Reader, left_to_take
 from dashboard.runtime.request_guard.unread_answer import UnreadAnswer
 
 
-class GuardedProtocol(BufferedProtocol):
+class GuardedProtocol(RequestParser):
     """An HTTP connection."""
 
     def __init__(self, config: Any, *args: Any, **named: Any) -> None:
         super().__init__(config, *args, **named)
-        self._census: ConnectionCensus = config.census
         self.address: str | None = None
         self.elsewhere = 0
-        self._head_since: float | None = None  #: when the server began to wait for a head
         self._silent = True  #: and nothing of one has come
-        self._in_head = True  #: the parser expects more of one
-        self._size = HeadSize()
-        self._sender: Sender | None = None  #: of a body that is not here yet
-        self._announced = 0  #: bytes of the body, where its length is
         self._reader = Reader(self._census.bounds)
         self._answer = UnreadAnswer(self.weigh)
-        self._refusal: bytes | None = None  #: what is answered in place of the parser's complaint
         self._running: Any = None  #: the request that is worked on; `cycle` is the last that came
         self._next: Any = None  #: the application that has still to begin on it
-        self._parsing = False
-        self._keeps = True  #: whether the connection stays after an answer that begins when the request is whole
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(ClosingTransport(transport, self.loop, self, self._census.bounds.linger_seconds))
@@ -68,75 +56,20 @@ class GuardedProtocol(BufferedProtocol):
         self.cycle = self._running = None  # type: ignore[assignment] # as it is before the first request
 
     def data_received(self, data: bytes) -> None:
-        """Give the parser no more at once than a head may have, so that one without an end is noticed."""
+        """uvicorn's, which logs a line for each piece that is no request."""
         self._silent = False
         if self.transport.is_closing():
             self._drop(len(data))
             return
-        while data and not self.transport.is_closing():
-            room = HEAD_BYTES + 1 if self._sender is None else len(data)
-            piece, data = data[:room], data[room:]
-            if self.still_sends():
-                self._size.feed(len(piece))
-            self._parse(piece)
-            if self.still_sends() and self._size.is_endless and not self.transport.is_closing():
-                self._refusal = self._refused(431, refusal_texts.LONG_HEAD) if self._in_head else None
-                self.send_400_response(refusal_texts.NO_REQUEST)
+        self.feed(data)
         self._settle()
 
-    def _parse(self, piece: bytes) -> None:
-        """uvicorn's `data_received`, without a line in the log for each piece that is no request, and with no work
-        begun for a connection that the same piece ends: who floods is refused at the least cost."""
-        self._unset_keepalive_if_required()
-        self._parsing = True
-        try:
-            self.parser.feed_data(piece)
-        except httptools.HttpParserUpgrade:
-            if self._should_upgrade():
-                self.handle_websocket_upgrade()
-        except httptools.HttpParserError:
-            self.send_400_response(refusal_texts.NO_REQUEST)
-        self._parsing = False
+    def parsed(self) -> None:
         self._begin()
 
     def on_message_begin(self) -> None:
-        if len(self.pipeline) >= PIPELINED:
-            self._refusal = plainly(429, refusal_texts.PIPELINED_TOO_MANY)
-            raise RefusedError
         super().on_message_begin()
         self.scope[SCOPE_KEY] = KeptAnswer(self.weigh)  # type: ignore[literal-required] # an extension of ours
-        self._in_head = True
-        self._size.begin()  # the piece that a head begins in may hold the end of a body too
-
-    def on_url(self, url: bytes) -> None:
-        self._refuse_if(self._size.add(len(url)))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._refuse_if(self._size.add_field(name, value))
-        if self._in_head:  # a field behind a chunked body is none of the request's
-            super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        super().on_headers_complete()
-        if self.cycle is not None:  # an answer that begins before the body is whole says that the connection ends
-            self._keeps, self.cycle.keep_alive = self.cycle.keep_alive, False
-        self._in_head, self._head_since = False, None
-        self._size.end()
-        self._sender = Sender(self._census.bounds, self.loop.time())
-        self._announced = int(dict(self.headers).get(b"content-length", b"0"))
-
-    def on_body(self, body: bytes) -> None:
-        super().on_body(body)
-        self._size.tell(len(body))
-        if self._sender is not None:
-            self._sender.received += len(body)
-
-    def on_message_complete(self) -> None:
-        self._sender = None
-        if self.cycle is not None and not self.cycle.response_started:
-            self.cycle.keep_alive = self._keeps
-        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -179,10 +112,6 @@ class GuardedProtocol(BufferedProtocol):
         if not self.transport.is_closing():
             self._reader.end()
             self._census.reads(self, self._unread())
-
-    def still_sends(self) -> bool:
-        """Whether the client is in the middle of a request."""
-        return self._in_head or self._sender is not None
 
     def lingers(self) -> None:
         """Another connection may have this one's place."""
@@ -278,17 +207,6 @@ class GuardedProtocol(BufferedProtocol):
             self._census.works(self)
         else:
             self._census.waits(self)
-
-    def _refuse_if(self, detail: str) -> None:
-        """With why the head is too large; empty: it is not."""
-        if detail:
-            self._refusal = self._refused(431, detail)
-            raise RefusedError
-
-    def _refused(self, status: int, detail: str) -> bytes:
-        """In the form that the request's address speaks."""
-        url: bytes = getattr(self, "url", b"")
-        return refusal(url.partition(b"?")[0].decode("latin-1"), status, detail).on_the_wire()
 
     def _drop(self, size: int) -> None:
         """What is still sent to an answered request. Beyond what all together may send, it stays in the kernel: who

@@ -107,6 +107,7 @@ SERVED = {
     "gateway/aliases/<uuid:alias_id>/delete": ACT,
     "gateway/keys": "GET HEAD POST",
     "gateway/keys/revoke": ACT,
+    "gateway/keys/revoke-left": ACT,
     "gateway/keys/<uuid:key_id>/revoke": ACT,
     "healthz": READ,
     "import/": "GET HEAD POST",

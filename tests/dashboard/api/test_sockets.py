@@ -14,6 +14,7 @@ from django.contrib.auth.models import Permission
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
@@ -362,8 +363,11 @@ async def test_what_a_client_that_has_gone_has_not_read_is_let_go_at_once(ended:
     scope = {**Dialled(None, path, headers=headers).scope, "client": ("127.0.0.1", 9)}
     gc.disable()
     try:
-        await asyncio.wait_for(AccessStack(router())(scope, receive, send), 60)
+        with capture_logs() as told:
+            await asyncio.wait_for(AccessStack(router())(scope, receive, send), 60)
         assert frames
+        levels = {(one["event"], one["log_level"]) for one in told if one["event"].startswith("stream_")}
+        assert levels == {("stream_ended", "info")}, "a client that hangs up is nothing to warn of"
         assert not [frame for frame in frames if frame() is not None]
     finally:
         gc.enable()

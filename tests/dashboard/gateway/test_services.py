@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from dashboard.accounts.credentials import digest_of
-from dashboard.accounts.models import User
+from dashboard.accounts.models import Membership, User
 from dashboard.accounts.selectors import api_token_find
 from dashboard.accounts.services import api_token_create, api_token_revoke
 from dashboard.agents.models import Agent, Connection, Project
@@ -17,7 +17,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.gateway import services
 from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import Alias, GatewayKey
-from dashboard.gateway.selectors import keys_by_digest, keys_seen_by
+from dashboard.gateway.selectors import keys_by_digest, keys_left, keys_seen_by
 from tests.dashboard.gateway.conftest import KeyOf
 
 pytestmark = pytest.mark.django_db
@@ -65,6 +65,40 @@ def test_a_token_that_has_ended_makes_no_key(key_of: KeyOf, maker: User):
     with pytest.raises(ValidationError, match="has just ended"):
         key_of(parent=token)
     assert not GatewayKey.objects.exists()
+
+
+def left() -> dict[str, str]:
+    return {key.name: key.creator_left for key in keys_left()}
+
+
+def test_keys_whose_creators_have_left_are_told_with_how_they_left(key_of: KeyOf, maker: User):
+    beside = Project.objects.create(name="beside")
+    gone, closed, former = (User.objects.create_user(name) for name in ("gone", "closed", "former"))
+    chief = User.objects.create_user("chief", is_superuser=True)
+    for user in (gone, closed, former, chief):
+        services.key_create(project=beside, by=user, name=f"of {user}")
+    Membership.objects.create(project=beside, user=maker, role="operator")
+    services.key_create(project=beside, by=maker, name="of a member")
+    services.key_create(project=project_default(), by=former, name="revoked")[0].delete()
+    gone.delete()
+    User.objects.filter(pk=closed.pk).update(is_active=False)
+    assert left() == {
+        "of gone": "account deleted",
+        "of closed": "account deactivated",
+        "of former": "no longer a member",
+    }
+    assert services.keys_revoke_left(project=project_default()) == 0
+    assert services.keys_revoke_left(project=beside) == 3
+    assert left() == {}
+
+
+def test_while_there_is_one_project_nobody_has_left_it_but_with_the_account(key_of: KeyOf, maker: User):
+    key_of()
+    assert left() == {}
+    User.objects.filter(pk=maker.pk).update(is_active=False)
+    assert left() == {"notebook": "account deactivated"}
+    GatewayKey.objects.update(expires_at=timezone.now())
+    assert left() == {}, "an expired key opens nothing"
 
 
 def test_all_keys_that_one_made_are_revoked_at_once(key_of: KeyOf, maker: User):

@@ -13,6 +13,7 @@ from dashboard.accounts.models import User
 from dashboard.accounts.selectors import SESSION_TOKEN
 from dashboard.accounts.services import api_token_create
 from dashboard.agents.models import Agent, Connection
+from dashboard.agents.selectors import project_default
 from dashboard.gateway import services
 from dashboard.gateway.models import Alias, GatewayKey, KeySpending
 from tests.dashboard.gateway.conftest import KeyOf
@@ -166,3 +167,23 @@ def test_the_lines_that_use_a_key_name_an_agent_that_answers_in_words(makers_bro
     agent.save(force_insert=True)
     html = makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7"}).content.decode()
     assert "create(model=&quot;helper&quot;" in html
+
+
+def test_an_admin_sees_which_keys_outlive_their_creators_and_revokes_them_by_one_action(
+    makers_browser: Client, key_of: KeyOf, maker: User
+):
+    leaver = User.objects.create_user("leaver", is_active=False)
+    services.key_create(project=project_default(), by=leaver, name="nightly job")
+    key_of(name="of mine")
+    assert "who have left" not in text_of(makers_browser.get("/gateway/keys")), "an operator sees own keys alone"
+    assert makers_browser.post("/gateway/keys/revoke-left").status_code == 403
+    User.objects.filter(pk=maker.pk).update(is_superuser=True)
+    told = text_of(makers_browser.get("/gateway/keys"))
+    assert "Keys of users who have left 1 key" in told
+    assert "leaver , account deactivated, never used" in told
+    members = text_of(makers_browser.get("/projects/members/"))
+    assert "still valid: nightly job (leaver, account deactivated). Review or revoke them" in members
+    after = text_of(makers_browser.post("/gateway/keys/revoke-left", follow=True))
+    assert "Revoked 1 of the keys" in after
+    assert "who have left" not in after
+    assert [key.name for key in GatewayKey.objects.standing()] == ["of mine"]

@@ -19,7 +19,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.accounts.models import ApiToken, User
-from dashboard.ingest.turn_files import import_lock, import_runner
+from dashboard.ingest.turn_files import import_runner
 from dashboard.ingest.turn_files.import_access import ENDED
 from dashboard.ingest.turn_files.import_queue import ImportBusyError
 from dashboard.ingest.turn_files.import_runner import (
@@ -125,20 +125,6 @@ def test_what_was_imported_of_a_zip_before_its_process_ended_stays_and_is_told(p
 def test_its_process_reads_a_log_as_well():
     told = log_import_apart(read=lambda: FILES["claude"] + b"nonsense\n", by=None, name="s1.jsonl", dry=False)
     assert (told.turns, told.refused, told.last) == (2, 1, Turn.objects.order_by("id").last().id)
-
-
-def test_an_import_of_another_process_is_waited_for_too(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(import_runner, "WAITING_SECONDS", 0.3)
-    code = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); input()"
-    command = [sys.executable, "-c", code, str(import_lock.lock_file())]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        other.stdout.readline()
-        with pytest.raises(ImportBusyError, match="Other imports are running"):
-            turn_import_apart(read=lambda: b"{}", by=None, unverified=False)
-        other.kill()
-    with pytest.raises(ValidationError):  # a lock whose holder was killed holds nobody up
-        turn_import_apart(read=lambda: b"{}", by=None, unverified=False)
 
 
 def test_the_process_of_the_next_import_loads_while_it_waits(monkeypatch: pytest.MonkeyPatch):

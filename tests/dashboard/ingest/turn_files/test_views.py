@@ -9,6 +9,7 @@ from django.test import Client
 from dashboard.live.services import turn_start
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.ingest.logs import test_aider
 from tests.dashboard.ingest.turn_files.test_services import brought, changed, erase, exported
 from tests.dashboard.pages import page
 
@@ -68,6 +69,15 @@ def test_every_text_of_a_foreign_turn_is_shown_as_text(browser: Client, agent_of
         assert SCRIPT not in page(browser, f"{address}{place}")
     assert SCRIPT not in page(browser, f"/compare?left={turn.id}&right={other.id}")
     assert SCRIPT not in page(browser, f"/compare?left={other.id}")
+
+
+def test_the_page_names_each_coding_agent_whose_chats_it_takes_and_takes_aiders(browser: Client):
+    told = page(browser, "/import")
+    assert all(name in told for name in ("Aider", "Cursor", ".claude", ".codex", ".gemini", ".pi", "opencode"))
+    assert ".md," in told, "so that the browser offers the file"
+    file = SimpleUploadedFile(".aider.chat.history.md", test_aider.HISTORY.encode())
+    assert browser.post("/import", {"file": file}, follow=True).status_code == 200
+    assert Turn.objects.count() == 2
 
 
 def test_the_pages_keep_to_the_policy(browser: Client, cut: Turn):

@@ -16,8 +16,10 @@ from django.db import OperationalError
 from django.db import connection as database
 from django.db.migrations.recorder import MigrationRecorder
 
+from dashboard.accounts.models import User
 from dashboard.agents import selectors
 from dashboard.agents.models import Connection
+from dashboard.gateway.services import key_create
 from dashboard.platform.egress.rules import Rules
 from dashboard.platform.secret_key import SECRET_KEY_FILE
 from dashboard.runtime.operations import database_checks, machine_checks, provider_checks
@@ -173,3 +175,17 @@ def test_a_database_that_is_away_is_waited_for_once():
         ("second", State.ERROR),
         ("disk", State.OK),
     ]
+
+
+def test_keys_whose_creators_have_left_are_named():
+    one = found(database_checks.gateway_keys, "gateway keys")
+    assert (one.state, one.words) == (State.OK, "0 valid")
+    leaver = User.objects.create_user("leaver")
+    for name in ("nightly job", "agent"):
+        key_create(project=selectors.project_default(), by=leaver, name=name)
+    assert found(database_checks.gateway_keys, "gateway keys").words == "2 valid"
+    User.objects.update(is_active=False)
+    one = found(database_checks.gateway_keys, "gateway keys")
+    assert (one.state, bool(one.fix)) == (State.WARNING, True)
+    named = "agent in default (leaver: account deactivated), nightly job in default (leaver: account deactivated)"
+    assert one.words == f"2 valid; 2 created by users who have left: {named}"

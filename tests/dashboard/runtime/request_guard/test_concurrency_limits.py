@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,13 @@ import pytest
 from dashboard.accounts.access import LET_IN
 from dashboard.platform.client_gone import SCOPE_KEY, CutShortError
 from dashboard.platform.fair_queue import FullError, QueueSize
-from dashboard.runtime.request_guard.concurrency_limits import AT_FIRST, ConcurrencyLimits, RequestRate
+from dashboard.runtime.request_guard.callers import Headers
+from dashboard.runtime.request_guard.concurrency_limits import (
+    AT_FIRST,
+    IMPORTS,
+    ConcurrencyLimits,
+    RequestRate,
+)
 from dashboard.runtime.request_guard.guard import Guard, _refused
 
 NARROW = QueueSize(places=1, of_one=1, waiting=8, waiting_of_one=2, seconds=0.01)
@@ -163,14 +170,41 @@ async def test_an_import_that_finds_no_place_is_told_when_to_come_again():
     assert b"Nothing of this one was imported" in answer.body
 
 
-async def test_a_token_that_is_new_here_leaves_the_strangers_for_the_imports():
-    one = ConcurrencyLimits(strangers=NARROW, imports=NARROW)
-    fresh = importing("/import", token="unused")
-    await one.enter(fresh)
-    fresh[LET_IN]("user 1")
-    await asyncio.sleep(0)
+def asking(**users: str) -> Callable[[Headers], Awaitable[str | None]]:
+    """What the database says of these tokens."""
+
+    async def ask(headers: Headers) -> str | None:
+        return users.get(dict(headers)[b"authorization"].decode().removeprefix("Bearer "))
+
+    return ask
+
+
+async def test_imports_of_users_who_are_new_here_all_wait_among_imports():
+    users = {f"token{number}": f"user {number}" for number in range(12)}
+    one = ConcurrencyLimits(strangers=NARROW, known=NARROW, imports=replace(IMPORTS, seconds=60.0), ask=asking(**users))
+    places, done = asyncio.Queue[Any](), list[str]()
+
+    async def send(token: str) -> None:
+        places.put_nowait(await one.enter(importing("/api/v1/logs/import", token=token)))
+        done.append(token)
+
+    sent = [asyncio.create_task(send(token)) for token in users]
+    for _ in users:
+        (await places.get()).answered()
+    await asyncio.gather(*sent)
+    assert done == list(users)
+
+
+async def test_an_import_of_a_user_who_is_new_here_takes_no_place_of_strangers():
+    one = ConcurrencyLimits(strangers=NARROW, ask=asking(x="user 1"))
+    assert await one.enter(importing("/import", token="x")) is not None
     assert await entering(one)
-    assert not one._imports.enter_now("user 2")
+
+
+async def test_an_import_with_credentials_that_nobody_knows_is_a_strangers():
+    one = ConcurrencyLimits(strangers=NARROW, ask=asking())
+    assert await one.enter(importing("/import", token="x")) is not None
+    assert not await entering(one)
 
 
 async def test_an_address_without_credentials_has_so_many_requests_a_second_and_this_machine_more():

@@ -21,6 +21,7 @@ CHECKS: tuple[Check, ...] = (
     provider_checks.providers,
     machine_checks.egress,
     machine_checks.secrets,
+    database_checks.gateway_keys,
     database_checks.evidence,
     machine_checks.disk,
     machine_checks.backups,
@@ -32,6 +33,7 @@ OF_DATABASE: frozenset[Check] = frozenset(
         database_checks.migrations,
         database_checks.clock,
         database_checks.queue,
+        database_checks.gateway_keys,
         database_checks.evidence,
         provider_checks.providers,
     }

@@ -1,0 +1,116 @@
+"""What comes at one connection, as uvicorn's parser tells of it: heads and bodies, counted before they are kept.
+
+A head has so many bytes and fields, and a connection so many requests that wait. What is beyond that is refused while
+it is parsed; how long a head or a body may take is the protocol's (`protocol.py`).
+"""
+
+from typing import Any
+
+import httptools
+
+from dashboard.runtime.buffered_protocol import BufferedProtocol
+from dashboard.runtime.request_guard import refusal_texts
+from dashboard.runtime.request_guard.connection_census import ConnectionCensus
+from dashboard.runtime.request_guard.head_size import HeadSize
+from dashboard.runtime.request_guard.refusals import RefusedError, plainly, refusal
+from dashboard.runtime.request_guard.resource_limits import HEAD_BYTES, PIPELINED
+from dashboard.runtime.request_guard.transfer_rate import Sender
+
+
+class RequestParser(BufferedProtocol):
+    """The requests of one connection."""
+
+    def __init__(self, config: Any, *args: Any, **named: Any) -> None:
+        super().__init__(config, *args, **named)
+        self._census: ConnectionCensus = config.census
+        self._head_since: float | None = None  #: when the server began to wait for a head
+        self._in_head = True  #: the parser expects more of one
+        self._size = HeadSize()
+        self._sender: Sender | None = None  #: of a body that is not here yet
+        self._announced = 0  #: bytes of the body, where its length is
+        self._refusal: bytes | None = None  #: what is answered in place of the parser's complaint
+        self._parsing = False
+        self._keeps = True  #: whether the connection stays after an answer that begins when the request is whole
+
+    def still_sends(self) -> bool:
+        """Whether the client is in the middle of a request."""
+        return self._in_head or self._sender is not None
+
+    def feed(self, data: bytes) -> None:
+        """Give the parser no more at once than a head may have, so that one without an end is noticed."""
+        while data and not self.transport.is_closing():
+            room = HEAD_BYTES + 1 if self._sender is None else len(data)
+            piece, data = data[:room], data[room:]
+            if self.still_sends():
+                self._size.feed(len(piece))
+            self._parse(piece)
+            self.parsed()
+            if self.still_sends() and self._size.is_endless and not self.transport.is_closing():
+                self._refusal = self._refused(431, refusal_texts.LONG_HEAD) if self._in_head else None
+                self.send_400_response(refusal_texts.NO_REQUEST)
+
+    def parsed(self) -> None:
+        """A piece was parsed: what came with it may be worked on."""
+
+    def _parse(self, piece: bytes) -> None:
+        """uvicorn's `data_received`, without a line in the log for each piece that is no request, and with no work
+        begun for a connection that the same piece ends: who floods is refused at the least cost."""
+        self._unset_keepalive_if_required()
+        self._parsing = True
+        try:
+            self.parser.feed_data(piece)
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+        except httptools.HttpParserError:
+            self.send_400_response(refusal_texts.NO_REQUEST)
+        self._parsing = False
+
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) >= PIPELINED:
+            self._refusal = plainly(429, refusal_texts.PIPELINED_TOO_MANY)
+            raise RefusedError
+        super().on_message_begin()
+        self._in_head = True
+        self._size.begin()  # the piece that a head begins in may hold the end of a body too
+
+    def on_url(self, url: bytes) -> None:
+        self._refuse_if(self._size.add(len(url)))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._refuse_if(self._size.add_field(name, value))
+        if self._in_head:  # a field behind a chunked body is none of the request's
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if self.cycle is not None:  # an answer that begins before the body is whole says that the connection ends
+            self._keeps, self.cycle.keep_alive = self.cycle.keep_alive, False
+        self._in_head, self._head_since = False, None
+        self._size.end()
+        self._sender = Sender(self._census.bounds, self.loop.time())
+        self._announced = int(dict(self.headers).get(b"content-length", b"0"))
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        self._size.tell(len(body))
+        if self._sender is not None:
+            self._sender.received += len(body)
+
+    def on_message_complete(self) -> None:
+        self._sender = None
+        if self.cycle is not None and not self.cycle.response_started:
+            self.cycle.keep_alive = self._keeps
+        super().on_message_complete()
+
+    def _refuse_if(self, detail: str) -> None:
+        """With why the head is too large; empty: it is not."""
+        if detail:
+            self._refusal = self._refused(431, detail)
+            raise RefusedError
+
+    def _refused(self, status: int, detail: str) -> bytes:
+        """In the form that the request's address speaks."""
+        url: bytes = getattr(self, "url", b"")
+        return refusal(url.partition(b"?")[0].decode("latin-1"), status, detail).on_the_wire()

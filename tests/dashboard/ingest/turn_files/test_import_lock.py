@@ -1,0 +1,143 @@
+"""One import runs at a time, and those that wait get their turn in the order in which they came."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from queue import Queue
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import OperationalError, connection
+
+from dashboard.ingest.turn_files import import_lock
+from dashboard.ingest.turn_files.import_lock import alone, lock_number
+from dashboard.ingest.turn_files.import_queue import ImportBusyError
+from dashboard.platform.client_gone import ClientConnection, ClientGoneError
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LONG = 120.0  #: seconds that nobody here waits
+
+
+def session() -> "psycopg.Connection[tuple[object, ...]]":
+    """As another process has one."""
+    parameters = connection.get_connection_params()
+    del parameters["cursor_factory"]
+    return psycopg.connect(**{**parameters, "autocommit": True})
+
+
+def waiting() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        return int(cursor.fetchone()[0])
+
+
+def until(holds: Callable[[], bool]) -> None:
+    late = time.monotonic() + LONG
+    while not holds():
+        assert time.monotonic() < late
+        time.sleep(0.01)
+
+
+@contextmanager
+def begun(work: Callable[[], object], *, waiters: int) -> Iterator[threading.Thread]:
+    """A thread whose work waits for the lock as the last of so many."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    until(lambda: waiting() == waiters)
+    yield thread
+    thread.join(LONG)
+    assert not thread.is_alive()
+
+
+def here(turns: "Queue[str]", name: str) -> Callable[[], None]:
+    def work() -> None:
+        with alone(ClientConnection(), time.monotonic() + LONG):
+            turns.put(name)
+
+    return work
+
+
+def elsewhere(turns: "Queue[str]", name: str) -> Callable[[], None]:
+    def work() -> None:
+        with session() as other:
+            other.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
+            turns.put(name)
+
+    return work
+
+
+def test_who_came_first_has_the_first_turn_whatever_process_it_is_of():
+    turns = Queue[str]()
+    with alone(ClientConnection(), time.monotonic() + LONG):
+        first = begun(elsewhere(turns, "another process"), waiters=1)
+        first.__enter__()
+        second = begun(here(turns, "this process"), waiters=2)
+        second.__enter__()
+        third = begun(elsewhere(turns, "another process again"), waiters=3)
+        third.__enter__()
+    here(turns, "who just had it")()
+    for each in (first, second, third):
+        each.__exit__(None, None, None)
+    told = [turns.get_nowait() for _ in range(4)]
+    assert told == ["another process", "this process", "another process again", "who just had it"]
+
+
+def test_a_wait_ends_when_it_is_too_late():
+    with session() as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
+        with pytest.raises(ImportBusyError), alone(ClientConnection(), time.monotonic() + 0.05):
+            pass
+        with pytest.raises(ImportBusyError), alone(ClientConnection(), time.monotonic() - 1):
+            pass
+
+
+def test_a_wait_ends_with_its_client_and_holds_up_nobody():
+    client, ended = ClientConnection(), Queue[BaseException]()
+
+    def work() -> None:
+        try:
+            with alone(client, time.monotonic() + LONG):
+                pass
+        except ClientGoneError as gone:
+            ended.put(gone)
+
+    with session() as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
+        with begun(work, waiters=1):
+            client.close()
+        assert isinstance(ended.get_nowait(), ClientGoneError)
+        assert waiting() == 0
+
+
+def test_the_lock_of_a_session_that_broke_off_holds_up_nobody():
+    broken = session()
+    broken.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
+    broken.pgconn.finish()  # as the kernel does for a process that was killed
+    with alone(ClientConnection(), time.monotonic() + LONG):
+        pass
+
+
+def test_a_database_that_gives_no_connection_is_told_as_one(monkeypatch: pytest.MonkeyPatch):
+    def refused(**_: object) -> None:
+        raise psycopg.OperationalError("sorry, too many clients already")
+
+    monkeypatch.setattr(import_lock.psycopg, "connect", refused)
+    with pytest.raises(OperationalError, match="too many clients"), alone(ClientConnection(), time.monotonic() + LONG):
+        pass
+
+
+def test_data_folders_have_locks_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    numbers = {lock_number()}
+    for folder in (tmp_path, tmp_path / "not there", tmp_path / "neither"):
+        monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, data_dir=folder))
+        numbers.add(lock_number())
+        assert lock_number() in numbers
+    assert len(numbers) == 4
+    (tmp_path / "linked").symlink_to(tmp_path)
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, data_dir=tmp_path / "linked"))
+    assert lock_number() in numbers
