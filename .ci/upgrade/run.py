@@ -92,7 +92,7 @@ def timed(name: str, data: Path, *words: str, kill_after: float | None = None, o
     command = [sys.executable, "manage.py", *words]
     process = subprocess.Popen(command, cwd=CHECKOUT, env=environment(data), stdout=output)
     if kill_after is not None:
-        time.sleep(kill_after)
+        wait_for_end(process.pid, kill_after)
         os.kill(process.pid, signal.SIGKILL)  # Popen.kill() would take the exit code of a process that has ended
     _, status, used = os.wait4(process.pid, 0)
     code = process.returncode = os.waitstatus_to_exitcode(status)
@@ -103,6 +103,14 @@ def timed(name: str, data: Path, *words: str, kill_after: float | None = None, o
     }
     report(f"{name}, exit code {code}", data, took)
     return code
+
+
+def wait_for_end(pid: int, seconds: float) -> None:
+    """Of a process, at most so long. Its exit code is still to be taken."""
+    latest = time.monotonic() + seconds
+    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    while os.waitid(os.P_PID, pid, ended) is None and time.monotonic() < latest:
+        time.sleep(0.1)
 
 
 def asked(data: Path, query: str) -> list[str]:

@@ -28,7 +28,8 @@ from channels.layers import get_channel_layer
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 django.setup()
 
-from dashboard.bench.live import CHARACTERS  # noqa: E402 - the apps had to be there
+from dashboard.accounts.models import User  # noqa: E402 - the apps had to be there
+from dashboard.bench.live import CHARACTERS  # noqa: E402
 from dashboard.live.scenes import Scene  # noqa: E402
 from dashboard.live.websocket_app import SceneSocketApp  # noqa: E402
 from dashboard.runtime.ports import listen, port_of  # noqa: E402
@@ -160,10 +161,7 @@ class Room(Way):
         return self.counting(self._signed_in)
 
     async def _signed_in(self, scope: Scope, receive: Any, send: Send) -> None:
-        class Anybody:
-            is_authenticated = True
-
-        known = {**scope, "user": Anybody(), "url_route": {"kwargs": {}}}
+        known = {**scope, "user": User(pk=1), "url_route": {"kwargs": {}}}
         await SceneSocketApp(lambda _given: (self._scene, ""))(known, receive, send)
 
     async def tell(self, text: str) -> None:

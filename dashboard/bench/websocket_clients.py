@@ -17,7 +17,11 @@ from typing import cast
 
 import uvicorn
 
-_ASKED = "GET /ws/bench/ HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+#: The credentials are nobody's: the server refuses a websocket without any, and the bench looks at none.
+_ASKED = (
+    "GET /ws/bench/ HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Version: 13\r\nAuthorization: Bearer bench\r\n"
+)
 _TEXT = 0x81  #: a whole text frame
 _EXTENDED = 126  #: the length is in the two bytes that follow
 
@@ -47,10 +51,8 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         key = base64.b64encode(secrets.token_bytes(16)).decode()
-        asked = f"{_ASKED}Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n"
-        cast("asyncio.Transport", transport).write(
-            f"{asked}Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-        )
+        asked = f"{_ASKED}Sec-WebSocket-Key: {key}\r\n\r\n"
+        cast("asyncio.Transport", transport).write(asked.encode())
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._gone.release()
@@ -105,4 +107,6 @@ async def listen(port: int, viewers: int) -> dict[str, Heard]:
 if __name__ == "__main__":
     with asyncio.Runner(loop_factory=uvicorn.Config("", log_config=None).get_loop_factory()) as runner:
         phases = runner.run(listen(int(sys.argv[1]), int(sys.argv[2])))
+    if not phases:
+        sys.exit("The server closed every connection before it told anything.")
     sys.stdout.write(json.dumps({phase: heard.figures() for phase, heard in phases.items()}))

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.apps.registry import Apps
 from django.contrib.auth.models import Group
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from dashboard.accounts.audit.models import Entry
 from dashboard.accounts.models import ApiToken, Membership, User
@@ -16,25 +14,21 @@ from dashboard.accounts.services import api_token_create
 from dashboard.agents.current_project import working_in
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
+from tests.migrating import migrate_all, migrate_back
 
 pytestmark = pytest.mark.django_db(transaction=True)
-BEFORE, AFTER = "0011_two_factor_and_identities", "0015_second_factors_set"
-
-
-def migrate(to: str) -> Apps:
-    executor = MigrationExecutor(connection)
-    return executor.migrate([("accounts", to)]).apps
+BEFORE = "0011_two_factor_and_identities"
 
 
 @pytest.fixture
 def before(transactional_db: None) -> Iterator[Any]:
     """The models of the release before; the tables are those of this one again afterwards."""
     project_default()
-    apps = migrate(BEFORE)
+    apps = migrate_back("accounts", BEFORE)
     try:
         yield apps
     finally:
-        migrate(AFTER)
+        migrate_all()
 
 
 @pytest.mark.nightly
@@ -48,7 +42,7 @@ def test_everybody_becomes_a_member_of_default_with_the_role_of_the_group(before
     several.groups.add(*group.objects.filter(name__in=["watcher", "admin"]))
     user.objects.create(username="owner", is_superuser=True)
     user.objects.create(username="root", is_superuser=True).groups.add(group.objects.get(name="admin"))
-    migrate(AFTER)
+    migrate_all()
     found = dict(Membership.objects.values_list("user__username", "role"))
     roles = {"watcher": "watcher", "operator": "operator", "admin": "admin", "several": "admin", "nothing": ""}
     assert found == {**roles, "root": "admin"}
@@ -59,20 +53,20 @@ def test_everybody_becomes_a_member_of_default_with_the_role_of_the_group(before
 @pytest.mark.nightly
 def test_it_goes_back_and_forth(before: Any):
     before.get_model("accounts", "User").objects.create(username="ada")
-    migrate(AFTER)
-    migrate(BEFORE)
-    migrate(AFTER)
+    migrate_all()
+    migrate_back("accounts", BEFORE)
+    migrate_all()
     assert [member.user.username for member in Membership.objects.all()] == ["ada"]
 
 
 @pytest.mark.nightly
 def test_going_back_revokes_the_tokens_of_other_projects(before: Any):
-    migrate(AFTER)
+    migrate_all()
     user = User.objects.create(username="ada")
     for name in ("default", "beside"):
         with working_in(Project.objects.get_or_create(name=name)[0]):
             api_token_create(name, user=user)
-    apps = migrate(BEFORE)
+    apps = migrate_back("accounts", BEFORE)
     revoked = apps.get_model("accounts", "ApiToken").objects.filter(revoked_at__isnull=False)
     assert list(revoked.values_list("name", flat=True)) == ["beside"]
 

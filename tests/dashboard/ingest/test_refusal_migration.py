@@ -4,25 +4,18 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from dashboard.ingest.models import Refusal
 from dashboard.ingest.refusals import refusals_note
+from tests.migrating import migrate_all, migrate_back
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW, SENDER = timezone.now(), UUID(int=7)
 
 
-def migrate(to: str | None = None) -> None:
-    """To this migration of the ingest; None: to the latest."""
-    executor = MigrationExecutor(connection)
-    executor.migrate([("ingest", to)] if to else executor.loader.graph.leaf_nodes("ingest"))
-
-
 def test_rows_are_numbered_by_their_first_time_and_new_ones_come_after_them() -> None:
-    migrate("0004_refusals")
+    migrate_back("ingest", "0004_refusals")
     try:
         for number in range(4):
             refusals_note(SENDER, SENDER, {f"Reason {number}.": 1}, at=NOW + timedelta(seconds=number))
@@ -30,7 +23,7 @@ def test_rows_are_numbered_by_their_first_time_and_new_ones_come_after_them() ->
             SENDER, SENDER, {"Reason 0.": 1}, at=NOW + timedelta(days=1)
         )  # its row is the last of the table now
     finally:
-        migrate()
+        migrate_all()
     refusals_note(SENDER, SENDER, {"Reason 4.": 1}, at=NOW)
     found = Refusal.objects.order_by("id").values_list("id", "why")
     assert list(found) == [(place, f"Reason {place - 1}.") for place in range(1, 6)]

@@ -3,20 +3,15 @@
 from typing import Any
 
 import pytest
-from django.apps.registry import Apps
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.timeline.populations import make_turn
+from tests.migrating import migrate_all, migrate_back
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.nightly]
-BEFORE, AFTER = "0032_permission_names", "0033_caps_that_were_not_sent"
-
-
-def migrate(to: str) -> Apps:
-    return MigrationExecutor(connection).migrate([("turns", to)]).apps
+BEFORE = "0032_permission_names"
 
 
 def stored() -> list[tuple[int | None, int | None]]:
@@ -51,10 +46,10 @@ def test_a_cap_that_was_not_sent_goes_back_and_forth(begins: dict[str, Any], num
         started_at=timezone.now(),
     )
     try:
-        migrate(BEFORE)
+        migrate_back("turns", BEFORE)
         assert stored() == [(number, number)]
     finally:
-        migrate(AFTER)
+        migrate_all()
     assert stored() == [(number, number)]
     Turn.objects.update(max_tokens=None)
     assert stored() == [(None, number)]
