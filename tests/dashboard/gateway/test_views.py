@@ -166,3 +166,9 @@ def test_the_lines_that_use_a_key_name_an_agent_that_answers_in_words(makers_bro
     agent.save(force_insert=True)
     html = makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7"}).content.decode()
     assert "create(model=&quot;helper&quot;" in html
+
+
+def test_without_a_call_the_page_leads_to_the_keys_and_gives_no_share(makers_browser: Client):
+    html = makers_browser.get("/gateway/").content.decode()
+    assert '<a href="/gateway/keys">Create a key</a>' in html
+    assert "% continued" not in html
