@@ -20,8 +20,8 @@ EXACT = (
 )
 EXACTLY = "Exactly: the truncated answer is sent as the last message, and the model continues it."
 BY_HINT = (
-    "A hint asks the model to continue. It may repeat words, which are removed at the seam, or continue with another "
-    "text than in one call, so what-if numbers about max_tokens are estimates."
+    "A hint asks the model to continue. It may repeat words, which are removed at the seam, or write another "
+    "text than a single call would, so what-if numbers about max_tokens are estimates."
 )
 FOUND = {
     Finding.CONTINUES: "It continues a last assistant message.",
