@@ -20,8 +20,8 @@ EXACT = (
 )
 EXACTLY = "Exactly: the truncated answer is sent as the last message, and the model continues it."
 BY_HINT = (
-    "A hint asks the model to continue. It may repeat words, which are removed at the seam, or continue with another "
-    "text than in one call, so what-if numbers about max_tokens are estimates."
+    "A hint asks the model to continue. It may repeat words, which are removed at the seam, or write another "
+    "text than a single call would, so what-if numbers about max_tokens are estimates."
 )
 FOUND = {
     Finding.CONTINUES: "It continues a last assistant message.",
@@ -98,8 +98,8 @@ class Continuing(models.Model):
         """What its last test found, with which model and when."""
         probe = self.found
         if probe is None or self.probed_at is None:
-            stale = "Not tested since its address or provider changed." if self.probe else "Not tested."
-            return f"{stale} “Save and test the connection” finds out."
+            stale = "Not tested since its address or provider changed." if self.probe else "Not tested yet."
+            return f"{stale} To find out, save and test the connection."
         seen = f" {probe.why}" if probe.why else ""
         told = f"{FOUND[probe.finding]}{seen} Tested with {probe.model} at {self.probed_at:%Y-%m-%d %H:%M} UTC."
         used = self.prefill == (probe.finding in CAN)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from string import Template
 
 NO_KEY = "YOUR_KEY"  #: stands in the place of a key that cannot be shown
-PYTHON, SHELL, SCRIPT = "python", "sh", "ts"
+PYTHON, SHELL, SCRIPT = "Python", "shell", "TypeScript"
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,6 @@ def _held(turn_id: Any, seq: int) -> tuple[datetime | None, str, Approval | None
     before = words(snapshot.held_state) if snapshot.held_state else ""
     return (
         record.at,
-        f"Held before {before}: {why}." if before else why,
+        f"Held before the step “{before}”. Reason: {why}." if before else why,
         approval_of(turn, snapshot) if snapshot.approving else None,
     )

@@ -258,6 +258,6 @@ def taken(browser: Browser, base: str, state: Any, name: str, address: str, sche
             page.get_by_role("button", name="Run the backtest").click()
             expect(page.locator("#backtest")).to_contain_text("Done", timeout=LONG)
             page.locator("#backtest").scroll_into_view_if_needed()
-        page.wait_for_load_state("networkidle")
+        page.wait_for_load_state("networkidle", timeout=LONG)
         page.screenshot(path=FOLDER / f"{name}-{scheme}-{size['width']}.png", full_page=name in WHOLE)
         context.close()

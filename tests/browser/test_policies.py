@@ -142,3 +142,14 @@ def test_no_table_of_a_policys_form_is_cut_on_a_phone(new_page: NewPage, cut_tur
     for table in ("#versions-group", "#groups"):
         assert page.locator(f"{table} td:visible").count(), table
         assert page.locator(f"{table} td:visible").evaluate_all(WITHIN), table
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_the_table_of_a_drafts_backtest_has_room_beside_the_form(new_page: NewPage, cut_turn: str, width: int):
+    page = new_page(viewport={"width": width, "height": 900})
+    page.goto("/policies/")
+    page.get_by_role("link", name="default", exact=True).click()
+    page.goto(f"{page.url}/change")
+    page.get_by_role("button", name="Run the backtest").click()
+    expect(page.locator("#groups")).to_be_visible(timeout=LONG)
+    assert page.locator("#groups .wide").evaluate("table => table.scrollWidth - table.clientWidth") <= 0

@@ -93,6 +93,19 @@ def test_find_the_truncated_turns_of_one_model_yesterday(page: Page, new_page: N
     expect(shared.locator(".chip")).to_have_count(5)
 
 
+def test_the_chart_says_what_a_finger_does_and_a_tap_chooses_a_bar(new_page: NewPage, yesterday: None):
+    page = new_page(viewport=PHONE, has_touch=True, is_mobile=True)
+    page.goto("/?agent=made")
+    counted(page, "48 turns")
+    told = page.locator("#chosen")
+    expect(told.get_by_text("Tap a bar or slide across the bars to choose a time range")).to_be_visible()
+    expect(told.get_by_text("Drag across the bars")).to_be_hidden()
+    box = page.locator("#brush").bounding_box()
+    assert box
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + 40)
+    expect(page).to_have_url(re.compile("since="))
+
+
 @pytest.mark.nightly
 def test_a_time_is_chosen_by_keys_alone(page: Page, yesterday: None):
     day = datetime.now(UTC).date() - timedelta(days=1)

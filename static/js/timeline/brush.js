@@ -23,7 +23,8 @@ function words(chosen) {
 
 function say(text) {
   const output = chart.querySelector("#chosen");
-  output.textContent = text || output.dataset.rest;
+  output.querySelector(".words").textContent = text;
+  output.querySelector(".rest").hidden = Boolean(text);
 }
 
 function draw() {

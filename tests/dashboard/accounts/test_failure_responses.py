@@ -73,3 +73,12 @@ def test_a_reader_who_asks_by_another_host_is_told_which_setting_names_it(browse
     html = answer.content.decode()
     assert (answer.status_code, answer["Content-Type"]) == (400, "text/html; charset=utf-8")
     assert ("WHYSTOP_ALLOWED_HOSTS" in html, "The address or the form" in html) == (True, False)
+
+
+def test_a_refusal_says_whom_to_ask_and_leads_back_to_the_timeline(browser: Client, operator: User):
+    operator.is_superuser = operator.is_staff = False
+    operator.save()
+    answer = browser.get("/audit/")
+    html = answer.content.decode()
+    assert answer.status_code == 403
+    assert 'href="/">Open the timeline</a>' in html

@@ -71,7 +71,7 @@ def test_a_connection_says_how_its_answers_are_continued_and_may_be_told_by_hand
     words = page(admin_client, address)
     assert "By a hint." in words
     assert "what-if numbers about max_tokens are estimates" in words
-    assert "Not tested." in words
+    assert "Not tested yet." in words
     said = {
         "name": "near",
         "provider": "openai",

@@ -187,3 +187,9 @@ def test_an_admin_sees_which_keys_outlive_their_creators_and_revokes_them_by_one
     assert "Revoked 1 of the keys" in after
     assert "who have left" not in after
     assert [key.name for key in GatewayKey.objects.standing()] == ["of mine"]
+
+
+def test_without_a_call_the_page_leads_to_the_keys_and_gives_no_share(makers_browser: Client):
+    html = makers_browser.get("/gateway/").content.decode()
+    assert '<a href="/gateway/keys">Create a key</a>' in html
+    assert "% continued" not in html

@@ -65,7 +65,7 @@ def test_an_agent_without_a_policy_is_given_the_one_that_is_written_for_it(
     agent.refresh_from_db()
     assert agent.policy is not None
     assert selectors.policy_version_active(policy=agent.policy) is None
-    assert "only drafts: defaults apply" in page(admins, "/agents/writer")
+    assert "only drafts: built-in defaults apply" in page(admins, "/agents/writer")
     newest = configuration_trail(project, (Agent,))[0]
     assert (newest.by, newest.why) == ("root", "Answers were cut.")
     page(admins, "/policies/new?agent=writer", name="second", **SAID)
