@@ -64,8 +64,8 @@ def test_a_cell_says_how_many_other_settings_must_change_and_names_them_all(brow
     shown = " ".join(text_of(cell).split())
     assert "Max continuations" in shown
     assert "and 1 other" in shown
-    assert f"max_continuations {said.value}" in shown
-    assert "max_total_completion_tokens 4,000" in shown
+    assert f"Max continuations {said.value}" in shown
+    assert "Max completion tokens per turn 4,000" in shown
     assert sentence(said) in cell, "all of it is in the title"
 
 
