@@ -108,7 +108,7 @@ class TapeReading(Saying):
             return parts
         times, least = IN_ONE_GO
         longest = max(times * hinted, least - parts[0].tokens)
-        source = "said after a hint, not in one go"
+        source = "recorded after a request to continue"
         if self.assuming.end is None and self._enough(tape, parts[0].tokens + longest):
             self.assuming.note(Assumed.WORDING, WORDING[0] * hinted, longest, source)
             return parts
@@ -181,7 +181,7 @@ class TapeReading(Saying):
         rest = sum(part.tokens for part in parts)
         if not rest:
             return parts
-        source = "would be said after a hint"
+        source = "a model may word it differently when asked to continue"
         share = self.assuming.at(Assumed.WORDING, WORDING[0] * rest, WORDING[1] * rest, source) / rest
         return [part._replace(tokens=part.tokens * share) for part in parts]
 

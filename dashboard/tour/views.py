@@ -41,7 +41,7 @@ def load(request: HttpRequest) -> HttpResponse:
     except services.TourBusyError as busy:
         messages.warning(request, str(busy))
     else:
-        said = "The tour is loading." if started else "The tour was loaded already."
+        said = "The tour was started. Its turns appear below." if started else "The tour was loaded already."
         messages.success(request, said)
     secret = request.POST.get("secret", "")
     return _page(request, secret=secret) if secret else redirect("tour:page")

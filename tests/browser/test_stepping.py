@@ -183,7 +183,7 @@ def test_the_address_of_a_transition_can_be_copied(page: Page, turn: str, new_pa
 def test_a_request_can_be_copied_as_a_command(page: Page, turn: str):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.locator("#attempt-2 summary").first.click()
-    page.get_by_text("The same request as a command").click()
+    page.get_by_text("Request as a curl command").click()
     page.get_by_role("button", name="Copy as curl").click()
     expect(page.locator("#step-status")).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")

@@ -303,6 +303,23 @@ def test_however_many_columns_are_shown_the_prompt_can_be_read(page: Page, yeste
     assert not scrolls_sideways(page)
 
 
+def test_on_a_phone_further_columns_are_lines_with_their_names(new_page: NewPage, yesterday: None):
+    page = new_page(viewport=PHONE)
+    page.goto("/?agent=made")
+    page.get_by_text("Columns", exact=True).click()
+    boxes = page.locator("fieldset[data-columns] input")
+    shown = [box.get_attribute("value") for box in boxes.all() if box.is_checked()]
+    assert shown == ["ended", "limit", "cost", "age"], "no more is checked than the rows show"
+    for box in boxes.all():
+        box.check()
+    page.keyboard.press("Escape")
+    row = page.locator("#rows tr").first
+    for name in ("c-raw", "c-failed", "c-model", "c-cap", "c-tokens", "c-tries", "c-more", "c-took"):
+        expect(row.locator(f".{name}")).to_be_visible()
+        assert row.locator(f".{name}").evaluate("cell => getComputedStyle(cell, '::before').content.length") > 6
+    assert not scrolls_sideways(page)
+
+
 @pytest.mark.nightly
 def test_two_selected_turns_are_compared_the_older_one_first(page: Page, yesterday: None):
     page.goto("/?agent=made")

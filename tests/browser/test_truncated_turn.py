@@ -41,7 +41,7 @@ def continued_and_found_to_need_one_call(page: Page, tmp_path: Path) -> None:
     page.get_by_role("link", name="What if…").click()
     page.get_by_label("Max tokens per call", exact=True).fill("400")
     expect(page.locator("#what-if h2 [data-certainty=estimated]")).to_be_visible()
-    expect(page.locator("#what-if .assumes")).to_contain_text("The text after a hint takes")
+    expect(page.locator("#what-if .assumes")).to_contain_text("The continued text takes")
     expect(page.locator("#what-if .parting")).to_contain_text("First divergence")
     page.get_by_role("button", name="Re-run live").click()
     expect(page.locator("#rerun")).to_contain_text("same text as the what-if", timeout=LONG)

@@ -51,12 +51,22 @@ def certainty_word(said: Suggestion) -> str:
 
 def given(said: Suggestion) -> str:
     """`max_continuations 8 and max_total_completion_tokens 960`: every setting to change; one alone is not enough."""
+    settings = settings_of(said)
+    return " and ".join([", ".join(settings[:-1]), settings[-1]] if settings[1:] else settings)
+
+
+def settings_of(said: Suggestion) -> list[str]:
+    """`max_continuations 8`, `max_total_completion_tokens 960`: each setting to change."""
     beside = said.together or {}
     settings = [f"{key} set to {value}" for key, value in beside.get("error_policy", {}).items()]
     settings.append(f"{said.limit} {number(said.value)}")
     limits = beside.get("limits", {}).items()
-    settings += [f"no {key}" if value is None else f"{key} {number(value)}" for key, value in limits]
-    return " and ".join([", ".join(settings[:-1]), settings[-1]] if settings[1:] else settings)
+    return settings + [f"no {key}" if value is None else f"{key} {number(value)}" for key, value in limits]
+
+
+def others(said: Suggestion) -> str:
+    """`1 other`: how many settings must change with the one that a short text names; empty where it is the only one."""
+    return count(len(settings_of(said)) - 1, "other") if said.together else ""
 
 
 def sentence(said: Suggestion) -> str:

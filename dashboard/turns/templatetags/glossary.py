@@ -1,6 +1,7 @@
 """`{% term "continuation" %}`: a word with its explanation on hover and focus, linked to the glossary.
 
-`{{ sentence|keys_in_code }}`: the keys of limits and of the error policy as code, each with its name.
+`{{ sentence|keys_in_code }}`: the keys of limits and of the error policy as code, each with its name;
+`|keys_as_names`: these names in their place.
 """
 
 import re
@@ -40,6 +41,12 @@ def keys_in_code(sentence: str) -> SafeString:
 
 def _in_code(found: re.Match[str]) -> str:
     return format_html('<code title="{}">{}</code>', _NAMES[found[0]], found[0])
+
+
+@register.filter
+def keys_as_names(sentence: str) -> str:
+    """`Max steps 30` for `max_steps 30`: for narrow columns, since a name is broken between words and a key is not."""
+    return _KEYS.sub(lambda found: _NAMES[found[0]], sentence)
 
 
 @register.filter

@@ -3,6 +3,11 @@
 {
   const KEY = "whystop-columns-2"; // 2: since how a turn ended is one column
   const root = document.documentElement;
+  /* What the style sheet shows of the usual columns where there is little room. */
+  const NARROW = [
+    ["(width <= 900px)", "ended limit cost age"],
+    ["(width <= 1160px)", "ended limit took age"],
+  ];
 
   function stored() {
     try {
@@ -14,8 +19,9 @@
 
   function show(columns) {
     if (columns !== null) root.dataset.columns = columns;
-    for (const box of document.querySelectorAll("[data-columns] input")) {
-      if (columns !== null) box.checked = columns.split(" ").includes(box.value);
+    const usual = NARROW.find(([query]) => matchMedia(query).matches)?.[1];
+    for (const box of document.querySelectorAll("fieldset[data-columns] input")) {
+      box.checked = (columns ?? usual)?.split(" ").includes(box.value) ?? box.defaultChecked;
     }
   }
 
@@ -34,4 +40,5 @@
 
   show(stored());
   document.addEventListener("DOMContentLoaded", () => show(stored()));
+  for (const [query] of NARROW) matchMedia(query).addEventListener("change", () => show(stored()));
 }

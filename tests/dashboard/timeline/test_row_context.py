@@ -10,6 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from dashboard.live import driver
 from dashboard.live.services import turn_control, turn_start
 from dashboard.policies.suggestions.limit_usage import usage_of
+from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion_text import sentence
+from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import Turn
@@ -50,6 +53,27 @@ def test_the_cell_reads_the_history_of_its_turn_once(browser: Client, cut: Turn)
     with CaptureQueriesContext(connection) as asked:
         browser.get(f"/turns/limits?turn={cut.id}", headers=HTMX)
     assert sum('FROM "turns_record"' in query["sql"] for query in asked.captured_queries) == 1
+
+
+def test_a_cell_says_how_many_other_settings_must_change_and_names_them_all(browser: Client, cut: Turn):
+    more = {"limits": {"max_continuations": 40, "max_total_completion_tokens": 4_000}}
+    assert drive(turn_rerun(turn=cut, overrides=more)).status == "completed"
+    cell = browser.get(f"/turns/limits?turn={cut.id}", headers=HTMX).content.decode()
+    said = suggestion_for(cut)
+    assert said is not None
+    shown = " ".join(text_of(cell).split())
+    assert "Max continuations" in shown
+    assert "and 1 other" in shown
+    assert f"Max continuations {said.value}" in shown
+    assert "Max completion tokens per turn 4,000" in shown
+    assert sentence(said) in cell, "all of it is in the title"
+
+
+def test_a_cell_of_one_setting_speaks_of_no_other(browser: Client, cut: Turn):
+    for n in range(12):
+        make_turn(**ALIKE, agent_name=cut.agent_name, model=cut.model, output_tokens=350 + n)
+    cell = browser.get(f"/turns/limits?turn={cut.id}", headers=HTMX).content.decode()
+    assert "other" not in text_of(cell)
 
 
 def test_a_complete_turn_of_one_call_needs_no_other_limit(browser: Client, play: Play):
