@@ -123,10 +123,12 @@ def why_undecided(found: WhatIf | None) -> str:
 #: The turn would have been answered further than it was recorded.
 PAST_THE_END = (Why.MORE_TEXT, Why.ITERATION, Why.ANOTHER_ANSWER)
 #: What ended a recorded call, by why nobody knows how the call goes on: it goes on where more of this is allowed.
-ENDED_BY: Mapping[Why, Callable[[Policy], float | None]] = {
-    Why.TOOL_CALLS: lambda policy: policy.max_tokens,
-    Why.TIMED_OUT: lambda policy: policy.limits.max_seconds,
+ENDED_BY: Mapping[Why, Callable[[Snapshot], float | None]] = {
+    Why.TOOL_CALLS: lambda last: last.asked.max_tokens,
+    Why.TIMED_OUT: lambda last: last.limits.max_seconds,
 }
+#: Ends by which a limit or a criterion may have kept tool calls from running; anything else is somebody's act.
+BY_ITSELF = (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
 
 
 def goes_on(told: TurnRow | Turn, recording: Recording, found: WhatIf) -> bool:
@@ -137,8 +139,8 @@ def goes_on(told: TurnRow | Turn, recording: Recording, found: WhatIf) -> bool:
     """
     cut = told.model_stop_reason == NormalizedStopReason.MAX_TOKENS
     short = cut if was_watched(recording.policy) else told.status != TurnStatus.COMPLETED
-    further = found.why in PAST_THE_END or _calls_again(told, found) or _allows_more(recording.policy, found)
-    return short and found.undecidable and further
+    further = found.why in PAST_THE_END or _calls_again(told, found) or _runs_tools(told, found)
+    return short and found.undecidable and (further or _allows_more(recording, found))
 
 
 def _calls_again(told: TurnRow | Turn, found: WhatIf) -> bool:
@@ -146,10 +148,18 @@ def _calls_again(told: TurnRow | Turn, found: WhatIf) -> bool:
     return found.final is not None and found.final.state in CALLS and found.final.own.attempts > told.attempts
 
 
-def _allows_more(recorded: Policy, found: WhatIf) -> bool:
+def _runs_tools(told: TurnRow | Turn, found: WhatIf) -> bool:
+    """Whether it runs the tool calls of the last recorded answer, which the turn ended without running."""
+    heard = found.final is not None and found.final.own.attempts >= told.attempts
+    return found.why is Why.TOOL_RESULTS and heard and told.status in BY_ITSELF
+
+
+def _allows_more(recording: Recording, found: WhatIf) -> bool:
     """Whether more is allowed of what ended the recorded call."""
     limit = ENDED_BY.get(found.why) if found.why else None
-    was, now = (None, None) if limit is None else (limit(recorded), limit(found.policy))
+    if limit is None or found.final is None:
+        return False
+    was, now = limit(Past.of(recording).after[-1][1]), limit(found.final)
     return was is not None and (now is None or now > was)
 
 

@@ -1,5 +1,6 @@
 """The limit that a finished turn ran out of, and how much of it was used."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import remedy_of
 from agentcore.resource import no_retry_helps, out_of_time, resource_of
+from agentcore.values import replace
 from dashboard.policies.suggestions.suggestion import Goal, Number
 from dashboard.turns.models import UNFINISHED, Turn
 
@@ -93,6 +95,28 @@ class ExhaustedLimit:
         wanted = stood + SOME if self.limit in COUNTED else LARGER * max(1, stood)
         return wanted if self.ceiling is None else min(wanted, self.ceiling)
 
+    @property
+    def beside_ample(self) -> Mapping[str, Any] | None:
+        """What has to be raised beside `ample`. It grows with that, or a second try would be ended by the rest."""
+        times = math.ceil(self.ample / replace(self, in_vain=0).ample)
+        if self.limit == "max_total_output_chars":
+            return _together(self.last, self.limit, times)
+        limits = (self.together or {}).get("limits")
+        if times == 1 or limits is None:
+            return self.together
+        more = {name: value and value * _share(name, times) for name, value in limits.items()}
+        return {**(self.together or {}), "limits": more}
+
+    def is_alone(self, given: Mapping[str, Any]) -> bool:
+        """Whether settings that a re-run was given beside the limit tell of no other one: none, or what has to be
+        raised with it, as far at least."""
+        asked = {name: value for group in (self.together or {}).values() for name, value in group.items()}
+        further = CONTINUING if self.limit == "max_total_output_chars" else ()
+        least = {name: value_of(self.last, name) for name in further} | asked
+        if given and not asked.keys() <= given.keys() <= least.keys():
+            return False
+        return all(_is_at_least(value, least[name]) for name, value in given.items())
+
 
 def may_need_a_limit(turn: Turn) -> bool:
     """By its row alone: it was continued or asked for its envelope again, or ended before it was complete, and no
@@ -128,12 +152,23 @@ def continued_instead(turn: Turn, last: Snapshot) -> ExhaustedLimit:
     return ExhaustedLimit(turn, last, CONTINUING[0], together={"limits": larger} if larger else None)
 
 
-def _larger(last: Snapshot, limit: str) -> int | None:
-    """Clearly more than a limit's value; None where there is no limit. Each call is sent all answers before it again,
-    so input grows with the square of the calls."""
+def _larger(last: Snapshot, limit: str, times: int = 1) -> int | None:
+    """Clearly more than a limit's value; None where there is no limit."""
     value = value_of(last, limit)
-    times = LARGER**2 if limit == "max_total_tokens" else LARGER
-    return None if value is None else times * int(value)
+    return None if value is None else _share(limit, LARGER * times) * int(value)
+
+
+def _share(limit: str, times: int) -> int:
+    """How many times as much of a limit so many times the answer takes. Each call is sent all answers before it again,
+    so input grows with the square of the calls."""
+    return times**2 if limit == "max_total_tokens" else times
+
+
+def _is_at_least(given: Any, asked: Any) -> bool:
+    """Of one setting; None: no limit."""
+    if None in (given, asked) or isinstance(asked, str):
+        return given is None or bool(given == asked)
+    return bool(given >= asked)
 
 
 def value_of(last: Snapshot, limit: str) -> Number | None:
@@ -159,21 +194,24 @@ def _limit(last: Snapshot) -> str | None:
     return resource if resource in USED and resource != "max_tokens" else None
 
 
-def _together(last: Snapshot, limit: str) -> dict[str, Any] | None:
-    """The other limits that bound at the same moment; a first call is held back by none of them."""
+def _together(last: Snapshot, limit: str, times: int = 1) -> dict[str, Any] | None:
+    """The other limits that bound at the same moment; a first call is held back by none of them. `times` the value to
+    begin with is tried."""
     if limit == "max_tokens":
         return None
     stood = {raised.limit for raised in remedy_of(last).raises if raised.limit != limit}
     if limit == "max_total_output_chars":  # so many more characters need as many more calls and tokens
-        stood.update(name for name in CONTINUING if _is_short(last, name))
-    larger = {name: _larger(last, name) or LARGER for name in stood}
+        stood.update(name for name in CONTINUING if _is_short(last, name, times))
+    larger = {name: _larger(last, name, times) or LARGER * times for name in stood}
     return {"limits": larger} if larger else None
 
 
-def _is_short(last: Snapshot, limit: str) -> bool:
-    """Whether `LARGER` times what was used of a limit is more than it allows."""
+def _is_short(last: Snapshot, limit: str, times: int) -> bool:
+    """Whether `LARGER` times what was used of a limit is more than it allows. The first call of an answer is no
+    continuation, and takes its share of the text."""
     value = last.completion_budget if limit == "max_total_completion_tokens" else getattr(last.limits, limit)
-    return value is not None and LARGER * used_of(limit, last) > value
+    first = 1 if limit == "max_continuations" else 0
+    return value is not None and LARGER * times * (used_of(limit, last) + first) - first > value
 
 
 def _retried(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:

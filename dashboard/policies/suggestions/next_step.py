@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.machine.snapshot import Snapshot
+from agentcore.number_format import number
 from agentcore.reasons import TurnStatus
 from agentcore.verdict import verdict_of
 from dashboard.agents.models import Connection
@@ -52,7 +54,7 @@ def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
     if turn.status in (*UNFINISHED, TurnStatus.COMPLETED) or last.end is None:
         return None
     kind = _kind_of_error(last)
-    words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "")
+    words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "") or _later(last, kind)
     if not may_be_rerun(turn):
         return NextStep(_without_rerun(turn, kind, words, last), None, reruns=False)
     if kind not in _OF_CONNECTION:  # a connection is a query of its own
@@ -61,6 +63,18 @@ def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
     if asked is None:
         return NextStep(f"Connection {turn.overrides['connection']} no longer exists.", None)
     return NextStep(words.format(model=last.asked.model, connection=f"connection {asked.name}"), asked)
+
+
+def _later(last: Snapshot, kind: str) -> str:
+    """Of an error that no policy tries again, for its provider asks to wait for too long. Empty of any other."""
+    asked = last.failure.provider.retry_after if kind and last.failure and last.failure.provider else None
+    longest = ErrorPolicyCriterion().max_retry_after
+    if asked is None or asked <= longest:
+        return ""
+    return (
+        f"The provider asked to try again in {number(asked)} s. Whystop waits {number(longest)} s at most, "
+        "so no error policy would have tried the call again. Re-run the turn later."
+    )
 
 
 def _without_rerun(turn: Turn, kind: str, words: str, last: Snapshot) -> str:

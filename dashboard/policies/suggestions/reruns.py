@@ -1,15 +1,16 @@
 """Turns that were asked the same as another, and tried the limit in question and nothing else."""
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from agentcore import serial
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from dashboard.policies.predictions.endings import was_changed
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
-from dashboard.policies.suggestions.relatives import flat, relatives_of, settings_changed
+from dashboard.policies.suggestions.relatives import relatives_of, settings_changed
 from dashboard.turns.attempt_reader import attempts_read
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 from dashboard.turns.read_ahead import read_ahead
@@ -27,6 +28,7 @@ class LimitTrial:
     turn: Turn
     limit: str
     is_original: bool = False  #: not a re-run, but the turn that is run again
+    beside: Mapping[str, Any] = field(default_factory=dict)  #: other settings that it was given, with their values
 
     @property
     def running(self) -> bool:
@@ -70,9 +72,9 @@ def _acts_of(turns: list[UUID]) -> Iterable[Record]:
 def _tried(case: ExhaustedLimit, other: Turn) -> LimitTrial | None:
     given = settings_changed(case.turn, other)
     value = given.pop(case.limit, None)
-    alone = given in ({}, flat(case.together or {}))
-    is_original = other.id == case.turn.parent_id
-    return LimitTrial(math.ceil(value), other, case.limit, is_original) if alone and value is not None else None
+    if value is None or not case.is_alone(given):
+        return None
+    return LimitTrial(math.ceil(value), other, case.limit, other.id == case.turn.parent_id, given)
 
 
 def said_the_same(case: ExhaustedLimit, trial: LimitTrial) -> bool:

@@ -1,7 +1,7 @@
 """The suggestion for a turn. What is surest is asked first: the recording, then re-runs, then the turns like it."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +17,7 @@ from dashboard.policies.backtests.answer_lengths import ENOUGH
 from dashboard.policies.backtests.length_drift import newest_alike
 from dashboard.policies.backtests.survival import LEAST_ENDED, estimate
 from dashboard.policies.predictions.usage_bounds import usage_bound
-from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit, used_of
+from dashboard.policies.suggestions.exhausted_limits import CONTINUING, ExhaustedLimit, used_of
 from dashboard.policies.suggestions.limit_usage import UsageOf, alike, usage_of
 from dashboard.policies.suggestions.reruns import LimitTrial, said_the_same
 from dashboard.policies.suggestions.suggestion import Basis, Costs, Goal, Number, Suggestion
@@ -89,7 +89,17 @@ def _suggestions(
         for found in _found(case, reruns, usage, recording):
             if found.known or place == len(tried):  # a value to begin with is one of the last limit
                 about: dict[str, Any] = {"refused": case.refused, "most": case.most}
-                yield replace(found, together=case.together, costs=_costs(case, found), **about)
+                whole = replace(found, together=_beside(case, reruns, found))
+                yield replace(whole, costs=_costs(case, whole), **about)
+
+
+def _beside(case: ExhaustedLimit, reruns: tuple[LimitTrial, ...], found: Suggestion) -> Mapping[str, Any] | None:
+    """What has to be raised beside the suggested value; of one that a re-run has shown, what that was given."""
+    if found.basis is Basis.NONE:
+        return case.beside_ample
+    least = _least(case, reruns) if found.basis is Basis.RERUN else None
+    limits = {name: value for name, value in (least.beside if least else {}).items() if name in CONTINUING}
+    return {**(case.together or {}), "limits": limits} if limits else case.together
 
 
 def _found(

@@ -5,10 +5,14 @@ import re
 import pytest
 from django.test import Client
 
+from agentcore.replay import fold
+from agentcore.values import replace
 from dashboard.agents.models import Connection
 from dashboard.agents.services import connection_create
+from dashboard.policies.suggestions.next_step import next_step_of
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
+from dashboard.turns.history import recording_of
 from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import HTMX, page, text_of
 
@@ -37,6 +41,18 @@ def test_an_error_that_the_connection_causes_leads_to_the_connection_first(brows
     assert "Check the model sim-nowhere and the base URL of connection simulator." in text_of(html)
     assert re.search(r'<a class="btn primary" href="/connections/[^"]+">Open ', html)
     assert '<a class="btn" href=' in html, "and a re-run is there, too"
+
+
+def test_a_provider_that_asks_to_wait_for_too_long_is_told_with_the_longest_wait(play: Play):
+    turn = play("sim-429", max_tokens=400)
+    last = fold(recording_of(turn))[-1].after
+    assert last.failure is not None
+    assert last.failure.provider is not None
+    for asked, told in ((600.0, "asked to try again in 600 s. Whystop waits 120 s at most"), (60.0, "")):
+        failure = replace(last.failure, provider=replace(last.failure.provider, retry_after=asked))
+        step = next_step_of(turn, replace(last, failure=failure))
+        assert step is not None
+        assert (told in step.advice, bool(step.advice)) == (True, bool(told))
 
 
 def test_what_a_re_run_asked_is_looked_at_first_and_not_its_agents(browser: Client, play: Play, simulator_url: str):

@@ -1,0 +1,69 @@
+"""A value to try, again and again: what has to be raised beside it grows too, and its costs are those of all of it."""
+
+from typing import Any
+
+import pytest
+
+from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.replay.rerun_service import turn_rerun
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CHARACTERS = {"max_total_output_chars": 300, "max_continuations": 20}
+
+
+@pytest.fixture
+def endless(play: Play) -> Turn:
+    return play("sim-endless", max_tokens=40, overrides={"limits": CHARACTERS})
+
+
+def told(turn: Turn) -> Suggestion:
+    said = suggestion_for(turn)
+    assert said is not None
+    return said
+
+
+def again(turn: Turn, overrides: dict[str, Any]) -> Turn:
+    return drive(turn_rerun(turn=turn, overrides=overrides))
+
+
+def test_a_live_try_takes_no_more_than_it_was_said_to_take_at_most(endless: Turn):
+    said = told(endless)
+    assert said.costs is not None
+    assert "max_total_completion_tokens" in said.overrides["limits"]
+    tried = again(endless, said.overrides)
+    assert tried.output_tokens <= said.costs.most_tokens
+
+
+def test_a_second_try_is_ended_by_the_limit_that_is_tried_and_by_no_other(endless: Turn):
+    values = []
+    for _ in range(2):
+        said = told(endless)
+        values.append(said.value)
+        tried = again(endless, said.overrides)
+        assert (tried.terminal_reason, said.basis) == ("output_cap", Basis.NONE)
+    assert values == [1_200, 4_800]
+    assert told(endless).value == 19_200
+
+
+def test_what_a_second_try_has_shown_is_told_with_what_it_was_given(play: Play):
+    turn = play("sim-essay", max_tokens=40, overrides={"limits": {"max_total_output_chars": 100}})
+    first, given = told(turn), None
+    assert first.basis is Basis.NONE
+    for _ in range(4):
+        if (said := told(turn)).basis is not Basis.NONE:
+            break
+        given = again(turn, said.overrides)
+    assert (said.basis, said.limit, said.rerun) == (Basis.RERUN, "max_total_output_chars", given and given.id)
+    beside = {name: value for name, value in said.overrides["limits"].items() if name != said.limit}
+    assert beside.items() <= (given.overrides if given else {})["limits"].items()
+    assert beside, "more characters need more calls"
+    assert again(turn, said.overrides).status == "completed"
+
+
+def test_a_try_with_less_of_what_has_to_be_raised_tells_nothing(endless: Turn):
+    again(endless, {"limits": {"max_total_output_chars": 4_800, "max_continuations": 3}})
+    assert told(endless).value == 1_200
