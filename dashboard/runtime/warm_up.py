@@ -36,4 +36,4 @@ def _read_addresses(resolver: URLResolver) -> None:
             _read_addresses(pattern)
         else:
             _ = pattern.pattern.regex
-    resolver._populate()  # type: ignore[attr-defined] # by name and by namespace, as pages make addresses
+    resolver._populate()  # by name and by namespace, as pages make addresses

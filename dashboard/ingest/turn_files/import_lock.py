@@ -72,10 +72,10 @@ def _take(database: "psycopg.Connection[Any]", client: ClientConnection, until: 
 def lock_number() -> int:
     """One for each data folder of each machine: the memory of another machine is no business of ours. The lock is of
     one database, so what is imported into another is none either."""
-    machine, folder = "", settings.ENVIRONMENT.data_dir
+    machine, place = "", str(settings.ENVIRONMENT.data_dir)
     with suppress(OSError):  # a system that has none
         machine = _BOOT.read_text()
     with suppress(OSError):  # a folder that is not there: where the secrets are given, nothing has made it
-        found = folder.stat()
-        folder = f"{found.st_dev} {found.st_ino}"  # containers may know it by different paths
-    return int.from_bytes(hashlib.sha256(f"imports {machine} {folder}".encode()).digest()[:8], signed=True)
+        found = settings.ENVIRONMENT.data_dir.stat()
+        place = f"{found.st_dev} {found.st_ino}"  # containers may know it by different paths
+    return int.from_bytes(hashlib.sha256(f"imports {machine} {place}".encode()).digest()[:8], signed=True)
