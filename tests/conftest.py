@@ -19,7 +19,9 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import connections
+from django.template.base import Template
 from django.test import TransactionTestCase
+from django.test.utils import instrumented_test_render
 from pytest_django import DjangoDbBlocker
 
 from dashboard.agents.current_project import current
@@ -66,6 +68,22 @@ def _no_label_known(monkeypatch: pytest.MonkeyPatch) -> None:
 def _no_current_project() -> None:
     """A test that calls a handler may leave its project as the current one, and no other has that row."""
     current.set(None)
+
+
+_as_in_service = Template._render  # taken before Django's set-up for tests replaces it
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_context_kept(django_test_environment: None) -> None:
+    """Pages are rendered as in service: Django's test client would copy the context of each template that a page is
+    made of, although few tests look at one. Those take `contexts`."""
+    Template._render = _as_in_service
+
+
+@pytest.fixture
+def contexts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers have the `context` that they were rendered with, as Django's test client gives them."""
+    monkeypatch.setattr(Template, "_render", instrumented_test_render)
 
 
 @pytest.hookimpl(optionalhook=True)

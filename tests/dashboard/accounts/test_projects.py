@@ -28,7 +28,7 @@ from dashboard.turns.models import Turn
 from tests.dashboard.accounts.conftest import csrf_of
 from tests.dashboard.accounts.walking import browser_of, made_world, program_of, user_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("contexts")]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from dashboard.accounts import selectors, services
 from dashboard.accounts.models import ApiToken, User
 from tests.dashboard.accounts.conftest import csrf_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("contexts")]
 
 PASSWORD = "a password of some length"
 FIRST, SECOND = "the-first-token-of-the-environment", "the-second-token-of-the-environment"

@@ -19,7 +19,7 @@ from dashboard.policies.policy_form_base import asked_version, start_of
 from dashboard.policies.policy_versions import version_activate
 from tests.dashboard.racing import at_once
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("contexts")]
 
 INLINE = {"versions-TOTAL_FORMS": "0", "versions-INITIAL_FORMS": "0"}
 

@@ -1,0 +1,36 @@
+"""What is left in the database once tables were truncated: nothing but what every migration makes."""
+
+import pytest
+from django.contrib.auth.models import Group
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
+
+from dashboard.accounts.models import User
+from dashboard.turns.models import Turn
+from tests import emptying
+from tests.dashboard.driving import Play
+
+pytestmark = pytest.mark.django_db(transaction=True)
+FILES = (
+    "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND pg_relation_size(oid) > 0"
+    " AND relname ~ '^turns_(turn|record_p)'"
+)
+
+
+def with_files() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(FILES)
+        return cursor.fetchone()[0]
+
+
+def test_truncating_leaves_no_row_and_no_file_of_a_turn_and_keeps_the_roles_and_kinds(play: Play):
+    play("sim-essay", max_tokens=60)
+    User.objects.create(username="someone").groups.add(Group.objects.get(name="watcher"))
+    kinds = ContentType.objects.count()
+    assert with_files()
+    emptying._truncate(connection)
+    assert not with_files()
+    assert not Turn.objects.exists()
+    assert not User.objects.exists()
+    assert Group.objects.count() == 3
+    assert ContentType.objects.count() == kinds > 0
