@@ -33,3 +33,8 @@ document.addEventListener("htmx:afterSettle", () => {
   show();
   document.querySelector("#composer .wrong :is(textarea, input)")?.focus();
 });
+
+/* The agent's tab in the middle of the tabs; the page itself does not move. */
+const tabs = document.querySelector(".tabs");
+const here = tabs?.querySelector("[aria-current]");
+if (here) tabs.scrollLeft = here.offsetLeft - (tabs.clientWidth - here.offsetWidth) / 2;

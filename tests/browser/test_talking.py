@@ -237,3 +237,10 @@ def test_axe_complains_of_no_conversation_under_way_or_ended(page: Page):
     expect(page.locator("#turn-head")).to_contain_text("And me.")
     ended(page)
     check(page)
+
+
+def test_the_tab_of_the_agent_is_in_sight_on_a_phone(new_page: NewPage):
+    page = new_page(viewport=PHONE)
+    for name in ("sim-cut-tool", "sim-tools"):
+        page.goto(f"/agents/{name}/live")
+        expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)

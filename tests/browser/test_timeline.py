@@ -98,7 +98,7 @@ def test_the_chart_says_what_a_finger_does_and_a_tap_chooses_a_bar(new_page: New
     page.goto("/?agent=made")
     counted(page, "48 turns")
     told = page.locator("#chosen")
-    expect(told.get_by_text("Tap a bar or slide across the bars to choose a time range")).to_be_visible()
+    expect(told.get_by_text("Tap a bar or slide to choose a time range")).to_be_visible()
     expect(told.get_by_text("Drag across the bars")).to_be_hidden()
     box = page.locator("#brush").bounding_box()
     assert box

@@ -42,7 +42,7 @@ def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):
     assert lines[0] == "   recorded  [THINK] Call 1 of sim-essay: initial, 400 tokens"
     assert "Completed in 1 call." in lines
     assert any(line.startswith("Estimated. It depends on assumptions") for line in lines)
-    assert any(line.startswith("- The text after a hint takes ") for line in lines)
+    assert any(line.startswith("- The continued text takes ") for line in lines)
 
 
 def test_an_assumption_that_often_fails_says_so(play: Play):
