@@ -316,7 +316,7 @@ def test_on_a_phone_further_columns_are_lines_with_their_names(new_page: NewPage
     row = page.locator("#rows tr").first
     for name in ("c-raw", "c-failed", "c-model", "c-cap", "c-tokens", "c-tries", "c-more", "c-took"):
         expect(row.locator(f".{name}")).to_be_visible()
-        assert row.locator(f".{name}").evaluate("cell => getComputedStyle(cell, '::before').content.length") > 6
+        assert row.locator(f".{name}").evaluate("cell => getComputedStyle(cell, '::before').content") != "none"
     assert not scrolls_sideways(page)
 
 
