@@ -49,7 +49,7 @@ def test_a_budget_that_the_recording_covers_completes_with_the_same_words(browse
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=400"), "what-if")
     assert "in 1 call" in html
     assert 'data-certainty="estimated"' in html
-    assert "The text after a hint takes" in html
+    assert "The continued text takes" in html
     assert "same text as recorded" not in html
     assert "the call asks for 400 tokens in place of 150" in html
 
@@ -69,7 +69,7 @@ def test_every_step_says_where_it_comes_from(browser: Client, continued: Turn):
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=400"), "what-if")
     steps = html[html.index('class="steps"') :]
     assert 'data-certainty="estimated"' in steps
-    assert "Assumed: The text after a hint takes" in steps
+    assert "Assumed: The continued text takes" in steps
 
 
 def test_where_the_assumptions_decide_both_endings_stand_side_by_side(browser: Client, continued: Turn):

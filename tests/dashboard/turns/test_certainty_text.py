@@ -15,7 +15,7 @@ from tests.together import together
         (Assumed.USAGE, 9.6, 80, "A call without exact usage spent 9.6–80 output tokens (default)"),
         (Assumed.USAGE, 0, 0, "The provider counts no output tokens that it does not report (default)"),
         (Assumed.FAILURES, 0, 0, "Calls fail as they failed in the recording, and no others (default)"),
-        (Assumed.WORDING, 40, 48, "The text after a hint takes 40–48 tokens (default)"),
+        (Assumed.WORDING, 40, 48, "The continued text takes 40–48 tokens (default)"),
         (Assumed.WORDING, 0, 0, "The provider gives the same answers as in the recorded calls (default)"),
     ],
 )
