@@ -21,14 +21,18 @@ from dashboard.platform.client_gone import ClientConnection, ClientGoneError
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")  #: the same in all containers of a machine, and on no other
 _CANCEL_SECONDS = 2.0
+_LONGEST_SECONDS = 2_000_000.0  #: of a `lock_timeout`, whose milliseconds have 31 bits
 #: Neither a wait nor a connection that is silent while its import runs is to end before its time.
 _PATIENT = "SET statement_timeout = 0; SET idle_session_timeout = 0"
 
 
 @contextmanager
 def alone(client: ClientConnection, until: float) -> Iterator[None]:
-    """Of all threads and processes that share the data folder, for each import may take a gigabyte. Raises
-    `ImportBusyError` where it is `until` (of `time.monotonic`) before the turn comes, and `ClientGoneError`."""
+    """Of all threads and processes that share the data folder, for each import may take a gigabyte.
+
+    `until`: of `time.monotonic`; `math.inf`: without end. Raises `ImportBusyError` where it is as late before the turn
+    comes, and `ClientGoneError`.
+    """
     database = _connected()
     try:
         _take(database, client, until)
@@ -42,22 +46,19 @@ def _connected() -> "psycopg.Connection[Any]":
     parameters = connection.get_connection_params()
     del parameters["cursor_factory"]
     try:
-        database = psycopg.connect(**{**parameters, "autocommit": True})
-        database.execute(_PATIENT)
+        return psycopg.connect(**{**parameters, "autocommit": True})
     except psycopg.OperationalError as error:
         raise OperationalError(str(error)) from error
-    return database
 
 
 def _take(database: "psycopg.Connection[Any]", client: ClientConnection, until: float) -> None:
-    milliseconds = max(1, round((until - time.monotonic()) * 1000))
-
     def end() -> None:
         with suppress(psycopg.Error):
             database.cancel_safe(timeout=_CANCEL_SECONDS)
 
     try:
-        database.execute(f"SET lock_timeout = {milliseconds}")
+        database.execute(_PATIENT)
+        database.execute(f"SET lock_timeout = {_milliseconds(until - time.monotonic())}")
         with client.ending(end):
             database.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
     except psycopg.errors.LockNotAvailable:
@@ -67,6 +68,11 @@ def _take(database: "psycopg.Connection[Any]", client: ClientConnection, until: 
             raise OperationalError(str(error)) from error
     if client.closed.is_set():
         raise ClientGoneError
+
+
+def _milliseconds(seconds: float) -> int:
+    """As PostgreSQL takes them: 0 is without end, as is more than it can count."""
+    return 0 if seconds > _LONGEST_SECONDS else max(1, round(seconds * 1000))
 
 
 def lock_number() -> int:

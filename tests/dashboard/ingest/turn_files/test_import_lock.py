@@ -1,5 +1,6 @@
 """One import runs at a time, and those that wait get their turn in the order in which they came."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -94,6 +95,23 @@ def test_a_wait_ends_when_it_is_too_late():
             pass
         with pytest.raises(ImportBusyError), alone(ClientConnection(), time.monotonic() - 1):
             pass
+
+
+@pytest.mark.parametrize("late", [math.inf, 1e12])
+def test_a_command_waits_for_as_long_as_other_imports_run(late: float):
+    turns = Queue[str]()
+
+    def work() -> None:
+        with alone(ClientConnection(), late):
+            turns.put("the command")
+
+    with session() as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [lock_number()])
+        waits = begun(work, waiters=1)
+        waits.__enter__()
+        assert turns.empty()
+    waits.__exit__(None, None, None)
+    assert turns.get_nowait() == "the command"
 
 
 def test_a_wait_ends_with_its_client_and_holds_up_nobody():
