@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from itertools import islice
 from uuid import UUID
@@ -26,7 +27,7 @@ from dashboard.ingest.models import NO_SENDER
 from dashboard.ingest.piece_rows import rows_of
 from dashboard.ingest.refusals import refusals_note
 from dashboard.ingest.span_store import Changed, Trace
-from dashboard.ingest.turn_store import turns_put
+from dashboard.ingest.turn_store import turns_hold, turns_put
 from dashboard.ingest.wire.bodies import ParsedBody
 
 log = structlog.get_logger(__name__)
@@ -116,18 +117,28 @@ def _ingest(
         raise _SharedError
     if shared and most is not None and sum(span_store.counts(project_id, sender, sorted(shared)).values()) > most:
         raise LargeError
-    written, unread, costly = list[UUID](), set[tuple[str, str]](), set[tuple[str, str]]()
-    todo = _traces(project_id, sender, changed, shared)
-    while batch := list(islice(todo, TRACES_AT_ONCE)):
-        written += turns_put(project_id, sender, _made(batch, _name(project_id, sender)), by=by, at=now)
-        for trace in batch:
-            (costly if trace.costly else unread).update((trace.id.hex, span) for span in trace.unread)
+    if len(again := {*changed.grown, *changed.whole, *shared}) > TRACES_AT_ONCE:
+        turns_hold(project_id, sender, again)
+    written, unread, costly = _put(project_id, sender, _traces(project_id, sender, changed, shared), by, now)
     let_go = sum(row.is_let_go for row in rows)
     beyond, lacking = _unread(taken, costly), _unread(taken, unread)
     taken.refuse(COSTLY, beyond)
     taken.refuse(UNREAD, lacking)
     refusals_note(project_id, sender, taken.refused, at=now)
     return Outcome(written, let_go, lacking + beyond, taken.refused)
+
+
+def _put(
+    project_id: UUID, sender: UUID, traces: Iterator[Trace], by: int | None, now: datetime
+) -> tuple[list[UUID], set[tuple[str, str]], set[tuple[str, str]]]:
+    """Write the turns of these traces: their ids; then the spans, by trace and id, that could not be read, and those
+    that would have taken too long."""
+    written, unread, costly = list[UUID](), set[tuple[str, str]](), set[tuple[str, str]]()
+    while batch := list(islice(traces, TRACES_AT_ONCE)):
+        written += turns_put(project_id, sender, _made(batch, _name(project_id, sender)), by=by, at=now)
+        for trace in batch:
+            (costly if trace.costly else unread).update((trace.id.hex, span) for span in trace.unread)
+    return written, unread, costly
 
 
 def _made(traces: Iterable[Trace], name: str) -> dict[UUID, list[TraceTurn]]:

@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Q
 from pydantic_core import to_json
 
 from agentcore import serial
@@ -56,6 +57,20 @@ class _Kept:
     tags: dict[UUID, list[str]] = field(default_factory=dict)
     comments: list[Comment] = field(default_factory=list)
     children: dict[UUID, UUID] = field(default_factory=dict)
+
+
+def turns_hold(project_id: UUID, sender: UUID, traces: Collection[UUID]) -> None:
+    """Hold the turns of these traces with their re-runs, and their chains, until the caller's transaction ends.
+
+    For whoever calls `turns_put` several times in one transaction: each call holds its own turns, so two of them may
+    hold turns in another order than who erases or seals, and one would be ended as a deadlock.
+    """
+    known = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=traces)
+    ids = list(known.values_list("turn_id", flat=True))
+    turns = Turn.objects.filter(Q(id__in=ids) | Q(parent__in=ids)).order_by("id")
+    list(turns.select_for_update(no_key=True).values_list("id", flat=True))
+    chains = Chain.objects.filter(turn_id__in=ids).order_by("turn_id")
+    list(chains.select_for_update().values_list("turn_id", flat=True))
 
 
 def turns_put(

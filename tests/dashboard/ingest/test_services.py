@@ -54,6 +54,37 @@ def test_a_request_of_many_traces_writes_a_few_at_once_and_comes_to_the_same(mon
     assert exports.stored() == expected
 
 
+@pytest.mark.django_db(transaction=True)
+def test_all_turns_of_a_large_request_are_held_before_the_first_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever erases holds them in the order of their ids, and the traces come in another."""
+    one = exports.export(AGENT)
+    parts = [replace(span, trace=f"{number:032x}") for number in (1, 2, 3) for span in one.spans]
+    first = [part for part in parts if not part.parent]
+    exports.send(*first, *[part for part in parts if part.parent][:-1])
+    turns = set(Turn.objects.values_list("id", flat=True))
+    free: list[int] = []
+
+    def put(*arguments: Any, **named: Any) -> list[UUID]:
+        with ThreadPoolExecutor(1) as other:
+            free.append(other.submit(_not_held).result())
+        return turns_put(*arguments, **named)
+
+    monkeypatch.setattr(services, "TRACES_AT_ONCE", 1)
+    monkeypatch.setattr(services, "turns_put", put)
+    exports.send(*[replace(part, attributes={**part.attributes, "later": "yes"}) for part in parts])
+    assert len(turns) == len(free) == 3
+    assert free == [0, 0, 0]
+
+
+def _not_held() -> int:
+    """How many turns another transaction may write to."""
+    try:
+        with transaction.atomic():
+            return len(Turn.objects.select_for_update(no_key=True, skip_locked=True).values_list("id"))
+    finally:
+        connection.close()
+
+
 def in_portions(parts: list[Any], chance: random.Random) -> Iterator[list[Any]]:
     while parts:
         size = chance.randint(1, 40)
