@@ -102,7 +102,8 @@ def _of_schemas(recording: Recording) -> Iterator[str]:
         if reading is not None and reading.fault is EnvelopeFault.SCHEMA_VIOLATION:
             yield reading.summary
         yield from (result.content for result in span.after.rejected)
-        yield from (failure.message,) if failure is not None else ()
+        # What a provider said is among the events; a stream without its end is told in words of ours.
+        yield from (failure.message,) if failure is not None and failure.provider is None else ()
     for record in recording.records:
         for transition in record.transitions:
             yield from _recorded_violations(transition.get("outcome") or {})

@@ -30,7 +30,7 @@ def caller_of(headers: Headers) -> tuple[str, Any] | None:
 
 
 def admitted_as(headers: Headers) -> str | None:
-    """The same in the words of `accounts.middleware`, as it says whom it lets in; None where no database answers,."""
+    """The same in the words of `accounts.middleware`; None: nobody, or no database answers."""
     try:
         found = _found(headers)
     except (OperationalError, InterfaceError):  # which the application finds too, and tells

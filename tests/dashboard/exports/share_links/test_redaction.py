@@ -122,6 +122,20 @@ def test_what_is_wrong_with_the_arguments_of_a_call_is_taken_out(arguments: dict
     assert WORD not in shown
 
 
+def test_a_stream_without_its_end_is_still_told_where_the_call_was_tried_again():
+    begun = Started(0.0, Setup("turn", "openai", "model", 60), (Message(Role.USER, "Say it."),))
+    cut = ChatResponse(stop_reason=NormalizedStopReason.UNKNOWN, incomplete_stream=True)
+    recording = recorded(begun, ModelResponded(1.0, cut))
+    (reason,) = [
+        moved["reason"]
+        for record in recording.records
+        for moved in record.transitions
+        if moved["trigger"] == "response_error"
+    ]
+    assert "The stream ended before" in reason
+    assert Redaction.of(recording, Turn(max_tokens=1)).sentence(reason) == reason
+
+
 def test_what_a_schema_names_is_taken_out_of_a_turn_that_cannot_be_judged_again(agent_of: AgentOf):
     agent = agent_of("sim-schema", envelope_schema=SCHEMA)
     turn = drive(turn_start(agent=agent, input_text="?", overrides={"limits": {"schema_rounds": 1}}))
