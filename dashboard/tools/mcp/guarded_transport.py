@@ -6,6 +6,7 @@ import contextlib
 import os
 import ssl
 from functools import lru_cache
+from pathlib import Path
 
 import httpx2
 
@@ -53,12 +54,21 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
 def _trusted() -> ssl.SSLContext:
     """The certificate authorities that the environment names, else those that come with the library."""
-    return _read(*map(os.environ.get, _NAMING_AUTHORITIES))
+    named = [os.environ.get(name) for name in _NAMING_AUTHORITIES]
+    return _read(*((path, _changed_at(path)) for path in named))
+
+
+def _changed_at(path: str | None) -> int:
+    """Of a file or folder, in nanoseconds; 0 where there is none."""
+    try:
+        return Path(path).stat().st_mtime_ns if path else 0
+    except OSError:
+        return 0
 
 
 @lru_cache(maxsize=1)
-def _read(*_named: str | None) -> ssl.SSLContext:
-    """Read once for all visits: it takes 20 ms of a processor, and the event loop waits."""
+def _read(*_named: tuple[str | None, int]) -> ssl.SSLContext:
+    """Read once for all visits, until they change: it takes 20 ms of a processor, and the event loop waits."""
     return httpx2.create_ssl_context()
 
 

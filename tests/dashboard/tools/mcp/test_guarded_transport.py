@@ -1,5 +1,6 @@
 """Whose certificates are trusted when an MCP server is visited."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -16,4 +17,7 @@ def test_certificate_authorities_are_read_once_until_the_environment_names_other
     assert usual.get_ca_certs()
     assert _trusted() is usual
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
-    assert _trusted().get_ca_certs() == []
+    others = _trusted()
+    assert others.get_ca_certs() == []
+    os.utime(tmp_path, (1, 1))
+    assert _trusted() is not others, "they may have been renewed"
