@@ -286,7 +286,7 @@ def test_a_cell_has_the_same_turns_as_its_map_where_the_map_stopped_for_its_work
 def test_the_map_has_a_column_for_the_limits_of_the_newest_turn_and_marks_their_cell(browser: Client, play: Play):
     own = policy_create(project=project_default(), name="own", limits={"max_continuations": 5}).policy
     play("sim-essay", max_tokens=300)
-    play("sim-essay", max_tokens=60, policy=own)
+    play("sim-essay", name="limited", max_tokens=60, policy=own)
     found = map_of(sample_of(project=project_default(), filters=TimelineFilters()))
     assert found.used == (5, 60)
     html = page(browser, "/backtests/limits/map")
