@@ -145,7 +145,7 @@ def test_who_saves_while_the_backtest_is_being_started_does_not_lose_it(page: Pa
 
 def test_a_cell_of_the_map_leads_to_its_turns_by_keys_alone(page: Page, last_week: None):
     page.goto(f"/backtests/limits?agent={AGENT}&model={MODEL}")
-    expect(page.locator("#estimate")).to_contain_text("Estimate for further answers like these: ")
+    expect(page.locator("#estimate")).to_contain_text("of further answers like these have at most ")
     cell = page.get_by_role(
         "link", name=re.compile("71 % complete, 0 % estimated, 0 % undecidable: 1 continuations, max_tokens 100")
     )

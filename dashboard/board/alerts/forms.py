@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
 from dashboard.board.alerts.models import Alert
+from dashboard.board.alerts.rules import unit_words
 from dashboard.board.selectors import DIMENSIONS
 
 FIELDS = ("name", "metric", "condition", "number", "window_minutes", "least_turns", *DIMENSIONS, "emails")
@@ -38,7 +39,7 @@ class AlertForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Alert
         fields = FIELDS
-        labels: ClassVar = {"number": "Threshold", "window_minutes": "Window", "least_turns": "Minimum turns"}
+        labels: ClassVar = {"window_minutes": "Window", "least_turns": "Minimum turns"}
         widgets: ClassVar = {
             "name": forms.TextInput(attrs={"placeholder": "Answers are cut off", "autocomplete": "off"}),
             "number": forms.NumberInput(attrs={"min": 0, "step": "any"}),
@@ -54,6 +55,8 @@ class AlertForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, values: dict[str, list[str]], **kwargs: Any) -> None:
         super().__init__(*args, **{"auto_id": "alert-%s", **kwargs})
+        unit = unit_words(str(self["metric"].value()), str(self["condition"].value()))
+        self.fields["number"].label = f"Threshold ({unit})" if unit else "Threshold"
         for name in DIMENSIONS:
             # Who knows the name of what has no turns yet may write it into an address.
             chosen = (getattr(self.instance, name), self.initial.get(name), self.data.get(name))

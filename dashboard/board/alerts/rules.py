@@ -16,6 +16,8 @@ CONDITIONS: Mapping[str, str] = {
     FALLS: "falls by more than",
 }
 OF_CHANGE = (RISES, FALLS)  #: in percent, against the window before
+#: Of a rule's number, by the unit of its metric.
+UNITS: Mapping[str, str] = {"share": "percent", "seconds": "seconds", "dollars": "US dollars"}
 WINDOWS: Mapping[int, str] = {
     5: "5 minutes",
     15: "15 minutes",
@@ -91,6 +93,13 @@ def reading_words(rule: Rule, value: float | None, before: float | None) -> str:
     metric = METRICS[rule.metric]
     now = written(metric, value)
     return f"{now} after {written(metric, before)}" if rule.condition in OF_CHANGE else now
+
+
+def unit_words(metric: str, condition: str) -> str:
+    """The unit of a rule's number, in words; empty for a count or a ratio, and where the metric is not known."""
+    if metric not in METRICS:
+        return ""
+    return UNITS.get("share" if condition in OF_CHANGE else METRICS[metric].unit, "")
 
 
 def _number(rule: Rule) -> str:

@@ -70,7 +70,8 @@ def alert(request: HttpRequest, alert_id: UUID) -> HttpResponse:
 @require_POST
 def preview(request: HttpRequest) -> HttpResponse:
     """What a rule would have done, as a part of the page that it is typed into."""
-    return render(request, "alerting/_preview.html", _previewed(_form(request.POST)))
+    form = _form(request.POST)
+    return render(request, "alerting/_preview.html", {"label": form["number"].label, **_previewed(form)})
 
 
 @require_POST

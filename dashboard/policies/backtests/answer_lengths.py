@@ -73,7 +73,7 @@ class Estimate:
             return f"; where {_percent(ENOUGH)} are complete is not in these recordings: {longer}"
         few = f"; more answers are needed to estimate where {_percent(ENOUGH)} are complete"
         rest = few if share < ENOUGH else f"; {longer}" if curve.undecided > 0 else ""
-        estimated = f"Estimate for further answers like these: {_percent(share)} have at most {number(tokens)} tokens"
+        estimated = f"An estimated {_percent(share)} of further answers like these have at most {number(tokens)} tokens"
         return f". {self._counted(tokens)} {estimated}{rest}"
 
     def _counted(self, tokens: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dashboard.policies.backtests.survival import Curve, Quantile, Step
 from dashboard.turns.templatetags.formatting import number
 
-LEFT, RIGHT, TOP, FOOT, HEIGHT = 48.0, 14.0, 12.0, 26.0, 260.0
+LEFT, RIGHT, TOP, FOOT, HEIGHT = 60.0, 14.0, 12.0, 26.0, 260.0
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 MOST_STEPS = 400  #: drawn; more are not seen
 

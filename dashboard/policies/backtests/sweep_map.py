@@ -92,6 +92,10 @@ class Cell:
         return {certainty.value: words.count(certainty.value) for certainty in Certainty}
 
     @property
+    def pair(self) -> tuple[int, int]:
+        return self.continuations, self.max_tokens
+
+    @property
     def total(self) -> int:
         """The token total that goes with both."""
         return (self.continuations + 1) * self.max_tokens
@@ -142,7 +146,8 @@ class Cell:
 class SweepMap:
     """Rows by continuations, columns by max_tokens. `newest` and `oldest`: the last and the first of its turns; None
     where there is none. `watched`: how many were only watched. `left_out`: older turns of the sample that were not
-    evaluated, for the map would have taken too much work. `unset`: how many were sent no max_tokens."""
+    evaluated, for the map would have taken too much work. `unset`: how many were sent no max_tokens. `used`:
+    continuations and max_tokens of the newest turn under a policy, a cell of the map; None where there is none."""
 
     columns: tuple[int, ...]
     rows: tuple[tuple[int, tuple[Cell, ...]], ...]
@@ -152,6 +157,7 @@ class SweepMap:
     left_out: int = 0
     unset: int = 0
     oldest: UUID | None = None
+    used: tuple[int, int] | None = None
 
 
 def sample_of(
@@ -176,7 +182,8 @@ def experience_with(project: Project) -> Known:
 
 def map_of(sample: Sequence[tuple[TurnRow, Recording | None]], known: Known = no_experience) -> SweepMap:
     """Every pair of limits; each recording's past is read once. The newest turns first, as far as the work allows."""
-    columns = columns_of(sample)
+    used = _used(sample)
+    columns = tuple(sorted({*columns_of(sample), *(used[1:] if used else ())}))
     pairs = tuple(product(CONTINUATIONS, columns))
     tried = _tried(sample, pairs, known)
     cells = {pair: Cell(*pair, tuple(each[place] for each in tried)) for place, pair in enumerate(pairs)}
@@ -186,7 +193,7 @@ def map_of(sample: Sequence[tuple[TurnRow, Recording | None]], known: Known = no
     watched = sum(was_watched(recording.policy) for recording in known_turns)
     unset = sum(cap_of(recording) is None for recording in known_turns)
     newest, oldest = (sample[-1][0].id, sample[left_out][0].id) if tried else (None, None)
-    return SweepMap(columns, rows, len(tried), newest, watched, left_out, unset, oldest)
+    return SweepMap(columns, rows, len(tried), newest, watched, left_out, unset, oldest, used)
 
 
 def _tried(
@@ -216,6 +223,15 @@ def columns_of(sample: Sequence[tuple[TurnRow, Recording | None]]) -> tuple[int,
     most = min(largest, given) if given else largest
     shares = {max(1, round(most * share)) for share in SHARES}
     return tuple(sorted({*shares, largest})) if most else ()
+
+
+def _used(sample: Sequence[tuple[TurnRow, Recording | None]]) -> tuple[int, int] | None:
+    """Of the newest turn that a policy acted in and that was sent a cap, where the map has its row."""
+    for _, recording in reversed(sample):
+        if recording is not None and not was_watched(recording.policy) and (cap := cap_of(recording)):
+            continuations = recording.policy.limits.max_continuations
+            return (continuations, cap) if continuations in CONTINUATIONS else None
+    return None
 
 
 def cap_of(recording: Recording) -> int | None:

@@ -134,7 +134,7 @@ def tally_words(tally: SuggestedTally) -> str:
     """`Likely limits from the agent’s answers were enough in 37 of 41 re-runs (90 %, expected 95 %).`"""
     subject = f"{tally.word} limits {tally.source}"
     if not tally.compared:
-        return f"Not tested on this model yet: {subject}."
+        return f"{subject[0].upper()}{subject[1:]} have not been tested on this model yet."
     came = "had the call tried again" if tally.retried else "were enough"
     expected = f"expected {tally.expected_share}" if tally.expected_share else ""
     shares = ", ".join(filter(None, (tally.share, expected)))

@@ -216,8 +216,9 @@ def _one_call(said: Suggestion) -> str:
 
 
 def _share(said: Suggestion) -> str:
-    """`Of sim-essay’s 41 answers longer than 60 tokens, 38 fit in 378 tokens; 2 were cut earlier. Estimate for further
-    ones like these: 95 %.` First what was counted, which is true; then what is estimated of others."""
+    """`Of sim-essay’s 41 answers longer than 60 tokens, 38 fit in 378 tokens; 2 were cut earlier. This limit is
+    estimated to be enough for 95 % of further answers like these.` First what was counted, which is true; then what is
+    estimated of others."""
     answers = said.limit == "max_tokens"
     alike, one, fit = (
         ("longer than", "answer", "fit in") if answers else ("that used more than", "turn", "completed within")
@@ -228,7 +229,9 @@ def _share(said: Suggestion) -> str:
     stopped = f"{'was' if said.cut_earlier == 1 else 'were'} cut earlier" if answers else "stopped earlier"
     earlier = f"; {number(said.cut_earlier)} {stopped}" if said.cut_earlier else ""
     besides = _unreported(said.unreported) if said.unreported else ""
-    estimated = f"Estimate for further ones like these: {100 * (said.share or 0):.0f} %."
+    estimated = (
+        f"This limit is estimated to be enough for {100 * (said.share or 0):.0f} % of further {one}s like these."
+    )
     return f"Of {counted}, {known}{earlier}. {estimated}{besides}"
 
 

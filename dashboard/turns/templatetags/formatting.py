@@ -118,6 +118,12 @@ def breaking(key: str) -> SafeString:
 
 
 @register.filter
+def percents_unbroken(sentence: str) -> str:
+    """The sentence with a no-break space before each percent sign, so that `95 %` stays in one line."""
+    return sentence.replace(" %", "\u00a0%")
+
+
+@register.filter
 def counted(count: int, word: str) -> SafeString:
     """`{{ 2|counted:"attempt" }}` is `2 attempts`, the number in bold."""
     return format_html("<b>{}</b> {}", number(count), word if count == 1 else f"{word}s")

@@ -1,5 +1,6 @@
 """Alerts by page: previewed before they are saved, changed, disabled, deleted, and what is wrong said in words."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -33,6 +34,23 @@ def test_a_rule_is_previewed_on_past_data_and_nothing_is_saved(browser: Client):
     part = browser.post("/metrics-board/alerts/preview", {**RULE, "number": "60", "name": ""}).content.decode()
     assert "Would not have fired" in part
     assert not Alert.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("metric", "condition", "label"),
+    [
+        ("truncation_rate", "above", "Threshold (percent)"),
+        ("dollars", "above", "Threshold (US dollars)"),
+        ("dollars", "rises", "Threshold (percent)"),
+        ("tokens", "above", "Threshold"),
+        ("nonsense", "above", "Threshold"),
+    ],
+)
+def test_the_threshold_says_its_unit_which_follows_the_rule(browser: Client, metric: str, condition: str, label: str):
+    rule = {**RULE, "metric": metric, "condition": condition}
+    for address in (NEW, "/metrics-board/alerts/preview"):
+        shown = browser.post(address, rule).content.decode()
+        assert re.search(rf'<label for="alert-number"[^>]*>{re.escape(label)}</label>', shown)
 
 
 def test_an_alert_is_made_changed_and_deleted_and_the_audit_log_tells(browser: Client):

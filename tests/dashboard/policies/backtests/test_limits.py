@@ -42,7 +42,7 @@ def test_the_page_says_median_and_where_nearly_all_are_whole(browser: Client):
     make_lengths()
     html = page(browser, "/backtests/limits")
     assert "Median 500 tokens. 96 of these 100 answers ended within 960 tokens. " in html
-    assert "Estimate for further answers like these: 95 % have at most 960 tokens." in html
+    assert "An estimated 95\u00a0% of further answers like these have at most 960 tokens." in html
     assert html.count('class="curve') == 2
 
 
@@ -66,7 +66,7 @@ def test_the_sentence_counts_what_ended_and_what_was_cut_and_says_what_is_only_e
     found = estimate_of(project=project_default(), filters=TimelineFilters())
     assert found.words == (
         "Median 114 tokens. 30 of these 31 answers ended within 129 tokens; 1 was cut earlier. "
-        "Estimate for further answers like these: 95 % have at most 129 tokens."
+        "An estimated 95 % of further answers like these have at most 129 tokens."
     )
 
 
@@ -281,6 +281,18 @@ def test_a_cell_has_the_same_turns_as_its_map_where_the_map_stopped_for_its_work
     shown = page(browser, leads[1].replace("&amp;", "&"))
     assert f"{leads[2]} complete</h1>" in shown
     assert "of 2</span>" in shown
+
+
+def test_the_map_has_a_column_for_the_limits_of_the_newest_turn_and_marks_their_cell(browser: Client, play: Play):
+    own = policy_create(project=project_default(), name="own", limits={"max_continuations": 5}).policy
+    play("sim-essay", max_tokens=300)
+    play("sim-essay", name="limited", max_tokens=60, policy=own)
+    found = map_of(sample_of(project=project_default(), filters=TimelineFilters()))
+    assert found.used == (5, 60)
+    html = page(browser, "/backtests/limits/map")
+    assert html.count("Limits of the newest turn:") == 1
+    assert re.search(r'continuations=5&amp;max_tokens=60" aria-label="Limits of the newest turn: ', html)
+    assert "The outlined cell has the limits of the newest turn." in bare(html)
 
 
 def test_the_map_is_a_page_of_its_own_and_a_part_for_the_page_of_limits(browser: Client):

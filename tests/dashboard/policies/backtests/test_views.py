@@ -30,6 +30,7 @@ def test_a_policy_is_tried_over_what_the_timeline_shows(browser: Client, play: P
     runner.run(stored.pk)
     shown = page(browser, started["Location"])
     assert "hx-trigger" not in shown.split('id="backtest"')[1].split(">")[0]
+    assert "<progress" not in shown, "nothing is under way any more"
     assert "1 of 1 turns" in shown.replace("</b>", "")
     assert str(turn.id) in page(browser, started["Location"], **{"HX-Request": "true"}) or stored.flipped == 0
 

@@ -372,7 +372,9 @@ def test_the_page_names_what_failed_with_both_turns_and_a_certain_one_first(brow
 def test_the_suggestion_of_a_turn_says_how_often_others_like_it_were_enough(browser: Client, short: Turn):
     said = said_of(short, LONG)
     address = f"/turns/{short.id}"
-    assert "Not tested on this model yet: likely limits from the agent’s answers." in bare(page(browser, address))
+    assert "Likely limits from the agent’s answers have not been tested on this model yet." in bare(
+        page(browser, address)
+    )
     compared(limit_find(turn=short, suggestion=said))
     html = page(browser, f"/turns/{play_again(short).id}")
     assert "were enough in 1 of 1 re-run of this model (expected 95 %)." in bare(html)

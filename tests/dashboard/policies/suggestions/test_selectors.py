@@ -65,8 +65,8 @@ def test_only_answers_that_are_longer_than_this_one_tell_what_it_needs(cut: Turn
     assert (said.value, said.basis, said.certainty) == (337, Basis.AGENT, Certainty.ESTIMATED)
     assert (said.answers, said.cut, said.longer_than, said.share) == (39, 0, cut.output_tokens, 0.95)
     assert because(said) == (
-        "Of sim-essay’s 39 answers longer than 240 tokens, 38 fit in 337 tokens. Estimate for further ones like these: "
-        "95 %."
+        "Of sim-essay’s 39 answers longer than 240 tokens, 38 fit in 337 tokens. This limit is estimated to be "
+        "enough for 95 % of further answers like these."
     )
 
 
@@ -75,7 +75,8 @@ def test_few_answers_are_told_with_the_share_that_they_bear_out(cut: Turn):
     said = suggestion_for(cut)
     assert said is not None
     assert (said.value, round(said.share or 0, 3)) == (309, 0.909)
-    assert because(said).endswith("10 fit in 309 tokens. Estimate for further ones like these: 91 %.")
+    counted = "10 fit in 309 tokens. This limit is estimated to be enough for 91 % of further answers like these."
+    assert because(said).endswith(counted)
 
 
 def test_tokens_that_count_and_are_not_reported_are_added(cut: Turn, monkeypatch: pytest.MonkeyPatch):
@@ -86,7 +87,7 @@ def test_tokens_that_count_and_are_not_reported_are_added(cut: Turn, monkeypatch
     assert said is not None
     assert said.value == 337 + 120
     assert because(said).endswith(
-        "38 fit in 337 tokens. Estimate for further ones like these: 95 %. "
+        "38 fit in 337 tokens. This limit is estimated to be enough for 95 % of further answers like these. "
         "The value includes 120 tokens that the model counts but does not report."
     )
     monkeypatch.setattr(selectors, "turn_experience", lambda turn: Experience(reports_all=False))
