@@ -1,7 +1,5 @@
 """Claims that once were false, and what is said in their place; the four certainties wherever one is shown."""
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -57,9 +55,7 @@ def test_a_backtest_counts_four_certainties(page: Page, continued: str, cut_turn
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), LOOKS)
-def test_pages_that_tell_certainties_do_not_scroll_sideways(
-    new_page: NewPage, continued: str, viewport, scheme, tmp_path: Path
-):
+def test_pages_that_tell_certainties_do_not_scroll_sideways(new_page: NewPage, continued: str, viewport, scheme):
     page = new_page(viewport=viewport, color_scheme=scheme)
     addresses = {
         "endings": f"{continued}/replay?max_tokens=100",
@@ -78,5 +74,4 @@ def test_pages_that_tell_certainties_do_not_scroll_sideways(
         page.goto(address)
         if page.locator(".certainties summary").count():
             page.locator(".certainties summary").first.click()
-        page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
         assert not scrolls_sideways(page), name

@@ -1,7 +1,5 @@
 """Every page in light and dark, at a desk and on a phone: nothing scrolls sideways, the policy refuses nothing."""
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -71,12 +69,11 @@ def test_a_shared_page_shows_the_numbers_of_each_attempt(page: Page, cut_turn: s
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), LOOKS)
-def test_no_page_scrolls_sideways(new_page: NewPage, addresses: dict[str, str], scheme, viewport, tmp_path: Path):
+def test_no_page_scrolls_sideways(new_page: NewPage, addresses: dict[str, str], scheme, viewport):
     page = new_page(viewport=viewport, color_scheme=scheme)
     for name, address in addresses.items():
         page.goto(address)
         expect(page.locator("main")).to_be_visible()
-        page.screenshot(path=tmp_path / f"{name}.png")
         assert not scrolls_sideways(page), name
 
 
