@@ -10,8 +10,8 @@ from dashboard.turns.prices.rates import Price
 
 @dataclass(frozen=True, slots=True)
 class SuggestedValue:
-    """`word`: proven, likely or not known, as the turn's page and the API say it. What the turn takes is None where
-    that is not known; of a likely value it is for one call, or in proportion to what the turn used."""
+    """`word`: proven, likely or not known, as the turn's page says it. What the turn takes is None where that is not
+    known; of a likely value it is for one call, or in proportion to what the turn used."""
 
     value: int
     word: str
@@ -23,11 +23,6 @@ class SuggestedValue:
     seconds: float | None = None
     rerun: UUID | None = None
     costs: str = ""  #: of a live re-run under the value, in words; empty where one has shown it
-
-    @property
-    def shown_word(self) -> str:
-        """The word beside the values of the sweep, which are called by their certainty."""
-        return self.certainty.value if self.certainty is Certainty.ESTIMATED else self.word
 
     @property
     def known(self) -> bool:

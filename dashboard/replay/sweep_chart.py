@@ -61,9 +61,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A value with a name, as a line with words at its top: `certain from 520`.
-
-    `name`: recorded, certain or estimated."""
+    """A value with a name, as a line with words at its top: `certain from 520`. `name`: recorded, certain or likely."""
 
     name: str
     x: float
@@ -152,9 +150,9 @@ def _named(sweep: Sweep) -> Iterator[tuple[str, float, str]]:
     if sweep.certain:
         yield "certain", sweep.certain.value, _since("certain", sweep.certain)
     if sweep.likely and sweep.likely != sweep.certain:
-        yield "estimated", sweep.likely.value, _since("estimated", sweep.likely)
+        yield "likely", sweep.likely.value, _since("likely", sweep.likely)
     for said in sweep.suggested if sweep.lead else ():
-        yield "certain" if said.proven else "estimated", float(said.value), f"{said.shown_word} {number(said.value)}"
+        yield "certain" if said.proven else "likely", float(said.value), f"{said.word} {number(said.value)}"
 
 
 def _since(name: str, found: Found) -> str:
@@ -162,7 +160,7 @@ def _since(name: str, found: Found) -> str:
 
 
 def _mark(name: str, x: float, words: str, width: float) -> Mark:
-    row = ("recorded", "certain", "estimated").index(name)
+    row = ("recorded", "certain", "likely").index(name)
     left = x + len(words) * LETTER + 10 > width
     return Mark(name, x, words, 11 + ROW * row, left)
 

@@ -211,15 +211,15 @@ class Sweep:
         return f"{self.name} that completes: {', '.join(said)}{never}"
 
     @property
-    def named(self) -> tuple[tuple[str, str], ...]:
-        """Each value that is named: the certainty it is shown by, and from where on."""
-        return tuple((name, found.words) for name, found in self._told.items())
+    def named(self) -> tuple[tuple[str, str, str], ...]:
+        """Each value that is named: the certainty it is shown by, `certain` or `likely`, and from where on."""
+        looks = {"certain": Certainty.CERTAIN.value, "likely": Certainty.ESTIMATED.value}
+        return tuple((looks[name], name, found.words) for name, found in self._told.items())
 
     @property
     def _told(self) -> dict[str, Found]:
-        """What is worth saying, by certainty: what completes for certain is not estimated too."""
-        estimated = None if self.likely == self.certain else self.likely
-        told = {Certainty.CERTAIN.value: self.certain, Certainty.ESTIMATED.value: estimated}
+        """What is worth saying: what is certain is likely too."""
+        told = {"certain": self.certain, "likely": None if self.likely == self.certain else self.likely}
         return {name: found for name, found in told.items() if found is not None}
 
     @property

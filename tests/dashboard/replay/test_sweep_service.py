@@ -73,7 +73,7 @@ def test_from_is_said_only_where_every_larger_value_that_was_tried_completes_too
     assert found.likely.since is not None
     assert all(point.completed for point in found.points if point.value >= found.likely.since)
     assert not completes(whole, found.likely.since - 1)
-    assert f"estimated from {found.likely.since}" in found.words
+    assert f"likely from {found.likely.since}" in found.words
 
 
 def a_point(value: int, certainty: Certainty | None) -> Point:
@@ -86,10 +86,10 @@ def a_point(value: int, certainty: Certainty | None) -> Point:
     ("certain", "likely", "words"),
     [
         (Found(9, 9), Found(9, 9), "certain from 9"),
-        (Found(9, 9), Found(7, 7), "certain from 9, estimated from 7"),
-        (None, Found(7, 7), "estimated from 7, certain at no value that was tried"),
-        (Found(7, 9), Found(7, 7), "certain from 9 (and at 7, but not at every value between), estimated from 7"),
-        (Found(7, None), Found(7, 7), "certain at 7, but not at every larger value that was tried, estimated from 7"),
+        (Found(9, 9), Found(7, 7), "certain from 9, likely from 7"),
+        (None, Found(7, 7), "likely from 7, certain at no value that was tried"),
+        (Found(7, 9), Found(7, 7), "certain from 9 (and at 7, but not at every value between), likely from 7"),
+        (Found(7, None), Found(7, 7), "certain at 7, but not at every larger value that was tried, likely from 7"),
     ],
 )
 def test_two_values_are_named_and_what_comes_and_goes_is_said(certain: Found | None, likely: Found, words: str):
@@ -223,7 +223,7 @@ def test_the_page_names_the_smallest_and_leads_to_its_what_if(browser: Client, w
     html = page(browser, f"/turns/{whole.id}/replay/sweep?begin=20&end=600&step=20&max_steps=5")
     found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 601, 20), overrides={"limits": {"max_steps": 5}})
     assert found.best is not None
-    assert all(words in html for _, words in found.named)
+    assert all(words in html for _, _, words in found.named)
     assert f"?max_steps=5&amp;max_tokens={found.best.value}" in html
     assert "simulator, free" in html
 

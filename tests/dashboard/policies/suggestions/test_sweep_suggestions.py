@@ -41,8 +41,8 @@ def test_the_value_that_a_live_re_run_proved_leads_on_page_api_and_terminal(brow
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep"))
     assert f"With max_tokens {value} the turn finished." in html
     assert f"{value} proven" in html
-    assert f"{less} estimated" in html
-    assert "320 estimated" in html
+    assert f"{less} likely" in html
+    assert "320 likely" in html
     assert "60 recorded" in html
     assert NOT_KNOWN not in html
     assert "Re-run live with" not in html
@@ -120,7 +120,7 @@ def test_a_price_that_is_not_known_is_no_upper_bound(browser: Client, cut: Turn)
     cut.refresh_from_db()
     lengths(cut, [340] * (LEAST + 10))
     html = text_of(page(browser, f"/turns/{cut.id}/replay/sweep"))
-    assert "340 estimated" in html
+    assert "340 likely" in html
     assert "≤ price not known" not in html
 
 
