@@ -19,6 +19,8 @@ WORDS = {
     Kind.RESERVED: "a reserved address",
 }
 
+OF_THE_PROXY = "it is this machine itself, and a proxy would call its own machine instead; add the host to NO_PROXY"
+
 
 def rules() -> Rules:
     """Those in force."""
@@ -48,11 +50,16 @@ async def resolved(host: str, port: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
+def _is_near(address: str) -> bool:
+    read = addresses.read(address)
+    return read is not None and any(face.is_loopback for face in addresses.faces(read))
+
+
 async def refusal_by_proxy(host: str, port: int) -> str | None:
     """Why a proxy may not be asked to connect to this host; None: it may.
 
     The proxy resolves the name itself. Ours is judged as far as it is known here: a name that this machine cannot
-    resolve counts as public.
+    resolve counts as public. What is on this machine is not the proxy's to call: the same name leads to the proxy's own.
     """
     if host_of(host) in addresses.METADATA_NAMES and not rules().allows_name(host, port):
         return in_words(Kind.METADATA)
@@ -60,4 +67,6 @@ async def refusal_by_proxy(host: str, port: int) -> str | None:
         found = await resolved(host, port)
     except (OSError, UnicodeError):
         return None if rules().allows_unknown(host, port) else "WHYSTOP_EGRESS does not allow this host"
+    if any(_is_near(address) for address in found):
+        return OF_THE_PROXY
     return next((why for address in found if (why := refusal(host, port, address)) is not None), None)

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 
 from dashboard.platform.egress import addresses
+from dashboard.platform.egress.rules import host_of
 
 SCHEMES = ("http", "https")
 
@@ -35,6 +36,7 @@ def proxy_for(url: str) -> str | None:
 @lru_cache(maxsize=256)
 def is_near(host: str) -> bool:
     """Whether a host is this machine by its name or address; a proxy could not reach what listens there."""
+    host = host_of(host)
     if host == "localhost" or host.endswith(".localhost"):
         return True
     address = addresses.read(host)

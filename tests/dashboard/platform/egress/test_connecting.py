@@ -12,6 +12,7 @@ import pytest
 from aiohttp import ThreadedResolver
 
 from dashboard.live.transport import Transport, TransportError
+from dashboard.platform.egress import address_check, proxies
 from dashboard.platform.egress.rules import APART, Rules
 from dashboard.tools.mcp.guarded_transport import GuardedTransport
 from dashboard.tools.mcp.servers import Server
@@ -224,3 +225,21 @@ async def test_an_mcp_server_is_asked_by_its_name_at_the_address_that_was_judged
 async def test_a_unix_socket_or_a_file_is_no_address(url: str):
     with pytest.raises(TransportError):
         await posted(url)
+
+
+@pytest.mark.parametrize("host", ["localhost.", "LOCALHOST", "model.localhost.", "127.0.0.1"])
+def test_this_machine_is_called_directly_however_its_name_is_written(
+    monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+
+    assert proxies.proxy_for(f"http://{host}:8000/v1") is None
+
+
+async def test_a_proxy_is_not_asked_for_a_name_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def resolved(_host: str, _port: int) -> tuple[str, ...]:
+        return ("127.0.0.1",)
+
+    monkeypatch.setattr(address_check, "resolved", resolved)
+
+    assert await address_check.refusal_by_proxy("near.example", 8000) == address_check.OF_THE_PROXY
