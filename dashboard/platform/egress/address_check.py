@@ -59,7 +59,7 @@ async def refusal_by_proxy(host: str, port: int) -> str | None:
     """Why a proxy may not be asked to connect to this host; None: it may.
 
     The proxy resolves the name itself. Ours is judged as far as it is known here: a name that this machine cannot
-    resolve counts as public. What is on this machine is not the proxy's to call: the same name leads to the proxy's own.
+    resolve counts as public. What is on this machine is not for the proxy: there the same name leads to its own.
     """
     if host_of(host) in addresses.METADATA_NAMES and not rules().allows_name(host, port):
         return in_words(Kind.METADATA)
