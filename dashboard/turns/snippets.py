@@ -7,7 +7,8 @@ from functools import lru_cache
 from dashboard.turns.models import Turn
 from dashboard.turns.search_words import words_query
 
-AROUND = 50  #: characters before the first word where it stands late, and twice as many after it
+BEFORE = 20  #: characters before the first word: a column of a narrow window shows 35 of a snippet
+AFTER = 130  #: from the first word on
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ def snippet_of(turn: Turn, asked: str) -> Snippet | None:
 
 
 def _around(text: str, place: int) -> str:
-    start = max(0, place - AROUND) if place > 2 * AROUND else 0
-    stop = max(place, start + AROUND) + 2 * AROUND
+    start = place - BEFORE if place > BEFORE else 0
+    stop = place + AFTER
     cut = text[start:stop].replace("\n", " ")
     return f"{'…' if start else ''}{cut}{'…' if stop < len(text) else ''}"
 

@@ -42,6 +42,20 @@ def test_the_limit_is_used_by_keyboard_alone_and_fits_a_phone(new_page: NewPage)
     expect(page.locator("#messages")).to_contain_text("Draft v")
 
 
+def test_a_press_that_the_server_has_not_answered_yet_says_what_it_starts(new_page: NewPage):
+    page = new_page()
+    page.goto(played(page, "sim-endless", "What is started?", max_tokens=40))
+    limit, held = page.locator("#limit"), list[Route]()
+    button = limit.get_by_role("button", name=re.compile("Find the limit|Prove it live"))
+    expect(button).to_be_visible()
+    expect(limit.get_by_text("Starting the re-run…")).to_be_hidden()
+    page.route("**/limit/find", lambda route: held.append(route))
+    button.click()
+    expect(limit.get_by_text("Starting the re-run…")).to_be_visible()
+    expect(button).to_be_disabled()
+    page.unroute("**/limit/find")
+
+
 def test_a_result_that_could_not_be_fetched_is_said_to_be_the_old_one(new_page: NewPage, cut_turn: str):
     page = new_page(missing=True)
     page.goto(f"{cut_turn}/replay")

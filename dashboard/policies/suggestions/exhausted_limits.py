@@ -18,6 +18,8 @@ from dashboard.turns.models import UNFINISHED, Turn
 RETRIES = 3  #: failures running, to begin with
 LARGER = 4  #: times what was used: a live try that should leave no doubt
 SOME = 5  #: more of what is counted in ones
+#: Kinds of the provider's errors that last until someone mends the connection: its key, account, model or address.
+OF_CONNECTION = frozenset({"auth", "quota", "not_found", "not_dialect"})
 
 #: What a turn used of each limit, by its last snapshot.
 USED: Mapping[str, Callable[[Snapshot], Number]] = {
@@ -218,6 +220,8 @@ def _retried(turn: Turn, last: Snapshot) -> ExhaustedLimit | None:
     """An error that may heal, which the policy did not retry, or not often enough."""
     failure = last.failure
     if failure is None or failure.provider is None or no_retry_helps(last):
+        return None
+    if failure.provider.kind in OF_CONNECTION:  # a policy may retry some of them, and would be answered the same
         return None
     handled = last.error_policy.configured(failure.type)
     if handled is ErrorHandlingDecision.IGNORE or resource_of(last) not in (None, "max_retries"):

@@ -11,6 +11,7 @@ from agentcore.reasons import TurnStatus
 from agentcore.verdict import verdict_of
 from dashboard.agents.models import Connection
 from dashboard.live.turn_loader import connection_of, may_be_rerun
+from dashboard.policies.suggestions.exhausted_limits import OF_CONNECTION
 from dashboard.turns.models import UNFINISHED, Turn
 
 _OTHER_PROMPT = "Change the prompt, or ask another model."
@@ -31,7 +32,6 @@ _BY_ERROR: Mapping[str, str] = {
     "content_policy": _OTHER_PROMPT,
 }
 _ELSEWHERE = "Whystop cannot re-run this turn: repeat the request in the program that made these calls."
-_OF_CONNECTION = frozenset({"auth", "quota", "not_found", "not_dialect"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def next_step_of(turn: Turn, last: Snapshot) -> NextStep | None:
     words = _BY_ERROR.get(kind) or _BY_END.get(last.end.terminal_reason, "") or _later(last, kind)
     if not may_be_rerun(turn):
         return NextStep(_without_rerun(turn, kind, words, last), None, reruns=False)
-    if kind not in _OF_CONNECTION:  # a connection is a query of its own
+    if kind not in OF_CONNECTION:  # a connection is a query of its own
         return NextStep(words, None)
     asked = connection_of(turn)
     if asked is None:
@@ -79,7 +79,7 @@ def _later(last: Snapshot, kind: str) -> str:
 
 def _without_rerun(turn: Turn, kind: str, words: str, last: Snapshot) -> str:
     """Of a turn that another program made, or whose connection was deleted or is not known for certain."""
-    if not words or (kind in _OF_CONNECTION and hasattr(turn, "ingested")):
+    if not words or (kind in OF_CONNECTION and hasattr(turn, "ingested")):
         return _ELSEWHERE
     return words.format(model=last.asked.model, connection="the connection that was used")
 

@@ -117,8 +117,7 @@ def _found(
         asked = case.last.failure.provider if case.last.failure else None
         told = (case.ample, case.recorded, Certainty.ESTIMATED, Basis.SETTING, Goal.RETRY)
         wait = asked.retry_after if asked else None
-        kind = asked.kind if asked else ""
-        yield Suggestion(case.limit, *told, longer_than=case.used, wait=wait, error_kind=kind)
+        yield Suggestion(case.limit, *told, longer_than=case.used, wait=wait)
     yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
 
 

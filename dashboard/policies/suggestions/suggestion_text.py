@@ -146,18 +146,7 @@ def _too_little(said: Suggestion) -> str:
     return "The recording ends at this limit, and too few turns that used more of it are recorded for an estimate."
 
 
-#: By the kind of the provider's error: what another try does not mend.
-_LASTING: Mapping[str, str] = {
-    "auth": "the API key",
-    "quota": "the balance and the plan",
-    "not_found": "the model and the base URL",
-    "not_dialect": "the base URL",
-}
-
-
 def _of_another_try(said: Suggestion) -> str:
-    if said.error_kind in _LASTING:
-        return f"This error is not temporary: check {_LASTING[said.error_kind]}."
     return f"The provider asked to try again in {number(said.wait)} s." if said.wait else "The error may be temporary."
 
 

@@ -89,6 +89,8 @@ def _found(turn: Turn, only: str, told: str, by: User) -> None:
             raise ValidationError("No limit would have let this turn finish.")
         if not told:
             raise ValidationError(NO_VALUE)
+        if only == "backtest" and panel.backtest is not None:
+            return  # the panel shows it: a page that was open before asks for what is there
         if only == "backtest":
             _same_as_told(panel.suggestion, told, "The value to backtest is now {}. No backtest was started.")
             backtest_of_value(turn=turn, suggestion=panel.suggestion, value=panel.suggestion.value, created_by=by)

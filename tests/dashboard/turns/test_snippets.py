@@ -31,3 +31,13 @@ def test_each_word_that_was_looked_for_is_marked_where_it_stands(asked: str, whe
 @pytest.mark.parametrize("asked", ["", "nowhere", "-violins", "viol", "***"])
 def test_what_does_not_stand_there_as_a_whole_word_marks_nothing(asked: str):
     assert snippet_of(Turn(input_text="Why?", output_text="violins"), asked) is None
+
+
+@pytest.mark.parametrize("before", [0, 32, 96, 152])
+@pytest.mark.parametrize("of", ["answer", "prompt"])
+def test_the_first_word_found_is_among_the_first_characters_of_a_narrow_column(before: int, of: str):
+    text = f"{'it goes ' * 40}"[:before] + "violins at sea. " + LONG
+    turn = Turn(input_text=text, output_text="") if of == "prompt" else Turn(input_text="Why?", output_text=text)
+    snippet = snippet_of(turn, "violins")
+    assert snippet is not None
+    assert "".join(snippet.pieces).index("violins") < 25

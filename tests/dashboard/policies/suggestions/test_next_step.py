@@ -10,6 +10,7 @@ from agentcore.values import replace
 from dashboard.agents.models import Connection
 from dashboard.agents.services import connection_create
 from dashboard.policies.suggestions.next_step import next_step_of
+from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns.history import recording_of
@@ -67,18 +68,16 @@ def test_what_a_re_run_asked_is_looked_at_first_and_not_its_agents(browser: Clie
     assert "Connection other no longer exists." in text_of(head(browser, f"/turns/{child.id}"))
 
 
-def test_where_a_retry_is_suggested_the_connection_comes_first_and_is_the_main_action(browser: Client, play: Play):
-    html = head(browser, f"/turns/{play('sim-html', max_tokens=400).id}")
-    words = text_of(html)
-    advice, retry = (
-        words.index(each)
-        for each in ("Check the base URL and the provider of connection", "the call would have been tried again")
-    )
-    assert advice < retry
-    assert "This error is not temporary: check the base URL." in words
+def test_an_error_that_is_not_temporary_offers_no_retries_for_money(browser: Client, play: Play):
+    turn = play("sim-html", max_tokens=400)
+    html = head(browser, f"/turns/{turn.id}")
+    assert "Check the base URL and the provider of connection simulator." in text_of(html)
+    assert suggestion_for(turn) is None
+    assert "Prove it live" not in html
+    assert "Max retries" not in html
     assert len(MAIN.findall(html)) == 1
     assert re.search(r'<a class="btn primary" href="/connections/[^"]+">Open ', html)
-    assert "Create draft: Max retries" in html, "and the retry is there, too"
+    assert "Re-run with changes…" in html, "once the connection is mended"
 
 
 def test_a_completed_turn_has_nothing_to_do(browser: Client, play: Play):

@@ -159,6 +159,17 @@ def test_a_backtest_is_of_the_value_that_its_button_named(browser: Client, cut: 
     assert not Backtest.objects.exists()
 
 
+def test_a_backtest_that_is_there_already_is_shown_without_a_refusal(browser: Client, cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 900}))
+    told = value_of(browser, cut, "backtest")
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 500}))
+    browser.post(f"/turns/{cut.id}/limit/find", {"only": "backtest", "value": "500"}, headers=HTMX)
+    asked = {"only": "backtest", "value": told}
+    html = browser.post(f"/turns/{cut.id}/limit/find", asked, headers=HTMX).content.decode()
+    assert "No backtest was started." not in text_of(html)
+    assert Backtest.objects.count() == 1
+
+
 def find(browser: Client, turn: Turn, only: str = "") -> str:
     """The panel after a click on one of its buttons, also where they are gone from it by now."""
     asked = {"only": only, "value": value_of(browser, turn, only)}
