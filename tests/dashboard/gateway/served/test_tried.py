@@ -122,7 +122,7 @@ def test_the_map_has_columns_for_what_turns_without_a_cap_used(gate, upstream, w
     upstream.says(whole("Short."))
     turn_of(gate.ask(model=model, max_tokens=50))
     both = map_of(sample_of(project=alone.project, filters=EVERYTHING))
-    assert (both.columns, both.unset) == ((100, 200, 400, 800, 1_600), 1)
+    assert (both.columns, both.unset) == ((50, 100, 200, 400, 800, 1_600), 1), "the newest turn's cap beside them"
     browser = Client()
     browser.force_login(User.objects.get(username=OPERATOR))
     html = browser.get("/backtests/limits/map").content.decode()
