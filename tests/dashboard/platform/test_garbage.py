@@ -52,6 +52,6 @@ async def test_what_refers_to_itself_goes_with_the_next_look(monkeypatch):
 
 
 def test_what_is_new_is_looked_through_before_it_is_more_than_a_pause_of_a_tenth_of_a_second_takes():
-    """Some 0.7 ms for a thousand objects. A request that holds 400,000 let every call of the gateway wait for 0.3 s."""
+    """Where 400,000 objects were looked through at once, every call of the gateway waited for up to 0.3 s."""
     youngest, times, _ = garbage._THRESHOLDS
     assert youngest * times <= 100_000

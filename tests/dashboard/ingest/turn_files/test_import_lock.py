@@ -31,9 +31,16 @@ def session() -> "psycopg.Connection[tuple[object, ...]]":
     return psycopg.connect(**{**parameters, "autocommit": True})
 
 
+#: In this database alone: the other workers of a run have theirs in the same cluster, whose locks are listed too.
+WAITING = """
+SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+ WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted
+"""
+
+
 def waiting() -> int:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        cursor.execute(WAITING)
         return int(cursor.fetchone()[0])
 
 
