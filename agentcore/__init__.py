@@ -3,28 +3,28 @@
     advance(snapshot, event, policy) -> Step(snapshot, transitions, command)
 
 One event moves the machine to its next waiting or terminal state; every move is a transition with its evaluations, and
-exactly one command results. Nothing here reads a clock, a socket, an environment or chance.
+exactly one command results. Nothing here reads a clock, a socket, the environment or a source of random numbers.
 
-reasons, errors, messages       the values everything is said in
+reasons, errors, messages       the values that all other modules use
 events, commands                what goes into the machine, what comes out of it
-policy, error_policy            the numbers of a turn and what is done about its errors
-criteria                        named questions about going on, and what their answers add up to
-machine                         the transition table, the snapshot, one judge per deciding state, the reducer
-providers                       codecs: a `ChatRequest` to a vendor's wire, its bytes back to a `ChatResponse`
-replay                          verify, what-if, fork: what can be done with a recording
-continuation_merge, overlaps    joining the parts of a cut answer, without what was said twice
+policy, error_policy            the limits of a turn, and how its errors are handled
+criteria                        rules for continuing a turn, and how their results are combined
+machine                         the transition table, the snapshot, one module for each deciding state, the reducer
+providers                       codecs: encode a `ChatRequest` for a vendor's API, decode its bytes to a `ChatResponse`
+replay                          verify a recording, evaluate a what-if of it, fork it
+continuation_merge, overlaps    joining the parts of a truncated answer, without repeated text
 envelope                        reading a structured answer
-lint                            signs that a stop reason misleads
+lint                            signs that an answer was truncated although its stop reason does not say so
 resource                        the limit that ran out
 verdict                         the sentence that says why a turn ended; `truncation_text` and `error_text` have its
                                 phrases
-remedies                        the limits that had to be raised; `remedy_text` says them
-sufficient_max_tokens           when a verdict may name a number for `max_tokens`
-why                             the same as a tree, back to the provider's own word; and at each step the moves that
-                                were not taken
+remedies                        the limits that would have to be raised; `remedy_text` words them
+sufficient_max_tokens           when a verdict may name a value for `max_tokens`
+why                             the evidence of the verdict as a tree, down to the provider's own stop reason; and
+                                the other possible transitions at each step
 serial, values, number_format   values to JSON and back, copies of frozen values, numbers in sentences
-schema                          a JSON Schema validator for who has `jsonschema-rs`
-type_check, json_values         whether a value is what its annotations say, or JSON all the way down
+schema                          a JSON Schema validator, for programs that have `jsonschema-rs`
+type_check, json_values         whether a value matches its annotations, or consists of JSON values only
 """
 
 from agentcore.commands import CallModel, Command, Finish, Hold, Observation, RunTools, Wait

@@ -32,7 +32,7 @@ Range = tuple[float | None, float | None]
 Words = type[StrEnum]
 
 _NOT_NEGATIVE: Range = (0, None)
-LARGEST_NUMBER = 2**53  #: beyond which not every number is told apart, and arithmetic may fail
+LARGEST_NUMBER = 2**53  #: larger integers are not exact as floats, and arithmetic may fail
 _DIGITS = 40  #: of a number that is shown in an error
 _ABSENT = object()  #: in place of an argument that is not given and has no default
 

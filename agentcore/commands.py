@@ -67,7 +67,7 @@ class Finish:
             settle(self, calls=tuple)
 
 
-#: What may be asked of the outside; exactly one results from each event.
+#: What the driver has to do; exactly one results from each event.
 Command = CallModel | RunTools | Wait | Hold | Finish
 
 

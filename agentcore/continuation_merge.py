@@ -26,13 +26,13 @@ _ZWJ = "\u200d"
 
 
 class Rule(IntEnum):
-    """What is done with an ambiguous overlap, by the policy's revision: stored histories stay joined."""
+    """How an ambiguous overlap is handled, by the policy's revision: stored turns are joined as before."""
 
-    DROPS = 0  #: all are dropped
-    TURNS = 1  #: some are told by turning the passage around, and kept
-    TELLS_APART = 2  #: they are told by `agentcore.overlaps`, and kept
-    GOES_ON = 3  #: the same, and a repetition around the passage is reported too
-    BROKEN_OFF = 4  #: the same, also one that the end of the continuation breaks off
+    DROPS = 0  #: all are removed
+    TURNS = 1  #: some are detected by rotating the passage, and kept
+    TELLS_APART = 2  #: detected by `agentcore.overlaps`, and kept
+    GOES_ON = 3  #: the same, and a repetition around the passage counts too
+    BROKEN_OFF = 4  #: the same, also a repetition that the end of the continuation interrupts
 
 
 @quickly_made
@@ -54,10 +54,10 @@ class Joining:
     """What is known about how a continuation was requested."""
 
     min_overlap: int = MIN_OVERLAP  #: characters; a shorter overlap is kept
-    trimmed: bool = False  #: the model went on from the text without its trailing whitespace
-    exact: bool = False  #: the model writes on from the text itself, and repeats nothing
+    trimmed: bool = False  #: the model continued the text without its trailing whitespace
+    exact: bool = False  #: the model continues the text itself, and repeats nothing
     echo: bool = False  #: the server repeats the text that it continues
-    anew: bool = False  #: it was requested from its beginning, like a repair
+    anew: bool = False  #: the answer was requested from the start, as in a repair
     rule: Rule = Rule.BROKEN_OFF  #: what is done with an ambiguous overlap
     said: int = 0  #: characters of the last answer that brought any; they end the text so far
     generated: bool = False  #: the provider counted tokens for what came: it is no mere echo
@@ -174,7 +174,7 @@ def cut(text: str, length: int) -> str:
 
 
 def is_repetition(existing: str, addition: str) -> bool:
-    """Whether all of `addition` stands near the end of `existing`, and says something: it was repeating that."""
+    """Whether all of `addition` occurs near the end of `existing` and is not blank, so that it is a repetition."""
     return bool(addition.strip()) and addition in existing[-(TAIL + len(addition)) :]
 
 

@@ -107,7 +107,7 @@ class EnvelopeReading:
     value: Any = None  #: the accepted value, where there is no fault
     violations: tuple[Violation, ...] = ()  #: all of the payload's
     payload: Payload | None = None  #: what was read, accepted or not
-    told: str = ""  #: the violations in the schema's words; empty under a policy from before it told them so
+    told: str = ""  #: the violations in the words of the schema; empty under policies of earlier releases
     cut: bool = False  #: it is whole, though the provider cut the call: only the mark of its end is missing
     problem: str = ""  #: what the validator raised: the exception's name, for its words may hold the answer's
 

@@ -75,7 +75,7 @@ class Setup:
     #: True: the provider is not told `envelope_schema`, for `extra` asks for JSON in the dialect's own words
     any_json: bool | None = None
     ending_tools: tuple[str, ...] = ()  #: names of tools whose whole calls end the turn, as those of `client_tools` do
-    parent: str | None = None  #: the id of the turn that this one was made from; None: it stands alone
+    parent: str | None = None  #: the id of the turn that this one was forked or re-run from; None: there is none
 
     def __post_init__(self) -> None:
         settle(self, tools=tuple, ending_tools=tuple)
@@ -146,7 +146,7 @@ class Interrupted:
 
     at: float  #: seconds since the turn started
     partial: ChatResponse | None = None  #: what had arrived of the call in flight
-    lost: str = ""  #: why the turn cannot go on, in words; empty: it goes on, its command given again
+    lost: str = ""  #: why the turn cannot continue, in words; empty: it continues, and the command is repeated
 
 
 @strict()

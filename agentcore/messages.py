@@ -62,7 +62,7 @@ class Message:
     `echo` is the assistant content exactly as its dialect wants it back; another dialect gets `text` and `tool_calls`.
     """
 
-    role: Role  #: who speaks
+    role: Role  #: who wrote the message
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
@@ -95,8 +95,8 @@ class Continuation:
     repairs: bool = False
 
 
-#: `extra["uncapped"]` of a call whose cap nobody set: none is sent. Stored calls of earlier releases have True there,
-#: and `unknown` means that the recording does not say what was sent.
+#: `extra["uncapped"]` of a call for which no `max_tokens` was set: none is sent. Stored calls of earlier releases
+#: have True there, and `unknown` means that the recording does not say what was sent.
 NO_CAP = "unset"
 #: The same in a dialect that demands a cap (`Provider.demands_cap`): the one that Whystop calculates with is sent.
 DEMANDED = "demanded"
@@ -121,7 +121,7 @@ class ChatRequest:
     continuation: Continuation | None = None  #: set: ask for the rest of this answer
     envelope_schema: Mapping[str, Any] | None = None  #: JSON Schema of a structured answer; None: free text
     extra: Mapping[str, Any] = field(default_factory=dict)
-    resume_token: str | None = None  #: set: the provider itself goes on where it stopped
+    resume_token: str | None = None  #: set: the provider resumes the answer with this token
 
     def __post_init__(self) -> None:
         if self.messages.__class__ is not tuple or self.tools.__class__ is not tuple:
@@ -145,7 +145,7 @@ class TokenUsage:
 
     @property
     def tells_reasoning(self) -> bool:
-        """Whether the provider told how many of the tokens were reasoning, be it none."""
+        """Whether the provider reported how many of the tokens were reasoning, even if 0."""
         return bool(self.reasoning_tokens or self.no_reasoning)
 
     def is_at(self, cap: int) -> bool:
@@ -175,7 +175,7 @@ class ReasonSighting:
 class Delta:
     """One increment of a streamed answer, for showing: text, reasoning, or a piece of a tool call's arguments.
 
-    `signature` signs the reasoning that came before it: whoever is told that needs it to send it back. Where an answer
+    `signature` signs the reasoning before it. A client needs it to send the reasoning back. Where an answer
     is a list of items (`openai_responses`), `begins` is one that is announced here, and `thought` a whole item of
     reasoning, each as its dialect wants it back.
     """
@@ -217,7 +217,7 @@ class ChatResponse:
     error: ProviderError | None = None
     resume_token: str | None = None  #: sent back to go on where the provider stopped
     echo: Any = None  #: the assistant content exactly as the dialect wants it back; opaque
-    answered_by: str = ""  #: who answered in the model's place; empty: the model did
+    answered_by: str = ""  #: the operator who injected the answer; empty: the model answered
 
     def __post_init__(self) -> None:
         settle(

@@ -142,8 +142,8 @@ class Policy:
     min_overlap: int = 12  #: characters from which a repeated seam counts as overlap
     #: whether words that were broken off while they repeated the answer's end are dropped; None: as before they were
     drop_repetitions: bool | None = None
-    #: whether the words of a judgement and of a notice say of tokens nobody counted that they are about so many; None:
-    #: as before they did
+    #: whether evaluations and notices say “about” before token counts that are estimates; None: as in releases before
+    #: this field
     tell_estimates: bool | None = None
     #: the judging rules that this policy's turns are judged by: those of this release, unless a stored policy says
     #: otherwise. None: those from before rules were numbered, as in every policy that was stored without a number

@@ -1,7 +1,7 @@
 """Whether a connection's model continues a final assistant message in place, so that nothing is repeated at a seam.
 
-Most servers only answer such a message as one more turn of a chat. What a connection can do is its own setting, found
-out when it is tested; here stands which dialects and models can use it.
+Most servers answer such a message as one more message of the chat. Whether a connection continues it is one of its
+settings, which a test determines. This module lists the dialects and models that can use it.
 """
 
 import re

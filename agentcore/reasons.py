@@ -10,13 +10,13 @@ class NormalizedStopReason(StrEnum):
     """Why the model stopped (spec: stop-reason-state-machine); the provider's stop reason is stored beside it."""
 
     END_TURN = "end_turn"  #: it finished by itself, or met a stop sequence
-    TOOL_CALL = "tool_call"  #: it wants client-side tools to run
-    MAX_TOKENS = "max_tokens"  #: the output limit cut it
+    TOOL_CALL = "tool_call"  #: it requests tools that the client runs
+    MAX_TOKENS = "max_tokens"  #: the limit on output tokens truncated it
     CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"  #: input and output together no longer fit
     SAFETY_BLOCKED = "safety_blocked"  #: a filter, a guardrail or the model itself refused
     CANCELLED = "cancelled"  #: the call was ended from outside, by us or by the provider
     PAUSED = "paused"  #: the provider asks to be sent its own content back unchanged
-    UNKNOWN = "unknown"  #: the raw word, or its absence, stands in `raw_stop_reason`
+    UNKNOWN = "unknown"  #: not in the table, or missing: see `raw_stop_reason`
 
 
 class StopReason(StrEnum):
@@ -27,9 +27,9 @@ class StopReason(StrEnum):
     #: a total of tokens
     TOKEN_LIMIT = "token_limit"  # noqa: S105
     TIME_LIMIT = "time_limit"  #: max_seconds in model and tools
-    RETRY_LIMIT = "retry_limit"  #: continuations, repairs, rounds or retries are used up
+    RETRY_LIMIT = "retry_limit"  #: continuations, repairs, envelope retries or error retries are used up
     ERROR = "error"  #: the error policy said stop, or a criterion failed
-    FINISH_REASON = "finish_reason"  #: the model's own reason ends the turn
+    FINISH_REASON = "finish_reason"  #: the model's stop reason ends the turn, as the policy says
     GUARD = "guard"  #: another criterion forbade
     USER_REQUESTED = "user_requested"  #: a person cancelled
 
@@ -37,13 +37,13 @@ class StopReason(StrEnum):
 class TurnStatus(StrEnum):
     """The status of a turn. The last six values are final."""
 
-    QUEUED = "queued"  #: no driver has taken it yet
-    RUNNING = "running"  #: a driver performs its commands
+    QUEUED = "queued"  #: no worker has started it yet
+    RUNNING = "running"  #: a worker performs its commands
     HELD = "held"  #: an operator's breakpoint or pause holds it
-    COMPLETED = "completed"  #: whole, by the model's own end
-    PARTIAL = "partial"  #: ended with a part of an answer and a notice
-    ABORTED = "aborted"  #: a block, a full context or a fatal unknown ended it
-    FAILED = "failed"  #: an error or an envelope fault ended it, without an answer to give
+    COMPLETED = "completed"  #: the answer is complete: the model ended it
+    PARTIAL = "partial"  #: ended with an incomplete answer and a notice
+    ABORTED = "aborted"  #: ended by a block, a full context window or an unknown stop reason
+    FAILED = "failed"  #: ended by an error or an invalid envelope, without an answer
     CANCELLED = "cancelled"  #: a person ended it
     INTERRUPTED = "interrupted"  #: lost, or undecidable in a what-if
 
@@ -55,8 +55,8 @@ class AttemptKind(StrEnum):
     AFTER_TOOLS = "after_tools"  #: with the results of tools
     CONTINUATION = "continuation"  #: the rest of a cut answer
     RESUME = "resume"  #: a paused answer, sent back unchanged
-    TOOL_REPAIR = "tool_repair"  #: a broken call once more, whole
-    ENVELOPE_RETRY = "envelope_retry"  #: a structured answer once more
+    TOOL_REPAIR = "tool_repair"  #: requests a broken tool call again
+    ENVELOPE_RETRY = "envelope_retry"  #: requests a structured answer again
     ERROR_RETRY = "error_retry"  #: after an error, as the error policy allows
     REQUESTED = "requested"  #: a criterion requested more after a natural end
 

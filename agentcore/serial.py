@@ -43,7 +43,7 @@ _LEFT_OUT: Mapping[type, frozenset[str]] = {Policy: frozenset({"validate", "repa
 
 
 def type_name(cls: type) -> str:
-    """The word that stands for a class as `type`: its name in snake_case."""
+    """The value of `type` for a class: its name in snake_case."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
 

@@ -86,7 +86,7 @@ class ExecutionTimeLimit:
 @strict()
 @dataclass(frozen=True, slots=True)
 class FinishReasonCheck:
-    """Forbids going on after one of the listed normalized stop reasons."""
+    """Forbids continuing after one of the listed normalized stop reasons."""
 
     reasons: tuple[NormalizedStopReason, ...] = ()
 
@@ -197,7 +197,7 @@ def stopped_after(label: str, failures: int, max_retries: int) -> str:
 @strict()
 @dataclass(frozen=True, slots=True)
 class ToolCallPresenceCheck:
-    """Requests going on while there are tool calls to run or results to tell; else has nothing left to do."""
+    """Requests to continue while there are tool calls to run or results to send; otherwise allows the turn to end."""
 
     def decide(self, state: Snapshot) -> ContinuationDecision:
         if state.calls:

@@ -14,10 +14,10 @@ from agentcore.values import quickly_made
 class ContinuationDecision(StrEnum):
     """One criterion's result on whether the agent continues."""
 
-    FORBID = "forbid"  #: must not go on; outweighs all others
-    ALLOW = "allow"  #: may go on, if somebody wants to
-    REQUEST = "request"  #: wants to go on
-    STOP = "stop"  #: AllowStop: nothing left to do, as far as this criterion knows
+    FORBID = "forbid"  #: the turn must not continue; outweighs all others
+    ALLOW = "allow"  #: the turn may continue; it does, unless another result is STOP
+    REQUEST = "request"  #: the turn should continue
+    STOP = "stop"  #: AllowStop: the turn may end; it does, unless another result is REQUEST
 
 
 _DEFAULT_REASON = {

@@ -171,9 +171,9 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
 
 
 def cut_apart(state: Snapshot, asked: str) -> tuple[str, StopReason, str] | None:
-    """What cut the answer of a call that was only watched: nobody's limit of continuations is to blame for its end.
+    """What truncated the answer of an observed call, which no limit on continuations has ended.
 
-    `asked`: what nobody was there to have done, such as `continued`.
+    `asked`: what a call in *continue* mode would have done, such as `continued`.
     """
     if not state.watched or not _is_cut(state):
         return None

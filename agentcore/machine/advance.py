@@ -120,9 +120,10 @@ def _refuse(snapshot: object, event: object, policy: object) -> None:
 
 
 def settle(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = True) -> Snapshot:
-    """The snapshot `advance` comes to, by the same moves, for who does not ask what they were.
+    """The snapshot that `advance` returns, without its transitions.
 
-    `signs`: False where nobody asks for what lint finds in an answer (`Snapshot.flagged`); no move depends on it.
+    `signs`: False omits the signs of truncation that lint finds in an answer (`Snapshot.flagged`). No transition
+    depends on them.
     """
     after = snapshot
     for moved in _moves(snapshot, event, policy, signs=signs):

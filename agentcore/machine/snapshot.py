@@ -30,7 +30,7 @@ _EVALUATE_STOP, _EVALUATE_CONTINUATION = State.EVALUATE_STOP, State.EVALUATE_CON
 class Snapshot(Judged):
     """See the module. `setup` is None only while idle."""
 
-    state: State = State.IDLE  #: where the machine stands
+    state: State = State.IDLE  #: the current state of the machine
     at: float = 0.0  #: seconds since the turn started, of the last event
     setup: Setup | None = None
     limits: Limits = field(default_factory=Limits)  #: as they are now: the policy's, and what operators changed
@@ -126,8 +126,8 @@ class Snapshot(Judged):
 
     @property
     def next_cap_unknown(self) -> bool:
-        """Whether no cap is known of the calls to come, so that none is told and no total made of it: by rules of
-        revision 9."""
+        """Whether the cap of further calls is not known. Then none is shown, and no total is computed from it. By rules
+        of revision 9."""
         noted = self.asked.extra.get("uncapped")
         return bool(noted) and noted != DEMANDED and (self.revision or 0) >= UNKNOWN_CAPS_SINCE
 
@@ -193,7 +193,7 @@ class Snapshot(Judged):
 
     @property
     def about(self) -> str:
-        """What stands before a number of tokens in words: an estimate is never told as a fact."""
+        """“about ” before a number of tokens that is an estimate; otherwise empty."""
         return "about " if self.spent.estimated and self.tell_estimates else ""
 
     @property
@@ -204,7 +204,7 @@ class Snapshot(Judged):
 
     @property
     def wants_next_iteration(self) -> bool:
-        """Whether going on from here would begin another iteration."""
+        """Whether continuing from here would begin another iteration."""
         if self.state is _EVALUATE_CONTINUATION:
             return True
         return self.state is _EVALUATE_STOP and bool(self.calls) and not self.ends_with_calls

@@ -38,14 +38,17 @@ def page() -> str:
     listed = "\n".join(f"- {kind}: {', '.join(states)}" for kind, states in kinds.items())
     return (
         "# The state machine\n\n"
-        "Made from the transition table in `agentcore/machine/states.py`; a test fails while this page is not current. "
-        "To make it anew: `python -m agentcore.machine.state_diagram > docs/reference/state-machine.md`.\n\n"
-        "One event moves the machine through deciding states to the next waiting or terminal state; what is not in the "
-        f"table cannot happen.\n\n{listed}\n\n"
+        "The states of a turn, and every transition between them. An event (an answer, an error, the results of tools, "
+        "an operator's action) moves the machine through deciding states to the next waiting or terminal state. No other "
+        "transition is possible. A transition is named after its reason, such as `retry_limit`.\n\n"
+        f"{listed}\n\n"
+        "This page is generated from the transition table in `agentcore/machine/states.py`; a test fails while it is "
+        "not current. To generate it again: "
+        "`python -m agentcore.machine.state_diagram > docs/reference/state-machine.md`.\n\n"
         f"```mermaid\n{mermaid()}```\n\n"
         "Not drawn: `cancel` from every waiting state to `abort`, and `lost` from all of them but `held`; "
         "`breakpoint` from every deciding state to `held`, and the release back; `interrupted` and `operator_acted`, "
-        "which give a state's command again.\n\n"
+        "which repeat the command of a state.\n\n"
         f"## Every transition\n\n{markdown_table()}"
     )
 

@@ -23,10 +23,10 @@ class State(StrEnum):
     REPAIR_PENDING = "repair_pending"  #: decides whether a broken call is requested again
     EVALUATE_ENVELOPE = "evaluate_envelope"  #: decides whether a structured answer is complete
     EVALUATE_ERROR = "evaluate_error"  #: decides by the error policy
-    EVALUATE_CONTINUATION = "evaluate_continuation"  #: decides whether tool results are told to the model
+    EVALUATE_CONTINUATION = "evaluate_continuation"  #: decides whether tool results are sent to the model
     ABORT_PARTIAL = "abort_partial"  #: returns what there is, with a notice
     COMPLETE = "complete"  #: has ended with an answer, whole or partial
-    ABORT = "abort"  #: has ended without going on
+    ABORT = "abort"  #: has ended without an answer
 
 
 class Trigger(StrEnum):

@@ -13,8 +13,8 @@ class Certainty(StrEnum):
 
     RECORDED = "recorded"  #: the same request under the same cap: the recorded answer or failure itself
     CERTAIN = "certain"  #: it follows for any provider that generates the same content
-    ESTIMATED = "estimated"  #: it takes assumptions, and both ends of each assumed range come to the same end
-    UNDECIDABLE = "undecidable"  #: the recording does not decide it
+    ESTIMATED = "estimated"  #: it depends on assumptions, and both ends of each assumed range have the same ending
+    UNDECIDABLE = "undecidable"  #: the recording does not determine it
 
     @property
     def rank(self) -> int:
@@ -35,13 +35,13 @@ class Assumed(StrEnum):
 
     REPEATS = "repeats"  #: tokens that a continuation repeats at the seam, per continuation
     REASONING = "reasoning"  #: tokens of reasoning in a call that was never made, per call
-    POSITION = "position"  #: characters of text that a cut call reaches
-    #: output tokens of a call whose usage was not reported or not exact; also whether tokens count that stand in none
+    POSITION = "position"  #: characters of text at which a truncated call ends
+    #: output tokens of a call whose usage was not reported or not exact; also whether unreported tokens count
     USAGE = "usage"
-    WORDING = "wording"  #: tokens that text said after a hint takes when it is said in one go
-    FAILURES = "failures"  #: failed calls, where the order of calls has shifted against the recorded one
+    WORDING = "wording"  #: tokens that text generated after a hint takes in one call
+    FAILURES = "failures"  #: failed calls, if other calls are made than were recorded
     INPUT = "input_tokens"  #: input tokens of a call that was never made
-    SECONDS = "seconds"  #: seconds that a call takes which was never made
+    SECONDS = "seconds"  #: duration of a call that was never made, in seconds
     TRUNCATION = "truncation"  #: truncated answers that are reported as ended: 0 for none, 1 for all
     OPERATORS = "operators"  #: actions of operators that are repeated: 0 for none, 1 for all
 
@@ -49,25 +49,27 @@ class Assumed(StrEnum):
 class Why(StrEnum):
     """Why a what-if is undecidable. The value is the reason's name in the API."""
 
-    ASSUMPTIONS = "assumptions"  #: the two ends of the assumed ranges end differently
-    MORE_TEXT = "more_text"  #: the model would have said more than was recorded
+    ASSUMPTIONS = "assumptions"  #: the two ends of the assumed ranges have different endings
+    MORE_TEXT = "more_text"  #: the text that the model would have written beyond the recording
     ITERATION = "iteration"  #: no call of this iteration was recorded
-    OTHER_REQUEST = "other_request"  #: a call sends something else than every recorded call
-    ANOTHER_ANSWER = "another_answer"  #: a request is sent once more than was recorded, and an answer is given once
-    REPAIR = "repair"  #: a repair of a tool call is asked for that was never asked for
-    FAILED_CALL = "failed_call"  #: how a call would have continued that failed or was cancelled
-    TIMED_OUT = "timed_out"  #: how a call would have continued that max_seconds ended
+    OTHER_REQUEST = "other_request"  #: the answer to a request that no recorded call sent
+    ANOTHER_ANSWER = "another_answer"  #: the answer to a request that is sent more often than it was recorded
+    REPAIR = "repair"  #: the answer to a tool-call repair that was never requested
+    FAILED_CALL = "failed_call"  #: the rest of a call that failed or was cancelled
+    TIMED_OUT = "timed_out"  #: the rest of a call that max_seconds ended
     REFUSAL = "refusal"  #: whether a request would be refused under another limit
-    CUT_BELOW_CAP = "cut_below_cap"  #: where an answer would be cut that was cut below max_tokens
-    OUTPUT_AT_CAP = "output_at_cap"  #: whether an answer was cut that is said to have ended, with every token used
-    TOOL_CALLS = "tool_calls"  #: how tool calls would have been written that were cut or broken
+    CUT_BELOW_CAP = "cut_below_cap"  #: the point of truncation of an answer that was truncated below max_tokens
+    OUTPUT_AT_CAP = (
+        "output_at_cap"  #: whether an answer was truncated that was reported as complete, with every token used
+    )
+    TOOL_CALLS = "tool_calls"  #: the full text of tool calls that were truncated or broken
     TOOL_RESULTS = "tool_results"  #: the results of tool calls that were never run
-    TOOL_SECONDS = "tool_seconds"  #: what tools would have come to that do not end within max_seconds
+    TOOL_SECONDS = "tool_seconds"  #: the results of tools that do not end within max_seconds
     WINDOW = "context_window"  #: whether a call fits into the context window
-    OPERATOR = "operator"  #: what an operator would have written for another text
-    BLOCKED = "blocked"  #: what an answer would have shown that was blocked at its end
-    NOT_BEGUN = "not_begun"  #: the recording has no question
-    WORK = "work"  #: imagining it would take too much work
+    OPERATOR = "operator"  #: what an operator would have done with another text
+    BLOCKED = "blocked"  #: the rest of an answer that was blocked at its end
+    NOT_BEGUN = "not_begun"  #: the recording has no prompt
+    WORK = "work"  #: the computation exceeds its bound
 
 
 #: What an estimate takes for granted of its provider where neither the recording nor a stored call shows it.

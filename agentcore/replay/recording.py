@@ -95,7 +95,7 @@ class Recording:
     #: recording.
     kept: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
 
-    #: What judged this turn and could not be stored with it, and what stands in for it, each in a sentence.
+    #: What of the policy the JSON did not contain, such as criteria, and what was used in its place: a sentence each.
     missing: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
     def __post_init__(self) -> None:

@@ -36,12 +36,12 @@ def recording_to_json(recording: Recording) -> serial.Json:
 
 @door
 def recording_from_json(data: Mapping[str, Any], like: Policy | None = None) -> Recording:
-    """The recording back. `validate`, `repair`, `criteria` and `resolver` are taken from the policy `like`.
+    """Return the recording that the JSON contains, with the `validate`, `repair`, `criteria` and `resolver` of `like`.
 
-    Where the turn had one of them and `like` has not, another stands in: for a validator the one of `jsonschema-rs`, if
-    that is installed; for criteria and a resolver what was recorded of their answers. `Recording.missing` says so, and
-    `verify` repeats it.
-    Raises `RecordingError` for what is no recording, of its types or of others, and for a gap in its sequence.
+    If the turn had one of them and `like` does not, a substitute is used: for a validator that of `jsonschema-rs`, if
+    it is installed; for criteria and a resolver their recorded results. `Recording.missing` lists the substitutes, and
+    `verify` repeats the list.
+    Raises `RecordingError` if the data is not a recording, has values of the wrong types, or a gap in its sequence.
     """
     required(data, Mapping, "data")
     if like is not None:

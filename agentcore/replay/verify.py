@@ -1,7 +1,7 @@
 """Verification: the same events must give the same transitions, evaluations and commands (design §3.9).
 
-Observations are shown and not compared: they are told to operators, nothing follows from them, and newer versions tell
-more.
+Observations are not compared: they are shown to operators, have no effect on the turn, and newer versions make more of
+them.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,10 @@
 """What-if: the recording answers the machine's commands under another policy. No provider is called.
 
-While every command is the one that was recorded, the recorded events are fed as they are. From the first other command
-on each call is answered by the recorded call of the same occurrence, as far as it tells (`recorded_answers`). Where a
-step takes an assumption the run goes on twice, once to each end of the assumed range: equal ends are an estimate, other
-ones undecidable. What is imagined is bounded (`work`): beyond the bound the rest is undecidable.
+As long as the commands are the recorded ones, the recorded events are used unchanged. From the first different command
+on, each call is answered from the recorded call of the same occurrence, as far as that is possible
+(`recorded_answers`). If a step needs an assumption, the rest is evaluated twice, with each end of the assumed range:
+equal endings are an estimate, different ones are undecidable. The work is bounded (`work`): beyond the bound the rest
+is undecidable.
 """
 
 import math

@@ -1,14 +1,14 @@
 """Why a turn stopped, as data: the chain of causes, and the other possible transitions of each step.
 
-transition_case          one move as it is looked at: what was judged, by which numbers
-limit_usage              the numbers of a judgement: what of each limit was used, and what more would have let it go on
-guards                   the condition of every move the table allows, in words, and how near it was; by deciding state:
+transition_case          one transition with its context: what was evaluated, and with which numbers
+limit_usage              the numbers of an evaluation: how much of each limit was used, and how much more was needed
+guards                   the condition of every possible transition, as text, and how close it was; by deciding state:
 evaluate_stop_guards     after an answer
 evaluate_error_guards    after an error
-pending_guards           where another call was judged
-alternative_transitions  the moves that were not taken
-max_tokens_claim         the number that a verdict names, and what it rests on
-derivation               from the end back to the provider's own word; `evidence` makes its nodes
+pending_guards           before another call
+alternative_transitions  the other possible transitions
+max_tokens_claim         the value that a verdict names, and its evidence
+derivation               from the end back to the provider's own stop reason; `evidence` makes its nodes
 tree                     the node the derivation is made of, and a tree as lines
 
 Nothing is evaluated again: only recorded data is read, and missing data is left out.

@@ -43,7 +43,7 @@ class Fact:
 class Node:
     """One step of the derivation, and the nodes that it follows from."""
 
-    kind: Kind  #: where in the chain it stands
+    kind: Kind  #: its place in the chain
     name: str  #: a word of the core or the provider: `retry_limit`, `limits.max_continuations`
     words: str  #: a phrase, without a full stop
     facts: tuple[Fact, ...] = ()  #: its values, for programs
@@ -60,7 +60,7 @@ class Node:
             yield from node.walk()
 
 
-#: What stands before a node in text.
+#: The label before a node in its line of text.
 LABELS = {
     Kind.TERMINAL: "ended",
     Kind.TRANSITION: "by",

@@ -208,4 +208,4 @@ async def _listen(group: str, wake: asyncio.Event) -> None:
         finally:
             await layer.group_discard(group, channel)
     except Exception as error:
-        log.warning("layer_unheard", group=group, error=str(error))
+        log.warning("live_layer_failed", group=group, error=str(error))

@@ -55,7 +55,7 @@ async def run_always(stop: asyncio.Event) -> None:
         try:
             await run(stop)
         except Exception:
-            log.exception("worker_fell")
+            log.exception("worker_failed")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), FALLEN_SECONDS)
 

@@ -31,6 +31,15 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "One request to an agent with all its model calls, tool calls and decisions.",
     ),
     "run": ("Run", "Several turns of one task, each with the conversation of the one before it."),
+    "conversation": (
+        "Conversation",
+        "Turns with one agent, in order. Each receives the earlier prompts and answers.",
+    ),
+    "connection": (
+        "Connection",
+        "A model server: its address, its dialect and the name of the variable that holds its API key.",
+    ),
+    "dialect": ("Dialect", "The API format that a model server or a client uses, such as openai or anthropic."),
     "attempt": ("Attempt", "One call of the model within a turn."),
     "continuation": ("Continuation", "A further call that continues a truncated answer where it was cut."),
     "repair": ("Tool-call repair", "A further call that requests a truncated or malformed tool call again."),
@@ -42,6 +51,12 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "status": ("Status", "How a turn ended: completed, partial, failed, aborted, cancelled or interrupted."),
     "partial": ("Partial", "A turn that ended with an incomplete answer, which is kept with a notice."),
     "sufficient_limit": ("Sufficient limit", "The value of a limit under which the turn would have finished."),
+    "verdict": ("Verdict", "One sentence that says why a turn stopped."),
+    "notice": ("Notice", "The sentence that goes with an incomplete answer and says why it is incomplete."),
+    "record": (
+        "Record",
+        "One step of a turn’s history: an event, the transitions that it caused, and the command that followed.",
+    ),
     "transition": ("Transition", "One move of the state machine from a state to another, with its reason."),
     "criterion": ("Criterion", "A rule that says after each answer whether the turn may, must or must not continue."),
     "guard": ("Guard", "A built-in stop against endless turns, such as two answers that add nothing new."),
@@ -62,6 +77,17 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Overlap",
         "Text of a continuation that repeats the end of the answer so far; it is dropped.",
     ),
+    "seam": ("Seam", "The place in an answer at which a continuation is joined to the text before it."),
+    "observed": (
+        "Observed call",
+        "A gateway call in observe mode: recorded and passed on unchanged. No limit of a policy applies to it.",
+    ),
+    "ledger": (
+        "Ledger of limits",
+        "The list of limits and rules that stopped turns, with who set each, when, and what it cost.",
+    ),
+    "seal": ("Seal", "A signed list of turns that have ended. Later changes to these turns are detected by it."),
+    "project": ("Project", "A part of an installation with members, agents, keys and turns of its own."),
     "sign": (
         "Sign of truncation",
         "Evidence in token counts or text that an answer was cut, whatever its stop reason.",

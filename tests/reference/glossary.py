@@ -7,14 +7,19 @@ from dashboard.turns.glossary import CERTAINTIES, LIMITS, TERMS, Term
 
 _HEAD = """# Glossary
 
-The terms of the pages, the API and the documents. Made from `dashboard/turns/glossary.py`; a test fails while this
-page is not current. To make it anew: `python -m tests.reference.glossary > docs/reference/glossary.md`.
+The terms of the pages, the API and the documents. A limit has one name on pages, and a key in code, the API and
+policies. *Specification* means the documents that Whystop implements ([conformance](conformance.md)).
+
+This page is generated from `dashboard/turns/glossary.py`; a test fails while it is not current. To generate it again:
+`python -m tests.reference.glossary > docs/reference/glossary.md`.
 """
 
 
 def page() -> str:
     """The text of docs/reference/glossary.md."""
-    return "\n".join((_HEAD, *_limits(), *_terms("Terms", TERMS), *_terms("How certain an answer is", CERTAINTIES)))
+    return "\n".join(
+        (_HEAD, *_limits(), *_terms("Terms", TERMS), *_terms("How certain the result of a what-if is", CERTAINTIES))
+    )
 
 
 def _limits() -> Iterator[str]:

@@ -7,12 +7,14 @@ from tests.reference.sources import MODULES, Member, Module, Named, module_of
 
 _HEAD = """# Reference: `agentcore`
 
-Every public name of the library, from its docstrings; a test fails while this page is not current. To make it anew:
-`python -m tests.reference > docs/reference/library.md`. The
-parts work together as [the library, by examples](../tutorial/agentcore.md) shows.
+Every public name of the library, for people who write programs with it. Start with [the library, by
+examples](../tutorial/agentcore.md), which shows how the parts work together.
 
-Throughout: tokens are the provider's, characters are Unicode code points, times are seconds since the turn started,
-`None` means not known or no limit, as the name says. Values are frozen; nothing here does I/O.
+On this page, tokens are counted as the provider counts them, characters are Unicode code points, and times are seconds
+since the turn started. `None` means “not known”, or “no limit” for a limit. Values are frozen. Nothing does I/O.
+
+This page is generated from the docstrings; a test fails while it is not current. To generate it again:
+`python -m tests.reference > docs/reference/library.md`.
 """
 
 

@@ -27,7 +27,7 @@ class Gemini(Codec):
     name = "gemini"
 
     def path(self, request: ChatRequest) -> str:
-        """The model stands in the path: `models/…` and `tunedModels/…` at AI Studio, `projects/…` at Vertex."""
+        """The path contains the model: `models/…` and `tunedModels/…` at AI Studio, `projects/…` at Vertex."""
         required(request, ChatRequest, "request")
         return gemini_request.path(request)
 
@@ -67,5 +67,5 @@ class Gemini(Codec):
         return ObjectDecoder(self._answer(max_tokens))
 
     def normalize(self, raw: str | None) -> NormalizedStopReason:
-        """The table of words alone, also for a number that stands for a word; UNKNOWN for what it lacks."""
+        """The meaning of a raw stop reason without its answer, also as a number. UNKNOWN if it is not in the table."""
         return gemini_words.normalize(raw)

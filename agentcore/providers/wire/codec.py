@@ -62,5 +62,5 @@ class Codec(ABC):
         return EventDecoder(self._answer(max_tokens), messages=True)
 
     def normalize(self, raw: str | None) -> NormalizedStopReason:
-        """The table of words alone: what a raw stop reason means without its answer; UNKNOWN for a word it lacks."""
+        """The meaning of a raw stop reason without its answer. UNKNOWN if it is not in the table."""
         return stop_reasons.normalize(raw)

@@ -36,7 +36,7 @@ def alerts_judge(now: datetime | None = None) -> int:
             changed += _judge(alert_id, until)
         except Exception:
             # One that cannot be judged keeps no other from being told.
-            log.exception("alert_not_judged", alert=str(alert_id))
+            log.exception("alert_not_evaluated", alert=str(alert_id))
     return changed
 
 

@@ -95,7 +95,7 @@ class Exporter:
             body, count = await asyncio.to_thread(_traces, told, destination)
         except UNTELLABLE:
             # Halved until it is alone: one that cannot be told keeps no other from being sent.
-            log.exception("turns_not_told", destination=destination.name, turns=len(ids))
+            log.exception("telemetry_not_built", destination=destination.name, turns=len(ids))
             return len(ids), Outcome(fault=UNTOLD, refused=len(ids), smaller=True)
         outcome = await self._post(destination, "/v1/traces", body, ExportTraceServiceResponse(), count)
         if destination.metrics and not (outcome.again or outcome.smaller or outcome.refused):

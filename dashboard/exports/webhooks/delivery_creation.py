@@ -89,7 +89,7 @@ def _event(happened: Happened, turns: Mapping[UUID, Turn], predictions: Mapping[
         return event_of(happened, turns.get(happened.turn_id), prediction)
     except Exception:
         # One that cannot be read keeps no other from being told.
-        log.exception("webhook_event_untold", turn=str(happened.turn_id), kind=happened.kind)
+        log.exception("webhook_event_not_readable", turn=str(happened.turn_id), kind=happened.kind)
         return None
 
 

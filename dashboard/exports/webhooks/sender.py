@@ -73,7 +73,7 @@ class Sender:
         try:
             await in_database(settle, delivery.id, outcome)
         except Exception as error:  # it is tried again when its lease is over
-            log.warning("webhook_try_not_kept", delivery=str(delivery.id), error=str(error))
+            log.warning("webhook_result_not_stored", delivery=str(delivery.id), error=str(error))
 
 
 async def _tried(transport: Transport, delivery: Delivery) -> Outcome:

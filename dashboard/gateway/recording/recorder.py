@@ -199,7 +199,7 @@ class Recorder:
     def _is_away(self, why: str) -> None:
         if self._away_since is None:
             self._away_since = time.monotonic()
-            log.warning("gateway_database_away", error=why)
+            log.warning("gateway_database_unavailable", error=why)
 
     async def _write(self) -> None:
         while True:

@@ -92,7 +92,7 @@ def _foretold(parent: Turn, child: Turn, wanted: Mapping[str, Any], purpose: Pur
         found = what_if_of(recording, policy, parent).recording
     except Exception as error:
         # A recording that cannot be judged again is no reason not to run the turn once more.
-        log.warning("nothing_predicted", turn=str(parent.id), error=f"{type(error).__name__}: {error}")
+        log.warning("prediction_failed", turn=str(parent.id), error=f"{type(error).__name__}: {error}")
         return None
     assert isinstance(found, WhatIf), "a what-if is what was asked for"
     made = replace(purpose, kind=Kind.SHADOW) if _was_shadowed(parent, child, purpose) else purpose
@@ -106,7 +106,7 @@ def _suggested(parent: Turn, child: Turn, purpose: Purpose) -> dict[str, Any] | 
     try:
         return suggested(parent, child, purpose.suggestion)
     except Exception as error:
-        log.warning("nothing_suggested", turn=str(parent.id), error=f"{type(error).__name__}: {error}")
+        log.warning("suggestion_failed", turn=str(parent.id), error=f"{type(error).__name__}: {error}")
         return None
 
 

@@ -67,7 +67,7 @@ def _replica() -> Finding:
             words = f"It is more than {replica.LATEST_SECONDS:.0f} s behind"
             return Finding("replica", State.WARNING, words, "It is not read until it has caught up.")
         time.sleep(0.1)
-    return Finding("replica", State.OK, f"It had all changes within {time.monotonic() - began:.1f} s")
+    return Finding("replica", State.OK, f"It received all changes within {time.monotonic() - began:.1f} s")
 
 
 def _rights() -> Iterator[Finding]:
@@ -88,7 +88,7 @@ def _rights() -> Iterator[Finding]:
 
 def _extensions() -> Iterator[Finding]:
     (names,) = _row("SELECT string_agg(extname, ', ' ORDER BY extname) FROM pg_extension")
-    yield Finding("extensions", State.OK, f"None is needed; installed: {names or 'none'}")
+    yield Finding("extensions", State.OK, f"Installed: {names or 'none'}; Whystop needs none")
 
 
 def migrations() -> Iterator[Finding]:
@@ -117,7 +117,7 @@ def clock() -> Iterator[Finding]:
     fix = "Let both machines take their time from the same server (NTP)."
     yield graded(
         "clock",
-        f"{apart:.1f} s from the database's",
+        f"It differs from the database's by {apart:.1f} s",
         (apart > _CLOCK_ERROR, State.ERROR, fix),
         (apart > _CLOCK_WARNING, State.WARNING, fix),
     )
@@ -133,7 +133,7 @@ def queue() -> Iterator[Finding]:
         " count(*) FILTER (WHERE status = 'failed') FROM procrastinate_jobs job"
         " LEFT JOIN LATERAL (SELECT created_at FROM turns_turn WHERE id::text = job.args ->> 'turn_id') turn ON true"
     )
-    words = f"Workers that answer: {alive}; jobs that wait: {waiting}; jobs that failed: {failed}"
+    words = f"Running workers: {alive}; waiting jobs: {waiting}; failed jobs: {failed}"
     late = waiting and oldest > _WAITS_LONG
     yield graded(
         "queue",
@@ -155,7 +155,11 @@ def evidence() -> Iterator[Finding]:
         " FROM sealing_seal",
         _SEAL_LATE,
     )
-    words = f"The last seal is {number}, of {at:%Y-%m-%d %H:%M} UTC" if number else "No seal has been made yet"
+    words = (
+        f"The last seal, number {number}, was made at {at:%Y-%m-%d %H:%M} UTC"
+        if number
+        else "No seal has been made yet"
+    )
     late = bool(turns) and (at is None or at < datetime.now(UTC) - _SEAL_LATE)
     yield graded("evidence", words, (late, State.WARNING, "A worker creates one every hour: start a worker."))
 

@@ -41,15 +41,15 @@ def secrets() -> Iterator[Finding]:
     """The signing key and the secret key, and who can read their files."""
     environment = _environment()
     try:
-        yield Finding("signing key", State.OK, f"Signs as {keys.public_key()}")
+        yield Finding("signing key", State.OK, f"Its public key is {keys.public_key()}")
     except StartError as error:
         yield Finding("signing key", State.ERROR, str(error), "Restore it from a backup.")
     files = [environment.data_dir / name for name in (keys.KEY_FILE, SECRET_KEY_FILE)]
     open_files = [path for path in files if path.exists() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)]
     names = " and ".join(path.name for path in open_files)
     fix = f"chmod 600 {' '.join(map(str, open_files))}"
-    words = f"Others can read {names}" if names else "Only their owner can read the files of keys"
-    yield graded("files of keys", words, (bool(names), State.ERROR, fix))
+    words = f"Others can read {names}" if names else "Only their owner can read the files of the keys"
+    yield graded("key files", words, (bool(names), State.ERROR, fix))
     yield _debug(environment)
 
 
@@ -63,9 +63,9 @@ def egress() -> Iterator[Finding]:
     """Where calls may go."""
     rules = settings.EGRESS
     if _environment().egress is not None:
-        yield Finding("egress", State.OK, "WHYSTOP_EGRESS lists the allowed addresses")
+        yield Finding("egress", State.OK, "Calls may go to the addresses in WHYSTOP_EGRESS")
     elif rules in (APART, ON_ONE_MACHINE):
-        words = "The default: public addresses, and this machine itself under “manage.py up”"
+        words = "Calls may go to public addresses, and under “manage.py up” to this machine (WHYSTOP_EGRESS is not set)"
         yield Finding("egress", State.OK, words)
 
 
@@ -73,7 +73,7 @@ def live_updates() -> Iterator[Finding]:
     """Redis, where one is named."""
     address = _environment().redis_url
     if not address:
-        yield Finding("live updates", State.OK, "Within one process; others are checked every second (no REDIS_URL)")
+        yield Finding("live updates", State.OK, "No REDIS_URL: changes by other processes appear within a second")
         return
     try:
         with redis.Redis.from_url(address, socket_timeout=3, socket_connect_timeout=3) as asked:
@@ -93,7 +93,9 @@ def backups() -> Iterator[Finding]:
         return
     at = datetime.fromisoformat(path.read_text().strip())
     late = datetime.now(UTC) - at > _BACKUP_LATE
-    yield graded("backups", f"The last one is of {at:%Y-%m-%d %H:%M} UTC", (late, State.WARNING, "Make one each day."))
+    yield graded(
+        "backups", f"The last one was made at {at:%Y-%m-%d %H:%M} UTC", (late, State.WARNING, "Make one each day.")
+    )
 
 
 def _environment() -> Environment:

@@ -43,7 +43,7 @@ async def _finding(place: Place) -> Finding:
     if place.key and keys.key_for(place.key, place.url) is None:
         fix = keys.fault(place.key, place.url) or f"Set {place.key} where Whystop runs, and start it again."
         return Finding(place.name, State.ERROR, f"No key for {place.url}", fix)
-    key = f"key in {place.key}" if place.key else "no key"
+    key = f"key in {place.key}" if place.key else "without a key"
     host, port = _host_and_port(place.url)
     try:
         refused = await _refused_or_reached(place.url, host, port)

@@ -63,7 +63,7 @@ def install() -> bool:
     except ProgrammingError as error:
         if getattr(error.__cause__, "sqlstate", None) != _NOT_ALLOWED:
             raise
-        log.warning("no_views_for_analysts", why=str(error).strip(), fix="GRANT CREATE ON DATABASE")
+        log.warning("sql_views_not_created", why=str(error).strip(), fix="GRANT CREATE ON DATABASE")
         return False
     return True
 

@@ -60,7 +60,9 @@ def test_a_link_to_a_file_that_is_no_document_becomes_its_words(tmp_path, monkey
 
 def test_code_can_be_copied(browser: Client):
     html = page(browser, "/docs/how-to/operations")
-    assert re.search(r'<code id="(code-\d+)">\.venv/bin/python manage\.py doctor\n</code></pre><button [^>]*data-copy="\1"', html)
+    assert re.search(
+        r'<code id="(code-\d+)">\.venv/bin/python manage\.py doctor\n</code></pre><button [^>]*data-copy="\1"', html
+    )
 
 
 @pytest.mark.parametrize("name", ["how-to/gateway.md", "how-to/gateway/"])

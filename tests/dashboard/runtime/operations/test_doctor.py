@@ -125,7 +125,7 @@ def test_jobs_that_wait_without_a_worker_are_an_error(empty_queue: None):
         cursor.execute("INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now())")
     finding = found(database_checks.queue, "queue")
     assert finding.state is State.OK
-    assert finding.words.startswith("Workers that answer: 1; jobs that wait: 1; jobs that failed: 0")
+    assert finding.words.startswith("Running workers: 1; waiting jobs: 1; failed jobs: 0")
 
 
 def test_a_redis_that_does_not_answer_is_an_error(closed_port: int, monkeypatch: pytest.MonkeyPatch):

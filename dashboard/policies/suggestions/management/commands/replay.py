@@ -40,15 +40,17 @@ NUMBERS = (
 
 
 class Command(BaseCommand):
-    help = "Verify a turn; with limits, evaluate it under them (what-if). No provider is called."
+    help = "Verify a turn. With limits, print how it would have ended under them (what-if). No provider is called."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("turn", help="the id of the turn")
+        parser.add_argument("turn", help="the id of the turn: the end of the address of its page")
         parser.add_argument("--max-tokens", type=int, help="the most output tokens of each call")
         for name in NUMBERS:
             parser.add_argument(f"--{name.replace('_', '-')}", type=int, help=LIMIT_FIELDS[name].meaning)
         parser.add_argument(
-            "--sweep", metavar="LIMIT=FROM:TO:STEP", help="a limit over a range, such as max_tokens=50:1000:50"
+            "--sweep",
+            metavar="LIMIT=FIRST:LAST[:STEP]",
+            help="evaluate the turn at each value of one limit, such as max_tokens=50:1000:50",
         )
 
         parser.add_argument("--json", action="store_true", help="print one JSON object, as in the API")
@@ -164,7 +166,7 @@ def _range(said: str) -> tuple[str, range]:
         return name, range(begin, end + 1, step[0] if step else 1)
     except ValueError as error:
         raise CommandError(
-            f"“{said}” is not a sweep. Write NAME=FIRST:LAST:STEP, such as max_tokens=50:1000:50."
+            f"“{said}” is not a sweep. Write LIMIT=FIRST:LAST or LIMIT=FIRST:LAST:STEP, such as max_tokens=50:1000:50."
         ) from error
 
 
