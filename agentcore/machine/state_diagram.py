@@ -39,8 +39,8 @@ def page() -> str:
     return (
         "# The state machine\n\n"
         "The states of a turn, and every transition between them. An event (an answer, an error, the results of tools, "
-        "an operator's action) moves the machine through deciding states to the next waiting or terminal state. No other "
-        "transition is possible. A transition is named after its reason, such as `retry_limit`.\n\n"
+        "an operator's action) moves the machine through deciding states to the next waiting or terminal state. "
+        "No other transition is possible. A transition is named after its reason, such as `retry_limit`.\n\n"
         f"{listed}\n\n"
         "This page is generated from the transition table in `agentcore/machine/states.py`; a test fails while it is "
         "not current. To generate it again: "

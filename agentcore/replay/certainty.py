@@ -59,9 +59,7 @@ class Why(StrEnum):
     TIMED_OUT = "timed_out"  #: the rest of a call that max_seconds ended
     REFUSAL = "refusal"  #: whether a request would be refused under another limit
     CUT_BELOW_CAP = "cut_below_cap"  #: the point of truncation of an answer that was truncated below max_tokens
-    OUTPUT_AT_CAP = (
-        "output_at_cap"  #: whether an answer was truncated that was reported as complete, with every token used
-    )
+    OUTPUT_AT_CAP = "output_at_cap"  #: whether a “complete” answer that used every token was truncated
     TOOL_CALLS = "tool_calls"  #: the full text of tool calls that were truncated or broken
     TOOL_RESULTS = "tool_results"  #: the results of tool calls that were never run
     TOOL_SECONDS = "tool_seconds"  #: the results of tools that do not end within max_seconds
