@@ -8,7 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from dashboard.accounts.roles import CHANGE_CONNECTION, may
 from dashboard.agents.policy_resolution import Level
+from dashboard.api.request_schemas import NewConnection
 from dashboard.api.response_fields import Json, MaybeObject, Object, Objects, words
+
+
+def _as_in_requests(name: str) -> Any:
+    """A field of a connection, described as in the request that creates one."""
+    return Field(description=NewConnection.model_fields[name].description)
 
 
 class Connection(BaseModel):
@@ -16,22 +22,22 @@ class Connection(BaseModel):
 
     id: UUID
     name: str
-    provider: str
-    base_url: str
-    api_key_env: str
-    max_output_tokens: int | None
-    context_window: int | None
-    max_concurrent_calls: int | None
-    requests_per_minute: int | None
-    hint_role: str
-    max_tokens_field: str
-    prefill: bool
-    prefill_way: str
-    prefill_echo: bool
+    provider: str = _as_in_requests("provider")
+    base_url: str = _as_in_requests("base_url")
+    api_key_env: str = _as_in_requests("api_key_env")
+    max_output_tokens: int | None = _as_in_requests("max_output_tokens")
+    context_window: int | None = _as_in_requests("context_window")
+    max_concurrent_calls: int | None = _as_in_requests("max_concurrent_calls")
+    requests_per_minute: int | None = _as_in_requests("requests_per_minute")
+    hint_role: str = _as_in_requests("hint_role")
+    max_tokens_field: str = _as_in_requests("max_tokens_field")
+    prefill: bool = _as_in_requests("prefill")
+    prefill_way: str = _as_in_requests("prefill_way")
+    prefill_echo: bool = _as_in_requests("prefill_echo")
     probe: dict[str, str] | None = Field(
         description="What the last test of the connection found: whether its server continues a last assistant message."
     )
-    probed_at: datetime | None
+    probed_at: datetime | None = Field(description="When the connection was last tested.")
     key_found: bool | None = Field(
         description="Whether the API key may be sent; null for users who may not change the connection."
     )
