@@ -43,3 +43,11 @@ def test_the_readme_is_at_most_150_lines() -> None:
 def test_every_document_says_first_what_it_is_for() -> None:
     first = {page.name: page.read_text(encoding="utf-8").split("\n\n")[1] for page in PAGES}
     assert [name for name, words in first.items() if words.startswith(("#", "|", "- ", "```"))] == []
+
+
+def test_a_page_has_the_name_that_the_index_gives_it() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    named = re.findall(r"^- \[(.+)\]\(((?:tutorial|how-to|explanation)/[^)]+)\)$", index, re.MULTILINE)
+    titles = [((ROOT / "docs" / file).read_text(encoding="utf-8").split("\n", 1)[0], name) for name, file in named]
+    assert len(titles) > 30
+    assert [(title, name) for title, name in titles if title != f"# {name}"] == []

@@ -27,6 +27,6 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         with suppress(ProgrammingError):  # before an upgrade the log is not there yet
             command_record("backup", str(made.path))
-        keys = "without keys" if options["without_keys"] else "with its keys: keep it as you keep a password"
+        keys = "without keys" if options["without_keys"] else "with its keys: protect the file like a password"
         turns, size = made.rows["turns_turn"], made.bytes / 1_000_000
         self.stdout.write(f"Backed up {turns:,} turns to {made.path} ({size:,.1f} MB), {keys}.")
