@@ -43,3 +43,14 @@ def test_the_readme_is_at_most_150_lines() -> None:
 def test_every_document_says_first_what_it_is_for() -> None:
     first = {page.name: page.read_text(encoding="utf-8").split("\n\n")[1] for page in PAGES}
     assert [name for name, words in first.items() if words.startswith(("#", "|", "- ", "```"))] == []
+
+
+def test_every_import_contract_that_a_document_names_exists() -> None:
+    names = re.findall(r"^name = (.+)$", (ROOT / ".importlinter").read_text(encoding="utf-8"), re.MULTILINE)
+    texts = [
+        (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+        *(page.read_text(encoding="utf-8") for page in PAGES),
+    ]
+    named = [found for text in texts for found in re.findall(r"\bcontract \*([^*]+)\*", " ".join(text.split()))]
+    assert named
+    assert [one for one in named if not any(name.startswith(one.removesuffix(" …")) for name in names)] == []
