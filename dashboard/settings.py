@@ -1,5 +1,6 @@
 """Django's settings, all from the environment (see `dashboard.platform.environment` for the variables)."""
 
+from importlib.util import find_spec
 from typing import Any
 
 from csp.constants import NONE, SELF
@@ -74,7 +75,7 @@ INSTALLED_APPS = [
     "dashboard.api.idempotency",
     "dashboard.turns.sql_views",
     "dashboard.runtime.operations",
-    "dashboard.bench",
+    *(["dashboard.bench"] if find_spec("dashboard.bench") else []),  # a part of the tree, not of the package
     "dashboard.runtime",
 ]
 

@@ -51,3 +51,14 @@ def test_a_page_has_the_name_that_the_index_gives_it() -> None:
     titles = [((ROOT / "docs" / file).read_text(encoding="utf-8").split("\n", 1)[0], name) for name, file in named]
     assert len(titles) > 30
     assert [(title, name) for title, name in titles if title != f"# {name}"] == []
+
+
+def test_every_import_contract_that_a_document_names_exists() -> None:
+    names = re.findall(r"^name = (.+)$", (ROOT / ".importlinter").read_text(encoding="utf-8"), re.MULTILINE)
+    texts = [
+        (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+        *(page.read_text(encoding="utf-8") for page in PAGES),
+    ]
+    named = [found for text in texts for found in re.findall(r"\bcontract \*([^*]+)\*", " ".join(text.split()))]
+    assert named
+    assert [one for one in named if not any(name.startswith(one.removesuffix(" …")) for name in names)] == []

@@ -3,6 +3,7 @@ had said."""
 
 from collections.abc import Iterator
 
+from agentcore.criteria.envelope_retries import envelope_bound
 from agentcore.errors import ProviderError
 from agentcore.events import CancelRequested, Interrupted, ModelFailed, ModelResponded, OperatorActed
 from agentcore.machine.call import Call
@@ -63,7 +64,7 @@ def clauses_of(case: Case, said: Json, recording: Recording, spans: tuple[Span, 
         yield _limit_clause(limit, spans, case)
     if limits:
         return
-    if name == "EnvelopeCriterion" and "connection's ceiling" in said["reason"]:
+    if name == "EnvelopeCriterion" and _is_at_ceiling(case, said):
         yield Node(Kind.CLAUSE, "connection.max_output_tokens", "the connection's ceiling for one call")
     elif name == "ErrorPolicyCriterion":
         yield from _error_clause(case, said)
@@ -72,6 +73,19 @@ def clauses_of(case: Case, said: Json, recording: Recording, spans: tuple[Span, 
         yield Node(Kind.CLAUSE, "finish_reasons", f"final stop reasons: {words}", (Fact("value", words),))
     elif name not in _BUILT_IN:
         yield Node(Kind.CLAUSE, "criteria", f"a custom criterion of the policy: {name}", (Fact("value", name),))
+
+
+def _is_at_ceiling(case: Case, said: Json) -> bool:
+    """Whether the connection's ceiling forbade an envelope retry. Rules before revision 5 do not record it: there the
+    snapshot tells, and where this core cannot evaluate that either, nothing is claimed."""
+    if said["decision"] != "forbid":
+        return False
+    if "bound" in said["context"]:
+        return bool(said["context"]["bound"] == "max_output_tokens")
+    state = case.snapshot
+    if state is None or state.reading is None or state.reading.fault is None:
+        return False
+    return envelope_bound(state, state.reading.fault) == "max_output_tokens"
 
 
 def _limit_clause(limit: Amount, spans: tuple[Span, ...], case: Case) -> Node:

@@ -256,16 +256,17 @@ def _hopeless(case: Case, said: Json) -> bool:
 
 
 def _retries(case: Case) -> bool:
-    """Whether more failures would have been retried. Rules before revision 5 say so in words, beside the policy; where
-    that is not known, it is not claimed."""
+    """Whether more failures would have been retried. Rules before revision 5 do not record it: the snapshot and its
+    policy tell, and where they are not known, it is not claimed."""
     said = case.context("ErrorPolicyCriterion")
     if "bound" in said or (case.snapshot and names_bounds(case.snapshot)):
         return bool(said.get("bound") == "max_retries")
     if case.snapshot is None or no_retry_helps(case.snapshot):
         return False
+    if case.snapshot.failure is not None and case.snapshot.failure.unresolved:
+        return False  # its resolver failed: the policy was not asked
     configured = getattr(case.snapshot.error_policy, f"on_{said.get('errorType')}_error", None)
-    told = case.said("ErrorPolicyCriterion")
-    return configured == ErrorHandlingDecision.RETRY and told is not None and "(max:" in told["reason"]
+    return bool(configured == ErrorHandlingDecision.RETRY)
 
 
 def _stubborn_in(case: Case, said: Json, limits: list[Amount]) -> list[str]:

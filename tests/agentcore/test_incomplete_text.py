@@ -51,7 +51,7 @@ def test_json_that_is_the_whole_text(text: str, at: int | None):
         ("```\n~~~\n```", None),
     ],
 )
-def test_a_fence(text: str, at: int | None):
+def test_a_code_fence_that_is_not_closed_is_found_where_it_opens(text: str, at: int | None):
     assert incomplete_text.fence_at(text) == at
 
 

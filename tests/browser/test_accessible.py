@@ -104,7 +104,7 @@ def check(page: Page, prepare: Callable[[Page], None] = lambda page: None, *, wi
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_page_there_is_is_looked_at():
+def test_every_page_is_checked():
     addresses = (addressed(name, ANY_TURN, ANY_TURN) for name in PAGES.keys() - {"what is not there"})
     looked_at = {resolve(address.split("?")[0]).route.rstrip("/") for address in addresses}
     served = {route.rstrip("/") for route, methods in SERVED.items() if "GET" in methods and "api/v1" not in route}
@@ -112,13 +112,13 @@ def test_every_page_there_is_is_looked_at():
 
 
 @pytest.mark.parametrize("name", [nightly(name) if name in ALIKE else name for name in PAGES])
-def test_axe_has_nothing_to_say_of(new_page: NewPage, cut_turn: str, other_turn: str, name: str):
+def test_axe_finds_no_violation_on_the_page(new_page: NewPage, cut_turn: str, other_turn: str, name: str):
     page = new_page(missing=name == "what is not there")
     page.goto(addressed(name, cut_turn, other_turn))
     check(page)
 
 
-def test_nor_of_the_rows_of_a_run(page: Page, cut_turn: str):
+def test_the_rows_of_a_run_are_accessible(page: Page, cut_turn: str):
     """Each has a link beside that to its turn; another test's turns are in sight only by chance."""
     again = api(page, f"{cut_turn.strip('/')}/replay", {"mode": "rerun", "overrides": {"max_tokens": 400}})
     until(page, lambda: page.request.get(f"/api/v1/turns/{again['id']}").json()["run_id"], "it belongs to no run")
@@ -127,7 +127,7 @@ def test_nor_of_the_rows_of_a_run(page: Page, cut_turn: str):
     check(page, within="#rows")
 
 
-def test_nor_of_a_turn_while_it_streams(page: Page):
+def test_a_turn_is_accessible_while_it_streams(page: Page):
     ask(page, "sim-endless", "Go on and on.", max_tokens=4_000)
     page.goto("/?q=Go+on+and+on")
     page.get_by_role("link", name="Go on and on.").first.click()
@@ -139,7 +139,7 @@ def test_nor_of_a_turn_while_it_streams(page: Page):
     expect(cancel).to_be_hidden()
 
 
-def test_nor_of_the_filters_when_they_are_open(page: Page, cut_turn: str):
+def test_the_open_filters_are_accessible(page: Page, cut_turn: str):
     def opened(page: Page) -> None:
         toggle = page.get_by_role("button", name="Filters", exact=True)
         if toggle.is_visible() and toggle.get_attribute("aria-expanded") == "false":
@@ -150,7 +150,7 @@ def test_nor_of_the_filters_when_they_are_open(page: Page, cut_turn: str):
     check(page, opened, within="#facet-panel")
 
 
-def test_nor_of_the_filter_by_signs_of_truncation_nor_of_its_link(page: Page):
+def test_the_filter_by_signs_of_truncation_and_its_link_are_accessible(page: Page):
     cut = agent(page, "sim-cut-label", max_tokens=60, tools=["calculator"])
     played(page, cut, "Add up the third invoice.")
     page.goto(f"/?agent={cut}")
@@ -163,7 +163,7 @@ def test_nor_of_the_filter_by_signs_of_truncation_nor_of_its_link(page: Page):
     assert wrong + violations(page, "#facet-lint", OF_COLOURS) == []
 
 
-def test_nor_of_why_a_turn_stopped_nor_of_all_the_roads_it_did_not_take(page: Page, cut_turn: str):
+def test_the_derivation_of_a_stop_and_the_other_transitions_are_accessible(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}#t13")
     page.locator("#why > summary").click()
     page.locator(".others > summary").click()
@@ -173,14 +173,14 @@ def test_nor_of_why_a_turn_stopped_nor_of_all_the_roads_it_did_not_take(page: Pa
 
 
 @pytest.mark.parametrize("menu", ["Columns", nightly("Views")])
-def test_nor_of_a_menu_when_it_is_open(page: Page, cut_turn: str, menu: str):
+def test_an_open_menu_is_accessible(page: Page, cut_turn: str, menu: str):
     page.goto(FEW)
     page.locator("summary", has_text=menu).click()
     check(page)
 
 
 @pytest.mark.nightly
-def test_nor_of_turns_chosen_nor_of_what_is_asked_of_them(page: Page, cut_turn: str):
+def test_selected_turns_and_their_actions_are_accessible(page: Page, cut_turn: str):
     page.goto(FEW)
     page.locator("#rows tr").first.wait_for()
     page.keyboard.press("j")
@@ -196,7 +196,7 @@ def test_nor_of_turns_chosen_nor_of_what_is_asked_of_them(page: Page, cut_turn: 
 
 
 @pytest.mark.parametrize(("place", "key"), [nightly("timeline", "?"), nightly("turn", "?"), ("turn", "b")])
-def test_nor_of_a_dialog_that_a_key_opens(page: Page, cut_turn: str, place: str, key: str):
+def test_a_dialog_that_a_key_opens_is_accessible(page: Page, cut_turn: str, place: str, key: str):
     page.goto(FEW if place == "timeline" else cut_turn)
     page.wait_for_load_state()
     page.keyboard.press(key)
@@ -204,14 +204,14 @@ def test_nor_of_a_dialog_that_a_key_opens(page: Page, cut_turn: str, place: str,
     check(page, within="dialog[open]")
 
 
-def test_nor_of_a_backtest_and_what_came_of_it(page: Page, cut_turn: str):
+def test_a_backtest_and_its_result_are_accessible(page: Page, cut_turn: str):
     page.goto("/timeline/backtest?q=Look+at+this")
     page.get_by_role("button", name="Start").click()
     expect(page.locator("#backtest")).to_contain_text("Done")
     check(page)
 
 
-def test_nor_of_what_was_sent_and_received_when_it_is_shown(page: Page, cut_turn: str):
+def test_the_raw_request_and_response_are_accessible(page: Page, cut_turn: str):
     page.goto(cut_turn)
     page.locator("#attempt-2 summary").click()
     expect(page.locator("#attempt-2 pre").first).to_be_visible()
@@ -219,7 +219,7 @@ def test_nor_of_what_was_sent_and_received_when_it_is_shown(page: Page, cut_turn
 
 
 @pytest.mark.nightly
-def test_nor_of_a_file_that_is_refused(new_page: NewPage):
+def test_the_refusal_of_a_file_is_accessible(new_page: NewPage):
     page = new_page(missing=True)
     page.goto("/import")
     page.get_by_label("Turn file").set_input_files({"name": "a.json", "mimeType": "text/plain", "buffer": b"{}"})
@@ -228,7 +228,7 @@ def test_nor_of_a_file_that_is_refused(new_page: NewPage):
     check(page)
 
 
-def test_nor_of_a_turns_controls_nor_of_the_drawer_and_the_breakpoint_that_are_open(page: Page):
+def test_the_controls_the_drawer_and_the_breakpoint_form_of_a_turn_are_accessible(page: Page):
     calling(page)
     check(page)
     drawer(page)
@@ -243,7 +243,7 @@ def test_nor_of_a_turns_controls_nor_of_the_drawer_and_the_breakpoint_that_are_o
     check(page)
 
 
-def test_nor_of_what_is_shared(page: Page, cut_turn: str):
+def test_a_shared_turn_is_accessible(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/share")
     page.get_by_role("button", name="Create link").click()
     address = page.get_by_label("Address of the link").input_value()
@@ -252,7 +252,7 @@ def test_nor_of_what_is_shared(page: Page, cut_turn: str):
     check(page)
 
 
-def test_nor_of_a_policy_and_its_versions(page: Page):
+def test_a_policy_and_its_versions_are_accessible(page: Page):
     page.goto("/admin/agents/policy/")
     page.locator("#result_list tbody th a").first.click()
     expect(page).to_have_url(re.compile("/change/"))
@@ -265,7 +265,7 @@ def test_nor_of_a_policy_and_its_versions(page: Page):
     check(page)
 
 
-def test_nor_of_the_turns_of_a_line_of_the_ledger_nor_of_those_of_a_pair_of_limits(page: Page, cut_turn: str):
+def test_the_turns_of_a_ledger_line_and_of_a_pair_of_limits_are_accessible(page: Page, cut_turn: str):
     page.goto("/policies/ledger")
     page.locator("a.stopped").first.click()
     check(page)
@@ -274,7 +274,7 @@ def test_nor_of_the_turns_of_a_line_of_the_ledger_nor_of_those_of_a_pair_of_limi
     check(page)
 
 
-def test_nor_of_an_alert_a_backtest_and_the_form_of_a_policy(page: Page, cut_turn: str):
+def test_an_alert_a_backtest_and_the_form_of_a_policy_are_accessible(page: Page, cut_turn: str):
     alert = api(page, "alerts", {"name": "Cut too often", "metric": "truncation_rate", "number": 20})["id"]
     backtest = api(page, "backtests", {"policy": {}, "filter": {"q": "Look at this"}})["id"]
     policy = api(page, "policies", {"name": "looked-at", "limits": {"max_continuations": 2}})
@@ -286,7 +286,7 @@ def test_nor_of_an_alert_a_backtest_and_the_form_of_a_policy(page: Page, cut_tur
         check(page)
 
 
-def test_nor_of_a_webhook_nor_of_its_deliveries(page: Page):
+def test_a_webhook_and_its_deliveries_are_accessible(page: Page):
     page.goto("/webhooks/")
     page.locator("[name=name]").fill("looked-at")
     page.locator("[name=url]").fill("http://127.0.0.1:9/hook")
@@ -300,14 +300,14 @@ def test_nor_of_a_webhook_nor_of_its_deliveries(page: Page):
     check(page)
 
 
-def test_nor_of_signing_in(page: Page):
+def test_the_sign_in_page_is_accessible(page: Page):
     page.context.clear_cookies()
     page.goto("/sign-in/")
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     check(page)
 
 
-def test_nor_of_the_steps_of_two_factor_authentication(page: Page):
+def test_the_steps_of_two_factor_authentication_are_accessible(page: Page):
     page.goto("/admin/accounts/user/add/")
     page.get_by_label("Username").fill("guarded")
     page.locator("#id_password1").fill(PASSWORD)

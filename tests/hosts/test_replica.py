@@ -19,7 +19,7 @@ from dashboard.platform.database import database_settings
 from dashboard.platform.replica import REPLICA, WROTE, late, late_since_now, may_be_late, read_connection
 from dashboard.policies.backtests import runner
 from dashboard.policies.backtests.models import Backtest
-from dashboard.runtime.operations.database_checks import replica_of_it
+from dashboard.runtime.operations.database_checks import read_replica
 from dashboard.runtime.operations.doctor import State
 from tests.dashboard.website import until
 from tests.hosts.streaming_replica import StreamingReplica
@@ -137,12 +137,12 @@ def test_a_statement_that_takes_too_long_is_not_asked_again_and_says_nothing_of_
 
 def test_doctor_says_how_the_replica_is(standby, monkeypatch):
     monkeypatch.setattr(replica, "LATEST_SECONDS", 1.0)
-    assert [found.state for found in replica_of_it()] == [State.OK]
+    assert [found.state for found in read_replica()] == [State.OK]
     standby.pause()
     project_default().save()
-    assert [found.state for found in replica_of_it()] == [State.WARNING]
+    assert [found.state for found in read_replica()] == [State.WARNING]
     standby.stop()
-    assert [found.state for found in replica_of_it()] == [State.WARNING]
+    assert [found.state for found in read_replica()] == [State.WARNING]
     connections[REPLICA].close()
     standby.start()
 

@@ -47,7 +47,7 @@ def database() -> Iterator[Finding]:
     yield from _extensions()
 
 
-def replica_of_it() -> Iterator[Finding]:
+def read_replica() -> Iterator[Finding]:
     """The replica that `WHYSTOP_REPLICA_URL` names."""
     if replica.is_configured():
         try:

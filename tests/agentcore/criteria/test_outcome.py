@@ -65,7 +65,7 @@ def test_no_criteria_at_all_stop_as_completed():
     assert outcome.resolved_by == "ContinuationCriteria"
 
 
-def test_none_short_circuits():
+def test_every_criterion_is_asked_even_after_one_forbids():
     asked = []
 
     class Counts:

@@ -32,7 +32,7 @@ def test_a_beginning_of_an_object_is_one_that_is_cut(end):
 
 @together
 @pytest.mark.parametrize("data", [b"", b"hello", b'{"a": 1}', b"{oops}", b'{"a": 1} {', b'"a', b"nul", b"{]"])
-def test_nothing_else_is(data):
+def test_other_text_is_not_taken_for_truncated_json(data):
     assert not is_cut_json(data)
 
 

@@ -120,7 +120,7 @@ def test_content_may_be_plain_text():
 
 
 @pytest.mark.parametrize(("status", "reason"), [("completed", None), ("incomplete", "max_output_tokens"), ("", None)])
-def test_silence_is_said(status, reason):
+def test_an_answer_without_output_has_a_diagnostic(status, reason):
     thought = {"type": "reasoning", "id": "rs_1", "summary": []}
     assert answer(thought, status=status, reason=reason).diagnostics == ("empty_output",)
 

@@ -35,7 +35,7 @@ def test_what_an_earlier_release_refused_to_judge_verifies():
     assert Past.of(recording).after[-1][1].end.error_code == "envelope_invalid"
 
 
-def test_it_is_judged_today():
+def test_a_large_schema_is_judged_by_this_release():
     story = Playbook(policy=Policy(validate=VALIDATE), envelope_schema=LARGE, revision=8) >> started() >> ended("{}")
     assert story.end.status == "completed"
     assert verify(story.recording).verified

@@ -197,6 +197,47 @@ def test_a_fork_that_begins_where_its_parent_had_decided_is_told_from_what_it_ha
     assert list(lines_of(found.tree))[-1].endswith("provider: said “length”")
 
 
+def in_other_words(recording: Recording) -> Recording:
+    """The recording with other sentences at every evaluation: what is derived must not hang on our wording."""
+
+    def other(transition):
+        outcome = transition.get("outcome")
+        if outcome is None:
+            return transition
+        evaluations = [{**one, "reason": "said otherwise"} for one in outcome["evaluations"]]
+        return {**transition, "outcome": {**outcome, "evaluations": evaluations}}
+
+    records = tuple(replace(each, transitions=tuple(map(other, each.transitions))) for each in recording.records)
+    return replace(recording, records=records)
+
+
+def clauses(recording: Recording) -> list[str]:
+    found = derive(recording)
+    assert found is not None
+    return [node.name for node in found.tree.walk() if node.kind is Kind.CLAUSE]
+
+
+@together
+@pytest.mark.parametrize("revision", [None, 1, 4, 5, 9])
+def test_the_connections_ceiling_is_a_clause_whatever_the_words_of_the_evaluation_are(revision):
+    schema = {"type": "object", "required": ["a"]}
+    book = play(truncated('{"a": "'), envelope_schema=schema, ceiling=60, revision=revision)
+    if revision is None:  # these rules doubled the budget once, up to the ceiling
+        book = book >> truncated('{"a": "')
+    assert book.end
+    assert "connection.max_output_tokens" in clauses(in_other_words(book.stored()))
+
+
+@together
+@pytest.mark.parametrize("revision", [None, 1, 4, 5, 9])
+def test_the_limit_of_retries_is_a_clause_whatever_the_words_of_the_evaluation_are(revision):
+    limited = error(ErrorType.RATE_LIMIT, status=429)
+    book = play(limited, woke_up(), limited, error_policy=ErrorPolicy.retry_all(2), revision=revision)
+    assert book.end
+    assert clauses(in_other_words(book.stored())) == clauses(book.stored())
+    assert "error_policy.max_retries" in clauses(book.stored())
+
+
 def test_a_history_without_moves_has_no_derivation():
     book = play(ended("done"))
     bare = (*book.records[:-1], replace(book.records[-1], transitions=()))

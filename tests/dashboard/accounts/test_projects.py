@@ -150,7 +150,7 @@ def test_nobody_changes_or_removes_a_member_with_more_permissions(beside: Projec
 
 
 @pytest.mark.parametrize("role", [Role.WATCHER, Role.OPERATOR])
-def test_nobody_else_does(beside: Project, role: Role):
+def test_watchers_and_operators_cannot_add_members(beside: Project, role: Role):
     browser, other = browser_of(user_of(role, beside)), user_of("nothing")
     assert browser.get("/projects/members/").status_code == 200
     assert browser.post("/projects/members/add/", {"username": other.username, "role": "watcher"}).status_code == 403

@@ -91,7 +91,7 @@ def test_a_turn_has_no_more_of_them_than_are_looked_at(held: Turn):
     assert len(counting(held)) == MOST
 
 
-def test_on_the_page_too(browser: Client, held: Turn):
+def test_the_page_adds_and_removes_breakpoints(browser: Client, held: Turn):
     address, seen = f"/turns/{held.id}/control", str(held.last_seq)
     for asked in ({"action": "clear"}, *({"action": "break", "breakpoint": state} for state in STATES)):
         assert browser.post(address, asked, headers=HTMX).status_code == 204

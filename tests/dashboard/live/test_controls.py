@@ -83,7 +83,7 @@ def test_a_breakpoint_that_could_never_match_is_refused(browser: Client, held: T
     assert "there is no state “nowhere” to hold at" in answer.content.decode()
 
 
-def test_nobody_else_may(held: Turn):
+def test_a_visitor_who_has_not_signed_in_cannot_control_a_turn(held: Turn):
     assert Client().post(f"/turns/{held.id}/control", {"action": "release"}).status_code in (302, 401)
     strict = Client(enforce_csrf_checks=True)
     assert strict.post(f"/turns/{held.id}/control", {"action": "release"}).status_code in (302, 401, 403)

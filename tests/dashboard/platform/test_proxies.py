@@ -95,6 +95,6 @@ def test_what_is_neither_an_address_nor_a_network_is_named(text: str):
         Proxies.read(text)
 
 
-def test_none_is_the_default():
+def test_no_proxy_is_trusted_by_default():
     assert not Proxies.read(" , ")
     assert not Proxies().trust("127.0.0.1")

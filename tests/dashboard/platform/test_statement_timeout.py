@@ -71,7 +71,7 @@ def test_requests_and_sockets_are_pages():
     assert said == ["30s"]
 
 
-def test_a_search_has_less():
+def test_a_search_has_a_shorter_statement_timeout():
     with CaptureQueriesContext(connection) as asked:
         find(project=project_default(), filters=TimelineFilters(q="rivers"), reach=IdRange(newest_first=True), limit=9)
     assert any("SET LOCAL" in each["sql"] and "statement_timeout = 10000" in each["sql"] for each in asked)

@@ -78,7 +78,7 @@ async def test_a_probe_is_answered_before_django(
 
 
 @pytest.mark.parametrize(("path", "method"), [("/healthz", "POST"), ("/healthz/", "GET"), ("/", "GET")])
-async def test_all_else_goes_on(path: str, method: str):
+async def test_other_requests_reach_the_application(path: str, method: str):
     assert await answered(path, method) == ["on"]
 
 

@@ -142,7 +142,7 @@ def test_one_time_codes_are_not_local_through_it(site: Site, first: Browser):
     assert _plain(site.port, f"/sign-in/?code={code}") == 302  # and it is not used up
 
 
-def test_nor_are_they_through_a_proxy_that_says_nothing_of_itself(site: Site):
+def test_one_time_codes_are_not_local_through_a_proxy_without_forwarding_headers(site: Site):
     code = services.one_time_code_create()
     assert _plain(site.nginx.bare, f"/sign-in/?code={code}") in (301, 401)
     assert _plain(site.port, f"/sign-in/?code={code}") == 302

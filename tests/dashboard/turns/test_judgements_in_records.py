@@ -53,7 +53,7 @@ def test_what_was_ended_in_the_middle_is_gone_on_with_and_history_is_refused_to_
             Record.objects.update(judged=None)
 
 
-def test_it_can_be_undone(play: Play):
+def test_the_migration_can_be_reversed(play: Play):
     turn = play("sim-essay", max_tokens=60)
     told = list(Outcome.objects.values())
     with connection.cursor() as cursor:

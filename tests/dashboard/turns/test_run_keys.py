@@ -72,7 +72,7 @@ APART = {
 
 
 @pytest.mark.parametrize("form", APART)
-def test_something_else(form):
+def test_messages_that_differ_in_content_have_different_keys(form):
     one, other = APART[form]
     assert normal(one) != normal(other)
 

@@ -60,7 +60,7 @@ def test_no_step_shows_the_sentence_of_the_specification():
     assert "tool error, 1 failure; max_retries is 0 (calculator: division by zero)" in shown
 
 
-def test_nor_does_another_transition_that_was_possible():
+def test_no_other_transition_shows_the_sentence_of_the_specification():
     missed = [
         road.miss for step in failed_once(ErrorPolicy.stop_on_any_error()) for road in (*step.roads, *step.others)
     ]

@@ -9,6 +9,6 @@ def test_tags_are_trimmed_and_each_is_there_once_in_order():
     assert tags_clean([]) == ()
 
 
-def test_too_many_are_said():
+def test_too_many_tags_are_refused_with_their_number():
     with pytest.raises(ValidationError, match=f"at most {MOST_TAGS} tags; these are {MOST_TAGS + 1}"):
         tags_clean(str(n) for n in range(MOST_TAGS + 1))

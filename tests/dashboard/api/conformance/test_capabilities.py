@@ -48,7 +48,7 @@ def test_a_session_is_as_good_as_a_token(browser: Client, address: str) -> None:
 
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("method", ["post", "put", "delete"])
-def test_it_is_only_read(api: Program, address: str, method: str) -> None:
+def test_capabilities_accept_only_get(api: Program, address: str, method: str) -> None:
     answer = getattr(api.client, method)(address)
     assert answer.status_code == 405
     assert answer["Content-Type"] in ("application/problem+json", "application/json", "text/plain; charset=utf-8")

@@ -69,7 +69,7 @@ def test_a_rise_is_judged_against_the_window_before():
     assert judged(rule(**tokens), now) == []  # nothing to compare with
 
 
-def test_silence_is_a_fall():
+def test_a_period_without_turns_counts_as_a_fall():
     fall = rule(metric="turns", condition="falls", number=90)
     assert judged(fall, *(ended(n, 1) for n in range(10))) == [(15, 24)]
 

@@ -91,7 +91,7 @@ def is_refused(status: int, told: Any, expected: int = 400) -> None:
 
 
 @pytest.mark.usefixtures("agent")
-def test_how_a_body_is_sent(gate: Gate):
+def test_chunked_bodies_are_read_and_incomplete_bodies_refused(gate: Gate):
     pieces = chunked(*(GOOD[n : n + 7] for n in range(0, len(GOOD), 7)))
     assert spoken(gate, "Transfer-Encoding: chunked", pieces)[0] == 200
     assert spoken(gate, f"Content-Length: {len(GOOD)}\r\nContent-Encoding: identity", GOOD)[0] == 200

@@ -142,7 +142,7 @@ def test_a_killed_server_loses_nothing_and_starts_again(folder: Path, home: Clus
 
 
 @pytest.mark.nightly
-def test_kill_everything(folder: Path, home: ClusterPaths, hold: Hold):
+def test_data_survives_the_death_of_the_server_and_of_its_owner(folder: Path, home: ClusterPaths, hold: Hold):
     killed = hold()
     remember(killed.url(), "kept")
     killed.kill()

@@ -97,7 +97,7 @@ async def test_what_may_hold_a_secret_is_refused_over_http(method: str, path: st
         {"type": "lifespan"},
     ],
 )
-async def test_the_rest_goes_on(asked: dict[str, Any]):
+async def test_other_requests_reach_the_application(asked: dict[str, Any]):
     scope, sent = await arrive(proxies="127.0.0.1", https=True, **asked)
     assert scope is not None
     assert not sent

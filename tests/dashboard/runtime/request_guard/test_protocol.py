@@ -116,7 +116,7 @@ def test_a_head_that_comes_byte_by_byte_is_not_waited_for_longer(quick: Server):
 
 
 @pytest.mark.parametrize("crumb", [b"\r\n", b"G"])
-def test_nor_is_an_idle_connection_that_crumbs_come_on(quick: Server, crumb: bytes):
+def test_an_idle_connection_that_sends_stray_bytes_is_closed_on_time(quick: Server, crumb: bytes):
     with quick.dial(GET) as client:
         client.recv(1000)
         began = time.monotonic()

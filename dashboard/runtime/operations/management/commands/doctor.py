@@ -13,7 +13,7 @@ from dashboard.runtime.operations.doctor import Check, Finding, State, examine
 
 CHECKS: tuple[Check, ...] = (
     database_checks.database,
-    database_checks.replica_of_it,
+    database_checks.read_replica,
     database_checks.migrations,
     database_checks.clock,
     database_checks.queue,
@@ -29,7 +29,7 @@ CHECKS: tuple[Check, ...] = (
 OF_DATABASE: frozenset[Check] = frozenset(
     {
         database_checks.database,
-        database_checks.replica_of_it,
+        database_checks.read_replica,
         database_checks.migrations,
         database_checks.clock,
         database_checks.queue,
