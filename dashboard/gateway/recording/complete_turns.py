@@ -23,6 +23,8 @@ from dashboard.turns.nodes import NewNode
 #: Turns of one statement. In much smaller groups each turn costs Postgres more; with larger ones it begins later.
 GROUP_TURNS = 64
 GROUP_NODES = 1_000
+#: Turns come before their nodes, also in a transaction that had references checked at once.
+_DEFER = "SET CONSTRAINTS ALL DEFERRED"
 _NOBODY = UUID(int=0)
 
 
@@ -93,6 +95,8 @@ class TurnStore:
             self._under_way.enter_context(connection.wrap_database_errors)
             self._under_way.enter_context(connection.connection.pipeline())
             self._sends = True
+            with RawCursor(connection.connection) as cursor:
+                cursor.execute(_DEFER)
         return RawCursor(connection.connection)
 
 
