@@ -89,7 +89,7 @@ def test_what_a_statement_raises_comes_before_the_answer_to_a_question() -> None
 @pytest.mark.django_db(transaction=True)
 def test_an_error_of_the_caller_is_raised_as_it_is_and_nothing_is_stored() -> None:
     with pytest.raises(ZeroDivisionError):
-        _stored(1, 1, 2, then=lambda: 1 // 0)
+        _stored(1, 2, then=lambda: 1 // 0)
     assert _loose() == 0
 
 
