@@ -18,6 +18,7 @@ from dashboard.agents.schema_judging.busy_judges import JudgingSpent
 from dashboard.agents.schema_judging.judging import REQUEST_SECONDS
 from dashboard.agents.schemas import violations
 from dashboard.agents.selectors import project_default
+from dashboard.gateway.recording.complete_turns import TurnStore
 from dashboard.ingest import answer_store, span_store
 from dashboard.ingest.assembly.call_dedup import MOST_TELLING
 from dashboard.ingest.assembly.shared_answers import without_doubles
@@ -35,9 +36,10 @@ log = structlog.get_logger(__name__)
 #: Pieces of traces that are worked on in some two seconds: those that came, and those that were there of these traces.
 SMALL = 2_000
 
-#: Traces whose turns are made before they are written. To hold all turns of a large request would take much memory, and
-#: Python's garbage collector, which stops all threads, would look through them again and again.
-TRACES_AT_ONCE = 256
+#: Traces whose turns are made before they are written. Postgres writes them while the next ones are made. To hold all
+#: turns of a large request would take much memory, and Python's garbage collector, which stops all threads, would look
+#: through them again and again.
+TRACES_AT_ONCE = 64
 
 UNREAD = "A span or log record about a model could not be read. It is stored, but missing from its turn."
 COSTLY = (
@@ -134,10 +136,12 @@ def _put(
     """Write the turns of these traces: their ids; then the spans, by trace and id, that could not be read, and those
     that would have taken too long."""
     written, unread, costly = list[UUID](), set[tuple[str, str]](), set[tuple[str, str]]()
-    while batch := list(islice(traces, TRACES_AT_ONCE)):
-        written += turns_put(project_id, sender, _made(batch, _name(project_id, sender)), by=by, at=now)
-        for trace in batch:
-            (costly if trace.costly else unread).update((trace.id.hex, span) for span in trace.unread)
+    name = _name(project_id, sender)
+    with TurnStore() as store:
+        while batch := list(islice(traces, TRACES_AT_ONCE)):
+            written += turns_put(project_id, sender, _made(batch, name), store, by=by, at=now)
+            for trace in batch:
+                (costly if trace.costly else unread).update((trace.id.hex, span) for span in trace.unread)
     return written, unread, costly
 
 

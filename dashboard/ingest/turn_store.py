@@ -13,12 +13,11 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Q
 from pydantic_core import to_json
 
 from agentcore import serial
-from dashboard.gateway.recording.complete_turns import execute_raw, whole_turns_store
+from dashboard.gateway.recording.complete_turns import TurnStore
 from dashboard.gateway.recording.row_text import row_text
 from dashboard.gateway.recording.rows import listed
 from dashboard.ingest.assembly.implied_policy import told as policy_told
@@ -46,7 +45,7 @@ MOST_REASON = 200  #: characters
 BY = "the ingest: more of the trace has come"
 RUNS = """
 UPDATE turns_turn SET run_id = given.run, follows = given.follows
-  FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[]) given (id, run, follows) WHERE turns_turn.id = given.id
+  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[]) given (id, run, follows) WHERE turns_turn.id = given.id
 """
 
 
@@ -77,6 +76,7 @@ def turns_put(
     project_id: UUID,
     sender: UUID,
     made: Mapping[UUID, Sequence[TraceTurn]],
+    store: TurnStore,
     *,
     by: int | None,
     at: datetime,
@@ -85,8 +85,10 @@ def turns_put(
 ) -> list[UUID]:
     """Let these be all the turns of these traces; the ids of those that were written. In the caller's transaction.
 
-    `log`: the name of the file that they are read from; empty: they came as spans. `extents`: of each trace, how much
-    is told of it, where it may be told in several ways."""
+    `store`: of that transaction; the turns are stored once its block ends. `log`: the name of the file that they are
+    read from; empty: they came as spans. `extents`: of each trace, how much is told of it, where it may be told in
+    several ways."""
+    store.wait()
     about = {"project_id": project_id, "sender": sender, "log": storable_text(log), "ingested_at": at}
     wanted = {
         one.id: {**about, "extent": list(extents.get(trace, ())), **_row(trace, one)}
@@ -103,10 +105,12 @@ def turns_put(
     there = _there_otherwise(wanted.keys() - before.keys())
     new = wanted.keys() - (before.keys() - set(changed)) - there
     fresh = [one for turns in made.values() for one in turns if one.id in new]
-    whole_turns_store((one.id, part_of(one, project_id, by)) for one in fresh)
-    _insert([wanted[one.id] for one in fresh])
-    _link(fresh)
-    _give_back(kept, {one.id for one in fresh})
+    store.store((one.id, part_of(one, project_id, by)) for one in fresh)
+    _insert(store, [wanted[one.id] for one in fresh])
+    _link(store, fresh)
+    if changed:
+        store.wait()
+        _give_back(kept, {one.id for one in fresh})
     return [one.id for one in fresh]
 
 
@@ -171,9 +175,9 @@ def _written(digest: bytes) -> str:
     return f"\\x{digest.hex()}"
 
 
-def _insert(rows: Sequence[Columns]) -> None:
+def _insert(store: TurnStore, rows: Sequence[Columns]) -> None:
     if rows:
-        execute_raw(INSERT, [listed(row_text(Ingested, row) for row in rows).decode()])
+        store.send(INSERT, [listed(row_text(Ingested, row) for row in rows).decode()])
 
 
 def _take_back(turn_ids: Sequence[UUID]) -> None:
@@ -207,11 +211,9 @@ def _give_back(kept: _Kept, written: set[UUID]) -> None:
             Turn.objects.filter(id=child).update(parent=parent)
 
 
-def _link(fresh: Iterable[TraceTurn]) -> None:
+def _link(store: TurnStore, fresh: Iterable[TraceTurn]) -> None:
     """The turns of a trace are a run, which is named by the first of them."""
     later = [one for one in fresh if one.root != one.id]
     if not later:
         return
-    columns: list[list[Any]] = [[one.id for one in later], [one.root for one in later], [one.follows for one in later]]
-    with connection.cursor() as cursor:
-        cursor.execute(RUNS, columns)
+    store.send(RUNS, [[one.id for one in later], [one.root for one in later], [one.follows for one in later]])

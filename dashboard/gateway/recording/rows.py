@@ -110,14 +110,19 @@ class TableRows:
 
     def parameters(self, nodes: Sequence[NewNode]) -> list[bytes | list[bytes] | None]:
         """Those that both statements begin with; `nodes`: of its nodes, those to be sent."""
-        told = to_json([{"id": node.id, "parent_id": node.parent} for node in nodes])
         plain = [*parameters(self.large), *map(self.json, PLAIN), self.json(models.Record), self.packed]
-        return [*plain, *self.pieces, told, [node.packed for node in nodes]]
+        return [*plain, *self.pieces, *node_parameters(nodes)]
 
     @property
     def pieces(self) -> list[bytes | list[bytes] | None]:
         """The parameters that tell of pieces."""
         return [self.json(models.AttemptChunk), self.raws]
+
+
+def node_parameters(nodes: Sequence[NewNode]) -> tuple[bytes, list[bytes]]:
+    """Those that tell of nodes."""
+    told = to_json([{"id": node.id, "parent_id": node.parent} for node in nodes])
+    return told, [node.packed for node in nodes]
 
 
 def listed(texts: Iterable[bytes]) -> bytes:

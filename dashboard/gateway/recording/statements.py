@@ -166,6 +166,8 @@ _MORE = [
 
 _BINARY = frozenset({6, 8, 10})
 NEW = Statement("new", f"WITH {', '.join([*_shared(''), *_NEW])} SELECT 1 WHERE false", _BINARY)
+#: Nodes alone.
+NODES = f"WITH {_nodes(1, 2)} SELECT 1 WHERE false"
 MORE = Statement(
     "more",
     f"WITH {', '.join([_owned(14, 16), *_shared(_IF_OWNED), *_MORE])} SELECT turn_id::text FROM owned",

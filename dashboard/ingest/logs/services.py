@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from uuid import UUID, uuid5
 
 import structlog
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from dashboard.agents.schema_judging.busy_judges import JudgingSpent
 from dashboard.agents.schemas import violations
+from dashboard.gateway.recording.complete_turns import TurnStore
 from dashboard.ingest import span_store
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
 from dashboard.ingest.logs.fullest import Extent, by_trace, extent_of, fuller, rank
@@ -86,7 +88,9 @@ def _put(
         extents = {trace: extent_of(fresh[trace], turns) for trace, turns in told.items()}
         made = {trace: told[trace] for trace in fuller(extents, known)}
         now = timezone.now()
-        written = set(turns_put(project_id, sender, made, by=by, at=now, log=name, extents=extents) if made else ())
+        with TurnStore() as store:
+            put = partial(turns_put, project_id, sender, made, store)
+            written = set(put(by=by, at=now, log=name, extents=extents) if made else ())
         transaction.set_rollback(dry)
     changed = sum(any(one.id in written for one in turns) for turns in made.values())
     taken.turns += len(written)
