@@ -3,7 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agentcore.errors import ErrorType
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS, Limits
+
+#: What people call each setting of a turn, by its key, on every page and in every sentence.
+SETTING_NAMES: Mapping[str, str] = {
+    **LIMIT_NAMES,
+    **{f"on_{error}_error": f"On {error.replace('_', ' ')} error" for error in ErrorType},
+    "tool_calls_on_truncation": "Tool calls of a truncated answer",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,6 @@ def _shown(why: Why, node: Node) -> dict[str, Any]:
         "shape": DECISIONS.get(str(node.fact("decision")), shape),
         "words": node.words,
         "step": node.fact("number"),
-        "spec_key": node.fact("spec_key"),
         "reason": node.fact("reason") if node.kind is Kind.TRANSITION and not _repeated(node) else None,
         "source": why.source(node),
         "because": [_shown(why, child) for child in node.because],

@@ -53,6 +53,6 @@ def test_a_sentence_has_the_keys_of_limits_in_code_and_stays_text_otherwise():
     steps, tokens = '<code title="Max steps">max_steps</code>', '<code title="Max tokens per call">max_tokens</code>'
     assert shown == f"&lt;b&gt; stopped at {steps}, below max_tokens_x and {tokens}."
     retried = keys_in_code("With on_rate_limit_error retry")
-    assert retried == 'With <code title="On rate limit errors">on_rate_limit_error</code> retry'
+    assert retried == 'With <code title="On rate limit error">on_rate_limit_error</code> retry'
     assert field_named("limits.max_seconds") == "Time limit <code>max_seconds</code>"
     assert field_named("system_prompt") == "<code>system_prompt</code>"
