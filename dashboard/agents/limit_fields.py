@@ -12,6 +12,8 @@ SETTING_NAMES: Mapping[str, str] = {
     **{f"on_{error}_error": f"On {error.replace('_', ' ')} error" for error in ErrorType},
     "tool_calls_on_truncation": "Tool calls of a truncated answer",
 }
+#: Units of which one is not the word without its last letter.
+ONE: Mapping[str, str] = {"retries": "retry"}
 
 
 @dataclass(frozen=True, slots=True)

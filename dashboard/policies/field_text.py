@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from dashboard.agents.limit_fields import NUMBER_FIELDS, SETTING_NAMES, number_in_words, spec_key_of
+from dashboard.agents.limit_fields import NUMBER_FIELDS, ONE, SETTING_NAMES, number_in_words, spec_key_of
 from dashboard.turns.sent_caps import NO_CAP_SET
 
 LEVEL_WORDS = {
@@ -21,10 +21,6 @@ LABELS = {
     "finish_reasons": "Final stop reasons",
     "criteria": "Custom criteria",
 }
-
-
-#: Units of which one is not the word without its last letter.
-ONE = {"retries": "retry"}
 
 
 def label_of(field: str) -> str:

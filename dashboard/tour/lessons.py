@@ -159,7 +159,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "rate-limit",
             "429, without a retry",
-            "The provider asks for a retry after 1 s, but the policy stops. The turn’s page names the setting.",
+            "The provider asks for a retry after 1 s; the policy stops. The turn’s page names the setting.",
             "sim-flaky",
             "Are you there?",
         ),

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from django import template
+from django.template import Context
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -19,10 +20,20 @@ register = template.Library()
 _KEYS = re.compile(rf"\b({'|'.join(SETTING_NAMES)})\b")
 
 
-@register.inclusion_tag("turns/_term.html")
-def term(key: str, text: str = "") -> dict[str, Any]:
-    """The word as the glossary names it, or in another wording; a word without an entry stands alone."""
-    return {"term": term_of(key), "text": text}
+@register.inclusion_tag("turns/_term.html", takes_context=True)
+def term(context: Context, key: str, text: str = "") -> dict[str, Any]:
+    """The word as the glossary names it, or in another wording. It stands alone without an entry, and on a shared page,
+    whose readers cannot open the glossary."""
+    found = term_of(key)
+    text = text or (found.name if found else "")
+    return {"term": None if context.get("sealed") else found, "text": text}
+
+
+@register.filter
+def explained(key: str) -> str:
+    """What a term means; empty without an entry."""
+    found = term_of(key)
+    return found.meaning if found else ""
 
 
 @register.filter

@@ -77,7 +77,7 @@ def test_a_stop_is_charged_to_what_was_said_then_also_when_it_is_said_no_more(
     assert [(line.turns, line.setting.value, line.setting.was) for line in (now, before)] == [(2, 0, 1), (1, 1, 5)]
     assert (now.ended, before.ended) == (None, now.setting.at)
     html = page(browser, f"/policies/ledger/turns?{before.query}&days=1")
-    assert "stopped by 1 continuation" in html
+    assert "stopped by Max continuations: 1 continuation" in html
     assert html.count(f"/turns/{cut.id}/replay?max_continuations=5") == 1
     assert html.count("/replay?") == 1
     assert "<q>Too dear.</q>" in html

@@ -57,7 +57,7 @@ def test_all_that_match_are_those_the_chart_counted_and_none_that_came_since(bro
 
 def test_a_chosen_time_is_said_and_can_be_left(browser: Client, cut: Turn):
     html = page(browser, "/timeline/chart?since=2026-01-01&until=2026-01-02")
-    assert "1 Jan 2026 00:00 – 2 Jan 2026 00:00 UTC" in html
+    assert "1 Jan 2026, 00:00 – 2 Jan 2026, 00:00 UTC" in html
     assert "All time" in html
 
 
