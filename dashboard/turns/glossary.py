@@ -34,6 +34,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "connection": ("Connection", "A model server: its address, its API and the variable that holds its key."),
     "run": ("Run", "Several turns of one task, each with the conversation of the one before it."),
     "attempt": ("Attempt", "One call of the model within a turn. Pages also name it a call."),
+    "truncated": (
+        "Truncated",
+        "An answer that was cut before its end, usually at max_tokens. A turn that ends with one is shown as cut off.",
+    ),
     "continuation": ("Continuation", "A further call that continues a truncated answer where it was cut."),
     "repair": ("Tool-call repair", "A further call that requests a truncated or malformed tool call again."),
     "envelope": ("Envelope", "The JSON form that an agent’s answer must have. An invalid one is requested again."),
