@@ -94,7 +94,7 @@ def test_backtests_lead_to_it(browser: Client):
 
 def test_the_what_if_page_tells_the_models_record(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}/replay?max_tokens=100")
-    assert "compared with a live re-run yet." in bare(html)
+    assert "compared with live re-runs yet." in bare(html)
     assert f'href="{ADDRESS}"' in html
 
 
