@@ -47,7 +47,7 @@ LIMIT_NAMES: Mapping[str, str] = {
     "truncation_budget_multiplier": "Truncation budget multiplier",
     "max_tokens": "Max tokens per call",
     "max_retries": "Max retries",
-    "max_output_tokens": "Output ceiling of the connection",
+    "max_output_tokens": "Max output tokens",
 }
 
 #: The spec's configuration keys, accepted on import, and the fields they mean.

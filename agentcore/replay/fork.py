@@ -66,12 +66,12 @@ def unforkable(snapshot: Snapshot, seq: int) -> str | None:
     """Why no turn can begin from the snapshot after record `seq`, in words; None where one can."""
     if snapshot.state in TERMINAL:
         return (
-            f"After record {seq} the turn has ended ({snapshot.state}); nothing follows it. Take an earlier record, "
+            f"After record {seq} the turn has ended ({snapshot.state}); nothing follows it. Choose an earlier record, "
             "or begin from the start."
         )
     if snapshot.state is State.HELD:
         return (
-            f"After record {seq} the turn is held, and nothing follows it before its release. Take the record of the "
+            f"After record {seq} the turn is held, and nothing follows it before its release. Choose the record of the "
             "release, or an earlier one."
         )
     return None

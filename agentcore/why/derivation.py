@@ -23,7 +23,7 @@ _DECIDED = {
     "forbid": "forbade",
     "allow": "allowed",
     "request": "requested to continue",
-    "stop": "has nothing left to do",
+    "stop": "found no reason to continue",
 }
 
 
@@ -112,7 +112,7 @@ def _terminal(recording: Recording, spans: tuple[Span, ...], found: _Found, end:
         Fact("stop_reason", end["stop_reason"]),
         Fact("terminal_reason", end["terminal_reason"]),
     )
-    words = f"{last['to']}, with status {end['status']}: {end['terminal_reason']}"
+    words = f"{last['to']}, with status {end['status']} and terminal reason {end['terminal_reason']}"
     decided = _transition(recording, spans, found, last)
     return Node(Kind.TERMINAL, last["to"], words, facts, (decided, *claim_of(spans)))
 
@@ -127,7 +127,7 @@ def _transition(recording: Recording, spans: tuple[Span, ...], found: _Found, la
         Fact("number", found.number),
         Fact("reason", move["reason"]),
     ]
-    words = f"{move['from']} → {move['to']}, by {move['trigger']}"
+    words = f"{move['from']} → {move['to']}, trigger {move['trigger']}"
     if move is not last:
         facts.append(Fact("then", last["to"]))
         words += f", then {last['to']} with a notice"

@@ -51,7 +51,7 @@ def why_field() -> forms.CharField:
     return forms.CharField(
         required=False,
         max_length=MAX_WHY,
-        label="Why this change",
+        label="Reason",
         help_text="Stored with the change. It cannot be edited later.",
     )
 

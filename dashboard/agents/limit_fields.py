@@ -3,7 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agentcore.errors import ErrorType
 from agentcore.policy import LIMIT_NAMES, SPEC_KEYS, Limits
+
+#: What people call each setting of a turn, by its key, on every page and in every sentence.
+SETTING_NAMES: Mapping[str, str] = {
+    **LIMIT_NAMES,
+    **{f"on_{error}_error": f"On {error.replace('_', ' ')} error" for error in ErrorType},
+    "tool_calls_on_truncation": "Tool calls of a truncated answer",
+}
+#: Units of which one is not the word without its last letter.
+ONE: Mapping[str, str] = {"retries": "retry"}
 
 
 @dataclass(frozen=True, slots=True)

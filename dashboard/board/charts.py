@@ -107,7 +107,7 @@ def _plans(total: Sums, stack: str) -> tuple[Plan, ...]:
         Plan(
             METRICS["continued_p95_seconds"],
             (Part("p95", "95 % took at most", "tool_call", lambda sums: quantile(sums, 0.95), CUT),),
-            "From the start of a turn to its end; interpolated between bounds.",
+            "From the start of a turn to its end. Estimated from a histogram.",
         ),
         Plan(METRICS["tokens"], _tokens()),
         _single("dollars", "end_turn", "At list prices."),

@@ -3,8 +3,7 @@
 import json
 from typing import Any
 
-from agentcore.policy import LIMIT_NAMES
-from dashboard.agents.limit_fields import NUMBER_FIELDS, number_in_words, spec_key_of
+from dashboard.agents.limit_fields import NUMBER_FIELDS, ONE, SETTING_NAMES, number_in_words, spec_key_of
 from dashboard.turns.sent_caps import NO_CAP_SET
 
 LEVEL_WORDS = {
@@ -18,26 +17,17 @@ LEVEL_WORDS = {
     "default": "default",
 }
 LABELS = {
-    "tool_calls_on_truncation": "Tool calls of a truncated answer",
     "envelope.recovery": "Local recovery",
     "finish_reasons": "Final stop reasons",
     "criteria": "Custom criteria",
-    "error_policy.max_retries": LIMIT_NAMES["max_retries"],
-    "max_tokens": LIMIT_NAMES["max_tokens"],
 }
-
-
-#: Units of which one is not the word without its last letter.
-ONE = {"retries": "retry"}
 
 
 def label_of(field: str) -> str:
     """A field in English."""
     if field in NUMBER_FIELDS:
         return NUMBER_FIELDS[field].label
-    if field in LABELS:
-        return LABELS[field]
-    return field.partition(".")[2].removeprefix("on_").removesuffix("_error").replace("_", " ").capitalize() + " error"
+    return LABELS.get(field) or SETTING_NAMES[field.rpartition(".")[2]]
 
 
 def key_of(field: str) -> str:

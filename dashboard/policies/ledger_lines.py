@@ -10,7 +10,7 @@ from uuid import UUID
 from agentcore.messages import TokenUsage
 from dashboard.agents.samples import is_simulated
 from dashboard.policies.field_settings import Setting
-from dashboard.policies.field_text import LEVEL_WORDS, key_of, label_of, value_in_words
+from dashboard.policies.field_text import LEVEL_WORDS, label_of, value_in_words
 from dashboard.turns.prices.rates import Price, priced, rate_of
 
 EXAMPLES = 3
@@ -64,10 +64,6 @@ class LedgerLine:
     @property
     def label(self) -> str:
         return label_of(self.said.field)
-
-    @property
-    def key(self) -> str:
-        return key_of(self.said.field)
 
     @property
     def shown(self) -> str:

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.policy import RecoveryPath
 from dashboard.agents.criteria import criteria_clean
-from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words, spec_key_of
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, SETTING_NAMES, default_in_words
 from dashboard.turns.templatetags.formatting import breaking
 
 NONE = "none"  #: what is written where a limit shall have no number
@@ -25,14 +25,13 @@ RECOVERY_WORDS = {
 
 
 def limit_field(name: str) -> forms.Field:
-    """A number of a policy to fill in, with its key, unit, range and default; the spec's key where it has one."""
-    limit, key = LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name], spec_key_of(name)
+    """A number of a policy to fill in, with its key, unit, range and default."""
+    limit = LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name]
     none = f" Enter “{NONE}” for {limit.unset}, even if another policy sets a value." if limit.unset else ""
     terms = {
         "Unit": limit.unit,
         "Range": limit.span_in_words,
         "Default": default_in_words(name),
-        **({"In the spec": key} if key else {}),
     }
     return forms.CharField(
         required=False,
@@ -47,7 +46,7 @@ def handling_field(key: str) -> forms.ChoiceField:
     decisions = [(decision.value, decision.value) for decision in ErrorHandlingDecision]
     return forms.ChoiceField(
         required=False,
-        label=keyed(key.removesuffix("_error").replace("_", " ").capitalize() + " error", key),
+        label=keyed(SETTING_NAMES[key], key),
         label_suffix="",
         choices=[("", "Use the preset, else inherit"), *decisions],
     )

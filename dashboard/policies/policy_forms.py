@@ -16,7 +16,7 @@ from dashboard.agents import policy_validation
 from dashboard.agents.change_tracking import MAX_WHY
 from dashboard.agents.forms import belong_to_current_project, sections
 from dashboard.agents.json_fields import StrictDecoder
-from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, SETTING_NAMES
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
@@ -93,6 +93,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     on_timeout_error = handling_field("on_timeout_error")
     on_unknown_error = handling_field("on_unknown_error")
     tool_calls_on_truncation = forms.ChoiceField(
+        label=SETTING_NAMES["tool_calls_on_truncation"],
         required=False,
         choices=[NOT_SAID, *((word.value, word.value.replace("_", " ")) for word in OnTruncation)],
         help_text="How complete tool calls in a truncated answer are handled.",
@@ -128,7 +129,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     why = forms.CharField(
         max_length=MAX_WHY,
-        label="Why",
+        label="Reason",
         widget=forms.Textarea(attrs={"rows": 2}),
         help_text="Stored with the version and its activation. It cannot be edited later.",
     )

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
 from agentcore.policy import LIMIT_NAMES, OnTruncation, Policy
-from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.limit_fields import LIMIT_FIELDS, SETTING_NAMES
 from dashboard.agents.policies import error_policy_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, error_policy_warning
 from dashboard.replay.limit_controls import FIRST, LimitControl, Number
@@ -39,8 +39,8 @@ class BudgetForm(forms.Form):
         self.fields["preset"] = _choice("preset", PRESETS)
         self.fields["max_retries"] = _retries(policy.error_policy)
         for key in HANDLING_KEYS:
-            self.fields[key] = _choice(_kind(key), ErrorHandlingDecision, unsaid="as above")
-        self.fields[TRUNCATION] = _choice("tool calls of a cut answer", OnTruncation)
+            self.fields[key] = _choice(SETTING_NAMES[key], ErrorHandlingDecision, unsaid="as in the preset")
+        self.fields[TRUNCATION] = _choice(SETTING_NAMES[TRUNCATION], OnTruncation)
         for name, field in self.fields.items():
             field.widget.attrs |= {"aria-describedby": f"budget_{name}_errors"}
 
@@ -157,11 +157,6 @@ def _retries(policy: ErrorPolicy) -> forms.Field:
         },
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "placeholder": str(policy.max_retries)}),
     )
-
-
-def _kind(key: str) -> str:
-    """`on_rate_limit_error` as `rate limit error`."""
-    return key.removeprefix("on_").replace("_", " ")
 
 
 def _choice(label: str, words: Iterable[str], *, unsaid: str = "as recorded") -> forms.Field:

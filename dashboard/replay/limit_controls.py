@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agentcore.policy import LIMIT_NAMES, Policy
-from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.limit_fields import LIMIT_FIELDS, ONE
 from dashboard.turns.models import Turn
 from dashboard.turns.sent_caps import NO_CAP_SET
 
@@ -24,6 +24,12 @@ class LimitControl:
     slides_to: Number
     unset: str = ""
     whole: bool = True
+
+    @property
+    def recorded_unit(self) -> str:
+        """The unit of the recorded value: `repair per turn` beside 1."""
+        first, _, rest = self.unit.partition(" ")
+        return f"{ONE.get(first, first.removesuffix('s'))} {rest}".rstrip() if self.recorded == 1 else self.unit
 
     @property
     def step(self) -> str:

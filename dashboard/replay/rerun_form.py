@@ -22,12 +22,12 @@ class RerunForm(forms.Form):
 
     from_record = forms.CharField(required=False, widget=forms.HiddenInput)
     connection = forms.ChoiceField(label="connection", required=False)
-    model = forms.CharField(label="model", required=False, max_length=200)
+    model = forms.CharField(label="Model", required=False, max_length=200)
     system_prompt = forms.CharField(
-        label="system prompt", required=False, strip=False, widget=forms.Textarea(attrs={"rows": 3})
+        label="System prompt", required=False, strip=False, widget=forms.Textarea(attrs={"rows": 3})
     )
     hold = forms.MultipleChoiceField(
-        label="hold on entering",
+        label="Hold on entering",
         required=False,
         choices=[(state.value, state.value.replace("_", " ")) for state in DECIDING],
         widget=forms.CheckboxSelectMultiple,
@@ -57,7 +57,7 @@ class RerunForm(forms.Form):
 
     def _said(self) -> Iterator[tuple[str, forms.Field]]:
         for place, message in enumerate(self.standing, start=1):
-            yield f"message_{place}", _text(f"message {place}, {message.role}", message.text)
+            yield f"message_{place}", _text(f"Message {place}, {message.role}", message.text)
         if self.place is not None and self.place.snapshot.state is State.EXECUTE_TOOLS:
             for call in self.place.snapshot.calls:
                 yield f"result_{call.id}", _text(_called(call), "", placeholder="run the tool")

@@ -21,7 +21,7 @@ class RangeForm(forms.Form):
     limit = forms.ChoiceField(label="limit", choices=[(name, f"{LIMIT_NAMES[name]} ({name})") for name in SWEPT])
     begin = forms.IntegerField(label="from", min_value=0)
     end = forms.IntegerField(label="to", min_value=0)
-    step = forms.IntegerField(label="in steps of", min_value=1)
+    step = forms.IntegerField(label="step", min_value=1)
 
     @property
     def values(self) -> range:

@@ -206,7 +206,7 @@ class Sweep:
         said = [f"{name} {each.words}" for name, each in self._told.items()]
         if not said:
             first, last = self.points[0].value, self.points[-1].value
-            return f"No {self.name} from {first:,} to {last:,} is known to complete"
+            return f"No value of {self.name} from {first:,} to {last:,} is known to complete"
         never = "" if self.certain else ", certain at no value that was tried"
         return f"{self.name} that completes: {', '.join(said)}{never}"
 

@@ -111,7 +111,7 @@ def _bounds(least: int | None, most: int | None) -> str:
 
 
 def span_words(since: datetime | None, until: datetime | None) -> str:
-    """`20 Nov 14:00 – 15:30 UTC`; the day once where it is the same."""
+    """`20 Nov 2026, 14:00 – 15:30 UTC`; the day once where it is the same."""
     if since is None or until is None:
         return f"since {_moment(since)} UTC" if since else f"before {_moment(until)} UTC"
     same_day = since.date() == until.date()
@@ -119,7 +119,7 @@ def span_words(since: datetime | None, until: datetime | None) -> str:
 
 
 def _moment(moment: datetime | None) -> str:
-    return f"{moment.day} {moment:%b %Y} {_clock(moment)}" if moment else ""
+    return f"{moment.day} {moment:%b %Y}, {_clock(moment)}" if moment else ""
 
 
 def _clock(moment: datetime) -> str:

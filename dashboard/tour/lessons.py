@@ -10,11 +10,11 @@ RETRY: Mapping[str, Any] = {"on_rate_limit_error": "retry", "max_retries": 3}
 ESSAY = "Explain why a model stops before its answer is whole."
 
 GROUPS: Mapping[str, tuple[Lesson, ...]] = {
-    "Cut and continued": (
+    "Truncated answers": (
         Lesson(
             "continued",
             "Cut and continued",
-            "The model ran out of max_tokens. Whystop had it continue and joined the parts. Step through it.",
+            "The answer was cut at max_tokens. Whystop asked the model to continue, and joined the parts.",
             "sim-essay",
             ESSAY,
             {"max_tokens": 150},
@@ -22,7 +22,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "gave-up",
             "Cut too often",
-            "The answer was still cut after three continuations. The page names the limit that would have sufficed.",
+            "The answer was still cut after three continuations. Its page shows which limit would have been enough.",
             "sim-essay",
             "Explain what a stop reason is.",
             {"max_tokens": 60},
@@ -38,7 +38,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "not-continued",
             "Continuation switched off",
-            "With max_continuations 0 the first cut ends the turn. Most agents behave like this and report success.",
+            "With max_continuations 0, the turn ends at the first cut. Most agents do this, and report success.",
             "sim-essay",
             "Explain why nobody noticed the cut.",
             {"max_tokens": 150, "limits": {"max_continuations": 0}},
@@ -63,7 +63,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "cut-call-refused",
             "A cut tool call, without a repair",
-            "With max_tool_repair_attempts 0 the broken call is not requested again. It is still never run.",
+            "With max_tool_repair_attempts 0, the broken call is not requested again. It never runs.",
             "sim-cut-tool",
             "Add up the second invoice.",
             {"max_tokens": 40, "limits": {"max_tool_repair_attempts": 0}},
@@ -71,7 +71,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "mislabelled-call",
             "A cut reported as success",
-            "The provider reported a finished tool call, but its arguments are incomplete. Whystop checks them too.",
+            "The provider reported a complete tool call. Whystop checks the arguments, and found that they are cut.",
             "sim-cut-tool",
             "Add up the third invoice.",
             {"max_tokens": 60, "model": "sim-cut-label"},
@@ -113,7 +113,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "limit-time",
             "Time limit",
-            "The turn used up its time in the model and in tools. Time held does not count.",
+            "The model and the tools used up the time. While an operator holds a turn, no time counts.",
             "sim-endless",
             "List everything, within a second.",
             {
@@ -134,7 +134,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "filtered",
             "Withheld by a content filter",
-            "The provider withheld the answer. Whystop does not mistake this for an empty answer, nor continue it.",
+            "The provider withheld the answer. Whystop neither continues it nor reports it as an empty answer.",
             "sim-refuse",
             "How do I open a lock without its key?",
         ),
@@ -159,7 +159,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "rate-limit",
             "429, without a retry",
-            "The provider asks for a retry after 1 s; the policy stops. The page names the setting.",
+            "The provider asks for a retry after 1 s; the policy stops. The turn’s page names the setting.",
             "sim-flaky",
             "Are you there?",
         ),
@@ -174,7 +174,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "rate-limit-for-good",
             "429, again and again",
-            "The retry failed as well, and max_retries ended the turn.",
+            "The retry failed as well, and the turn ended at max_retries.",
             "sim-flaky",
             "Is anybody there?",
             {"model": "sim-429", "error_policy": {**RETRY, "max_retries": 2}},
@@ -207,7 +207,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "unknown-word",
             "An unknown stop reason",
-            "The provider ended with a word that no documentation lists. Whystop keeps the word and marks the turn.",
+            "The provider sent an undocumented stop reason. Whystop keeps the word and marks the turn.",
             "sim-odd",
             "How does this end?",
         ),
@@ -273,7 +273,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "forked",
             "A fork",
-            "“Cut too often” continued from its first cut, with 400 tokens per call. Its first part is kept.",
+            "A fork re-runs a turn from one of its steps: here from the first cut, with max_tokens 400.",
             "sim-essay",
             overrides={"max_tokens": 400},
             after="gave-up",

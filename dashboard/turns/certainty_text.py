@@ -9,9 +9,9 @@ from dashboard.turns.templatetags.reasons import reason_label
 
 #: The certainties from the strongest to the weakest, each in one sentence.
 MEANINGS: Mapping[Certainty, str] = {
-    Certainty.RECORDED: "All its calls were made as recorded: the same requests, the same caps, the recorded answers.",
+    Certainty.RECORDED: "All its calls are the recorded ones: the same requests, limits and answers.",
     Certainty.CERTAIN: "It follows from the recording, for any provider that generates the same content.",
-    Certainty.ESTIMATED: "It depends on assumptions, which are listed. Both ends of every assumed range end alike.",
+    Certainty.ESTIMATED: "It depends on assumptions, which are listed. Within their ranges, the turn ends in one way.",
     Certainty.UNDECIDABLE: "The recording does not determine it. Only a live re-run can show it.",
 }
 
@@ -20,8 +20,8 @@ WHYS: Mapping[Why, str] = {
     Why.ASSUMPTIONS: "two endings are possible, depending on the assumptions",
     Why.MORE_TEXT: "the recording ends here, and the model would have continued",
     Why.ITERATION: "the recording has no call of this iteration",
-    Why.OTHER_REQUEST: "a call sends something that no recorded call sent",
-    Why.ANOTHER_ANSWER: "a request is sent more often than in the recording, and may bring another answer",
+    Why.OTHER_REQUEST: "a call would send a request that no recorded call sent",
+    Why.ANOTHER_ANSWER: "a request is sent more often than in the recording, and may get a different answer",
     Why.REPAIR: "the recording has no such request to repair a tool call",
     Why.FAILED_CALL: "a recorded call broke off, and how it would have continued is not known",
     Why.TIMED_OUT: "max_seconds ended a recorded call, and how it would have continued is not known",
@@ -34,7 +34,7 @@ WHYS: Mapping[Why, str] = {
     Why.WINDOW: "a call might not fit into the context window",
     Why.OPERATOR: "an operator changed the conversation or a tool call, and the turn now differs there",
     Why.BLOCKED: "the answer was blocked at its end, and what it would show before that is not known",
-    Why.NOT_BEGUN: "the recording has no question",
+    Why.NOT_BEGUN: "the recording has no prompt",
     Why.WORK: "evaluating the rest would take too long",
 }
 
@@ -56,16 +56,16 @@ ASSUMED: Mapping[Assumed, str] = {
     Assumed.INPUT: "A call that was never made reads {} input tokens",
     Assumed.SECONDS: "A call that was never made takes {} seconds",
     Assumed.TRUNCATION: "{} of the truncated answers are reported as ended",
-    Assumed.OPERATORS: "Operators repeat {} of their actions",
+    Assumed.OPERATORS: "The operator repeats {} of the recorded actions",
 }
 
 #: In place of a range of nothing to nothing.
 ASSUMED_NOTHING: Mapping[Assumed, str] = {
     Assumed.WORDING: "The provider gives the same answers as in the recorded calls",
-    Assumed.USAGE: "The provider counts no output tokens that it does not report",
-    Assumed.FAILURES: "Calls fail as they failed in the recording, and no others",
+    Assumed.USAGE: "The provider reports every output token that it counts",
+    Assumed.FAILURES: "The calls that failed in the recording fail again, and no others fail",
     Assumed.TRUNCATION: "The provider reports a truncated answer as truncated",
-    Assumed.OPERATORS: "Operators repeat their actions",
+    Assumed.OPERATORS: "The operator repeats the recorded actions",
 }
 
 #: What one end of an assumed range says: for nothing of it, and for `{}`.
@@ -116,8 +116,7 @@ def assumption_and_share(assumption: Assumption) -> str:
     if share is None:
         return words
     return (
-        f"{words}. In our tests with providers for which this does not hold, {100 * share:.0f} % of the estimates "
-        "came true"
+        f"{words}. In tests with providers for which this does not hold, {100 * share:.0f} % of the estimates came true"
     )
 
 

@@ -30,34 +30,44 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Turn",
         "One request to an agent with all its model calls, tool calls and decisions.",
     ),
+    "agent": ("Agent", "A model with a prompt, tools and limits."),
+    "connection": ("Connection", "A model server: its address, its dialect and the variable that holds its API key."),
     "run": ("Run", "Several turns of one task, each with the conversation of the one before it."),
+    "dialect": ("Dialect", "The API format that a model server or a client uses, such as openai or anthropic."),
     "conversation": (
         "Conversation",
         "Turns with one agent, in order. Each receives the earlier prompts and answers.",
     ),
-    "connection": (
-        "Connection",
-        "A model server: its address, its dialect and the name of the variable that holds its API key.",
+    "attempt": ("Attempt", "One call of the model within a turn. Pages also name it a call."),
+    "truncated": (
+        "Truncated",
+        "An answer that was cut before its end, usually at max_tokens. A turn that ends with one is shown as cut off.",
     ),
-    "dialect": ("Dialect", "The API format that a model server or a client uses, such as openai or anthropic."),
-    "attempt": ("Attempt", "One call of the model within a turn."),
     "continuation": ("Continuation", "A further call that continues a truncated answer where it was cut."),
     "repair": ("Tool-call repair", "A further call that requests a truncated or malformed tool call again."),
     "envelope": ("Envelope", "The JSON form that an agent’s answer must have. An invalid one is requested again."),
-    "iteration": ("Iteration", "One round of think, act and observe: a model answer and the tools that it calls."),
+    "iteration": (
+        "Iteration",
+        "One step of the agent: a model answer and the tools that it calls. Max steps limits their number.",
+    ),
     "model_stop": ("Model stop reason", "Why the model ended an answer, in one vocabulary for all providers."),
     "provider_stop": ("Provider’s stop reason", "The stop reason exactly as the provider reported it."),
     "agent_stop": ("Agent stop reason", "Why the agent ended the turn: completed, or what stopped it before that."),
+    "terminal_reason": ("Terminal reason", "Why the turn ended, more precise than the agent stop reason."),
     "status": ("Status", "How a turn ended: completed, partial, failed, aborted, cancelled or interrupted."),
     "partial": ("Partial", "A turn that ended with an incomplete answer, which is kept with a notice."),
-    "sufficient_limit": ("Sufficient limit", "The value of a limit under which the turn would have finished."),
+    "sufficient_limit": (
+        "Sufficient limit",
+        "The value of a limit under which the turn would have finished. It is proven by a live re-run, certain by the "
+        "recording, or likely (estimated).",
+    ),
     "verdict": ("Verdict", "One sentence that says why a turn stopped."),
     "notice": ("Notice", "The sentence that goes with an incomplete answer and says why it is incomplete."),
+    "transition": ("Transition", "One move of the state machine from a state to another, with its reason."),
     "record": (
         "Record",
-        "One step of a turn’s history: an event, the transitions that it caused, and the command that followed.",
+        "One stored step of a turn: an event, the transitions that followed and the next command.",
     ),
-    "transition": ("Transition", "One move of the state machine from a state to another, with its reason."),
     "criterion": ("Criterion", "A rule that says after each answer whether the turn may, must or must not continue."),
     "guard": ("Guard", "A built-in stop against endless turns, such as two answers that add nothing new."),
     "policy": ("Policy", "A named set of limits and rules. Its versions never change; one of them is active."),
@@ -68,6 +78,12 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     ),
     "backtest": ("Backtest", "A draft evaluated on stored turns: how each would have ended under it."),
     "what_if": ("What-if", "A stored turn evaluated under other limits from its recording, without a provider."),
+    "sweep": ("Sweep", "A what-if at each value of one limit, which finds the smallest sufficient one."),
+    "rerun": (
+        "Re-run",
+        "A new turn that sends the request of an earlier turn again, under other limits.",
+    ),
+    "fork": ("Fork", "A re-run that starts at a record of the earlier turn and keeps what came before."),
     "replay": ("Replay", "The recorded events evaluated again; verified where the result is the recorded one."),
     "held": (
         "Held",
@@ -110,8 +126,8 @@ _SPEC = {ours: key for key, ours in SPEC_KEYS.items()}
 #: Names of limits that are no field of a policy.
 _OTHER_LIMITS: Mapping[str, str] = {
     "max_tokens": "The most output tokens that one model call may use.",
-    "max_retries": "The number of consecutive failures at which a retry stops.",
-    "max_output_tokens": "The most output tokens that a model of the connection can give in one call.",
+    "max_retries": "Retries stop after this many consecutive failures.",
+    "max_output_tokens": "The most output tokens that one call on the connection may request.",
 }
 
 TERMS: Mapping[str, Term] = {key: Term(key, name, meaning) for key, (name, meaning) in _WORDS.items()}
@@ -128,6 +144,11 @@ CERTAINTIES: Mapping[str, Term] = {
 ALL: Mapping[str, Term] = {**TERMS, **LIMITS, **CERTAINTIES}
 
 
+#: Terms by the names that filters and columns have for them.
+_COLUMNS: Mapping[str, str] = {"stop_reason": "agent_stop", "model_stop_reason": "model_stop", "lint": "sign"}
+
+
 def term_of(key: str) -> Term | None:
-    """The term of a key; a field of a policy (`limits.max_steps`) is its limit. None: no such term."""
-    return ALL.get(key.rpartition(".")[2])
+    """The term of a key; a field of a policy (`limits.max_steps`) is its limit, and a column the term that it holds.
+    None: no such term."""
+    return ALL.get(_COLUMNS.get(key, key.rpartition(".")[2]))

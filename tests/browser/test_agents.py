@@ -54,7 +54,7 @@ def change_a_limit_to_a_draft_with_its_backtest(page: Page) -> None:
     panel.get_by_role("button", name="Run the backtest").click()
     expect(panel.locator("#backtest")).to_contain_text("Done 1 of 1 turn", timeout=LONG)
     expect(panel.locator(".outcomes")).to_contain_text("stopped sooner 1")
-    page.get_by_role("textbox", name="Why").fill("Long answers cost too much.")
+    page.get_by_role("textbox", name="Reason").fill("Long answers cost too much.")
     page.get_by_role("button", name="Save draft").click()
     expect(page.locator("#messages")).to_contain_text(
         re.compile(f"Draft v1 of “{NAME}” saved with a backtest over 1 turn")
@@ -65,7 +65,7 @@ def activate_it(page: Page) -> None:
     version = page.locator("#v1")
     expect(version).to_contain_text("Draft (inactive)")
     version.locator("summary").click()
-    version.get_by_label("Why").fill("As tried.")
+    version.get_by_label("Reason").fill("As tried.")
     version.get_by_role("button", name="Activate v1").click()
     expect(page.locator("#messages")).to_contain_text(f"{NAME} v1 is now active.")
     page.get_by_role("link", name=NAME, exact=True).first.click()

@@ -71,7 +71,7 @@ def find_the_limit_that_would_have_let_it_finish(page: Page) -> str:
 
 def run_it_again_from_the_second_attempt_with_that_limit(page: Page, limit: str) -> None:
     page.get_by_role("link", name="before call 2 (continuation)").click()
-    expect(page.locator("main")).to_contain_text("Begins after record 2")
+    expect(page.locator("main")).to_contain_text("Starts after record 2")
     page.get_by_role("button", name="Re-run live").click()
     expect(page.locator("#rerun")).to_contain_text("Completed after 1 continuation", timeout=LONG)
     expect(page.locator("#lineage")).to_contain_text(f"from record 2 of the turn above: max_tokens 60 → {limit}")

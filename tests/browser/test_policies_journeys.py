@@ -49,7 +49,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     opened(page)
     page.get_by_role("link", name="Admin", exact=True).click()
     page.evaluate("window.same = true")
-    page.get_by_role("textbox", name="Why").fill("Answers were cut.")
+    page.get_by_role("textbox", name="Reason").fill("Answers were cut.")
     page.get_by_label("Max continuations").fill("4")
     panel = page.locator("#backtest-panel")
     expect(panel.get_by_label("Agent")).to_have_value(":own")
@@ -57,7 +57,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     expect(panel.locator("#backtest")).to_contain_text("Done 84 of 84 turns", timeout=LONG)
     expect(panel.locator(".outcomes")).to_contain_text("end not known 5")
     expect(panel.locator("#groups")).to_contain_text("gpt-4o-mini")
-    expect(page.get_by_role("textbox", name="Why")).to_have_value("Answers were cut.")
+    expect(page.get_by_role("textbox", name="Reason")).to_have_value("Answers were cut.")
     assert page.evaluate("window.same"), "the page was loaded anew"
     stale = page.locator("#backtest-stale")
     expect(stale).to_be_hidden()
@@ -78,7 +78,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
 
 def find_out_who_lowered_it_last_week_and_what_it_cost(page: Page) -> None:
     page.goto("/policies/")
-    page.get_by_role("link", name="Ledger of limits").click()
+    page.get_by_role("link", name="Limits that stopped turns").click()
     line = page.locator("tbody tr", has_text="Long answers cost too much.")
     for words in ("1 continuation", "lowered from 5 continuations", "bob", "until", "≈ $", "5 answers cut short"):
         expect(line).to_contain_text(words)
@@ -94,7 +94,7 @@ def roll_back(page: Page) -> None:
     version = page.locator("#v1")
     version.locator("summary").click()
     expect(version).to_contain_text("No backtest is attached to this version.")
-    version.get_by_label("Why").fill("As it was.")
+    version.get_by_label("Reason").fill("As it was.")
     version.get_by_role("button", name="Roll back to v1").click()
     expect(page.locator("#messages")).to_contain_text(f"{POLICY} v1 is now active.")
     expect(page.locator("#v1")).to_contain_text("active since")
@@ -129,7 +129,7 @@ def test_a_limit_is_raised_on_evidence_found_out_rolled_back_and_tried_in_the_sh
 def test_who_saves_while_the_backtest_is_being_started_does_not_lose_it(page: Page, last_week: None):
     opened(page)
     page.get_by_role("link", name="Admin", exact=True).click()
-    page.get_by_role("textbox", name="Why").fill("In a hurry.")
+    page.get_by_role("textbox", name="Reason").fill("In a hurry.")
     page.get_by_label("Max continuations").fill("7")
     page.get_by_label("Status").select_option("draft")
     asked: list[Route] = []

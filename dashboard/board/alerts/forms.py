@@ -56,6 +56,8 @@ class AlertForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, values: dict[str, list[str]], **kwargs: Any) -> None:
         super().__init__(*args, **{"auto_id": "alert-%s", **kwargs})
         unit = unit_words(str(self["metric"].value()), str(self["condition"].value()))
+        metric: Any = self.fields["metric"]
+        metric.choices = [("", "Choose a metric"), *(choice for choice in metric.choices if choice[0])]
         self.fields["number"].label = f"Threshold ({unit})" if unit else "Threshold"
         for name in DIMENSIONS:
             # Who knows the name of what has no turns yet may write it into an address.

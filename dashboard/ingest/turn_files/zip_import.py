@@ -44,7 +44,7 @@ class FileOutcome:
     def word(self) -> str:
         if self.made is None:
             return "refused"
-        return "imported" if self.made.fresh else "here already"
+        return "imported" if self.made.fresh else "imported before"
 
 
 def is_bundle(content: bytes) -> bool:

@@ -68,7 +68,7 @@ class Estimate:
         tokens, share = curve.expected(ENOUGH)
         longer = f"an estimated {_percent(curve.undecided)} of answers are longer than any that ended"
         if curve.ended < LEAST_ENDED:
-            return f"; at least {LEAST_ENDED} answers must have ended for an estimate of further ones"
+            return f"; an estimate for further answers needs at least {LEAST_ENDED} complete answers"
         if tokens is None:
             return f"; where {_percent(ENOUGH)} are complete is not in these recordings: {longer}"
         few = f"; more answers are needed to estimate where {_percent(ENOUGH)} are complete"

@@ -52,7 +52,7 @@ class DraftForm(forms.Form):
     @property
     def numbers(self) -> list[tuple[forms.BoundField, str, str]]:
         """The fields that are numbers, with their unit, and what stands where they are left empty."""
-        limits = [(self[name], LIMIT_FIELDS[name].unit, "as the policy says") for name in OFFERED]
+        limits = [(self[name], LIMIT_FIELDS[name].unit, "as in the policy") for name in OFFERED]
         return [(self["max_tokens"], "tokens", "as each turn had it"), *limits]
 
     @property
@@ -103,8 +103,10 @@ class OverForm(forms.Form):
         self._offer("provider", [(ANY, "any provider"), *_same(known["provider"])])
         self._offer("model", [(ANY, "any model"), *_same(known["model"])])
         ended = [status.value for status in TurnStatus if status.value not in UNFINISHED]
-        self._offer("status", [(ANY, "in any way"), *_same(ended)])
-        self._offer("since", [*((str(n), f"the last {n} days" if n > 1 else "a day ago") for n in DAYS), (ANY, "ever")])
+        self._offer("status", [(ANY, "any status"), *_same(ended)])
+        self._offer(
+            "since", [*((str(n), f"the last {n} days" if n > 1 else "a day ago") for n in DAYS), (ANY, "all time")]
+        )
 
     def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]

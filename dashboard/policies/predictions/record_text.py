@@ -48,10 +48,10 @@ GOALS: Mapping[str, str] = {
 }
 #: The predictions of a certainty, as the subject of a sentence.
 SUBJECTS: Mapping[Certainty, str] = {
-    Certainty.RECORDED: "Recorded what-ifs",
-    Certainty.CERTAIN: "Certain what-ifs",
+    Certainty.RECORDED: "“Recorded” what-ifs",
+    Certainty.CERTAIN: "“Certain” what-ifs",
     Certainty.ESTIMATED: "Estimates",
-    Certainty.UNDECIDABLE: "Undecidable what-ifs with two endings",
+    Certainty.UNDECIDABLE: "“Undecidable” what-ifs with two endings",
 }
 
 
@@ -73,7 +73,7 @@ def record_words(tally: Tally) -> str:
     """`Estimates for this model came true 37 of 41 times (90 %).`"""
     subject = SUBJECTS[tally.certainty]
     if not tally.compared:
-        return f"{subject} for this model have not been compared with a real run yet."
+        return f"{subject} for this model have not been compared with live re-runs yet."
     told = share(tally.came_true, tally.compared)
     return f"{subject} for this model came true {came_true_words(tally)} times{f' ({told})' if told else ''}."
 

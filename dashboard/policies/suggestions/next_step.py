@@ -14,7 +14,7 @@ from dashboard.live.turn_loader import connection_of, may_be_rerun
 from dashboard.policies.suggestions.exhausted_limits import OF_CONNECTION
 from dashboard.turns.models import UNFINISHED, Turn
 
-_OTHER_PROMPT = "Change the prompt, or ask another model."
+_OTHER_PROMPT = "Change the prompt, or use another model."
 #: By the reason why the turn ended. A turn that ended otherwise has the button alone.
 _BY_END: Mapping[str, str] = {
     "safety_blocked": _OTHER_PROMPT,

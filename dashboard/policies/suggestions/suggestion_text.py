@@ -201,7 +201,8 @@ def _one_call(said: Suggestion) -> str:
     used = count(said.used or 0, "token")
     if said.certainty.value == "certain":
         return f"The recorded calls used {used} on this answer."
-    return f"By this recording, one call would have taken about {used}."
+    margin = " The limit leaves a margin, because this is an estimate." if said.value > (said.used or 0) else ""
+    return f"By this recording, one call would have taken about {used}.{margin}"
 
 
 def _share(said: Suggestion) -> str:

@@ -36,7 +36,7 @@ def candidates_for(turn: Turn) -> tuple[Candidates, ...]:
     """Its parent, its re-runs, those beside it, and others that were asked the same."""
     listed = Turn.objects.defer(*UNLISTED, "output_text").exclude(id=turn.id)
     kinds = {
-        "The turn it re-runs": listed.filter(children=turn.id),
+        "The original turn": listed.filter(children=turn.id),
         "Its re-runs": listed.filter(parent_id=turn.id),
         "Other re-runs of the same turn": listed.filter(parent_id=turn.parent_id or turn.id).exclude(parent_id=turn.id),
         "Same request": _asked_the_same(listed, turn),

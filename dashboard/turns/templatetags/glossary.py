@@ -8,29 +8,38 @@ import re
 from typing import Any
 
 from django import template
+from django.template import Context
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from agentcore.errors import ErrorType
-from agentcore.policy import LIMIT_NAMES
+from dashboard.agents.limit_fields import SETTING_NAMES
 from dashboard.turns.glossary import term_of
 
 register = template.Library()
 
-_NAMES = {**LIMIT_NAMES, **{f"on_{error}_error": f"On {error.replace('_', ' ')} errors" for error in ErrorType}}
-_KEYS = re.compile(rf"\b({'|'.join(_NAMES)})\b")
+_KEYS = re.compile(rf"\b({'|'.join(SETTING_NAMES)})\b")
 
 
-@register.inclusion_tag("turns/_term.html")
-def term(key: str, text: str = "") -> dict[str, Any]:
-    """The word as the glossary names it, or in another wording; a word without an entry stands alone."""
-    return {"term": term_of(key), "text": text}
+@register.inclusion_tag("turns/_term.html", takes_context=True)
+def term(context: Context, key: str, text: str = "") -> dict[str, Any]:
+    """The word as the glossary names it, or in another wording. It stands alone without an entry, and on a shared page,
+    whose readers cannot open the glossary."""
+    found = term_of(key)
+    text = text or (found.name if found else "")
+    return {"term": None if context.get("sealed") else found, "text": text}
+
+
+@register.filter
+def explained(key: str) -> str:
+    """What a term means; empty without an entry."""
+    found = term_of(key)
+    return found.meaning if found else ""
 
 
 @register.filter
 def limit_name(key: str) -> str:
-    """`Max steps`; a word that is no limit's key stays as it is."""
-    return LIMIT_NAMES.get(key, key)
+    """`Max steps`; a word that is no setting's key stays as it is."""
+    return SETTING_NAMES.get(key, key)
 
 
 @register.filter
@@ -40,19 +49,25 @@ def keys_in_code(sentence: str) -> SafeString:
 
 
 def _in_code(found: re.Match[str]) -> str:
-    return format_html('<code title="{}">{}</code>', _NAMES[found[0]], found[0])
+    return format_html('<code title="{}">{}</code>', SETTING_NAMES[found[0]], found[0])
 
 
 @register.filter
 def keys_as_names(sentence: str) -> str:
     """`Max steps 30` for `max_steps 30`: for narrow columns, since a name is broken between words and a key is not."""
-    return _KEYS.sub(lambda found: _NAMES[found[0]], sentence)
+    return _KEYS.sub(lambda found: SETTING_NAMES[found[0]], sentence)
+
+
+@register.filter
+def field_key(path: str) -> str:
+    """`max_steps` for `limits.max_steps`: the key by which every page names a setting."""
+    return path.removeprefix("limits.").removeprefix("error_policy.").removeprefix("retention.")
 
 
 @register.filter
 def field_named(path: str) -> SafeString:
-    """`limits.max_seconds` as HTML: the limit's name with its key in code; any other field as code."""
+    """`limits.max_seconds` as HTML: the setting's name with its key in code; any other field as code."""
     key = path.rpartition(".")[2]
-    if key not in LIMIT_NAMES:
+    if key not in SETTING_NAMES:
         return format_html("<code>{}</code>", path)
-    return format_html("{} <code>{}</code>", LIMIT_NAMES[key], key)
+    return format_html("{} <code>{}</code>", SETTING_NAMES[key], key)

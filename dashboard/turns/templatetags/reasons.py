@@ -57,12 +57,12 @@ LOOKS: dict[str, Look] = {
     "interrupted": Look("odd", "broken", "interrupted"),
     # the terminal reasons that are none of these
     "budget_exhausted": Look("limit", "wall", "budget used up"),
-    "output_cap": Look("limit", "shield", "output cap reached"),
+    "output_cap": Look("limit", "shield", "output limit reached"),
     "repetition": Look("limit", "shield", "repetition"),
     "empty_output": Look("odd", "ring", "empty answer"),
     "forbidden": Look("limit", "shield", "forbidden by a criterion"),
     "tool_repair_failed": Look("block", "nut", "tool call not repaired"),
-    "cut_below_cap": Look("cut", "torn", "cut below the cap"),
+    "cut_below_cap": Look("cut", "torn", "cut below max_tokens"),
     "broken_tool_call": Look("block", "nut", "broken tool call"),
     "envelope_truncation_unrecoverable": Look("cut", "torn", "envelope cut off"),
     "envelope_invalid": Look("block", "triangle", "invalid envelope"),
@@ -75,7 +75,7 @@ LOOKS: dict[str, Look] = {
     "estimated": Look("guess", "about", "estimated"),
     "undecidable": Look("odd", "question", "undecidable"),
     # signs that a stop reason hides a cut
-    "output_at_cap": Look("cut", "torn", "ended at the cap"),
+    "output_at_cap": Look("cut", "torn", "ended at max_tokens"),
     "unclosed_json": Look("cut", "torn", "JSON not closed"),
     "unclosed_fence": Look("cut", "torn", "code not closed"),
     "unclosed_bracket": Look("cut", "torn", "bracket not closed"),

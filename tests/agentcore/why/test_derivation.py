@@ -82,8 +82,8 @@ def test_the_word_of_the_provider_is_reached_wherever_it_was_heard(story):
 def test_a_partial_end_leads_back_to_the_limit_that_decided_it():
     found = why(play(*(truncated(text) for text in "abcd")))
     assert list(lines_of(found.tree)) == [
-        "ended: complete, with status partial: retry_limit",
-        "└─ by: continue_pending → abort_partial, by retry_limit, then complete with a notice",
+        "ended: complete, with status partial and terminal reason retry_limit",
+        "└─ by: continue_pending → abort_partial, trigger retry_limit, then complete with a notice",
         "   └─ because: TruncationCriterion forbade: 3 of 3 continuations used",
         "      ├─ under: max_continuations is 3",
         "      ├─ from: 3 of 3 continuations used",

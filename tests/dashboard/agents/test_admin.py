@@ -167,7 +167,7 @@ def test_saving_a_policy_adds_a_version_and_leaves_the_old_one(admin_client, pro
         terms = f"Unit {limit.unit} Range {limit.span_in_words} Default {default_in_words(name)}"
         assert f"{limit.label} {name}" in told
         assert terms in told
-    assert "Range 0 to 1,000 Default 3 In the spec continuation_max_attempts How often the model may be asked" in told
+    assert "Range 0 to 1,000 Default 3 How often the model may be asked" in told
 
     data = {**POLICY, "max_continuations": "9", "max_seconds": "1.5"}
     assert "version 2 of “wide”" in page(admin_client, address, data)

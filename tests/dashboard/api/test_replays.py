@@ -99,7 +99,7 @@ def test_what_if_says_honestly_where_the_recording_ends(api: Program, play: Play
 def test_what_other_words_would_bring_is_not_laid_to_a_budget(api: Program, turn: Turn, overrides: dict[str, str]):
     _, imagined = replay(api, turn, {"mode": "what_if", "overrides": overrides})
     assert imagined["why"] == "other_request"
-    words = "Undecidable: a call sends something that no recorded call sent. Re-run live to find out."
+    words = "Undecidable: a call would send a request that no recorded call sent. Re-run live to find out."
     assert imagined["verdict"] == words
 
 

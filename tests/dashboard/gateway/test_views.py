@@ -57,7 +57,7 @@ def test_a_key_made_in_a_session_of_a_token_says_that_it_ends_with_it(makers_bro
     session = makers_browser.session
     session[SESSION_TOKEN] = token.pk
     session.save()
-    assert "ends with the token laptop" in text_of(
+    assert "valid only as long as the token laptop" in text_of(
         makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7"})
     )
     assert GatewayKey.objects.get().parent == token

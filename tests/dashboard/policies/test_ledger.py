@@ -57,7 +57,7 @@ def test_who_lowered_a_limit_is_found_with_what_it_cost(play: Play, project: Pro
     assert "<q>Too dear.</q>" in html
     assert "saved without a backtest" in html
     assert ("simulator, free" in html, "price not known" in html) == (True, False)
-    assert "continuation_max_attempts" in html
+    assert "continuation_max_attempts" not in html  # the specification’s names stand in the glossary only
     told = page(browser, f"/turns/{turn.id}")
     assert "ended this turn" in told
     assert "Lowered from 5 continuations by ann" in told
@@ -77,7 +77,7 @@ def test_a_stop_is_charged_to_what_was_said_then_also_when_it_is_said_no_more(
     assert [(line.turns, line.setting.value, line.setting.was) for line in (now, before)] == [(2, 0, 1), (1, 1, 5)]
     assert (now.ended, before.ended) == (None, now.setting.at)
     html = page(browser, f"/policies/ledger/turns?{before.query}&days=1")
-    assert "stopped by 1 continuation" in html
+    assert "stopped by Max continuations: 1 continuation" in html
     assert html.count(f"/turns/{cut.id}/replay?max_continuations=5") == 1
     assert html.count("/replay?") == 1
     assert "<q>Too dear.</q>" in html

@@ -87,7 +87,7 @@ def test_any_two_versions_are_compared(browser: Client, two):
     assert "5 continuations</span> → <b>1 continuation</b>" in html
     assert '<span class="way added">added</span> Max steps' in html
     assert '<span class="way raised">' in page(browser, f"/policies/{first.policy_id}/diff?a=2&b=1")
-    assert "The versions are equal." in page(browser, f"/policies/{first.policy_id}/diff?a=1&b=1")
+    assert "The versions have the same settings." in page(browser, f"/policies/{first.policy_id}/diff?a=1&b=1")
     assert "v1 and v2" in page(browser, f"/policies/{first.policy_id}/diff?a=99&b=x")
 
 

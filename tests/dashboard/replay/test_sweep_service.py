@@ -125,7 +125,7 @@ def test_continuations_are_swept_one_by_one(whole: Turn):
 def test_what_is_not_in_the_recording_is_not_called_complete(cut: Turn):
     found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
     assert found.least is None
-    assert "No max_tokens from 20 to 400 is known to complete" in found.words
+    assert "No value of max_tokens from 20 to 400 is known to complete" in found.words
     assert "tokens on, some values are undecidable. Re-run live to find out." in found.words
 
 

@@ -60,7 +60,7 @@ def test_an_assumption_that_often_fails_is_listed_with_the_share_of_estimates_th
     whole = play("sim-essay", max_tokens=1000)
     html = column(page(browser, f"/turns/{whole.id}/replay?max_tokens=100&max_continuations=0"), "what-if")
     listed = html[html.index("<h3>Assumptions</h3>") : html.index("</ul>")]
-    assert "In our tests with providers for which this does not hold, 67 % of the estimates came true" in listed
+    assert "In tests with providers for which this does not hold, 67 % of the estimates came true" in listed
 
 
 def test_every_step_says_where_it_comes_from(browser: Client, continued: Turn):

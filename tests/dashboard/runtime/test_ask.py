@@ -53,7 +53,7 @@ def test_a_turn_is_told_line_by_line_with_its_whole_text_and_its_verdict_though_
 @pytest.mark.nightly
 def test_what_the_verdict_rests_on_is_told_before_it(ask):
     told = ask("Why do agents stop?", "--max-tokens", "60").stdout
-    tree = told[told.index("[WHY] ended: complete, with status partial: retry_limit") :].splitlines()
+    tree = told[told.index("[WHY] ended: complete, with status partial and terminal reason retry_limit") :].splitlines()
     assert tree[2].endswith("because: TruncationCriterion forbade: 3 of 3 continuations used")
     assert tree[3].endswith("under: max_continuations is 3, the default")
     assert "provider: said “length”, in finish_reason" in told

@@ -25,7 +25,7 @@ def test_everything_that_is_asked_for_can_be_taken_away():
     chips = chips_of(asked)
     assert [(chip.label, chip.words) for chip in chips] == [
         ("Words", "“why”"),
-        ("When", "20 Nov 2026 14:00 – 15:30 UTC"),
+        ("When", "20 Nov 2026, 14:00 – 15:30 UTC"),
         ("Status", "partial"),
         ("Status", "failed"),
         ("Status", "not completed"),
@@ -54,12 +54,12 @@ def test_a_chips_address_reads_back_as_its_filters():
 @pytest.mark.parametrize(
     ("since", "until", "words"),
     [
-        (datetime(2026, 11, 20, tzinfo=UTC), None, "since 20 Nov 2026 00:00 UTC"),
-        (None, datetime(2026, 11, 20, 4, 5, 6, tzinfo=UTC), "before 20 Nov 2026 04:05:06 UTC"),
+        (datetime(2026, 11, 20, tzinfo=UTC), None, "since 20 Nov 2026, 00:00 UTC"),
+        (None, datetime(2026, 11, 20, 4, 5, 6, tzinfo=UTC), "before 20 Nov 2026, 04:05:06 UTC"),
         (
             datetime(2026, 11, 20, tzinfo=UTC),
             datetime(2026, 11, 21, tzinfo=UTC),
-            "20 Nov 2026 00:00 – 21 Nov 2026 00:00 UTC",
+            "20 Nov 2026, 00:00 – 21 Nov 2026, 00:00 UTC",
         ),
     ],
 )

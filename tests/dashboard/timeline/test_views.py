@@ -57,7 +57,7 @@ def test_all_that_match_are_those_the_chart_counted_and_none_that_came_since(bro
 
 def test_a_chosen_time_is_said_and_can_be_left(browser: Client, cut: Turn):
     html = page(browser, "/timeline/chart?since=2026-01-01&until=2026-01-02")
-    assert "1 Jan 2026 00:00 – 2 Jan 2026 00:00 UTC" in html
+    assert "1 Jan 2026, 00:00 – 2 Jan 2026, 00:00 UTC" in html
     assert "All time" in html
 
 
@@ -123,7 +123,7 @@ def test_a_sign_of_a_cut_has_the_words_of_its_badge_and_a_stop_reason_its_own_wo
     )
     html = page(browser, "/timeline/facets")
     signs, ended = (html.split(f'id="facet-{name}"')[1].split("</fieldset>")[0] for name in ("lint", "terminal_reason"))
-    assert "</svg>ended at the cap</span>" in signs
+    assert "</svg>ended at max_tokens</span>" in signs
     assert "</svg>retry_<wbr>limit</span>" in ended  # may be broken there, and nowhere else
     assert '<span class="clip" title="my_agent">my_agent</span>' in html
     assert "retry limit" in ended  # its title: the same word, spaced

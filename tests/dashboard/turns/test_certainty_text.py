@@ -13,8 +13,8 @@ from tests.together import together
     [
         (Assumed.REPEATS, 0, 12, "A continuation repeats 0–12 tokens at the seam (default)"),
         (Assumed.USAGE, 9.6, 80, "A call without exact usage spent 9.6–80 output tokens (default)"),
-        (Assumed.USAGE, 0, 0, "The provider counts no output tokens that it does not report (default)"),
-        (Assumed.FAILURES, 0, 0, "Calls fail as they failed in the recording, and no others (default)"),
+        (Assumed.USAGE, 0, 0, "The provider reports every output token that it counts (default)"),
+        (Assumed.FAILURES, 0, 0, "The calls that failed in the recording fail again, and no others fail (default)"),
         (Assumed.WORDING, 40, 48, "The continued text takes 40–48 tokens (default)"),
         (Assumed.WORDING, 0, 0, "The provider gives the same answers as in the recorded calls (default)"),
     ],
@@ -44,7 +44,7 @@ def test_an_assumption_that_often_fails_is_told_with_the_share_of_estimates_that
     often, seldom = (Assumption(Assumed.TRUNCATION, 0, 0, source) for source in (CUT_AS_TOLD, "stored calls"))
     assert assumption_and_share(often) == (
         f"The provider reports a truncated answer as truncated ({CUT_AS_TOLD}). "
-        "In our tests with providers for which this does not hold, 67 % of the estimates came true"
+        "In tests with providers for which this does not hold, 67 % of the estimates came true"
     )
     assert assumption_and_share(seldom) == assumption_in_words(seldom)
 

@@ -38,7 +38,7 @@ READINGS = [
     (DONE, EndSummary("doubtful", "Completed, unknown stop", "no stop reason given")),
     (
         {**DONE, "model_stop_reason": "end_turn", "lint": ["output_at_cap"]},
-        EndSummary("doubtful", "Completed, may be cut", "ended at the cap"),
+        EndSummary("doubtful", "Completed, may be cut", "ended at max_tokens"),
     ),
     ({**CUT, "resource": "max_continuations"}, EndSummary("max_tokens", "Cut off", "Max continuations reached")),
     (

@@ -4,11 +4,16 @@ import re
 from pathlib import Path
 
 import pytest
+from django.template import Context, Engine
 from django.test import Client
 
-from agentcore.policy import LIMIT_NAMES
-from dashboard.agents.limit_fields import LIMIT_FIELDS
+from agentcore.policy import LIMIT_NAMES, Policy
+from dashboard.agents.limit_fields import LIMIT_FIELDS, SETTING_NAMES
+from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.policies.field_text import label_of
+from dashboard.policies.policy_fields import unkeyed
+from dashboard.policies.policy_forms import PolicyForm
+from dashboard.replay.forms import BudgetForm
 from dashboard.turns.glossary import ALL, LIMITS, term_of
 from dashboard.turns.templatetags.glossary import field_named, keys_in_code
 from tests.dashboard.pages import page
@@ -24,9 +29,24 @@ def test_every_limit_has_one_name_and_an_entry():
         assert label_of(field) == LIMIT_NAMES[key]
 
 
+def test_what_is_done_about_errors_has_one_name_on_the_form_the_pages_and_the_what_if():
+    what_if = BudgetForm((), Policy(), None)
+    for key in (*HANDLING_KEYS, "tool_calls_on_truncation"):
+        field = key if key == "tool_calls_on_truncation" else f"error_policy.{key}"
+        names = {label_of(field), unkeyed(str(PolicyForm.base_fields[key].label)), str(what_if.fields[key].label)}
+        assert names == {SETTING_NAMES[key]}
+
+
+def test_a_term_stands_alone_on_a_shared_page_whose_readers_cannot_open_the_glossary():
+    template = Engine.get_default().from_string('{% load glossary %}{% term "seam" "2 seams" %}')
+    assert template.render(Context({"sealed": True})).strip() == "2 seams"
+    assert 'href="/glossary' in template.render(Context())
+
+
 def test_a_field_of_a_policy_is_the_term_of_its_limit_and_a_stranger_is_none():
     assert term_of("limits.max_steps") is LIMITS["max_steps"]
     assert term_of("nothing") is None
+    assert term_of("stop_reason").name == "Agent stop reason"  # as the filter is named
 
 
 def test_every_term_is_one_sentence_or_two_in_plain_words():
@@ -53,6 +73,6 @@ def test_a_sentence_has_the_keys_of_limits_in_code_and_stays_text_otherwise():
     steps, tokens = '<code title="Max steps">max_steps</code>', '<code title="Max tokens per call">max_tokens</code>'
     assert shown == f"&lt;b&gt; stopped at {steps}, below max_tokens_x and {tokens}."
     retried = keys_in_code("With on_rate_limit_error retry")
-    assert retried == 'With <code title="On rate limit errors">on_rate_limit_error</code> retry'
+    assert retried == 'With <code title="On rate limit error">on_rate_limit_error</code> retry'
     assert field_named("limits.max_seconds") == "Time limit <code>max_seconds</code>"
     assert field_named("system_prompt") == "<code>system_prompt</code>"

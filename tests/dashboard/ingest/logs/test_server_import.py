@@ -26,7 +26,7 @@ def test_a_transcript_that_is_sent_becomes_turns_whose_origin_is_told(browser: C
     page = browser.get(f"/turns/{last.id}").content.decode()
     assert "from a log; not verified" in page
     assert "The turns before it contain the others" in page
-    assert "<b>2</b> turns were here already" in sent(browser, "s1.jsonl", FILES["claude"]).content.decode()
+    assert "<b>2</b> turns were imported before" in sent(browser, "s1.jsonl", FILES["claude"]).content.decode()
 
 
 def test_of_many_refused_records_the_first_are_told_and_where_to_find_the_rest(browser: Client, api: Program) -> None:  # noqa: F811

@@ -249,7 +249,7 @@ def test_another_installation_is_named_once_its_key_is_known(honest: Turn, monke
 def test_the_origin_stands_on_the_page_the_list_the_link_the_api_and_the_next_export(honest: Turn, browser: Any):
     file = exported(honest)
     assert file["origin"] is None
-    assert "recorded here" in browser.get(f"/turns/{honest.id}").content.decode()
+    assert "recorded by this installation" in browser.get(f"/turns/{honest.id}").content.decode()
     erase(honest)
     ada = User.objects.create(username="ada")
     made = brought(without(file, "signature"), by=ada)

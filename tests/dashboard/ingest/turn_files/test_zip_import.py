@@ -52,7 +52,7 @@ def test_what_was_exported_together_comes_back_together_and_again_changes_nothin
         assert f'href="/turns/{turn.id}"' in html
     again = sent(browser, bundle).content.decode()
     assert "<b>0</b> turns imported" in again
-    assert again.count("here already") == 2
+    assert again.count("imported before") == 2
 
 
 def test_a_file_that_is_refused_hinders_no_other(browser: Client, play: Play):

@@ -205,7 +205,7 @@ def bare(html: str) -> str:
 def test_any_limit_may_be_asked_for_and_what_cannot_be_read_is_said(browser: Client):
     list(copy_turns(project=project_default(), turns=3))
     asked = page(browser, "/backtests/limits/map?continuations=3&max_tokens=7777")
-    assert re.search("3 continuations of 7.777 tokens", bare(asked))
+    assert re.search("max_continuations 3 and max_tokens 7.777", bare(asked))
     for said, words in (
         ("continuations=4&max_tokens=60", "continuations: Choose one of 0, 1, 2, 3, 5, 8."),
         ("continuations=3&max_tokens=0", "max_tokens: Ensure this value is greater than or equal to 1."),
@@ -279,7 +279,7 @@ def test_a_cell_has_the_same_turns_as_its_map_where_the_map_stopped_for_its_work
     html = page(browser, "/backtests/limits/map")
     leads = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=8[^"]*)" aria-label="([^"]+) complete', html)
     shown = page(browser, leads[1].replace("&amp;", "&"))
-    assert f"{leads[2]} complete</h1>" in shown
+    assert f">{leads[2]} complete with max_continuations 8 and " in shown
     assert "of 2</span>" in shown
 
 

@@ -94,7 +94,7 @@ def test_backtests_lead_to_it(browser: Client):
 
 def test_the_what_if_page_tells_the_models_record(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}/replay?max_tokens=100")
-    assert "compared with a real run yet." in bare(html)
+    assert "compared with live re-runs yet." in bare(html)
     assert f'href="{ADDRESS}"' in html
 
 
@@ -110,14 +110,14 @@ def test_the_record_of_a_model_is_one_sentence():
     tally = Tally(Certainty.ESTIMATED, predictions=50, came_true=37, failed=4)
     assert record_words(tally) == "Estimates for this model came true 37 of 41 times (90 %)."
     few = Tally(Certainty.CERTAIN, predictions=3, came_true=3)
-    assert record_words(few) == "Certain what-ifs for this model came true 3 of 3 times."
+    assert record_words(few) == "“Certain” what-ifs for this model came true 3 of 3 times."
     none = Tally(Certainty.ESTIMATED)
-    assert record_words(none) == "Estimates for this model have not been compared with a real run yet."
+    assert record_words(none) == "Estimates for this model have not been compared with live re-runs yet."
 
 
 def test_of_one_certainty_it_is_also_said_that_none_was_compared(cut: Turn):
     again_of(cut, {"limits": {"max_continuations": 9}})
-    assert track_record(cut, "recorded")["sentences"] == ["Recorded what-ifs for this model came true 1 of 1 times."]
+    assert track_record(cut, "recorded")["sentences"] == ["“Recorded” what-ifs for this model came true 1 of 1 times."]
     assert track_record(cut, "estimated")["sentences"] == [
-        "Estimates for this model have not been compared with a real run yet."
+        "Estimates for this model have not been compared with live re-runs yet."
     ]

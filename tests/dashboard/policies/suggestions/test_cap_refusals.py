@@ -97,7 +97,7 @@ def test_the_page_offers_to_set_the_ceiling_and_what_was_found_stays(play: Play,
     drive(limit_find(turn=cut, suggestion=suggested(cut)))
     panel = browser.get(f"/turns/{cut.id}/limit", headers={"HX-Request": "true"}).content.decode()
     connection = Connection.objects.get()
-    assert f"Set the output ceiling of {connection.name} to 60" in text_of(panel)
+    assert f"Set Max output tokens of {connection.name} to 60" in text_of(panel)
     form = browser.get(f"/connections/{connection.name}?max_output_tokens=60").content.decode()
     assert 'name="max_output_tokens" value="60"' in form
     proven = drive(limit_find(turn=cut, suggestion=suggested(cut)))

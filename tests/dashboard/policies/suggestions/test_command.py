@@ -48,7 +48,7 @@ def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):
 def test_an_assumption_that_often_fails_says_so(play: Play):
     turn = play("sim-essay", max_tokens=1000)
     asked = (str(turn.id), "--max-tokens", "100", "--max-continuations", "0")
-    assert "In our tests with providers for which this does not hold, 67 % of the estimates came true." in told(*asked)
+    assert "In tests with providers for which this does not hold, 67 % of the estimates came true." in told(*asked)
     (assumed,) = [one for one in json.loads(told(*asked, "--json"))["assumes"] if one["name"] == "truncation"]
     assert assumed["came_true"] == 0.67
 

@@ -19,7 +19,7 @@ from tests.dashboard.pages import HTMX, page, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-OTHER_PROMPT = "Change the prompt, or ask another model."
+OTHER_PROMPT = "Change the prompt, or use another model."
 MAIN = re.compile(r'class="btn primary"')
 LEADS = {
     "sim-blocked": OTHER_PROMPT,

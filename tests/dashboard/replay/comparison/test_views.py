@@ -59,7 +59,7 @@ def test_the_others_to_choose_from_are_the_family_and_who_was_asked_the_same(bro
         html.index("Its re-runs") < html.index(str(whole.id)) < html.index("Same request") < html.index(str(again.id))
     )
     assert str(unrelated.id) not in html
-    assert "The turn it re-runs" in page(browser, f"/compare?left={whole.id}")
+    assert "The original turn" in page(browser, f"/compare?left={whole.id}")
     assert f"left={cut.id}&amp;right={again.id}" in page(browser, f"/compare?right={cut.id}")
 
 
