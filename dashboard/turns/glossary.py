@@ -99,7 +99,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "A gateway call in observe mode: recorded and passed on unchanged. No limit of a policy applies to it.",
     ),
     "ledger": (
-        "Ledger of limits",
+        "Limits that stopped turns",
         "The list of limits and rules that stopped turns, with who set each, when, and what it cost.",
     ),
     "seal": ("Seal", "A signed list of turns that have ended. Later changes to these turns are detected by it."),
