@@ -69,7 +69,8 @@ def test_nothing_moves_while_a_page_loads(new_page: NewPage, cut_turn: str, plac
 
 @pytest.mark.parametrize("place", ["/admin/agents/agent/", "/?q=nothingatall"], ids=["admin", "no turns"])
 def test_nothing_moves_while_a_page_with_parts_that_come_later_loads(new_page: NewPage, place: str):
-    assert painted(new_page(), place).moved == ()
+    # Django's own script writes how many rows of a list are selected.
+    assert set(painted(new_page(), place).moved) <= {"text"}
 
 
 def test_the_inbox_of_a_phone_does_not_move_when_the_browser_bars_notifications(new_page: NewPage):
