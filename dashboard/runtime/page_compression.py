@@ -4,7 +4,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
-_TEXTS = ("text/html", "application/json", "text/plain", "image/svg+xml")
+_TEXTS = ("text/html", "application/json", "text/plain", "text/javascript", "image/svg+xml")
 
 
 class PageCompression(GZipMiddleware):
