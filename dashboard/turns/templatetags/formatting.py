@@ -11,6 +11,7 @@ from django.utils.text import Truncator
 
 from dashboard.turns import sent_caps
 from dashboard.turns.models import Turn
+from dashboard.turns.provider_words import name_of
 from dashboard.turns.sent_caps import cap_in_list, cap_in_words, demand_in_words
 from dashboard.turns.transcript import TINTS
 from dashboard.turns.verdicts import verdict_now
@@ -127,6 +128,9 @@ def percents_unbroken(sentence: str) -> str:
 def counted(count: int, word: str) -> SafeString:
     """`{{ 2|counted:"attempt" }}` is `2 attempts`, the number in bold."""
     return format_html("<b>{}</b> {}", number(count), word if count == 1 else f"{word}s")
+
+
+register.filter("provider_word", name_of)
 
 
 @register.filter
