@@ -21,4 +21,4 @@ def _order(said: Suggestion | None) -> Place | None:
     if said is None:
         return None
     limit = f"{_LIMITS.index(said.limit):02d}"
-    return (0, f"{limit} {said.value:020.3f}") if said.known else (1, limit)
+    return (0, f"{limit} {said.value:020.3f}") if said.sufficient else (1, limit)
