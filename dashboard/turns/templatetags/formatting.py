@@ -14,6 +14,7 @@ from dashboard.turns.models import Turn
 from dashboard.turns.provider_words import name_of
 from dashboard.turns.sent_caps import cap_in_list, cap_in_words, demand_in_words
 from dashboard.turns.transcript import TINTS
+from dashboard.turns.unbroken_units import unbroken
 from dashboard.turns.verdicts import verdict_now
 
 register = template.Library()
@@ -42,7 +43,7 @@ def quoted(text: str, length: int) -> str:
 @register.filter
 def verdict(turn: Turn) -> str:
     """Why it stopped, as this version of the core says it."""
-    return verdict_now(turn)
+    return unbroken(verdict_now(turn))
 
 
 @register.filter
@@ -118,10 +119,7 @@ def breaking(key: str) -> SafeString:
     return format_html_join(SafeString("_<wbr>"), "{}", ((part,) for part in key.split("_")))
 
 
-@register.filter
-def percents_unbroken(sentence: str) -> str:
-    """The sentence with a no-break space before each percent sign, so that `95 %` stays in one line."""
-    return sentence.replace(" %", "\u00a0%")
+register.filter(unbroken)
 
 
 @register.filter

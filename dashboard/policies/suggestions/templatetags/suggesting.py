@@ -19,6 +19,7 @@ from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.policies.suggestions.suggestion_text import because, beside, sentence
 from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.unbroken_units import unbroken
 
 register = template.Library()
 register.filter(may_need_a_limit)
@@ -51,4 +52,4 @@ def suggested(turn: Turn, last: Snapshot) -> Suggestion | None:
 @register.filter
 def suggestion_words(said: Suggestion) -> str:
     """What would have let the turn finish, and what that rests on."""
-    return f"{sentence(said)} {because(said)}"
+    return unbroken(f"{sentence(said)} {because(said)}")
