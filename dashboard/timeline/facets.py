@@ -68,7 +68,7 @@ def _learn(cohorts: Cohorts, counted: Mapping[int, int]) -> None:
 
 def _values(columns: Sequence[Any]) -> Sequence[tuple[str, ...]]:
     words, flags = dict(zip(COLUMNS, columns, strict=False)), columns[len(COLUMNS) :]
-    found = {name: () if word is None else (word,) for name, word in words.items()}
+    found: dict[str, tuple[str, ...]] = {name: () if word is None else (word,) for name, word in words.items()}
     found["provider"] = words_of(words["provider"], words["model"])
     has = tuple(name for name, flag in zip(HAS_COLUMNS, flags, strict=True) if flag)
     return [*found.values(), has]

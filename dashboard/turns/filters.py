@@ -118,8 +118,8 @@ class TimelineFilters:
     def parse_stored(cls, given: Mapping[str, Any]) -> tuple[Self, dict[str, str]]:
         """As `parse`, for programs: a provider is asked for as it is stored (`provider_words`)."""
         filters, errors = cls.parse(given)
-        asked = {name: tuple(map(stored, getattr(filters, name))) for name in ("provider", NOT["provider"])}
-        return replace(filters, **asked), errors
+        words, refused = tuple(map(stored, filters.provider)), tuple(map(stored, filters.not_provider))
+        return replace(filters, provider=words, not_provider=refused), errors
 
     def range_of(self, column: str) -> tuple[int | None, int | None]:
         """What the column (one of RANGES) is at least and at most; None: no such bound."""
