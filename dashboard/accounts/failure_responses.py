@@ -52,9 +52,9 @@ def request_refused(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def _too_large(exception: Exception) -> str | None:
     if isinstance(exception, RequestDataTooBig):
-        most = f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes, as a browser writes it"
+        most = f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes in the encoding of a browser"
     elif isinstance(exception, TooManyFieldsSent):
         most = f"{settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields"
     else:
         return None
-    return f"This is too large: a form may have {most}. Nothing was done; send less at once."
+    return f"The form is too large: a form may have {most}. Nothing was changed. Send less at once."

@@ -11,7 +11,7 @@ from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.forms import TEST, AgentForm, ConnectionForm
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.probes import Finding
-from dashboard.agents.samples import SIMULATOR, is_simulator
+from dashboard.agents.samples import connection_provider_shown
 from dashboard.live.probe_service import connection_probe
 from dashboard.platform.egress.keys import state_in_words
 
@@ -46,7 +46,7 @@ class ConnectionAdmin(Audited):
 
     @admin.display(description="provider", ordering="provider")
     def spoken_to(self, connection: Connection) -> str:
-        return SIMULATOR if is_simulator(connection) else connection.provider
+        return connection_provider_shown(connection)
 
     @admin.display(description="API key found")
     def key_in_environment(self, connection: Connection) -> str:

@@ -56,6 +56,16 @@ def is_simulated(model: str) -> bool:
     return model in MODELS
 
 
+def provider_shown(provider: str, model: str) -> str:
+    """What pages call the provider of a turn: the simulator speaks the dialects of others."""
+    return SIMULATOR if is_simulated(model) else provider
+
+
+def connection_provider_shown(connection: Connection) -> str:
+    """What pages call the provider of a connection."""
+    return SIMULATOR if is_simulator(connection) else connection.provider
+
+
 def shows(agent: Agent) -> str:
     """What a built-in agent shows, in one line; empty for any other agent."""
     sample = SAMPLES.get(agent.name) if agent.model == agent.name else None

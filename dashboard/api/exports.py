@@ -24,7 +24,7 @@ router = Router(tags=["turns"])
 def turns_export(request: HttpRequest) -> StreamingHttpResponse:
     """All turns that match the filters, newest first, with their attempts: JSONL with one line per turn, or Parquet
     with one row per turn. The file is written while it is sent; if that fails, the connection is closed early."""
-    filters, errors = TimelineFilters.parse(request.GET)
+    filters, errors = TimelineFilters.parse_stored(request.GET)
     given = request.GET.get("format", "jsonl")
     errors |= unknown_filters(request.GET, beside=("format",))
     if given not in FORMATS:

@@ -27,7 +27,7 @@ router = Router(tags=["policies"])
 )
 def limits_estimate(request: HttpRequest) -> dict[str, Any]:
     """The estimate uses the turns that match the filters and have one answer, from one call or continued."""
-    filters, errors = TimelineFilters.parse(request.GET)
+    filters, errors = TimelineFilters.parse_stored(request.GET)
     errors |= unknown_filters(request.GET)
     if errors:
         raise ValidationError(errors)

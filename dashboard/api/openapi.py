@@ -34,7 +34,7 @@ MEANINGS: Mapping[str, str] = {
     "resource": "The limit that ended it.",
     "model_stop_reason": "Why the model stopped.",
     "status": "The status of the turn.",
-    "provider": "The dialect of the connection.",
+    "provider": "The dialect of the connection, as turns have it. `simulator`: the turns of the simulator.",
     "model": "The model's name.",
     "agent": "The agent's name.",
     "tag": "A tag of the turn.",

@@ -128,7 +128,7 @@ def _draft(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _filter(given: dict[str, Any]) -> dict[str, Any]:
-    filters, errors = TimelineFilters.parse(given)
+    filters, errors = TimelineFilters.parse_stored(given)
     errors |= unknown_filters(given)
     if errors:
         raise ValidationError({f"filter.{name}": words for name, words in errors.items()})

@@ -78,7 +78,7 @@ def turn_list(request: HttpRequest) -> dict[str, Any]:
 
 def asked_of(query: QueryDict) -> tuple[TimelineFilters, int]:
     """The filters and the limit of a query. Raises `ValidationError` for all that is wrong with it."""
-    filters, errors = TimelineFilters.parse(query)
+    filters, errors = TimelineFilters.parse_stored(query)
     errors |= unknown_filters(query, beside=PAGING)
     limit = query.get("limit", str(selectors.DEFAULT_LIMIT))
     if not (limit.isascii() and limit.isdigit() and len(limit) < 5 and 1 <= int(limit) <= selectors.MAX_LIMIT):

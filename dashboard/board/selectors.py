@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dashboard.agents.models import Project
-from dashboard.agents.samples import is_simulated
+from dashboard.agents.samples import is_simulated, provider_shown
 from dashboard.board.measures import OTHER
 from dashboard.board.metrics import DOLLARS, FREE, UNPRICED
 from dashboard.board.models import Sum
@@ -17,6 +17,7 @@ from dashboard.platform.replica import read_connection
 from dashboard.timeline.models import ChangedMinute
 from dashboard.timeline.rollups import LEVELS, spans
 from dashboard.turns.filters import EPOCH
+from dashboard.turns.provider_words import condition_sql, providers_in
 
 #: What sums may be narrowed by and split by: the timeline's filter, and the column.
 DIMENSIONS: Mapping[str, str] = {"agent": "agent_name", "provider": "provider", "model": "model"}
@@ -94,7 +95,8 @@ def board_of(
     adding, place = _Adding(PriceList(project)), list(DIMENSIONS).index(by)
     for bucket, agent, provider, model, sums in _rows(project, scope, since, until, seconds):
         names = (agent, provider, model)
-        adding.add(bucket, names, names[place], sums)
+        group = provider_shown(provider, model) if by == "provider" else names[place]
+        adding.add(bucket, names, group, sums)
     total: Totals = {}
     for sums in adding.groups.values():
         add(total, sums)
@@ -147,10 +149,12 @@ def totals_of(*, project: Project, scope: Scope, since: datetime, until: datetim
 def values_of(*, project: Project) -> dict[str, list[str]]:
     """What the board can be narrowed to, by dimension."""
     days = Sum.objects.filter(project=project, seconds=LEVELS[0])
-    return {
+    found = {
         name: list(days.order_by(column).values_list(column, flat=True).distinct()[:MOST_VALUES])
         for name, column in DIMENSIONS.items()
+        if name != "provider"
     }
+    return {**found, "provider": providers_in(days, most=MOST_VALUES)}
 
 
 def _rows(
@@ -158,13 +162,18 @@ def _rows(
 ) -> Iterator[Any]:
     """A few at a time: their number grows with the time and with the names."""
     level = next(seconds for seconds in LEVELS if width % seconds == 0)
-    narrowed = " ".join(f"AND {DIMENSIONS[name]} = %({name})s" for name in scope.given())
+    asked: dict[str, Any] = scope.given()
+    conditions = [f"{DIMENSIONS[name]} = %({name})s" for name in asked if name != "provider"]
+    if scope.provider:
+        condition, values = condition_sql(scope.provider)
+        conditions, asked = [*conditions, condition], asked | values
+    narrowed = "".join(f" AND {condition}" for condition in conditions)
     pieces = [
         PIECE.format(seconds=span.seconds, start=span.start, end=span.end, narrowed=narrowed)
         for span in spans(since, until, level)
     ]
     statement = " UNION ALL ".join(pieces) + (" ORDER BY 1" if ordered else "")
     with read_connection().chunked_cursor() as cursor:
-        cursor.execute(statement, {"project": project.pk, "width": width, **scope.given()})
+        cursor.execute(statement, {"project": project.pk, "width": width, **asked})
         while rows := cursor.fetchmany(ROWS_AT_ONCE):
             yield from ((*row[:4], json.loads(row[4])) for row in rows)

@@ -25,6 +25,7 @@ from dashboard.agents.models import Project
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.provider_words import stored
 from dashboard.turns.shared_values import UNREADABLE
 from dashboard.turns.turn_query import find
 
@@ -129,7 +130,7 @@ def experience_read(*, project: Project, provider: str, model: str) -> Experienc
 
 def _tells_cuts(project: Project, provider: str, model: str, *, cuts: bool) -> bool | None:
     """Whether a truncated answer is reported as one. `cuts`: one of the continued turns shows that."""
-    of_model = TimelineFilters(provider=(provider,), model=(model,))
+    of_model = TimelineFilters(provider=(stored(provider),), model=(model,))
     if cuts or _some(project, replace(of_model, model_stop_reason=(NormalizedStopReason.MAX_TOKENS,)), 1):
         return True
     return False if _some(project, replace(of_model, lint=("output_at_cap",)), ENDS_AT_CAP) else None
@@ -149,7 +150,7 @@ class _Turn:
 def _turns(project: Project, provider: str, model: str) -> Iterator[_Turn]:
     """The newest turns with a continuation first. Forks begin in the middle of a parent's answer, and structured
     answers are not continued by joining: both are left out."""
-    filters = TimelineFilters(provider=(provider,), model=(model,), has=("continuation",))
+    filters = TimelineFilters(provider=(stored(provider),), model=(model,), has=("continuation",))
     ids = [turn_id for turn_id, _ in find(project=project, filters=filters, reach=id_range_of(filters), limit=TURNS)]
     rows = Turn.objects.filter(id__in=ids, base_snapshot__isnull=True).values_list("id", "setup")
     exact = {}

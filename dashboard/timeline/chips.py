@@ -10,6 +10,7 @@ from dashboard.agents.models import Project
 from dashboard.timeline.facets import LABELS
 from dashboard.turns.filters import NOT, WORDS, TimelineFilters
 from dashboard.turns.id_range import id_range_of
+from dashboard.turns.provider_words import name_of
 from dashboard.turns.templatetags.reasons import reason_label
 from dashboard.turns.timeline_page import query_of
 from dashboard.turns.turn_query import find
@@ -46,6 +47,7 @@ class Drop:
 _NAMED: Mapping[str, Callable[[str], str]] = {
     "lint": reason_label,
     "resource": lambda key: LIMIT_NAMES.get(key, key),
+    "provider": name_of,
 }
 
 

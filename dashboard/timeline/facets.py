@@ -14,6 +14,7 @@ from dashboard.turns.cohorts import COLUMNS, HAS_COLUMNS
 from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.id_range import id_range_of
 from dashboard.turns.models import Cohort
+from dashboard.turns.provider_words import STORED, words_of
 from dashboard.turns.turn_query import find
 
 LABELS: Mapping[str, str] = {
@@ -66,9 +67,11 @@ def _learn(cohorts: Cohorts, counted: Mapping[int, int]) -> None:
 
 
 def _values(columns: Sequence[Any]) -> Sequence[tuple[str, ...]]:
-    words, flags = columns[: len(COLUMNS)], columns[len(COLUMNS) :]
+    words, flags = dict(zip(COLUMNS, columns, strict=False)), columns[len(COLUMNS) :]
+    found: dict[str, tuple[str, ...]] = {name: () if word is None else (word,) for name, word in words.items()}
+    found["provider"] = words_of(words["provider"], words["model"])
     has = tuple(name for name, flag in zip(HAS_COLUMNS, flags, strict=True) if flag)
-    return [*(() if word is None else (word,) for word in words), has]
+    return [*found.values(), has]
 
 
 def _counted(name: str, counting: TurnCounts, filters: TimelineFilters, cohorts: Cohorts) -> tuple[Counter[str], bool]:
@@ -134,6 +137,8 @@ def _values_of(column: str, turn_ids: Sequence[UUID]) -> Counter[str]:
 def _facet(name: str, filters: TimelineFilters, counts: Counter[str], capped: bool) -> Facet:
     """Most frequent values first; chosen and excluded ones are there though nothing has them."""
     chosen, refused = getattr(filters, name), getattr(filters, NOT[name])
-    found = sorted({*counts, *chosen, *refused}, key=lambda value: (-counts[value], value))
+    # A program's word for what is stored is listed where an address has it, not beside what pages call the same turns.
+    listed = {value for value in counts if name != "provider" or not value.startswith(STORED)}
+    found = sorted({*listed, *chosen, *refused}, key=lambda value: (-counts[value], value))
     values = (FacetValue(value, counts[value], value in chosen, capped, value in refused) for value in found)
     return Facet(name, LABELS[name], tuple(values))

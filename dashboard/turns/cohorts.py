@@ -1,12 +1,13 @@
 """Which cohorts the filters let through. A cohort stands for all turns that are alike in every facet."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from django.db.models import Q
 
 from dashboard.agents.models import Project
 from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.models import Cohort
+from dashboard.turns.provider_words import condition
 
 #: Filters that a cohort answers, and its columns.
 COLUMNS: Mapping[str, str] = {
@@ -34,17 +35,29 @@ def matching(*, project: Project, filters: TimelineFilters) -> list[int] | None:
     return list(Cohort.objects.filter(asked, project=project).values_list("id", flat=True)) if asked else None
 
 
+def any_of(name: str, words: Sequence[str]) -> Q:
+    """That a cohort, or a turn, has any of the words of one of COLUMNS; no words are no condition."""
+    if not words:
+        return Q()
+    return condition(words) if name == "provider" else Q(**{f"{COLUMNS[name]}__in": words})
+
+
+def none_of(name: str, words: Sequence[str]) -> Q:
+    """What is not known is none of them."""
+    return ~any_of(name, words) if words else Q()
+
+
 def _asked(filters: TimelineFilters) -> Q:
-    asked = {f"{column}__in": values for name, column in COLUMNS.items() if (values := getattr(filters, name))}
-    return Q(**asked, **{HAS_COLUMNS[name]: True for name in filters.has})
+    asked = Q(**{HAS_COLUMNS[name]: True for name in filters.has})
+    for name in COLUMNS:
+        asked &= any_of(name, getattr(filters, name))
+    return asked
 
 
 def _refused(filters: TimelineFilters) -> Q:
-    """What is not known of a turn is none of the words that are left out."""
     refused = Q(**{HAS_COLUMNS[name]: False for name in filters.not_has})
-    for name, column in COLUMNS.items():
-        if words := getattr(filters, NOT[name]):
-            refused &= ~Q(**{f"{column}__in": words})
+    for name in COLUMNS:
+        refused &= none_of(name, getattr(filters, NOT[name]))
     return refused
 
 

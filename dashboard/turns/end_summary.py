@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import QuerySet
 
 from agentcore.criteria.incomplete_answers import BY_REASONING, USED_UP
 from agentcore.number_format import count
@@ -77,6 +80,39 @@ def _failure(turn: Turn) -> str:
 
 def _other(turn: Turn) -> EndSummary:
     return EndSummary(turn.status, reason_label(turn.status).capitalize())
+
+
+#: The columns of a turn that its summary is made of.
+READ = (
+    "status", "stop_reason", "terminal_reason", "model_stop_reason", "raw_stop_reason", "resource", "error_type",
+    "notice", "lint", "continuations", "attempts",
+)  # fmt: skip
+#: Summaries from the best end to the worst; turns that have not ended, and ends that are none of these, come after.
+_ORDER = (
+    "Completed", "Completed, may be cut", "Completed, unknown stop", "Cut off", "Stopped", "Failed, partial answer",
+    "Stopped, no answer", "Blocked or refused", "Aborted", "Failed",
+)  # fmt: skip
+
+
+def end_orders(turns: QuerySet[Turn]) -> dict[UUID, str]:
+    """By turn, words that sort it beside those that end with the same summary. Most turns of a list are alike in what
+    is read of them, so that each kind of turn is summed up once."""
+    known: dict[str, str] = {}
+    found = {}
+    for turn_id, *values in turns.values_list("id", *READ):
+        key = repr(values)
+        if key not in known:
+            known[key] = _order_of(Turn(**dict(zip(READ, values, strict=True))))
+        found[turn_id] = known[key]
+    return found
+
+
+def _order_of(turn: Turn) -> str:
+    """What it took, where that is a number, in the order of the number."""
+    ended = end_summary_of(turn)
+    rank = _ORDER.index(ended.words) if ended.words in _ORDER else len(_ORDER)
+    took = f"{turn.continuations:09d}" if ended.look == "completed" else ended.detail
+    return f"{rank:02d} {ended.words} {took}"
 
 
 _READINGS: Mapping[str, Callable[[Turn], EndSummary]] = {

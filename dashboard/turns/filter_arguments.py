@@ -26,7 +26,7 @@ def filter_of(said: list[str]) -> dict[str, Any]:
         if not equals:
             raise CommandError(f"--filter {words}: write NAME=VALUE, such as agent=sim-essay.")
         given.setdefault(name, []).append(value)
-    filters, errors = TimelineFilters.parse(given)
+    filters, errors = TimelineFilters.parse_stored(given)
     errors |= unknown_filters(given)
     if errors:
         raise CommandError(" ".join(errors.values()))

@@ -1,7 +1,7 @@
 """What the timeline may be narrowed by: one reading of it for pages, API and backtests."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 from uuid import UUID
@@ -12,6 +12,7 @@ from agentcore.errors import ErrorType
 from agentcore.lint import CODES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from agentcore.resource import RESOURCES
+from dashboard.turns.provider_words import STORED, stored
 from dashboard.turns.search_words import phrases_in
 
 #: What a turn `has`, and the count that says so.
@@ -113,6 +114,13 @@ class TimelineFilters:
         filters = cls(**read)
         return filters, errors | _empty_ranges(filters)
 
+    @classmethod
+    def parse_stored(cls, given: Mapping[str, Any]) -> tuple[Self, dict[str, str]]:
+        """As `parse`, for programs: a provider is asked for as it is stored (`provider_words`)."""
+        filters, errors = cls.parse(given)
+        words, refused = tuple(map(stored, filters.provider)), tuple(map(stored, filters.not_provider))
+        return replace(filters, provider=words, not_provider=refused), errors
+
     def range_of(self, column: str) -> tuple[int | None, int | None]:
         """What the column (one of RANGES) is at least and at most; None: no such bound."""
         low, high = RANGES[column]
@@ -144,7 +152,7 @@ def _values(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
         raise ValidationError(f"{name} must be text, or a list of texts.")
     if len(values) > MAX_VALUES:
         raise ValidationError(f"{name} has {len(values)} values; at most {MAX_VALUES} are looked for at once.")
-    if any(len(item) > MAX_LENGTH or "\x00" in item for item in values):
+    if any(len(item.removeprefix(STORED)) > MAX_LENGTH or "\x00" in item for item in values):
         raise ValidationError(f"{name} must be at most {MAX_LENGTH} characters long, and without U+0000.")
     return tuple(dict.fromkeys(item.strip() for item in values if item.strip()))
 

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from dashboard.turns.filters import RANGES, TimelineFilters
+from dashboard.turns.provider_words import terms
 
 MARK = "\x01"  #: begins a term; no word of a text holds it
 MOST_CHARACTERS = 200  #: of a value; a longer one is cut, here and there
-FACETS = ("stop_reason", "model_stop_reason", "status", "provider", "model", "agent", "error_type", "tag")
+FACETS = ("stop_reason", "model_stop_reason", "status", "model", "agent", "error_type", "tag")
 #: Of an id, which begins with 48 bits of milliseconds: how many hex digits make a term, and the milliseconds it spans.
 SPANS: Mapping[int, int] = {8: 16**4, 7: 16**5, 6: 16**6, 5: 16**7}
 MOST_SPANS = 16  #: alternatives of one query
@@ -24,6 +25,7 @@ def text_query(filters: TimelineFilters) -> str:
     A range in which no number lies is asked as its lower end: the caller checks ranges.
     """
     parts = [_any_of(name, getattr(filters, name)) for name in FACETS if getattr(filters, name)]
+    parts += [_any(terms(filters.provider))] if filters.provider else []
     parts += [_any_of("has", [value]) for value in filters.has]
     parts += [_any_of(column, _sizes(*filters.range_of(column))) for column in RANGES if _bounded(filters, column)]
     parts += [f"!{_any_of('tag', filters.not_tag)}"] if filters.not_tag else []
@@ -53,7 +55,11 @@ def _size(number: int) -> int:
 
 
 def _any_of(name: str, values: Iterable[str]) -> str:
-    return f"({' | '.join(_quoted(f'{MARK}{name}:{value[:MOST_CHARACTERS]}') for value in values)})"
+    return _any((name, value) for value in values)
+
+
+def _any(values: Iterable[tuple[str, str]]) -> str:
+    return f"({' | '.join(_quoted(f'{MARK}{name}:{value[:MOST_CHARACTERS]}') for name, value in values)})"
 
 
 def _quoted(term: str) -> str:

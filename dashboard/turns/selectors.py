@@ -12,7 +12,7 @@ from agentcore.machine.states import State
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
 from dashboard.platform.ids import first_id_at
-from dashboard.turns.cohorts import COLUMNS
+from dashboard.turns.cohorts import COLUMNS, any_of, none_of
 from dashboard.turns.filters import HAS, NOT, RANGES, TimelineFilters
 from dashboard.turns.id_range import after, id_range_of
 from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Turn
@@ -173,8 +173,8 @@ def _page(items: list[Turn], ids: list[UUID], place: Cursor | None, *, older: bo
 def _matching(filters: TimelineFilters) -> Q:
     """The condition the filters make. Ids tell when a turn was made, so times are ranges of ids."""
     matching = Q(**{f"{HAS[name]}__gt": 0 for name in filters.has}, **{HAS[name]: 0 for name in filters.not_has})
-    for name, field in COLUMNS.items():
-        matching &= _any_of(field, getattr(filters, name)) & _none_of(field, getattr(filters, NOT[name]))
+    for name in COLUMNS:
+        matching &= any_of(name, getattr(filters, name)) & none_of(name, getattr(filters, NOT[name]))
     if filters.tag:
         matching &= Q(tags__overlap=list(filters.tag))
     if filters.lint:
@@ -196,17 +196,6 @@ def _matching(filters: TimelineFilters) -> Q:
     if filters.q:
         matching &= found_by(filters.q)
     return matching
-
-
-def _any_of(field: str, values: tuple[str, ...]) -> Q:
-    if not values:
-        return Q()
-    return Q(**{field: values[0]}) if len(values) == 1 else Q(**{f"{field}__in": values})
-
-
-def _none_of(field: str, values: tuple[str, ...]) -> Q:
-    """What is not known is none of them."""
-    return ~Q(**{f"{field}__in": values}) if values else Q()
 
 
 def turns_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Turn]:

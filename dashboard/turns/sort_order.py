@@ -18,7 +18,6 @@ WINDOW = 2_000  #: turns
 WINDOWS: Mapping[str, int] = {"limit": 100}
 #: What is sorted by a column of the turn.
 COLUMNS: Mapping[str, str] = {
-    "ended": "stop_reason",
     "raw": "raw_stop_reason",
     "failed": "error_type",
     "model": "model",
@@ -34,10 +33,14 @@ NANO = 10**9
 #: Of a turn, what its price is made of.
 PRICED_BY = ("id", "input_tokens", "output_tokens", "tokens_estimated", "base_snapshot")
 
-Orders = Callable[[Collection[UUID]], Mapping[UUID, str | None]]
+#: What a turn is sorted by as words. The number comes first in either direction: 0 where the words are known.
+Place = tuple[int, str]
+Orders = Callable[[Collection[UUID]], Mapping[UUID, Place | None]]
 _limit_orders: list[Orders] = []  #: one, which `sort_limits_by` is given as the process begins
 
-Entry = tuple[bool, Any, int]  #: in the order of the list, but for its direction; the id is the last
+NOTHING = 2  #: the number of the place of what has none
+
+Entry = tuple[int, Any, int]  #: in the order of the list, but for its direction; the id is the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +82,33 @@ def _entry(sort: str, known: Any, value: Any, number: Any) -> Entry:
     kind = str if sort.removeprefix("-") in WORDS else int
     if not isinstance(value, kind) or not isinstance(number, int):
         raise TypeError(value)
-    return bool(known), value, number
+    return int(known), value, number
 
 
 def entries(ids: list[UUID], sort: str) -> list[Entry]:
     """These turns in the order that `sort` names, `-` before it: largest first. What is not known is last."""
     falling, name = sort.startswith("-"), sort.removeprefix("-")
-    nothing: Any = "" if name in WORDS else 0
-    values = _values(ids, name).items()
-    made = [((value is None) != falling, nothing if value is None else value, turn.int) for turn, value in values]
-    return sorted(made, reverse=falling)
+    nothing: Any = (NOTHING, "" if name in WORDS else 0)
+    made = ((turn.int, nothing if value is None else value) for turn, value in _values(ids, name).items())
+    return sorted(((-late if falling else late, value, turn) for turn, (late, value) in made), reverse=falling)
 
 
 def _values(ids: list[UUID], name: str) -> Mapping[UUID, Any]:
-    """What each turn is sorted by; None where that is not known."""
+    """What each turn is sorted by, behind 0 where that is known; None where it has no place."""
+    turns = Turn.objects.filter(id__in=ids)
     if name in COLUMNS:
-        return dict(Turn.objects.filter(id__in=ids).values_list("id", COLUMNS[name]))
+        found = turns.values_list("id", COLUMNS[name])
+        return {turn: None if value is None else (0, value) for turn, value in found}
     if name == "limit":
         return _limit_orders[0](ids)
+    if name == "ended":
+        from dashboard.turns.end_summary import end_orders
+
+        return {turn: (0, words) for turn, words in end_orders(turns).items()}
     from dashboard.turns.prices.selectors import prices_of
 
-    prices = prices_of(Turn.objects.filter(id__in=ids).only(*PRICED_BY))
-    return {turn: int(price.dollars * NANO) if price else None for turn, price in prices.items()}
+    prices = prices_of(turns.only(*PRICED_BY))
+    return {turn: (0, int(price.dollars * NANO)) if price else None for turn, price in prices.items()}
 
 
 def beside(found: list[Entry], place: SortedPlace | None, sort: str) -> list[Entry]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import CHECKOUT, PHONE, NewPage
+from tests.browser.conftest import CHECKOUT, DESK, PHONE, NewPage
 from tests.browser.journeys import LONG, ask, ended, resting, scrolls_sideways, until
 
 #: Turns of two models in yesterday's hours, every third one cut off; and one of another agent for a test to erase, for
@@ -318,6 +318,21 @@ def test_on_a_phone_further_columns_are_lines_with_their_names(new_page: NewPage
         expect(row.locator(f".{name}")).to_be_visible()
         assert row.locator(f".{name}").evaluate("cell => getComputedStyle(cell, '::before').content") != "none"
     assert not scrolls_sideways(page)
+
+
+def test_columns_chosen_on_a_phone_hold_there_alone(new_page: NewPage, yesterday: None):
+    page = new_page(viewport=PHONE)
+    page.goto("/?agent=made")
+    page.get_by_text("Columns", exact=True).click()
+    page.locator("fieldset[data-columns] input[value=cap]").check()
+    page.reload()
+    row = page.locator("#rows tr").first
+    expect(row.locator(".c-cap")).to_be_visible()
+    page.set_viewport_size(DESK)
+    expect(row.locator(".c-took")).to_be_visible()
+    expect(row.locator(".c-cap")).to_be_hidden()
+    page.set_viewport_size(PHONE)
+    expect(row.locator(".c-cap")).to_be_visible()
 
 
 @pytest.mark.nightly

@@ -47,5 +47,5 @@ def page(client: Client, address: str, **headers: str) -> str:
 
 
 def text_of(html: str) -> str:
-    """The page without its tags."""
-    return re.sub("<[^>]+>", "", html)
+    """The page without its tags, and with plain spaces before units."""
+    return re.sub("<[^>]+>", "", html).replace("\u00a0", " ")

@@ -4,14 +4,19 @@ of its own, `{{ turn.model|simulated }}` tells whether it is; `{{ agent|shows }}
 from django import template
 
 from dashboard.agents import samples
-from dashboard.agents.models import Agent
+from dashboard.agents.models import Agent, Connection
 
 register = template.Library()
 
 
 @register.filter
 def provider_of(provider: str, model: str) -> str:
-    return samples.SIMULATOR if samples.is_simulated(model) else provider
+    return samples.provider_shown(provider, model)
+
+
+@register.filter
+def connection_provider(connection: Connection) -> str:
+    return samples.connection_provider_shown(connection)
 
 
 @register.filter

@@ -19,6 +19,7 @@ from dashboard.board.alerts.rules import CONDITIONS, WINDOWS, condition_words, r
 from dashboard.board.metrics import METRICS
 from dashboard.board.selectors import Scope
 from dashboard.platform.ids import new_id
+from dashboard.turns.provider_words import stored
 
 MOST_ADDRESSES = 20
 LARGEST = 1e15
@@ -66,7 +67,7 @@ class Alert(models.Model):
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.agent, self.provider, self.model)
+        return Scope(self.agent, stored(self.provider) if self.provider else "", self.model)
 
     @property
     def words(self) -> str:
@@ -76,7 +77,7 @@ class Alert(models.Model):
     @property
     def about(self) -> str:
         """Whose turns, in words."""
-        given = self.scope.given()
+        given = Scope(self.agent, self.provider, self.model).given()
         return ", ".join(f"{name} {value}" for name, value in given.items()) or "all turns"
 
 

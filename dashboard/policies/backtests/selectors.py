@@ -13,6 +13,7 @@ from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.tallies import Group, by_frequency
 from dashboard.turns.filters import MAX_VALUES
 from dashboard.turns.models import Cohort, Turn
+from dashboard.turns.provider_words import providers_in, stored
 
 #: What no sentence about a backtest asks for, and may be large.
 LARGE = ("flips", "flipped_turns", "unended_turns", "undecided")
@@ -88,12 +89,13 @@ def backtest_summary(backtest: Backtest) -> dict[str, Any]:
 
 def words_of_turns(*, project: Project) -> dict[str, list[str]]:
     """The agents, providers and models that turns are known of, by filter."""
-    columns = {"agent": "agent_name", "provider": "provider", "model": "model"}
+    columns = {"agent": "agent_name", "model": "model"}
     rows = Cohort.objects.filter(project=project)
-    return {
+    found = {
         name: [word for word in rows.order_by(column).values_list(column, flat=True).distinct()[:OFFERED] if word]
         for name, column in columns.items()
     }
+    return {**found, "provider": providers_in(rows, most=OFFERED)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def turns_where(*, policy: Policy) -> TurnScope:
     found = [
         *([TurnScope({"agent": sorted(agents)}, _listed(agents))] if agents else []),
         *([TurnScope(_at_models(at_models), _listed(place.place for place in at_models))] if at_models else []),
-        *([TurnScope({"provider": sorted(providers)}, _listed(providers))] if providers else []),
+        *([TurnScope({"provider": sorted(map(stored, providers))}, _listed(providers))] if providers else []),
     ]
     everywhere = len(places) > len(at_models) + len(providers)
     if len(found) != 1 or everywhere or any(len(words) > MAX_VALUES for words in found[0].filter.values()):

@@ -4,6 +4,7 @@ others."""
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from dashboard.agents.samples import provider_shown
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.presenters import BacktestView, backtest_view
 from dashboard.policies.backtests.result_text import counts_in_words, difference_in_words, in_words
@@ -20,7 +21,8 @@ def lines_of(backtest: Backtest) -> Iterator[str]:
     yield from _cost(shown)
     if len(shown.groups) > 1:
         for each in shown.groups:
-            yield f"{each.group.provider} {each.group.model}: {counts_in_words(asdict(each.group))}"
+            provider = provider_shown(each.group.provider, each.group.model)
+            yield f"{provider} {each.group.model}: {counts_in_words(asdict(each.group))}"
     for reason in shown.reasons:
         yield f"{reason.count:,} not decided: {reason.words} ({reason.why})"
     for flip in shown.flips[:LISTED]:

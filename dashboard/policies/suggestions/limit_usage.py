@@ -20,6 +20,7 @@ from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.held_time import held_ms_of
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
+from dashboard.turns.provider_words import stored
 from dashboard.turns.read_ahead import read_ahead
 from dashboard.turns.selectors import turns_matching
 
@@ -90,7 +91,7 @@ def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> tuple[Lengt
 
 def alike(turn: Turn) -> tuple[TimelineFilters, TimelineFilters]:
     """The turns of the same agent and model, and all those of the model."""
-    of_model = TimelineFilters(provider=(turn.provider,), model=(turn.model,))
+    of_model = TimelineFilters(provider=(stored(turn.provider),), model=(turn.model,))
     return replace(of_model, agent=(turn.agent_name,)), of_model
 
 

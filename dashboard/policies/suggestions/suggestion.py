@@ -95,6 +95,16 @@ class Suggestion:
         return self.basis is not Basis.NONE
 
     @property
+    def only_tries_again(self) -> bool:
+        """Whether the value lets a failed call be tried again, and nothing tells whether it is answered then."""
+        return self.basis is Basis.SETTING
+
+    @property
+    def sufficient(self) -> bool:
+        """Whether something tells that the turn finishes under the value, for certain or likely."""
+        return self.known and not self.only_tries_again
+
+    @property
     def overrides(self) -> dict[str, Any]:
         """The change, as a re-run and the API take it."""
         beside = dict(self.together or {})

@@ -64,9 +64,25 @@ def settings_of(said: Suggestion) -> list[str]:
     return settings + [f"no {key}" if value is None else f"{key} {number(value)}" for key, value in limits]
 
 
-def others(said: Suggestion) -> str:
-    """`1 other`: how many settings must change with the one that a short text names; empty where it is the only one."""
-    return count(len(settings_of(said)) - 1, "other") if said.together else ""
+def beside(said: Suggestion) -> list[str]:
+    """`completion tokens 960`, `retry on tool errors`: each setting that must change with the limit, where there is
+    little room: the limit itself is named before them."""
+    together = said.together or {}
+    errors = [f"{value} on {_error(key)} errors" for key, value in together.get("error_policy", {}).items()]
+    limits = together.get("limits", {}).items()
+    return [
+        *(f"no {_short(key)}" if value is None else f"{_short(key)} {number(value)}" for key, value in limits),
+        *errors,
+    ]
+
+
+def _error(key: str) -> str:
+    return key.removeprefix("on_").removesuffix("_error").replace("_", " ")
+
+
+def _short(key: str) -> str:
+    name = LIMIT_NAMES[key].removeprefix("Max ").removesuffix(" per turn")
+    return name[0].lower() + name[1:]
 
 
 def sentence(said: Suggestion) -> str:
@@ -147,7 +163,8 @@ def _too_little(said: Suggestion) -> str:
 
 
 def _of_another_try(said: Suggestion) -> str:
-    return f"The provider asked to try again in {number(said.wait)} s." if said.wait else "The error may be temporary."
+    asked = f"The provider asked to try again in {number(said.wait)} s." if said.wait else "The error may be temporary."
+    return f"{asked} Whether the provider would then have answered is not known."
 
 
 def rerun_named(said: Suggestion) -> str:

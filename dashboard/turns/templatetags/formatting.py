@@ -11,8 +11,10 @@ from django.utils.text import Truncator
 
 from dashboard.turns import sent_caps
 from dashboard.turns.models import Turn
+from dashboard.turns.provider_words import name_of
 from dashboard.turns.sent_caps import cap_in_list, cap_in_words, demand_in_words
 from dashboard.turns.transcript import TINTS
+from dashboard.turns.unbroken_units import unbroken
 from dashboard.turns.verdicts import verdict_now
 
 register = template.Library()
@@ -41,7 +43,7 @@ def quoted(text: str, length: int) -> str:
 @register.filter
 def verdict(turn: Turn) -> str:
     """Why it stopped, as this version of the core says it."""
-    return verdict_now(turn)
+    return unbroken(verdict_now(turn))
 
 
 @register.filter
@@ -117,16 +119,16 @@ def breaking(key: str) -> SafeString:
     return format_html_join(SafeString("_<wbr>"), "{}", ((part,) for part in key.split("_")))
 
 
-@register.filter
-def percents_unbroken(sentence: str) -> str:
-    """The sentence with a no-break space before each percent sign, so that `95 %` stays in one line."""
-    return sentence.replace(" %", "\u00a0%")
+register.filter(unbroken)
 
 
 @register.filter
 def counted(count: int, word: str) -> SafeString:
     """`{{ 2|counted:"attempt" }}` is `2 attempts`, the number in bold."""
     return format_html("<b>{}</b> {}", number(count), word if count == 1 else f"{word}s")
+
+
+register.filter("provider_word", name_of)
 
 
 @register.filter

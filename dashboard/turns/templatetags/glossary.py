@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.agents.limit_fields import SETTING_NAMES
 from dashboard.turns.glossary import term_of
+from dashboard.turns.unbroken_units import unbroken
 
 register = template.Library()
 
@@ -45,7 +46,7 @@ def limit_name(key: str) -> str:
 @register.filter
 def keys_in_code(sentence: str) -> SafeString:
     """The sentence as HTML: `stopped at <code title="Max steps">max_steps</code>`."""
-    return mark_safe(_KEYS.sub(_in_code, conditional_escape(sentence)))  # noqa: S308 - escaped, and keys are ours
+    return mark_safe(_KEYS.sub(_in_code, conditional_escape(unbroken(sentence))))  # noqa: S308 - escaped, and keys are ours
 
 
 def _in_code(found: re.Match[str]) -> str:
@@ -55,7 +56,7 @@ def _in_code(found: re.Match[str]) -> str:
 @register.filter
 def keys_as_names(sentence: str) -> str:
     """`Max steps 30` for `max_steps 30`: for narrow columns, since a name is broken between words and a key is not."""
-    return _KEYS.sub(lambda found: SETTING_NAMES[found[0]], sentence)
+    return _KEYS.sub(lambda found: SETTING_NAMES[found[0]], unbroken(sentence))
 
 
 @register.filter

@@ -9,17 +9,22 @@
     ["(width <= 1160px)", "ended limit took age"],
   ];
 
+  const narrow = () => NARROW.find(([query]) => matchMedia(query).matches);
+  /* What is chosen where there is little room holds there alone: a wide window keeps its own columns. */
+  const key = () => KEY + (narrow()?.[0] ?? "");
+
   function stored() {
     try {
-      return localStorage.getItem(KEY);
+      return localStorage.getItem(key()) ?? localStorage.getItem(KEY);
     } catch {
       return null; // storage is switched off: the columns are the usual ones
     }
   }
 
   function show(columns) {
-    if (columns !== null) root.dataset.columns = columns;
-    const usual = NARROW.find(([query]) => matchMedia(query).matches)?.[1];
+    if (columns === null) delete root.dataset.columns;
+    else root.dataset.columns = columns;
+    const usual = narrow()?.[1];
     for (const box of document.querySelectorAll("fieldset[data-columns] input")) {
       box.checked = (columns ?? usual)?.split(" ").includes(box.value) ?? box.defaultChecked;
     }
@@ -32,7 +37,7 @@
     const columns = [...panel.querySelectorAll("input:checked")].map((box) => box.value).join(" ");
     root.dataset.columns = columns;
     try {
-      localStorage.setItem(KEY, columns);
+      localStorage.setItem(key(), columns);
     } catch {
       // The choice holds for this page only.
     }

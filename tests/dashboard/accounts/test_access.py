@@ -174,7 +174,7 @@ def test_an_unknown_page_is_a_page_for_one_who_is_signed_in(browser: Client):
 
 def test_a_turn_that_is_not_there_leads_back_and_says_of_no_page_that_it_is_this_one(browser: Client):
     html = browser.get("/turns/01a1fbed-aba8-7701-99d1-643edbe4f3e2").content.decode()
-    assert '<a class="btn primary" href="/">See all turns</a>' in html
+    assert '<a class="btn primary" href="/">Open the timeline</a>' in html
     assert 'aria-current="page"' not in html
 
 

@@ -77,3 +77,11 @@ def test_a_cursor_of_no_timeline_is_refused_in_words(api: Program, cursor: str):
     response = api.get("/turns", cursor=cursor)
     assert response.status_code == 400
     assert "take `next` or `previous`" in said(response)["cursor"]
+
+
+def test_a_provider_is_asked_for_as_the_api_returns_it(api: Program):
+    make_turns("a", model="sim-essay")
+    page = api.get("/turns", provider="openai").json()
+    assert [turn["provider"] for turn in page["items"]] == ["openai"]
+    assert len(ids(api.get("/turns", provider="simulator").json())) == 1
+    assert not ids(api.get("/turns", not_provider="openai").json())

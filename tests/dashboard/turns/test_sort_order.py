@@ -4,9 +4,12 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_default
-from dashboard.policies.suggestions import remembered_suggestions
+from dashboard.policies.suggestions import limit_order, remembered_suggestions
+from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.turns import selectors
+from dashboard.turns.end_summary import _ORDER, end_summary_of
 from dashboard.turns.filters import SORTS, TimelineFilters
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.selectors import BadCursorError, Page
@@ -47,6 +50,66 @@ def test_leafing_through_shows_each_turn_once_in_its_order_both_ways(sort: str):
     assert back.items == pages[-2].items
     assert page(sort, back.previous).items == pages[-3].items
     assert not page(sort, page(sort, back.previous).previous).previous
+
+
+CUT = {"status": "partial", "model_stop_reason": "max_tokens"}
+ENDS = (
+    {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1},
+    {"status": "completed", "model_stop_reason": "end_turn", "attempts": 3, "continuations": 2},
+    {"status": "completed", "model_stop_reason": "end_turn", "attempts": 11, "continuations": 10},
+    {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1, "lint": ["output_at_cap"]},
+    {"status": "completed", "model_stop_reason": "unknown", "attempts": 1, "raw_stop_reason": "done"},
+    {
+        "status": "partial",
+        "model_stop_reason": "max_tokens",
+        "resource": "max_continuations",
+        "stop_reason": "retry_limit",
+    },
+    {
+        "status": "partial",
+        "model_stop_reason": "max_tokens",
+        "resource": "max_total_tokens",
+        "stop_reason": "token_limit",
+    },
+    {"status": "failed", "error_type": "rate_limit", "stop_reason": "error"},
+    {"status": "running"},
+)
+
+
+@pytest.mark.parametrize("sort", ["ended", "-ended"])
+def test_turns_that_end_with_the_same_words_stand_together(sort: str):
+    Turn.objects.all().delete()
+    for _ in range(2):
+        for told in ENDS:
+            make_turn(**told)
+    shown = [end_summary_of(turn) for turn in page(sort, limit=99).items]
+    wanted = [end_summary_of(Turn(**told)) for told in ENDS for _ in range(2)]
+    assert shown == (wanted if sort == "ended" else wanted[::-1])
+
+
+def test_the_order_of_ends_knows_every_way_to_end():
+    """Words that are in no row of the order would stand behind turns that have not ended."""
+    ended = {end_summary_of(Turn(**told)).words for told in ENDS[:-1]}
+    assert ended <= set(_ORDER)
+
+
+@pytest.mark.parametrize("sort", ["limit", "-limit"])
+def test_limits_of_one_kind_stand_together_and_those_without_a_value_come_after(sort: str, monkeypatch):
+    Turn.objects.all().delete()
+    turns = [make_turn() for _ in range(6)]
+    kept = [("max_tokens", 900, True), ("max_seconds", 30, True), ("max_tokens", 80, True), ("max_seconds", 9, False)]
+    told: list[Suggestion | None] = [None, *(suggestion(*each) for each in kept), None]
+    found = {turn.id: said for turn, said in zip(turns, told, strict=True)}
+    monkeypatch.setattr(limit_order, "suggestions_lately", lambda ids: {each: found[each] for each in ids})
+    shown = [found[turn.id] for turn in page(sort, limit=99).items]
+    values = [(said.limit, said.value) if said else None for said in shown]
+    known = [("max_seconds", 30), ("max_tokens", 80), ("max_tokens", 900)]
+    assert values == [*(known if sort == "limit" else known[::-1]), ("max_seconds", 9), None, None]
+
+
+def suggestion(limit: str, value: int, known: bool) -> Suggestion:
+    certainty = Certainty.CERTAIN if known else Certainty.UNDECIDABLE
+    return Suggestion(limit, value, 1, certainty, Basis.RECORDING if known else Basis.NONE)
 
 
 def test_turns_that_come_later_do_not_shift_the_pages():

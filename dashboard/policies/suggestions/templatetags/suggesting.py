@@ -1,6 +1,6 @@
 """`{% limit_of_turn turn snapshot %}`: the limit that would have let a turn finish, in the head of its page;
 `{% suggested turn snapshot as said %}` and `{{ said|suggestion_words }}`: the same as a sentence on other pages;
-`{{ said|others }}` and `{{ said|settings_of }}`: the settings that must change with it;
+`{{ said|beside }}`: the settings that must change with it, in short;
 `{{ turn|may_need_a_limit }}`: whether a list should ask which limit that is; `{{ turn|last_suggestion }}`: what it was
 told last."""
 
@@ -16,15 +16,15 @@ from dashboard.policies.suggestions.panel import panel_of
 from dashboard.policies.suggestions.remembered_suggestions import last_suggestion
 from dashboard.policies.suggestions.selectors import suggestion_of
 from dashboard.policies.suggestions.suggestion import Suggestion
-from dashboard.policies.suggestions.suggestion_text import because, others, sentence, settings_of
+from dashboard.policies.suggestions.suggestion_text import because, beside, sentence
 from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.unbroken_units import unbroken
 
 register = template.Library()
 register.filter(may_need_a_limit)
 register.filter(last_suggestion)
-register.filter(others)
-register.filter(settings_of)
+register.filter(beside)
 
 
 @register.inclusion_tag("suggesting/_limit.html", takes_context=True)
@@ -52,4 +52,4 @@ def suggested(turn: Turn, last: Snapshot) -> Suggestion | None:
 @register.filter
 def suggestion_words(said: Suggestion) -> str:
     """What would have let the turn finish, and what that rests on."""
-    return f"{sentence(said)} {because(said)}"
+    return unbroken(f"{sentence(said)} {because(said)}")

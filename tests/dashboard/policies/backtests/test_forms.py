@@ -45,7 +45,7 @@ def counting(policy: Policy, *where: str) -> None:
         (["agent"], {"agent": ["a"]}),
         (["model"], {"agent": ["near/m"], "model": ["m"]}),
         (["model", "other"], {"agent": ["near/m", "near/n"], "model": ["m", "n"]}),
-        (["provider"], {"provider": ["openai"]}),
+        (["provider"], {"provider": ["stored:openai"]}),
         (["site"], {}),
         (["agent", "site"], {}),
         (["agent", "provider"], {}),

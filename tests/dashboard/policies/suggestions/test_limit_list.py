@@ -1,13 +1,16 @@
 """The limits of a list of turns: a page costs the same few statements however many rows it has."""
 
+import re
 from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from agentcore.replay import Certainty
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.live.services import turn_start
@@ -15,6 +18,8 @@ from dashboard.policies.suggestions import limit_usage, remembered_suggestions
 from dashboard.policies.suggestions.limit_order import limit_orders
 from dashboard.policies.suggestions.list_suggestions import suggestions_lately, suggestions_now
 from dashboard.policies.suggestions.remembered_suggestions import remembered, suggestion_now
+from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
+from dashboard.policies.suggestions.suggestion_text import because
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.turns import shared_values
 from dashboard.turns.models import Turn
@@ -22,6 +27,34 @@ from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.pages import HTMX
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+CONTINUING = Suggestion(
+    "max_continuations", 8, 3, Certainty.ESTIMATED, Basis.AGENT,
+    together={"limits": {"max_total_completion_tokens": 960, "max_total_output_chars": None}},
+)  # fmt: skip
+RETRY = Suggestion(
+    "max_retries", 4, 3, Certainty.ESTIMATED, Basis.SETTING, Goal.RETRY,
+    together={"error_policy": {"on_rate_limit_error": "retry"}},
+)  # fmt: skip
+TRIED = Suggestion("max_retries", 4, 3, Certainty.UNDECIDABLE, Basis.NONE)
+
+
+def cell(said: Suggestion) -> str:
+    html = render_to_string("suggesting/_cell.html", {"said": said})
+    return " ".join(re.sub(r"<[^>]*>", " ", html).split())
+
+
+def test_a_row_names_all_settings_that_must_change_together():
+    shown = cell(CONTINUING)
+    assert shown == "8 was 3 Max continuations + completion tokens 960 + no output characters"
+
+
+def test_of_two_failed_runs_the_same_is_not_known():
+    """More retries try the call again; that it is then answered, neither turn tells."""
+    assert cell(TRIED) == "not known was 3 Max retries"
+    assert cell(RETRY) == "not known was 3 Max retries; 4 would try again + retry on rate limit errors"
+    assert because(RETRY).endswith("Whether the provider would then have answered is not known.")
 
 
 def forget() -> None:
