@@ -222,7 +222,7 @@ def test_nor_of_what_was_sent_and_received_when_it_is_shown(page: Page, cut_turn
 def test_nor_of_a_file_that_is_refused(new_page: NewPage):
     page = new_page(missing=True)
     page.goto("/import")
-    page.get_by_label("Turn file").set_input_files({"name": "a.json", "mimeType": "text/plain", "buffer": b"{}"})
+    page.get_by_label("Turn file, log").set_input_files({"name": "a.json", "mimeType": "text/plain", "buffer": b"{}"})
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_role("alert")).to_be_visible()
     check(page)
