@@ -222,7 +222,7 @@ def test_the_raw_request_and_response_are_accessible(page: Page, cut_turn: str):
 def test_the_refusal_of_a_file_is_accessible(new_page: NewPage):
     page = new_page(missing=True)
     page.goto("/import")
-    page.get_by_label("Turn file").set_input_files({"name": "a.json", "mimeType": "text/plain", "buffer": b"{}"})
+    page.get_by_label("Turn file, log").set_input_files({"name": "a.json", "mimeType": "text/plain", "buffer": b"{}"})
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_role("alert")).to_be_visible()
     check(page)

@@ -131,7 +131,7 @@ def test_what_was_said_after_a_hint_is_not_told_as_what_one_call_would_have_said
     assert BY_PREFILL not in turn_of(page, turn)["verdict"]
     page.goto(f"{turn}/replay?max_tokens=400")
     expect(page.locator("#what-if")).to_contain_text("Completed in 1 call")
-    expect(page.locator("#what-if .assumes")).to_contain_text("hint")
+    expect(page.locator("#what-if .assumes")).to_contain_text("recorded after a request to continue")
     imagined, really = words(page, "#what-if"), run_again(page, turn, max_tokens=400)
     assert (really["attempts"], really["output_text"]) == (1, texts.ESSAY)
     assert imagined != texts.ESSAY, "another text after a hint than in one go"

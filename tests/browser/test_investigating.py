@@ -12,14 +12,20 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import CHECKOUT, DESK, cookies_of, installation, surroundings
 from tests.browser.journeys import LONG, drop, exported
+from tests.browser.test_claims_of_scripts import scripted
+from tests.browser.test_operating import agent
 
-FILL = "from tests.browser.turns_of_yesterday import fill; fill()"
+FILL = "from tests.browser.turns_of_yesterday import fill; fill({!r})"
 PROMPT = "Why did the export stop at step seven?"
 
 
-@pytest.fixture(scope="module")
-def yesterday(link: str, environment: dict[str, str]) -> None:
-    subprocess.run([sys.executable, "manage.py", "shell", "-c", FILL], cwd=CHECKOUT, env=environment, check=True)
+@pytest.fixture
+def essayist(page: Page, environment: dict[str, str]) -> str:
+    """The model of yesterday's turns, which no other test asks: what a limit is said to do rests on all its turns."""
+    model = scripted(page, {"behaviour": "sim-essay"})
+    fill = FILL.format(agent(page, model, max_tokens=400))
+    subprocess.run([sys.executable, "manage.py", "shell", "-c", fill], cwd=CHECKOUT, env=environment, check=True)
+    return model
 
 
 @pytest.fixture
@@ -35,11 +41,11 @@ def elsewhere(chrome: Browser, started_once: Callable[[Path], None]) -> Iterator
         context.close()
 
 
-def find_the_truncated_turns_of_one_model_yesterday(page: Page) -> None:
+def find_the_truncated_turns_of_one_model_yesterday(page: Page, model: str) -> None:
     total = page.locator("#chart .total")
     page.goto("/")
     page.get_by_role("link", name="yesterday", exact=True).click()
-    page.locator("#facet-model input[name='model'][value='sim-essay']").check()
+    page.locator(f"#facet-model input[name='model'][value='{model}']").check()
     expect(total).to_have_text("5 turns", timeout=LONG)
     page.locator("#facet-model_stop_reason input[name='model_stop_reason'][value='max_tokens']").check()
     expect(total).to_have_text("3 turns", timeout=LONG)
@@ -117,9 +123,9 @@ def take_it_elsewhere(page: Page, turn: str, elsewhere: Page, folder: Path, veri
 
 @pytest.mark.nightly
 def test_what_was_cut_off_yesterday_is_understood_mended_and_told(
-    page: Page, chrome: Browser, yesterday: None, elsewhere: Page, tmp_path: Path
+    page: Page, chrome: Browser, essayist: str, elsewhere: Page, tmp_path: Path
 ):
-    find_the_truncated_turns_of_one_model_yesterday(page)
+    find_the_truncated_turns_of_one_model_yesterday(page, essayist)
     turn = find_out_why_one_stopped(page)
     limit = find_the_limit_that_would_have_let_it_finish(page)
     run_it_again_from_the_second_attempt_with_that_limit(page, limit)

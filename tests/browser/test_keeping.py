@@ -15,7 +15,7 @@ from tests.browser.looks import LOOKS
 def test_the_same_file_again_leads_to_the_turn_that_is_here(page: Page, cut_turn: str, tmp_path: Path):
     file = exported(page, cut_turn, tmp_path)
     page.goto("/import")
-    page.get_by_label("Turn file").set_input_files(file)
+    page.get_by_label("Turn file, log").set_input_files(file)
     page.get_by_role("button", name="Import").click()
     expect(page).to_have_url(re.compile(f"{cut_turn}$"))
     expect(page.locator("#messages")).to_contain_text("already exists here")

@@ -41,7 +41,7 @@ def test_a_limit_is_lowered_found_out_shadowed_and_rolled_back(page: Page):
     page.goto("/admin/agents/agent/add/")
     for label, text in {"Name": AGENT, "Model": "sim-essay", "Max tokens": "150"}.items():
         page.get_by_label(label, exact=False).first.fill(text)
-    page.get_by_label("Connection").select_option(index=1)
+    page.get_by_label("Connection").select_option(label="simulator")
     page.locator("#id_policy").select_option(label=POLICY)
     saved(page)
 

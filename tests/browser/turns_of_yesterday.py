@@ -1,6 +1,6 @@
 """What an installation had to do yesterday: turns of several models with their whole histories, some of them cut off.
 
-`manage.py shell -c "from tests.browser.turns_of_yesterday import fill; fill()"` stores them, all or nothing.
+`manage.py shell -c "from tests.browser.turns_of_yesterday import fill; fill('AGENT')"` stores them, all or nothing.
 """
 
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ OTHERS = 24  #: turns of another model, by agents that are gone
 
 
 @transaction.atomic
-def fill() -> None:
-    """Yesterday's turns, from its first hour to its last, in UTC."""
+def fill(essayist: str) -> None:
+    """Yesterday's turns, from its first hour to its last, in UTC. `essayist`: the agent that says the essay."""
     now = datetime.now(UTC)
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     midnight = today - timedelta(days=1)
@@ -45,7 +45,7 @@ def fill() -> None:
     for n in range(OTHERS):
         at = midnight + timedelta(minutes=55 * n + 5)
         generated_histories.make(project=project_default(), mix=mix, turn=Turn(id=id_at(at, mix.chance)), at=at)
-    agent = Agent.objects.select_related("connection").get(name="sim-essay")
+    agent = Agent.objects.select_related("connection").get(name=essayist)
     for n, (prompt, max_tokens) in enumerate(ASKED):
         at = midnight + timedelta(hours=4 * n + 2)
         _told(Turn(id=id_at(at, mix.chance)), agent, prompt, max_tokens, at)
