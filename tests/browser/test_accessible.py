@@ -154,7 +154,7 @@ def test_the_filter_by_signs_of_truncation_and_its_link_are_accessible(page: Pag
     cut = agent(page, "sim-cut-label", max_tokens=60, tools=["calculator"])
     played(page, cut, "Add up the third invoice.")
     page.goto(f"/?agent={cut}")
-    expect(page.locator("#facet-lint legend a")).to_be_visible()
+    expect(page.locator("#facet-lint legend a[href='/lint']")).to_be_visible()
     page.evaluate(AXE)
     page.evaluate(STILL)
     page.emulate_media(color_scheme="light")

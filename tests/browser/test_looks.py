@@ -77,6 +77,16 @@ def test_no_page_scrolls_sideways(new_page: NewPage, addresses: dict[str, str], 
         assert not scrolls_sideways(page), name
 
 
+def test_at_every_width_the_bar_shows_its_names_whole_and_the_page_does_not_scroll_sideways(new_page: NewPage):
+    page = new_page(viewport=PHONE)
+    page.goto("/inbox")
+    cut = "[...document.querySelectorAll('header.bar .who')].filter(name => name.scrollWidth > name.clientWidth + 1)"
+    for width in range(600, 1300, 20):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert not scrolls_sideways(page), width
+        assert page.evaluate(f"{cut}.map(name => name.textContent)") == [], width
+
+
 def test_names_of_states_fit_their_boxes_and_labels_never_collide(new_page: NewPage, addresses: dict[str, str]):
     page = new_page()
     page.goto(addresses["turn"])

@@ -70,7 +70,7 @@ def test_tools_are_told_as_act_and_observe(ask):
 def test_programs_get_one_json_object_a_line(ask):
     lines = [json.loads(line) for line in ask("Why?", "--agent", "sim-refuse", "--json").stdout.splitlines()]
     assert [list(line) for line in lines] == [["record"], ["record"], ["why"], ["turn"]]
-    assert lines[2]["why"]["tree"]["because"][0]["words"] == "evaluate_stop → abort, by safety_blocked"
+    assert lines[2]["why"]["tree"]["because"][0]["words"] == "evaluate_stop → abort, trigger safety_blocked"
     assert lines[-1]["turn"]["terminal_reason"] == "safety_blocked"
     times = [*(line["record"]["at"] for line in lines[:2]), lines[-1]["turn"]["finished_at"]]
     assert all(re.fullmatch(r"[0-9-]{10}T[0-9:.]{12}Z", time) for time in times), "as the API writes them"

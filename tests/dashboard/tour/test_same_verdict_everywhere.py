@@ -13,13 +13,14 @@ from dashboard.agents.models import Project
 from dashboard.tour import services
 from dashboard.tour.selectors import turns_of_tour
 from dashboard.turns.models import Turn
+from tests.dashboard.pages import text_of
 from tests.dashboard.tour.test_lessons import all_driven
 
 
 def told_on(page: str) -> list[str]:
     """The verdicts that a page has, as a person reads them: marking up a key adds no space."""
     found = re.findall(r'<p class="verdict">(.*?)</p>', page, re.DOTALL)
-    return [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in found]
+    return [html.unescape(text_of(each)) for each in found]
 
 
 def is_told(verdict: str, page: str) -> bool:

@@ -129,7 +129,7 @@ def test_the_table_of_models_counts_each_turn_once_under_the_model_that_it_asked
     rows = read_table(page(browser, f"/backtests/{stored.pk}"), "groups")
     told = {row["Model"]: [row[head] for head in ("Turns", "Same", "Would have stopped sooner")] for row in rows}
     assert told == {f"{cut.model} simulator": ["1", "0", "1"], "gpt-4o openai": ["1", "1", "0"]}
-    assert {row["Model"]: row["±\xa0Price"] for row in rows} == {
+    assert {row["Model"]: row["± Price"] for row in rows} == {
         f"{cut.model} simulator": "free",
         "gpt-4o openai": "≈ $0.00",
     }
