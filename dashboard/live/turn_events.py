@@ -50,7 +50,8 @@ class Progress:
 
 
 def progress_of(turn_id: UUID) -> Progress | None:
-    """None where there is no such turn, or not any more."""
+    """None where there is no such turn, or not any more. One small query: it is asked again and again for everyone who
+    watches a turn."""
     found = Turn.objects.filter(id=turn_id).values_list("last_seq", "status").first()
     return None if found is None else Progress(found[0], found[1] not in UNFINISHED)
 

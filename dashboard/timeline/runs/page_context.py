@@ -27,8 +27,11 @@ class PathStep:
 
 
 def path_of(turns: Sequence[Turn], *, first: int = 1) -> list[PathStep]:
-    """`turns` oldest first, the first of them with this number. The path leads to the newest turn; each branch stands
-    before the step that went on instead, and the newest of them last."""
+    """The turns of a run as one path: where a client went back and tried again, a branch leaves it.
+
+    `turns` oldest first, the first of them with this number. The path leads to the newest turn; each branch stands
+    before the step that went on instead, and the newest of them last.
+    """
     numbers = {turn.id: number for number, turn in enumerate(turns, start=first)}
     following: dict[UUID | None, list[Turn]] = {}
     for turn in turns:

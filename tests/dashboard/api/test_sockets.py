@@ -26,7 +26,7 @@ from dashboard.live import stream_limits as counting
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_start
 from dashboard.live.turn_events import Follower
-from dashboard.live.untold_messages import Untold
+from dashboard.live.unsent_messages import Untold
 from dashboard.runtime.websocket_routes import router
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program
