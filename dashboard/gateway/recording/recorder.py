@@ -11,6 +11,7 @@ told that it is not stored (`NotStoredError`) after `PATIENCE_SECONDS`.
 
 import asyncio
 import time
+from collections.abc import Callable
 from datetime import datetime
 from uuid import UUID
 
@@ -30,7 +31,6 @@ from dashboard.gateway.recording.pending_turn import (
     wake_waiter,
 )
 from dashboard.gateway.recording.pg_connection import DatabaseAway, RefusedError
-from dashboard.gateway.recording.polling import poll_until
 from dashboard.gateway.recording.recorder_messages import AnswerChunk, CallerResult, NewTurn
 from dashboard.gateway.recording.turn_queue import MOST_BYTES, TurnQueue
 from dashboard.metrics.counters import count_step
@@ -42,6 +42,7 @@ TICK_SECONDS = 0.02
 RETRY_SECONDS = 0.25
 TURN_BYTES = 512 * 1024  #: said of one turn, which are written without delay; of as much again its caller waits
 STEP_BYTES = 4_000  #: what a step is reckoned with
+LOOK_SECONDS = 0.02  #: between two looks whether a condition holds
 
 
 class Recorder:
@@ -268,3 +269,14 @@ class Recorder:
             self._queue.turns.pop(track.id, None)
         elif track.is_stored:
             self._disowned.append(track.id)
+
+
+async def poll_until(holds: Callable[[], bool], *, seconds: float) -> bool:
+    """Whether it held within so many seconds; at once where it does already."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + seconds
+    while not holds():
+        if loop.time() >= ends:
+            return False
+        await asyncio.sleep(LOOK_SECONDS)
+    return True
