@@ -36,7 +36,7 @@ from dashboard.gateway.serving.request_body import LARGE, MOST_VALUES, MOST_VALU
 from dashboard.gateway.serving.request_relay import Relay, Relayed
 from dashboard.gateway.serving.response_writer import JsonArrayStream, ResponseWriter, Send
 from dashboard.gateway.serving.turn_setup import PreparedCall, prepare_call, refused
-from dashboard.gateway.serving.uploading import UPLOADED, Uploaded, place, read_form
+from dashboard.gateway.serving.uploads import UPLOADED, Uploaded, place, read_form
 from dashboard.gateway.validation import schema_fault
 from dashboard.gateway.wire.caller_dialect import CallerDialect, handed_up, without_key
 from dashboard.gateway.wire.caller_dialects import BY_PATH, dialect_at
