@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from django.db import connection
 from django.db import models as orm
 
+from dashboard.gateway.recording.deduplication import MARKS
 from dashboard.gateway.recording.pg_connection import Statement
-from dashboard.gateway.recording.text_dedup import MARKS
 from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Node, Record, Turn
 from dashboard.turns.run_keys import FOLLOWED
 

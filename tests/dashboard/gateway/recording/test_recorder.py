@@ -14,11 +14,11 @@ from agentcore import serial, verify
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording import group_writer
+from dashboard.gateway.recording.deduplication import LARGE, MARKS
 from dashboard.gateway.recording.pending_turn import answered
 from dashboard.gateway.recording.recorder import Recorder, poll_until
 from dashboard.gateway.recording.recorder_messages import TurnUpdate
 from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part
-from dashboard.gateway.recording.text_dedup import LARGE, MARKS
 from dashboard.live.models import OwnedTurn, Process
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.history import (
