@@ -3,7 +3,8 @@
 `open`, `step`, `piece` and `told` return at once; `committed` waits until all that was said of a turn is stored. Nobody
 waits for a timer: who ends while nothing is being written is written at once, and what is said while one group is being
 written is the next. A turn that has ended by then is written once, in its final form; one that is open for longer is
-written as it stands, as owned by this process, so that another can end it should this one be killed (`live.owning`).
+written as it stands, as owned by this process, so that another can end it should this one be killed
+(`live.lost_turns`).
 
 Where the database is away, what was said is kept, up to a bound, and stored when it is back; those who wait for it are
 told that it is not stored (`NotStoredError`) after `PATIENCE_SECONDS`.

@@ -3,7 +3,7 @@
 that go on, pieces of their answers alone, which takes Postgres half as long.
 
 Each is one statement, so one transaction. Rows come as JSON, a list for each table, and as `bytea[]` what is bytes.
-Of a text that is large and stands in many rows, a mark stands there (`text_dedup`), and it comes beside them, once.
+Of a text that is large and stands in many rows, a mark stands there (`deduplication`), and it comes beside them, once.
 What is said of a turn that is there counts only while this process owns it; the ids of those are returned.
 """
 
