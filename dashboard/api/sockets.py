@@ -29,7 +29,7 @@ from dashboard.api.problems import problem
 from dashboard.api.streaming import key_of, seq_asked
 from dashboard.live.stream_limits import TooManyStreamsError
 from dashboard.live.turn_events import DamagedTurnError, Follower, followed
-from dashboard.live.untold_messages import Untold
+from dashboard.live.unsent_messages import UnsentMessages
 from dashboard.platform.db_threads import COMMANDS, in_turn
 from dashboard.platform.fair_queue import FullError
 from dashboard.platform.kept_answers import kept_of
@@ -162,7 +162,7 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
     async def _follow(self, follower: Follower) -> None:
         who = key_of(self.scope["user"], self.scope.get("auth_token"))
         try:
-            with Untold(kept_of(self.scope)) as untold:
+            with UnsentMessages(kept_of(self.scope)) as untold:
                 async with aclosing(followed(follower, who)) as looks:
                     async for messages in looks:
                         untold.add(messages)
@@ -182,7 +182,7 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
             with suppress(Exception):
                 await self.close(code=COME_BACK)
 
-    async def _tell_all(self, untold: Untold) -> None:
+    async def _tell_all(self, untold: UnsentMessages) -> None:
         while (frame := untold.as_frame()) is not None:
             with _to_client():
                 await self.send(text_data=frame)

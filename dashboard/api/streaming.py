@@ -16,7 +16,7 @@ from dashboard.api.callers import caller
 from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
 from dashboard.live.stream_limits import Caller, TooManyStreamsError, streams
 from dashboard.live.turn_events import MAX_SEQ, DamagedTurnError, Follower, Message, followed
-from dashboard.live.untold_messages import Untold
+from dashboard.live.unsent_messages import UnsentMessages
 from dashboard.platform.db_threads import FIRST_LOOKS, in_turn
 from dashboard.platform.fair_queue import FullError
 from dashboard.platform.kept_answers import kept_of
@@ -52,7 +52,7 @@ def turn_events(request: HttpRequest, turn_id: UUID) -> StreamingHttpResponse:
     except FullError as error:
         raise TooManyStreamsError from error
     ticket = ticket_of_request(request)
-    told = _events(follower, first, who, ticket, Untold(kept_of(getattr(request, "scope", {}))))
+    told = _events(follower, first, who, ticket, UnsentMessages(kept_of(getattr(request, "scope", {}))))
     return StreamingHttpResponse(told, content_type="text/event-stream", headers=HEADERS)
 
 
@@ -69,7 +69,7 @@ def key_of(user: Any, token: Any) -> Caller:
 
 
 async def _events(
-    follower: Follower, first: list[Message], who: Caller, ticket: Ticket, untold: Untold
+    follower: Follower, first: list[Message], who: Caller, ticket: Ticket, untold: UnsentMessages
 ) -> AsyncIterator[bytes]:
     clock = asyncio.get_running_loop().time
     yield f"retry: {COME_BACK}\n\n".encode()
@@ -93,7 +93,7 @@ async def _events(
                     told = clock()
 
 
-def pieces(untold: Untold) -> Iterator[bytes]:
+def pieces(untold: UnsentMessages) -> Iterator[bytes]:
     """All of it, until it is taken away. An event's data is one line, for it is JSON of ASCII; only a record has an id
     to come back with. Between two pieces nothing here keeps a message, and of a long one no copy is made."""
     held = bytearray()

@@ -20,7 +20,8 @@ from dashboard.agents.selectors import project_default
 from dashboard.bench import write_rates
 from dashboard.bench.turn_mix import RARE_WORD, vocabulary
 from dashboard.platform.ids import first_id_at
-from dashboard.timeline.selectors import facets, histogram
+from dashboard.timeline.facets import facets
+from dashboard.timeline.histogram import histogram
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import Cursor, timeline

@@ -16,9 +16,9 @@ from dashboard.exports.columns import ATTEMPT, TURN
 from dashboard.turns.api_serializers import turn_json
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Attempt, Turn
-from dashboard.turns.page_texts import MOST, Bytes
 from dashboard.turns.prices.selectors import prices_of
 from dashboard.turns.selectors import timeline
+from dashboard.turns.text_budget import MOST, Bytes
 
 PAGE = 100  #: turns that are found at once
 TOGETHER = 200  #: attempts that are read at once; a turn that has more is read alone

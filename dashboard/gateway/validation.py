@@ -1,10 +1,11 @@
-"""What a key may be told to open, and what a model may be called, checked where it is said."""
+"""Validates what keys may open, the names of models, and the JSON Schemas of callers."""
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from dashboard.agents.validation import model_valid
+from dashboard.agents.validation import json_schema_valid, model_valid
 
 MOST_ENTRIES = 100
 TRACES = "otlp"  #: what a key's scope names where it may send traces (`dashboard.ingest`)
@@ -42,3 +43,12 @@ def _fault(entry: str, agents: Collection[str], connections: Collection[str]) ->
     if connection not in connections:
         return f"There is no connection “{connection}”; create it first, or choose another."
     return None if model else f"“{entry}” does not name a model: write {connection}/* for all of them."
+
+
+def schema_fault(schema: Any) -> str | None:
+    """What is wrong with a caller's JSON Schema, in words; None: nothing."""
+    try:
+        json_schema_valid(schema)
+    except ValidationError as error:
+        return " ".join(error.messages)
+    return None

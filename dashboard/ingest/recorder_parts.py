@@ -24,8 +24,8 @@ from dashboard.ingest.assembly.turn_grouping import TurnCall
 from dashboard.ingest.conventions.observations import RequestAndResponse
 from dashboard.live.model_call import prepared_call
 from dashboard.platform.fields import storable_text
-from dashboard.turns.body_texts import BodyTexts
 from dashboard.turns.evidence import answer_columns
+from dashboard.turns.request_body_text import BodyTexts
 from dashboard.turns.row_mapping import CallEnd, CallRow, StepRows
 from dashboard.turns.sent_caps import sent_cap
 from dashboard.turns.shared_values import rules_text

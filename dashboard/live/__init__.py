@@ -4,7 +4,7 @@ services          writes around a turn: start, cancel, control; the history is i
 operator_changes  what an operator wants changed, judged in words
 tasks             the durable job of a turn; `engine` is what such jobs share
 driver            performs commands, makes events of what happens, records every step
-model_call        one call of the model; `transport` is its HTTP, `framing_watch` sees bodies that break off,
+model_call        one call of the model; `transport` is its HTTP, `body_reader` reads a body to its end,
                   `provider_auth` and `aws_signature` what it is sent with, `response_reader` what comes of its bytes
 tool_claims       one run of the tools, none of them twice
 signal_inbox      signals of people on their way to drivers (`models.Signal`)

@@ -19,10 +19,10 @@ import structlog
 from channels.layers import get_channel_layer
 
 from dashboard.agents.current_project import current
-from dashboard.live.room_memory import RoomMemory
 from dashboard.live.scenes import PATIENCE, Scene
 from dashboard.live.subscriber import LOST, Subscriber
 from dashboard.platform.db_threads import LOOKS, in_turn
+from dashboard.platform.object_weight import weight_of
 
 log = structlog.get_logger(__name__)
 
@@ -34,6 +34,58 @@ Rooms = dict[Hashable, "BroadcastHub"]
 
 #: Each event loop has its own; there is one loop in a process, but in tests.
 _rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, Rooms] = WeakKeyDictionary()
+MOST_BYTES = 64_000_000  #: of all rooms of a process
+_kept: dict["RoomMemory", int] = {}  #: bytes, by room
+#: What a scene is about: it is not what a look has read.
+UNCOUNTED = frozenset({"subject", "group"})
+
+
+def total() -> int:
+    """Bytes that all rooms keep."""
+    return sum(_kept.values())
+
+
+class RoomMemory:
+    """What a room keeps from one look to the next: bounded for all rooms of a process together.
+
+    A room keeps what its scene has read and rendered, so that the next look reads, and sends, only what is new. A room
+    for which there is no more space keeps nothing: it reads all of it again, sends what changed as whole parts, and
+    looks once a second (`scenes.PATIENCE`). Its viewers miss nothing but the moments in between. Made before the first
+    look.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._fresh = {**vars(scene)}  #: the scene before it has looked
+        self._weighed: dict[str, tuple[object, int]] = {}  #: what it kept when it was weighed last, and its bytes
+        self.is_full = False  #: there was no space for what the last look has read
+
+    def weigh(self) -> int:
+        """Bytes of what the scene keeps now. May be called in a thread."""
+        held = vars(self._scene)
+        self._weighed = {name: self._weight(name, value) for name, value in held.items() if name not in UNCOUNTED}
+        return sum(weight for _, weight in self._weighed.values())
+
+    def _weight(self, name: str, value: object) -> tuple[object, int]:
+        """What is the same as before is not weighed again."""
+        before = self._weighed.get(name)
+        return before if before is not None and before[0] is value else (value, weight_of(value))
+
+    def settle(self, weight: int) -> None:
+        """Keep so many bytes, or nothing where there is no space for them."""
+        _kept.pop(self, None)
+        self.is_full = total() + weight > MOST_BYTES
+        if self.is_full:
+            self._weighed = {}
+            held = vars(self._scene)
+            held.clear()
+            held.update(self._fresh)
+        else:
+            _kept[self] = weight
+
+    def end(self) -> None:
+        """The room has ended."""
+        _kept.pop(self, None)
 
 
 def hub_of(scene: Scene) -> "BroadcastHub":

@@ -19,14 +19,14 @@ from agentcore.events import Event, ModelResponded
 from agentcore.messages import ChatResponse, Delta
 from agentcore.providers.base import Provider
 from dashboard.agents.models import Connection
-from dashboard.live.body_order import in_order_of
+from dashboard.live.key_order import in_order_of
 from dashboard.live.provider_auth import headers_for
 from dashboard.live.response_reader import CallResult, ResponseReader
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.platform.db_threads import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
 from dashboard.platform.fields import storable_text
-from dashboard.turns.body_texts import BodyTexts
 from dashboard.turns.recorder import CallRow
+from dashboard.turns.request_body_text import BodyTexts
 from dashboard.turns.request_frames import MESSAGE_KEYS
 from dashboard.turns.sent_caps import sent_cap
 

@@ -271,3 +271,16 @@ def _calls(text: str | None) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise ValidationError("The calls must be a list of objects with a name and arguments.")
     return value
+
+
+def breakpoint_asked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A breakpoint as the page's form says it, its budget in percent. Raises `ValidationError`."""
+    names = {"breakpoint": "state", "trigger": "trigger", "stop_reason": "stop_reason", "tool": "tool"}
+    asked: dict[str, Any] = {key: given[name] for name, key in names.items() if given.get(name)}
+    percent = str(given.get("budget") or "").strip().removesuffix("%").strip()
+    if percent:
+        try:
+            asked["budget_below"] = float(percent) / 100
+        except ValueError as error:
+            raise ValidationError(f"Enter the budget as a percentage such as 10, not “{percent}”.") from error
+    return asked

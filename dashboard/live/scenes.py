@@ -16,8 +16,8 @@ PATIENCE = 1.0  #: seconds until a look that nothing announced
 class Scene(ABC):
     """All but `heard` is called in a thread, one call at a time.
 
-    What it keeps in its attributes may be taken away after any look (`room_memory`): they are then what they were
-    before the first one. So an attribute is set anew rather than changed, and `shows` holds no large values.
+    What it keeps in its attributes may be taken away after any look (`broadcast_hub.RoomMemory`): they are then what
+    they were before the first one. So an attribute is set anew rather than changed, and `shows` holds no large values.
 
     `subject` is what two sockets must have in common to share a room. `shows` is whatever a scene needs to know of a
     page: hashable, and equal where pages are to be sent the same.

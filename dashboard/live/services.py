@@ -1,18 +1,29 @@
-"""Writes around a running turn: start, cancel, hold, release, approve. Its history is written by its driver alone."""
+"""Writes around a running turn: start, cancel, hold, release, approve, breakpoints.
 
+Its history is written by its driver alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
 from django.utils import timezone
 
+from agentcore import serial
+from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import StopReason, TurnStatus
+from dashboard.agents.breakpoints import breakpoints_clean, require_room
 from dashboard.live.approval_expiry import approvals_expire
 from dashboard.live.jobs import defer_drive
+from dashboard.live.models import Signal
 from dashboard.live.operator_control import TurnConflict, turn_cancel, turn_control
+from dashboard.live.operator_view import breakpoints_of
 from dashboard.live.signal_inbox import signals_settle
 from dashboard.live.turn_overrides import OVERRIDES, overrides_clean
 from dashboard.live.turn_startup import MAX_INPUT_CHARS, settings_of, setup_of, turn_queue, turn_start
 from dashboard.platform.fields import storable_text
+from dashboard.turns.history import position_of, snapshot_at
 from dashboard.turns.models import UNFINISHED, Turn
 
 __all__ = [
@@ -20,6 +31,9 @@ __all__ = [
     "OVERRIDES",
     "TurnConflict",
     "approvals_expire",
+    "breakpoint_add",
+    "breakpoint_drop",
+    "breakpoints_clear",
     "orphans_requeue",
     "overrides_clean",
     "settings_of",
@@ -32,6 +46,7 @@ __all__ = [
 ]
 
 ORPHAN_SECONDS = 5
+BREAKPOINT_GONE = "This breakpoint no longer exists. Reload the page."
 
 
 @transaction.atomic
@@ -77,3 +92,54 @@ ORPHANS = """
                 AND before.status IN ('queued', 'running', 'held'))
      LIMIT 100
 """
+
+
+@transaction.atomic
+def breakpoint_add(*, turn: Turn, by: str, given: Mapping[str, Any]) -> None:
+    """One breakpoint more. Raises `ValidationError` where it could never match or there are too many, and
+    `TurnConflict`.
+
+    The driver is told all breakpoints that are to count, in place of those there are. So this, and dropping one, change
+    what was asked for last, whether the driver has seen that yet or not, under the lock of the turn's row: no change
+    undoes another unseen.
+    """
+    added = breakpoints_clean([given], tools=turn.agent.tools if turn.agent else ())
+    known = _counting(turn)
+    require_room(len(known) + len(added))
+    _count(turn, by, [*known, *added])
+
+
+@transaction.atomic
+def breakpoint_drop(*, turn: Turn, by: str, number: int, seen: int | None) -> None:
+    """One breakpoint less: `number`, from 0, among those that record `seen` left.
+
+    Raises `TurnConflict` where it has gone.
+    """
+    known = _counting(turn)
+    shown = known if seen is None else _kept(turn, snapshot_at(turn, seen))
+    if not 0 <= number < len(shown) or shown[number] not in known:
+        raise TurnConflict(BREAKPOINT_GONE)
+    place = known.index(shown[number])
+    _count(turn, by, [*known[:place], *known[place + 1 :]])
+
+
+def breakpoints_clear(*, turn: Turn, by: str) -> None:
+    """No breakpoint any more."""
+    _count(turn, by, [])
+
+
+def _count(turn: Turn, by: str, breakpoints: list[dict[str, Any]]) -> None:
+    turn_control(turn=turn, by=by, action="change", breakpoints=breakpoints)
+
+
+def _counting(turn: Turn) -> list[dict[str, Any]]:
+    """Those asked for last, which its driver has not seen yet, else those that its last record left. Locks the turn."""
+    now = Turn.objects.select_for_update().get(id=turn.id)
+    waiting = Signal.objects.filter(turn_id=turn.id, handled_at=None, payload__has_key="breakpoints")
+    asked = waiting.order_by("-id").first()
+    return _kept(now, position_of(now).snapshot) if asked is None else list(asked.payload["breakpoints"])
+
+
+def _kept(turn: Turn, snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Those of a snapshot, as histories keep them."""
+    return [serial.to_json(stop) for stop in breakpoints_of(turn, snapshot)]

@@ -13,9 +13,8 @@ import aiohttp
 from django.conf import settings
 from yarl import URL
 
-from dashboard.live.body_reader import BodyReader
+from dashboard.live.body_reader import BodyReader, FramingWatch
 from dashboard.live.connection_pool import ConnectionPool, Refused, asked_again
-from dashboard.live.framing_watch import FramingWatch
 from dashboard.platform.egress.address_check import refusal_by_proxy
 from dashboard.platform.egress.hidden_keys import KeyHider, keys_in, unquoted
 from dashboard.platform.egress.proxies import proxy_for

@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 import structlog
 from channels.layers import get_channel_layer
 from django.core.serializers.json import DjangoJSONEncoder
+from django.db.models import Exists
 
 from dashboard.live.selectors import turn_now
 from dashboard.live.stream_limits import Caller, streams
@@ -25,8 +26,7 @@ from dashboard.platform.notifications import turn_group
 from dashboard.turns import selectors
 from dashboard.turns.api_serializers import record_json
 from dashboard.turns.damaged_pages import damage_words_of
-from dashboard.turns.models import Turn
-from dashboard.turns.progress import DraftPosition, drafted, progress_of
+from dashboard.turns.models import UNFINISHED, Attempt, Piece, Turn
 from dashboard.turns.record_reader import records_of
 
 log = structlog.get_logger(__name__)
@@ -38,6 +38,53 @@ LIFETIME = 900.0  #: seconds of one stream; who comes back is asked for a valid 
 MOST_RECORDS = 20  #: read at once
 MOST_CHARS = 1_000_000  #: of records, after which no further one is read at once
 MAX_SEQ = 2**31 - 1
+MOST_PIECES = 500  #: of an answer, read at once
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The last record's number (0: none yet), and whether the turn has ended."""
+
+    seq: int
+    ended: bool
+
+
+def progress_of(turn_id: UUID) -> Progress | None:
+    """None where there is no such turn, or not any more. One small query: it is asked again and again for everyone who
+    watches a turn."""
+    found = Turn.objects.filter(id=turn_id).values_list("last_seq", "status").first()
+    return None if found is None else Progress(found[0], found[1] not in UNFINISHED)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftPosition:
+    """How much is known of an answer that streams: its attempt, the last of its pieces, the characters up to there."""
+
+    attempt: int = 0
+    piece: int = 0
+    offset: int = 0
+
+
+def drafted(turn_id: UUID, *, seq: int, place: DraftPosition) -> tuple[str, DraftPosition]:
+    """The text that streamed after `place` in answer to record `seq`, and the place behind it.
+
+    Empty where nothing did, and where a newer record tells it all. Long texts come in parts: ask again.
+    """
+    attempt = _in_flight(turn_id, seq)
+    if attempt is None:
+        return "", place
+    here = place if place.attempt == attempt else DraftPosition(attempt)
+    pieces = Piece.objects.filter(turn_id=turn_id, attempt=attempt, n__gt=here.piece).order_by("n")
+    rows = list(pieces.values_list("n", "text")[:MOST_PIECES])
+    text = "".join(text for _, text in rows)
+    return text, DraftPosition(attempt, rows[-1][0] if rows else here.piece, here.offset + len(text))
+
+
+def _in_flight(turn_id: UUID, seq: int) -> int | None:
+    """The attempt under way that record `seq` asked for. One statement, so that both are of one moment."""
+    is_last = Exists(Turn.objects.filter(id=turn_id, last_seq=seq))
+    running = Attempt.objects.filter(is_last, turn_id=turn_id, duration_ms=None)
+    return running.order_by("-index").values_list("index", flat=True).first()
 
 
 class DamagedTurnError(Exception):

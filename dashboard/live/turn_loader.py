@@ -9,7 +9,7 @@ from agentcore import serial
 from agentcore.events import Event, OperatorActed
 from agentcore.messages import ChatResponse
 from dashboard.agents.models import Connection
-from dashboard.live.body_order import is_streamed, recorded_order
+from dashboard.live.key_order import is_streamed, recorded_order
 from dashboard.turns import models
 from dashboard.turns.attempt_reader import first_attempt
 from dashboard.turns.history import TurnPosition, partial_of, position_of

@@ -14,10 +14,15 @@ from django.views.decorators.http import require_POST, require_safe
 from agentcore.reasons import TurnStatus
 from dashboard.accounts.models import User
 from dashboard.agents.policy_validation import listed
-from dashboard.live.breakpoint_service import breakpoint_add, breakpoint_drop, breakpoints_clear
-from dashboard.live.forms import breakpoint_asked
-from dashboard.live.operator_forms import OperateForm
-from dashboard.live.services import TurnConflict, turn_cancel, turn_control
+from dashboard.live.operator_forms import OperateForm, breakpoint_asked
+from dashboard.live.services import (
+    TurnConflict,
+    breakpoint_add,
+    breakpoint_drop,
+    breakpoints_clear,
+    turn_cancel,
+    turn_control,
+)
 from dashboard.turns.history import snapshot_at
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.views import turn_or_404

@@ -1,16 +1,18 @@
 """What is done to many turns at once: first it says to how many, then it is done.
 
 Each address takes the choice by POST (ids do not fit into addresses) and shows what would happen; with `confirmed` it
-happens. htmx shows the same parts in a dialog.
+happens. htmx shows the same parts in a dialog. The tags of a single turn are changed from its page at once.
 """
 
 from collections.abc import Callable
 from typing import Any, cast
+from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from dashboard.accounts.models import User
@@ -19,6 +21,7 @@ from dashboard.timeline.selection import Choice, choice_of, tags_known
 from dashboard.timeline.services import turns_erase, turns_tag
 from dashboard.turns.templatetags.formatting import number
 from dashboard.turns.timeline_page import address_of
+from dashboard.turns.views import turn_or_404
 
 Act = Callable[[HttpRequest, Choice], str]
 
@@ -77,3 +80,16 @@ def _erase(request: HttpRequest, choice: Choice) -> str:
 
 def _turns(count: int) -> str:
     return f"{number(count)} turn{'' if count == 1 else 's'}"
+
+
+@require_POST
+def tags(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """`/turns/<id>/tags`: put on what `add` names, by commas; take off each `remove`."""
+    turn = turn_or_404(turn_id)
+    add = [tag for tag in request.POST.get("add", "").split(",") if tag.strip()]
+    remove, user = request.POST.getlist("remove"), cast("User", request.user)
+    try:
+        turns_tag(project=project_current(), chosen=[turn.id], by=user, add=add, remove=remove)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    return redirect(reverse("turns:detail", args=[turn_id]) + "#tags")

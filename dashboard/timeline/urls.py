@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.timeline import bulk_pages, tag_pages, view_pages, views
+from dashboard.timeline import bulk_pages, view_pages, views
 
 app_name = "timeline"
 
@@ -16,6 +16,6 @@ urlpatterns = [
     path("timeline/views/<uuid:view_id>/delete", view_pages.delete, name="delete"),
     path("timeline/views/<uuid:view_id>/opens", view_pages.opens, name="opens"),
     path("timeline/tag", bulk_pages.tag, name="tag"),
-    path("turns/<uuid:turn_id>/tags", tag_pages.tags, name="tags"),
+    path("turns/<uuid:turn_id>/tags", bulk_pages.tags, name="tags"),
     path("timeline/erase", bulk_pages.erase, name="erase"),
 ]

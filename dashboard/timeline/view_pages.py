@@ -13,8 +13,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
 from dashboard.timeline import default_view
 from dashboard.timeline.models import SavedView
-from dashboard.timeline.saved_views import saved_view_delete, saved_view_save, saved_views
-from dashboard.timeline.view_rename import saved_view_rename
+from dashboard.timeline.saved_views import saved_view_delete, saved_view_rename, saved_view_save, saved_views
 from dashboard.turns.timeline_page import address_of
 
 

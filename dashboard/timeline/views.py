@@ -11,14 +11,14 @@ from django.views.decorators.http import require_safe
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_current
 from dashboard.platform.replica import may_be_late
-from dashboard.timeline import chips, selectors
+from dashboard.timeline import chips
 from dashboard.timeline.chart import chart_of
 from dashboard.timeline.default_view import EVERYTHING, opening_view, view_id_of
-from dashboard.timeline.filter_context import chosen_facets
-from dashboard.timeline.presets import presets
+from dashboard.timeline.facets import facets as facets_counted
+from dashboard.timeline.filter_context import bounded, chosen_facets, presets
+from dashboard.timeline.histogram import histogram
 from dashboard.timeline.row_context import with_row_context
 from dashboard.timeline.saved_views import saved_views
-from dashboard.timeline.time_bounds import bounded
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.timeline_page import address_of, newest_id, timeline_page
 
@@ -70,7 +70,7 @@ def facets(request: HttpRequest) -> HttpResponse:
     filters, _ = TimelineFilters.parse(request.GET)
     project = project_current()
     timed = bounded(project=project, filters=filters) if filters.since or filters.until else filters
-    found = selectors.facets(project=project, filters=timed)
+    found = facets_counted(project=project, filters=timed)
     return render(request, "timeline/_facets.html", {"facets": found, "most": MOST_VALUES})
 
 
@@ -84,11 +84,11 @@ def chart(request: HttpRequest) -> HttpResponse:
     project = project_current()
     newest = newest_id(project)  # before counting, so that nothing newer is in the counts for sure
     timed = bounded(project=project, filters=filters)
-    histogram = selectors.histogram(project=project, filters=timed, stacked_by=stack)
+    counted = histogram(project=project, filters=timed, stacked_by=stack)
     chosen = bool(filters.since or filters.until)
     when = chips.span_words(filters.since, filters.until) if chosen else ""
     context = {
-        "chart": chart_of(histogram, chosen=chosen),
+        "chart": chart_of(counted, chosen=chosen),
         "stack": stack,
         "none": NONE[stack],
         "stacks": STACKS,

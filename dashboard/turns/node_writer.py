@@ -10,9 +10,9 @@ from uuid import UUID
 
 from agentcore import serial
 from agentcore.events import Event
-from dashboard.turns.body_texts import messages_key
 from dashboard.turns.history import compact_json
 from dashboard.turns.nodes import NewNode, NodeForm, grown
+from dashboard.turns.request_body_text import messages_key
 from dashboard.turns.row_mapping import CallRow, Columns
 from dashboard.turns.shared_values import SharedValues, alike, exact_text, referring
 

@@ -16,10 +16,10 @@ from dashboard.turns.cohorts import COLUMNS, any_of, none_of
 from dashboard.turns.filters import HAS, NOT, RANGES, TimelineFilters
 from dashboard.turns.id_range import after, id_range_of
 from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Turn
-from dashboard.turns.page_texts import begun, fitting, with_beginnings
 from dashboard.turns.phrases import found_by
 from dashboard.turns.run_fold import find_folded
 from dashboard.turns.sort_order import WINDOW, SortedPlace, beside, entries, window_of
+from dashboard.turns.text_budget import begun, fitting, with_beginnings
 from dashboard.turns.turn_query import find
 
 __all__ = [
@@ -90,7 +90,7 @@ def timeline(
     back the page lies. With a sort, of the newest `sort_order.WINDOW` in that order. Raises `BadCursorError`.
 
     `beginning`: of prompts and answers only so many characters are read. None: all, and a page of large ones has fewer
-    turns (`page_texts`).
+    turns (`text_budget`).
     """
     if filters.sort:
         return _sorted(project, filters, cursor, limit, beginning)

@@ -5,7 +5,7 @@ In the memory of the process: criteria of one's own are code, and code changes w
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -18,12 +18,12 @@ from agentcore import VERSION
 from agentcore.errors import CoreError
 from agentcore.events import Started
 from agentcore.replay import Divergence, Recording, Verification, verify
+from agentcore.replay import Record as CoreRecord
 from dashboard.agents.criteria import criteria_faults
 from dashboard.platform.fields import as_stored
 from dashboard.turns.derived_rows import derived_faults
 from dashboard.turns.evidence import Fault, StoredAnswer, faults_of, other_beginning, otherwise, unproven
 from dashboard.turns.history import rebuilt_columns, recording_of
-from dashboard.turns.missing_records import MissingRecords, missing_records
 from dashboard.turns.models import Piece, Record, Turn
 from dashboard.turns.record_reader import stamps_of
 from dashboard.turns.request_evidence import CLOCKS_DIFFER, RecordStamp, call_faults, calls_of, requests_unproven
@@ -34,6 +34,7 @@ from dashboard.turns.stored_turn import StoredTurn
 log = structlog.get_logger(__name__)
 
 KEPT_SECONDS = 24 * 3600
+NAMED = 3  #: runs of missing records that are named
 #: Columns of a turn's row that its records give again, whatever version wrote them.
 ROW = (
     "status", "state", "stop_reason", "model_stop_reason", "raw_stop_reason", "terminal_reason", "error_code",
@@ -59,6 +60,14 @@ class TurnProof:
     verified: bool
     unproven: str = ""
     missing_records: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRecords:
+    """The records that a turn lacks. `first`: number of the first one. `words`: `record 2 of 5 is missing`."""
+
+    first: int
+    words: str
 
 
 def proof_of(turn: Turn, recording: Recording) -> TurnProof:
@@ -214,3 +223,28 @@ def _key(turn: Turn) -> str:
         repr([getattr(turn, name) for name in (*ROW, *SAID)]).encode(errors="surrogatepass")
     ).hexdigest()[:24]
     return f"verified:{turn.id}:{turn.last_seq}:{row}:{VERSION}"
+
+
+def missing_records(records: Sequence[CoreRecord], last_seq: int) -> MissingRecords | None:
+    """Which of these records are missing: those between two that are there, and those up to the last that the turn's
+    row knows. None where all are there. A row may have been changed to any number, so none of them is listed: only
+    where each run of missing ones begins and ends."""
+    last = max(last_seq, records[-1].seq if records else 0)
+    runs = list(_runs((record.seq for record in records), last))
+    return MissingRecords(runs[0][0], _words(runs, last)) if runs else None
+
+
+def _runs(seqs: Iterable[int], last: int) -> Iterator[tuple[int, int]]:
+    """The first and the last number of each run that is missing."""
+    expected = 1
+    for seq in (*seqs, last + 1):
+        if expected < seq:
+            yield expected, seq - 1
+        expected = max(expected, seq + 1)
+
+
+def _words(runs: Sequence[tuple[int, int]], last: int) -> str:
+    several = len(runs) > 1 or runs[0][0] < runs[0][1]
+    named = ", ".join(f"{one:,}" if one == end else f"{one:,} to {end:,}" for one, end in runs[:NAMED])
+    more = " …" if len(runs) > NAMED else ""
+    return f"record{'s' if several else ''} {named}{more} of {last:,} {'are' if several else 'is'} missing"

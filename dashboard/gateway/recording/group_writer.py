@@ -16,7 +16,7 @@ from uuid import UUID
 import structlog
 
 from dashboard.gateway.recording import statements
-from dashboard.gateway.recording.known_nodes import KnownNodes
+from dashboard.gateway.recording.deduplication import LARGE, KnownNodes, parameters
 from dashboard.gateway.recording.pg_connection import (
     SECONDS,
     DatabaseAway,
@@ -30,7 +30,6 @@ from dashboard.gateway.recording.pg_connection import (
 from dashboard.gateway.recording.recorder_messages import TurnUpdate
 from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part, listed
 from dashboard.gateway.recording.slow_writes import Settle, SlowWrites
-from dashboard.gateway.recording.text_dedup import LARGE, parameters
 from dashboard.platform.ids import new_id
 from dashboard.turns import models
 

@@ -3,7 +3,8 @@
 `open`, `step`, `piece` and `told` return at once; `committed` waits until all that was said of a turn is stored. Nobody
 waits for a timer: who ends while nothing is being written is written at once, and what is said while one group is being
 written is the next. A turn that has ended by then is written once, in its final form; one that is open for longer is
-written as it stands, as owned by this process, so that another can end it should this one be killed (`live.owning`).
+written as it stands, as owned by this process, so that another can end it should this one be killed
+(`live.lost_turns`).
 
 Where the database is away, what was said is kept, up to a bound, and stored when it is back; those who wait for it are
 told that it is not stored (`NotStoredError`) after `PATIENCE_SECONDS`.
@@ -11,6 +12,7 @@ told that it is not stored (`NotStoredError`) after `PATIENCE_SECONDS`.
 
 import asyncio
 import time
+from collections.abc import Callable
 from datetime import datetime
 from uuid import UUID
 
@@ -30,7 +32,6 @@ from dashboard.gateway.recording.pending_turn import (
     wake_waiter,
 )
 from dashboard.gateway.recording.pg_connection import DatabaseAway, RefusedError
-from dashboard.gateway.recording.polling import poll_until
 from dashboard.gateway.recording.recorder_messages import AnswerChunk, CallerResult, NewTurn
 from dashboard.gateway.recording.turn_queue import MOST_BYTES, TurnQueue
 from dashboard.metrics.counters import count_step
@@ -42,6 +43,7 @@ TICK_SECONDS = 0.02
 RETRY_SECONDS = 0.25
 TURN_BYTES = 512 * 1024  #: said of one turn, which are written without delay; of as much again its caller waits
 STEP_BYTES = 4_000  #: what a step is reckoned with
+LOOK_SECONDS = 0.02  #: between two looks whether a condition holds
 
 
 class Recorder:
@@ -268,3 +270,14 @@ class Recorder:
             self._queue.turns.pop(track.id, None)
         elif track.is_stored:
             self._disowned.append(track.id)
+
+
+async def poll_until(holds: Callable[[], bool], *, seconds: float) -> bool:
+    """Whether it held within so many seconds; at once where it does already."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + seconds
+    while not holds():
+        if loop.time() >= ends:
+            return False
+        await asyncio.sleep(LOOK_SECONDS)
+    return True

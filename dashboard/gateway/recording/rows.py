@@ -12,6 +12,7 @@ from pydantic_core import to_json
 
 from agentcore.events import ModelResponded
 from agentcore.replay import Record
+from dashboard.gateway.recording.deduplication import LARGE, Marked, marked, parameters, taken_out
 from dashboard.gateway.recording.recorder_messages import (
     AnswerChunk,
     TurnUpdate,
@@ -23,7 +24,6 @@ from dashboard.gateway.recording.recorder_messages import (
 from dashboard.gateway.recording.row_text import row_text
 from dashboard.gateway.recording.run_columns import RunRequest, answered_key, asked_with
 from dashboard.gateway.recording.statements import HAS_PIECE, HAS_RECORD, PLAIN
-from dashboard.gateway.recording.text_dedup import LARGE, Marked, marked, parameters, taken_out
 from dashboard.gateway.routing import OBSERVE
 from dashboard.platform.fields import storable_text
 from dashboard.turns import models

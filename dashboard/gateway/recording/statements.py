@@ -3,7 +3,7 @@
 that go on, pieces of their answers alone, which takes Postgres half as long.
 
 Each is one statement, so one transaction. Rows come as JSON, a list for each table, and as `bytea[]` what is bytes.
-Of a text that is large and stands in many rows, a mark stands there (`text_dedup`), and it comes beside them, once.
+Of a text that is large and stands in many rows, a mark stands there (`deduplication`), and it comes beside them, once.
 What is said of a turn that is there counts only while this process owns it; the ids of those are returned.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from django.db import connection
 from django.db import models as orm
 
+from dashboard.gateway.recording.deduplication import MARKS
 from dashboard.gateway.recording.pg_connection import Statement
-from dashboard.gateway.recording.text_dedup import MARKS
 from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Node, Record, Turn
 from dashboard.turns.run_keys import FOLLOWED
 

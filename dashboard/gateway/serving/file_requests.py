@@ -16,7 +16,7 @@ from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.access.refusals import out_of_scope
 from dashboard.gateway.routing import AWAY_FAULT
 from dashboard.gateway.serving.request_body import Receive, read_body
-from dashboard.gateway.serving.uploading import Uploaded, read_form
+from dashboard.gateway.serving.uploads import Uploaded, read_form
 from dashboard.gateway.wire.faults import INVALID, Fault
 from dashboard.gateway.wire.file_routes import BATCHES, CONNECTION_HEADER, FILES, FileRoute, connection_named
 from dashboard.gateway.wire.relay_routes import OPENAI

@@ -12,9 +12,7 @@ from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.pending_turn import NotStoredError, UnstorableError
 from dashboard.gateway.recording.recorder_messages import CallerResult
 from dashboard.gateway.serving.call_driver import CallDriver, GatewayContext, NoSlotError, ResponseSink
-from dashboard.gateway.serving.call_report import call_seen, used_tokens
 from dashboard.gateway.serving.failure_response import BUSY, KEY_ENDED, STOPPING, UNSTORABLE, UNSTORED, send_failure
-from dashboard.gateway.serving.keep_alive import KeepAlive
 from dashboard.gateway.serving.passthrough import (
     PassthroughSink,
     is_passed_through,
@@ -23,9 +21,10 @@ from dashboard.gateway.serving.passthrough import (
     with_comment,
 )
 from dashboard.gateway.serving.request_body import DisconnectWatch, Receive
-from dashboard.gateway.serving.response_writer import JSON, Headers, ResponseWriter, header_words
+from dashboard.gateway.serving.response_writer import JSON, Headers, KeepAlive, ResponseWriter, header_words
 from dashboard.gateway.serving.stream_translator import StreamTranslator, WholeAnswerSink
 from dashboard.gateway.serving.turn_setup import PreparedCall
+from dashboard.gateway.serving.usage import call_seen, used_tokens
 from dashboard.gateway.wire import finish_reasons
 from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn, comment, items_of, total_of
 from dashboard.gateway.wire.faults import Fault

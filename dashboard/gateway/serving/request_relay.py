@@ -18,8 +18,8 @@ from dashboard.gateway.serving.file_requests import FileRequest
 from dashboard.gateway.serving.passthrough import BEYOND, OURS, passed_through
 from dashboard.gateway.serving.request_body import DisconnectWatch, Receive
 from dashboard.gateway.serving.response_writer import JSON, ResponseWriter
-from dashboard.gateway.serving.uploading import Uploaded
-from dashboard.gateway.serving.usage_reader import UsageReader
+from dashboard.gateway.serving.uploads import Uploaded
+from dashboard.gateway.serving.usage import UsageReader
 from dashboard.gateway.wire.faults import Fault, unsupported
 from dashboard.gateway.wire.finish_reasons import fault_of
 from dashboard.gateway.wire.relay_routes import RelayRequest

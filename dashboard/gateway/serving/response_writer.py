@@ -1,11 +1,12 @@
 """Writes the response to the client: status, headers, body. The only place of the gateway that speaks ASGI to it."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboard.gateway.wire.answer_values import ItemStream
+from dashboard.gateway.wire.answer_values import EMPTY_LINE, KEEP_ALIVE, ItemStream
 from dashboard.gateway.wire.caller_dialect import CallerDialect
 from dashboard.gateway.wire.chat.dialect import CHAT
 from dashboard.gateway.wire.faults import Fault
@@ -20,6 +21,9 @@ UNRECORDED = (b"x-whystop-recorded", b"no")
 _LONGEST = 500  #: characters of a header of ours
 _CONTROLS = dict.fromkeys([*range(32), 127], "?")
 _PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "…": "...", "≥": ">=", "→": "->", "\u202f": " ", "\u00a0": " "})
+SILENCE_SECONDS = 10.0  #: of a stream, after which a comment is sent
+_KIND, _EVENTS = b"content-type", b"text/event-stream"
+_JSON = b"application/json; charset=utf-8"
 
 
 def header_words(words: str) -> str:
@@ -115,3 +119,83 @@ class ResponseWriter:
 def _encoded(value: str) -> bytes:
     """A header's value. An upstream's may hold what may not be sent on: servers refuse the whole answer then."""
     return value.translate(_CONTROLS).encode("latin-1", "replace")
+
+
+class KeepAlive:
+    """Sends comments on one stream while it is silent, until it is stopped, so that no proxy closes it.
+
+    By a timer: a task for each stream would cost more than most say.
+    """
+
+    def __init__(self, outgoing: ResponseWriter) -> None:
+        self._outgoing = outgoing
+        self._loop = asyncio.get_running_loop()
+        self._saying: asyncio.Task[None] | None = None
+        self._timer = self._loop.call_later(SILENCE_SECONDS, self._look)
+
+    def _look(self) -> None:
+        silent = self._loop.time() - self._outgoing.last
+        if silent >= SILENCE_SECONDS:
+            self._saying = self._loop.create_task(self._say())
+            silent = 0.0
+        self._timer = self._loop.call_later(max(0.01, SILENCE_SECONDS - silent), self._look)
+
+    async def _say(self) -> None:
+        if not (self._outgoing.ended or self._outgoing.within):
+            with contextlib.suppress(OSError):
+                await self._outgoing.more(KEEP_ALIVE if self._outgoing.door.comments else EMPTY_LINE)
+
+    def stop(self) -> None:
+        """The stream is at its end."""
+        self._timer.cancel()
+        if self._saying is not None:
+            self._saying.cancel()
+
+
+class JsonArrayStream:
+    """`send` for a stream of the Gemini API without `alt=sse`: one JSON array, element by element.
+
+    All of the gateway speaks in events; they become elements at the very last, each the same bytes. An answer that is
+    no stream goes as it is.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._streams = False
+        self._line: list[bytes] = []  #: that has not ended yet, as it came: put together each time, it would be copied
+        self._opened = False
+
+    async def __call__(self, message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            await self._send({**message, "headers": self._headers(message["headers"])})
+        elif self._streams:
+            await self._tell(message.get("body", b""), more=message.get("more_body", False))
+        else:
+            await self._send(message)
+
+    def _headers(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        self._streams = any(name == _KIND and value.startswith(_EVENTS) for name, value in headers)
+        return [(name, _JSON if self._streams and name == _KIND else value) for name, value in headers]
+
+    async def _tell(self, data: bytes, *, more: bool) -> None:
+        told = b"".join(self._element(line) for line in self._lines(data) if line.startswith(b"data:"))
+        if not more:
+            told += b"]" if self._opened else b"[]"
+        elif not told and data.isspace():
+            told = b"\n"  # said so that nothing between us takes the answer for dead
+        if told or not more:
+            await self._send({"type": "http.response.body", "body": told, "more_body": more})
+
+    def _lines(self, data: bytes) -> list[bytes]:
+        """Those that end in it."""
+        whole, ends, rest = data.rpartition(b"\n")
+        if not ends:
+            self._line.append(rest)
+            return []
+        lines = b"".join((*self._line, whole)).split(b"\n")
+        self._line = [rest]
+        return lines
+
+    def _element(self, line: bytes) -> bytes:
+        before, self._opened = b",\r\n" if self._opened else b"[", True
+        return before + line.removeprefix(b"data:").strip()

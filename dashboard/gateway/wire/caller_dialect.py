@@ -1,9 +1,10 @@
 """A caller dialect: how the gateway speaks one API with its callers. A value, so that a new one is one row. Pure."""
 
 import re
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from dashboard.gateway.wire.answer_values import AnswerIdentity, EndedTurn, Stream
 from dashboard.gateway.wire.faults import Fault
@@ -56,3 +57,17 @@ class CallerDialect:
     cap: Callable[[MutableMapping[str, Any], int], None] | None = None  #: puts one into a body; None: as the connection
     names_model: bool = True  #: whether a body names the model; else the address does
     comments: bool = True  #: whether its clients skip comments in a stream
+
+
+def handed_up(headers: Iterable[tuple[bytes, bytes]], door: CallerDialect) -> dict[str, str]:
+    """The caller's headers that go along to an upstream of its own dialect. Lines of one name are one list."""
+    told: dict[str, list[str]] = {}
+    for name, value in headers:
+        if (known := name.decode("latin-1")) in door.headers.up and (said := value.decode("latin-1")):
+            told.setdefault(known, []).append(said)
+    return {name: ", ".join(dict.fromkeys(lines)) for name, lines in told.items()}
+
+
+def without_key(query: bytes) -> bytes:
+    """A key beside the one that counts goes no further, and into no log."""
+    return b"&".join(part for part in query.split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) != b"key")

@@ -5,7 +5,7 @@ of the next, in whatever processes, happen one after the other. A turn learns it
 budget in the transaction that lets it begin; until then its `setup` has the prompt alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
@@ -15,10 +15,10 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from agentcore import serial
+from agentcore.messages import Message, Role
 from agentcore.reasons import StopReason, TurnStatus
 from agentcore.values import replace
 from dashboard.agents.policies import stored_policy
-from dashboard.live.conversations.history import messages_of
 from dashboard.live.conversations.models import Conversation
 from dashboard.live.jobs import defer_drive
 from dashboard.live.signal_inbox import signals_settle
@@ -191,3 +191,15 @@ def mend(conversations: Iterable[UUID]) -> None:
             continue
         conversation.title = title_of(first.input_text)
         conversation.save(update_fields=["title"])
+
+
+def messages_of(turns: Iterable[Turn]) -> Iterator[Message]:
+    """The exchanges of turns that have ended, in their order.
+
+    A turn without an answer (refused, failed, withdrawn) is left out with its prompt, for providers want the roles to
+    alternate. Tool calls stay in the turn they were made in; a notice was said to people, not by the model.
+    """
+    for turn in turns:
+        if turn.output_text.strip():
+            yield Message(Role.USER, turn.input_text)
+            yield Message(Role.ASSISTANT, turn.output_text)

@@ -7,8 +7,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.replay.comparison.comparison import comparison_of
 from dashboard.replay.comparison.selectors import candidates_for, named_turn
+from dashboard.replay.comparison.turn_comparison import comparison_of
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 

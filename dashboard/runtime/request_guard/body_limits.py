@@ -6,8 +6,8 @@ from django.conf import settings
 
 from dashboard.api.body_parser import MAX_BODY
 from dashboard.gateway.serving.request_body import MOST_BYTES as MOST_GATEWAY
-from dashboard.gateway.serving.uploading import MOST_BYTES as MOST_FORM
-from dashboard.gateway.serving.uploading import UPLOADED
+from dashboard.gateway.serving.uploads import MOST_BYTES as MOST_FORM
+from dashboard.gateway.serving.uploads import UPLOADED
 from dashboard.gateway.wire.decompression import MOST_PACKED as MOST_EXPORT
 from dashboard.gateway.wire.file_routes import FILES
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES as MOST_FILE

@@ -15,7 +15,6 @@ from agentcore.replay import fold
 from dashboard.agents.models import Project
 from dashboard.platform.ids import first_id_at
 from dashboard.timeline import rollups
-from dashboard.timeline.lint.advice import ADVICE
 from dashboard.turns.history import recording_of
 from dashboard.turns.lint_view import SignView, signs_of
 from dashboard.turns.models import Cohort, Turn
@@ -44,6 +43,23 @@ SELECT id FROM turns_turn
    AND lint ? %(code)s AND last_seq <= %(longest)s
  ORDER BY id DESC LIMIT %(most)s
 """
+#: What to do about each sign of a cut.
+ADVICE: Mapping[str, str] = {
+    "output_at_cap": "Raise max_tokens, and check any proxy in between: it may report truncation as a normal stop, so "
+    "nothing is continued.",
+    "unclosed_json": "Set an envelope schema on the agent, so that an answer with incomplete JSON is requested again. "
+    "If far fewer tokens were used than max_tokens allows, the server has a smaller limit of its own.",
+    "unclosed_fence": "Raise max_tokens, or the server’s own limit if far fewer tokens were used.",
+    "unclosed_bracket": "Raise max_tokens; read the end of the answer before you rely on it.",
+    "unclosed_sentence": "Raise max_tokens; read the end of the answer before you rely on it.",
+    "reasoning_ate_budget": "Raise max_tokens well above the model’s reasoning tokens, or limit its reasoning with an "
+    "effort setting or a thinking budget.",
+    "relabelled": "A proxy between Whystop and the provider renames this stop reason. If Whystop knows the new name, "
+    "the turn was continued all the same. Correct the mapping of the proxy, because other programs rely on it.",
+    "ambiguous_seam": "Read the marked passage on the turn’s page. If the connection can continue an assistant message "
+    "(prefill), turn this on, so that nothing is repeated.",
+}
+assert ADVICE.keys() == CODES.keys(), "every code has its advice"
 
 
 @dataclass(frozen=True, slots=True)

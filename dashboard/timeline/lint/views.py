@@ -1,6 +1,7 @@
 """The report on stop reasons that may hide a cut."""
 
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import date, timedelta
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -8,11 +9,38 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from dashboard.agents.selectors import project_current
-from dashboard.timeline.lint.bars import bars_of
 from dashboard.timeline.lint.selectors import MOST, report_of
 
 PERIODS = (7, 30, 90)  #: days
 USUAL = 30
+WIDTH, HEIGHT, GAP = 300.0, 44.0, 1.0  #: of the bars, in units of their viewBox
+LEAST = 3.0  #: height of a day with any
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The turns of a day in the picture of a code."""
+
+    day: date
+    count: int
+    x: float
+    y: float
+    width: float
+
+    @property
+    def height(self) -> float:
+        return HEIGHT - self.y
+
+
+def bars_of(days: tuple[tuple[date, int], ...]) -> tuple[Bar, ...]:
+    """One bar for each day with any; the highest is the day with most."""
+    most = max((count for _, count in days), default=0) or 1
+    step = WIDTH / max(1, len(days))
+    return tuple(
+        Bar(day, count, round(n * step, 1), round(HEIGHT - max(LEAST, HEIGHT * count / most), 1), round(step - GAP, 1))
+        for n, (day, count) in enumerate(days)
+        if count
+    )
 
 
 @require_safe

@@ -2,6 +2,5 @@
 
 run_links     finds the run of turns that were stored before there were runs, or out of order
 selectors     runs as they are listed and told
-run_path      the calls of a run as one path with branches; `call_additions` is what each added
-page_context  what the page of a run is rendered from
+page_context  a run as its page shows it: one path with branches; `call_additions` is what each call added
 """

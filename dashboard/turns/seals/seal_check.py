@@ -6,29 +6,59 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
+from django.db.models import Model
 from django.utils import timezone
 
 from agentcore.version import VERSION
+from dashboard.accounts.audit.models import Entry
 from dashboard.platform.ids import made_at
+from dashboard.tools.models import TurnDocument
+from dashboard.turns import models as turns
 from dashboard.turns.history import sha256_of
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.seals import keys
+from dashboard.turns.seals import columns, keys, models
 from dashboard.turns.seals.audit_seals import AuditChecked, audit_check
 from dashboard.turns.seals.chain_check import chain_faults, stray_faults
 from dashboard.turns.seals.chains import parts_of
 from dashboard.turns.seals.models import Chain, Seal
 from dashboard.turns.seals.parts import Part
-from dashboard.turns.seals.primary_keys import key_faults
 from dashboard.turns.seals.sealed_turns import Sealed
 from dashboard.turns.seals.signed_lists import is_ours
-from dashboard.turns.seals.told_once import told_twice
 from dashboard.turns.seals.tombstones import removed_on_purpose
+from dashboard.turns.seals.unread_json import unread_faults
 from dashboard.turns.stored_turn import StoredTurn, stored_turns
 from dashboard.turns.verification import examined
 
 BATCH = 100
 LATE = timedelta(minutes=15)  #: that the last words of a turn may take to be stored
+#: Every table whose rows are evidence.
+TABLES: Sequence[type[Model]] = tuple(
+    dict.fromkeys(
+        (
+            *columns.CHAINED,
+            *columns.COMPARED,
+            TurnDocument,
+            turns.LooseNode,
+            models.Chain,
+            models.Seal,
+            models.AuditSeal,
+            models.Tombstone,
+            Entry,
+        )
+    )
+)
+#: The keys that hold, also in each partition of a table.
+_KEPT = """
+SELECT relation.relname FROM pg_index held JOIN pg_class relation ON relation.oid = held.indrelid
+ WHERE held.indisprimary AND held.indisunique AND held.indisvalid AND held.indisready AND held.indislive
+   AND held.indimmediate
+"""
+_PARTS = """
+SELECT parent.relname, part.relname FROM pg_inherits
+  JOIN pg_class parent ON parent.oid = inhparent JOIN pg_class part ON part.oid = inhrelid
+ WHERE parent.relname = ANY(%s)
+"""
 
 
 @dataclass(slots=True)
@@ -116,7 +146,7 @@ def _turns(ids: Sequence[UUID], checked: Checked, sealed: Sealed, bared: frozens
         checked.faults += sealed.read_on()
         checked.seals, checked.sealed = sealed.last, len(sealed.numbers)
         chains = Chain.objects.in_bulk(ids)
-    twice = dict(told_twice([turn.id for turn in turns if turn.status not in UNFINISHED])) if replay else {}
+    twice = dict(unread_faults([turn.id for turn in turns if turn.status not in UNFINISHED])) if replay else {}
     for turn in turns:
         checked.turns += 1
         chain = chains.get(turn.id)
@@ -191,3 +221,16 @@ def batches(ids: Iterable[UUID], size: int) -> Iterator[list[UUID]]:
     left = iter(ids)
     while batch := list(islice(left, size)):
         yield batch
+
+
+def key_faults() -> Iterator[tuple[str, str]]:
+    """The tables of evidence whose primary key, by which no row can be there twice, was removed."""
+    names = [table._meta.db_table for table in TABLES]
+    with connection.cursor() as cursor:
+        cursor.execute(_KEPT)
+        kept = {name for (name,) in cursor.fetchall()}
+        cursor.execute(_PARTS, [names])
+        parts = cursor.fetchall()
+    for name in [*names, *(part for _, part in parts)]:
+        if name not in kept:
+            yield f"table {name}", "Its primary key was removed, so that rows may be there twice."

@@ -26,7 +26,7 @@ from dashboard.live import stream_limits as counting
 from dashboard.live.models import Signal
 from dashboard.live.services import turn_start
 from dashboard.live.turn_events import Follower
-from dashboard.live.untold_messages import Untold
+from dashboard.live.unsent_messages import UnsentMessages
 from dashboard.runtime.websocket_routes import router
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program
@@ -332,9 +332,9 @@ class Frame(str):
 
 async def test_what_a_client_that_has_gone_has_not_read_is_let_go_at_once(ended: Turn, monkeypatch: pytest.MonkeyPatch):
     """Not only when Python next looks for what refers to itself: until then it would count nowhere."""
-    made, frames, gone = Untold.as_frame, list[weakref.ref[Frame]](), asyncio.Event()
+    made, frames, gone = UnsentMessages.as_frame, list[weakref.ref[Frame]](), asyncio.Event()
 
-    def watched(untold: Untold) -> str | None:
+    def watched(untold: UnsentMessages) -> str | None:
         text = made(untold)
         if text is None:
             return None
@@ -355,7 +355,7 @@ async def test_what_a_client_that_has_gone_has_not_read_is_let_go_at_once(ended:
             raise OSError
 
     said: list[int] = []
-    monkeypatch.setattr(Untold, "as_frame", watched)
+    monkeypatch.setattr(UnsentMessages, "as_frame", watched)
     path, headers = (
         f"/ws/turns/{ended.id}/?format=json",
         [(b"host", b"testserver"), (b"authorization", f"Bearer {TOKEN}".encode())],

@@ -30,7 +30,7 @@ from dashboard.live import turn_events
 from dashboard.live.services import turn_start
 from dashboard.live.stream_limits import streams
 from dashboard.live.turn_events import Message
-from dashboard.live.untold_messages import Untold
+from dashboard.live.unsent_messages import UnsentMessages
 from dashboard.platform.kept_answers import KeptAnswer
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.turns.models import Record, Turn
@@ -327,8 +327,8 @@ def held() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
-def untold_of(*messages: Message) -> Untold:
-    untold = Untold(KeptAnswer())
+def untold_of(*messages: Message) -> UnsentMessages:
+    untold = UnsentMessages(KeptAnswer())
     untold.add([*messages])
     return untold
 
@@ -341,7 +341,7 @@ def test_an_event_is_one_block_of_lines():
 def test_a_client_takes_no_event_that_was_cut_where_its_stream_was_given_up():
     """It would come back behind the record whose end it never got."""
     kept = KeptAnswer()
-    untold = Untold(kept)
+    untold = UnsentMessages(kept)
     untold.add([Message("record", '"' + "x" * 3 * streaming.PIECE + '"', 7)])
     sending = streaming.pieces(untold)
     said = next(sending)

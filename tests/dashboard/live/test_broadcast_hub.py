@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator
 import pytest
 from channels.layers import get_channel_layer
 
-from dashboard.live import broadcast_hub, room_memory
+from dashboard.live import broadcast_hub
 from dashboard.live.broadcast_hub import DONE, TRY_AGAIN, hub_of
 from dashboard.live.scenes import Scene
 from dashboard.live.subscriber import CLOSE, MOST_WAITING, Message, Subscriber
@@ -288,7 +288,7 @@ class Kept(Numbers):
 
 
 async def test_rooms_beyond_what_all_may_keep_keep_nothing_and_their_pages_are_true(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(room_memory, "MOST_BYTES", 2_500_000)
+    monkeypatch.setattr(broadcast_hub, "MOST_BYTES", 2_500_000)
     monkeypatch.setattr(broadcast_hub, "PATIENCE", 0.02)
     pages = [(subject := Subject(), Page(subject, scene=Kept)) for _ in range(5)]
     for subject, _ in pages:
@@ -296,9 +296,9 @@ async def test_rooms_beyond_what_all_may_keep_keep_nothing_and_their_pages_are_t
     await until(lambda: all(page.numbers == subject.numbers == [0, 1] for subject, page in pages))
     await until(lambda: all(subject.looks >= 2 for subject, _ in pages))
     assert sum(len(page.room.scene.text) for _, page in pages) == 2_000_000
-    assert 2_000_000 < room_memory.total() < 2_500_000
+    assert 2_000_000 < broadcast_hub.total() < 2_500_000
     await pages[0][1].leave()
     await pages[1][1].leave()
     await until(lambda: sum(len(page.room.scene.text) for _, page in pages[2:]) == 2_000_000)
     await all_left([page for _, page in pages[2:]])
-    assert room_memory.total() == 0
+    assert broadcast_hub.total() == 0

@@ -6,11 +6,11 @@ from django.core.exceptions import ValidationError
 from agentcore.replay import verify
 from dashboard.agents.selectors import project_default
 from dashboard.live.services import turn_start
+from dashboard.live.tool_claims import tool_called
 from dashboard.tools import selectors
 from dashboard.tools.services import mcp_server_create, mcp_server_look
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Record, ToolClaim, Turn
-from dashboard.turns.turn_tools import tool_called
 from tests.dashboard.driving import drive
 
 pytestmark = pytest.mark.django_db(transaction=True)

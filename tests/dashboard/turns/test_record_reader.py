@@ -32,7 +32,7 @@ from tests.together import together as all_cases
 
 pytestmark = pytest.mark.django_db(transaction=True)
 #: Who writes rows, who compares them as they are, and a bench of what the database itself takes.
-ROWS = {"record_reader", "derived_rows", "recorder", "rows", "told_once", "turn", "what_if", "long_turn"}
+ROWS = {"record_reader", "derived_rows", "recorder", "rows", "unread_json", "turn", "what_if", "long_turn"}
 ANSWERS = [cut(f"first {ODD}"), cut("second "), ended("third")]
 
 

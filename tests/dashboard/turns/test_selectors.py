@@ -9,7 +9,7 @@ from dashboard.agents import selectors as agents
 from dashboard.platform.ids import first_id_at, new_id
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.backtests.selectors import backtest_get
-from dashboard.turns import page_texts, selectors
+from dashboard.turns import selectors, text_budget
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import AttemptChunk, Turn
 
@@ -86,7 +86,7 @@ def test_a_page_takes_as_many_queries_however_much_it_shows(django_assert_max_nu
 
 @pytest.mark.parametrize("sort", ["", "-tokens"])
 def test_a_page_of_large_texts_has_fewer_turns_and_leads_to_the_others(monkeypatch: pytest.MonkeyPatch, sort: str):
-    monkeypatch.setattr(page_texts, "MOST", 100)
+    monkeypatch.setattr(text_budget, "MOST", 100)
     made = [make_turn(input_text="é" * 20, output_text="x" * size) for size in (10, 200, 10, 10)]
     filters, pages, cursor = TimelineFilters(sort=sort), [], None
     while not pages or cursor:

@@ -5,10 +5,12 @@ from django.template.loader import render_to_string
 from django.test import Client
 
 from agentcore import VERSION
+from agentcore.replay import Record
 from dashboard.replay.divergence_text import parting_words
 from dashboard.turns import verification
 from dashboard.turns.history import recording_of
-from dashboard.turns.verification import examined, forget, is_verified, proof_of
+from dashboard.turns.verification import examined, forget, is_verified, missing_records, proof_of
+from tests.agentcore.playbook import ended
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
 
@@ -84,3 +86,31 @@ def test_what_another_core_judged_and_this_one_does_not_verify_says_which_cores_
     monkeypatch.setattr(verification, "VERSION", "99")
     monkeypatch.setattr(verification, "verify", lambda _: type("No", (), {"verified": False}))
     assert f"Judged by core {VERSION}, verified by core 99." in page(browser, f"/turns/{turn.id}")
+
+
+def records(*seqs: int) -> list[Record]:
+    return [Record(seq, ended("done"), (), {}) for seq in seqs]
+
+
+@pytest.mark.parametrize(
+    ("seqs", "last", "first", "words"),
+    [
+        ([1, 2, 4], 4, 3, "record 3 of 4 is missing"),
+        ([2], 2, 1, "record 1 of 2 is missing"),
+        ([1, 5], 5, 2, "records 2 to 4 of 5 are missing"),
+        ([1, 3, 5], 6, 2, "records 2, 4, 6 of 6 are missing"),
+        ([2, 4, 6], 8, 1, "records 1, 3, 5 … of 8 are missing"),
+        ([], 2, 1, "records 1 to 2 of 2 are missing"),
+        ([1], 2_000_000_000, 2, "records 2 to 2,000,000,000 of 2,000,000,000 are missing"),
+        ([1, 2_000_000_000], 1, 2, "records 2 to 1,999,999,999 of 2,000,000,000 are missing"),
+    ],
+)
+def test_runs_of_missing_records_are_told_by_their_ends(seqs: list[int], last: int, first: int, words: str):
+    found = missing_records(records(*seqs), last)
+    assert found is not None
+    assert (found.first, found.words) == (first, words)
+
+
+@pytest.mark.parametrize(("seqs", "last"), [([], 0), ([1, 2], 2), ([1, 2, 2, 3], 3)])
+def test_a_history_that_has_all_lacks_nothing(seqs: list[int], last: int):
+    assert missing_records(records(*seqs), last) is None

@@ -14,11 +14,11 @@ from agentcore import serial, verify
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording import group_writer
+from dashboard.gateway.recording.deduplication import LARGE, MARKS
 from dashboard.gateway.recording.pending_turn import answered
-from dashboard.gateway.recording.recorder import Recorder
+from dashboard.gateway.recording.recorder import Recorder, poll_until
 from dashboard.gateway.recording.recorder_messages import TurnUpdate
 from dashboard.gateway.recording.rows import StoredTurn, TableRows, add_part
-from dashboard.gateway.recording.text_dedup import LARGE, MARKS
 from dashboard.live.models import OwnedTurn, Process
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.history import (
@@ -410,3 +410,19 @@ def test_a_turn_of_which_no_rows_can_be_made_keeps_no_other_from_being_stored(mo
     assert "not to be written down" in str(refused)
     assert stored is None
     assert [turn.output_text for turn in Turn.objects.all()] == ["good"]
+
+
+async def test_what_holds_already_is_asked_once():
+    asked: list[int] = []
+    assert await poll_until(lambda: not asked.append(1), seconds=60)
+    assert asked == [1]
+
+
+async def test_what_comes_to_hold_ends_the_waiting():
+    answers = iter([False, False, True])
+    assert await poll_until(lambda: next(answers), seconds=60)
+    assert next(answers, "asked no more") == "asked no more"
+
+
+async def test_what_never_holds_is_given_up():
+    assert not await poll_until(lambda: False, seconds=0.05)

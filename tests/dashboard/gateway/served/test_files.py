@@ -9,7 +9,7 @@ from aiohttp import web
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.services import key_create
-from tests.dashboard.gateway.served.test_uploading import BOUNDARY, SOUND, form, part, sound
+from tests.dashboard.gateway.served.test_uploads import BOUNDARY, SOUND, form, part, sound
 from tests.dashboard.serving import provider_of
 
 LINES = b'{"custom_id": "1", "body": {"usage": {"prompt_tokens": 5, "completion_tokens": 7}}}\n' * 1000

@@ -7,7 +7,7 @@ import pytest
 
 from agentcore import verify
 from dashboard.gateway.models import GatewayCall
-from dashboard.gateway.wire.request_head import without_key
+from dashboard.gateway.wire.caller_dialect import without_key
 from dashboard.simulator import texts
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt

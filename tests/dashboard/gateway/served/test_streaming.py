@@ -13,7 +13,7 @@ from agentcore import verify
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording.pending_turn import NotStoredError
 from dashboard.gateway.recording.recorder import Recorder
-from dashboard.gateway.serving import gateway_call, keep_alive
+from dashboard.gateway.serving import gateway_call, response_writer
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.conftest import turn_of
@@ -162,7 +162,7 @@ def test_an_empty_answer_at_the_cap_is_an_error_that_is_not_tried_again(gate, up
 
 
 def test_a_silent_stream_is_kept_alive(gate, upstream, continued, watched, monkeypatch):
-    monkeypatch.setattr(keep_alive, "SILENCE_SECONDS", 0.1)
+    monkeypatch.setattr(response_writer, "SILENCE_SECONDS", 0.1)
     for model in ("continued", "watched"):
         upstream.says(Reply(said("Hello."), pause=0.25))
         answer = gate.ask(model=model, stream=True)

@@ -1,12 +1,18 @@
 """Headers hold a sentence whatever is in it; large pieces go out in parts."""
 
 import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.gateway.serving.response_writer import MOST_AT_ONCE, ResponseWriter, header_words
+from dashboard.gateway.serving.response_writer import MOST_AT_ONCE, JsonArrayStream, ResponseWriter, header_words
+from tests.together import together
+
+START = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]}
+EVENTS = b'data: {"n": 1}\n\n: ping\n\ndata: {"n": 2}\n\n'
 
 
 @given(st.text())
@@ -74,3 +80,41 @@ def test_a_whole_answer_in_parts_ends_with_the_last():
     asyncio.run(told())
     assert [message["more_body"] for message in sent[1:]] == [True, True, False]
     assert sum(len(message["body"]) for message in sent[1:]) == 2 * MOST_AT_ONCE + 1
+
+
+async def told(parts: Iterable[bytes]) -> bytes:
+    sent: list[bytes] = []
+
+    async def send(message: Mapping[str, Any]) -> None:
+        sent.append(message.get("body", b""))
+
+    array = JsonArrayStream(send)
+    await array(START)
+    for part in parts:
+        await array({"type": "http.response.body", "body": part, "more_body": True})
+    await array({"type": "http.response.body", "body": b""})
+    return b"".join(sent)
+
+
+@together
+@pytest.mark.parametrize("size", range(1, len(EVENTS) + 1))
+def test_events_become_elements_wherever_they_are_cut(size: int):
+    parts = [EVENTS[at : at + size] for at in range(0, len(EVENTS), size)]
+    assert asyncio.run(told(parts)).replace(b"\n", b"").replace(b"\r", b"") == b'[{"n": 1},{"n": 2}]'
+
+
+class Counted(bytes):
+    """Bytes that count what is copied where they are put behind others."""
+
+    copied = 0
+
+    def __radd__(self, other: bytes) -> bytes:
+        type(self).copied += len(other)
+        return bytes(other) + bytes(self)
+
+
+def test_an_event_of_many_pieces_is_put_together_once():
+    pieces = 2_000
+    Counted.copied = 0
+    asyncio.run(told([b"data: ", *(Counted(b"x" * 100) for _ in range(pieces)), b"\n\n"]))
+    assert Counted.copied == 0

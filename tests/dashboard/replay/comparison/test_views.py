@@ -126,5 +126,5 @@ def test_the_time_for_which_one_was_held_is_not_what_it_took(
     browser: Client, cut: Turn, whole: Turn, monkeypatch: pytest.MonkeyPatch
 ):
     Turn.objects.filter(id=cut.id).update(duration_ms=65_000)
-    monkeypatch.setattr("dashboard.replay.comparison.comparison.held_ms_of", lambda _: {cut.id: 60_000})
+    monkeypatch.setattr("dashboard.replay.comparison.turn_comparison.held_ms_of", lambda _: {cut.id: 60_000})
     assert "5.00\u202fs" in page(browser, f"/compare?left={cut.id}&right={whole.id}").split("took")[-1][:200]

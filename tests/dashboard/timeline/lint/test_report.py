@@ -10,8 +10,8 @@ from django.utils.timezone import now
 from agentcore.lint import CODES
 from dashboard.agents.selectors import project_default
 from dashboard.timeline import rollups
-from dashboard.timeline.lint.bars import HEIGHT, bars_of
 from dashboard.timeline.lint.selectors import report_of
+from dashboard.timeline.lint.views import HEIGHT, bars_of
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
 from tests.dashboard.driving import Play

@@ -23,8 +23,7 @@ from dashboard.turns import models as turns
 from dashboard.turns import recorder
 from dashboard.turns.seals import models as seals
 from dashboard.turns.seals.audit_seals import audit_seal_make
-from dashboard.turns.seals.primary_keys import TABLES
-from dashboard.turns.seals.seal_check import check_all
+from dashboard.turns.seals.seal_check import TABLES, check_all
 from tests.dashboard.driving import Play
 from tests.dashboard.turns.earlier_releases import judged_as_before
 

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from dashboard.timeline.retention import raw_remove
 from dashboard.turns.models import Turn
-from dashboard.turns.seals import resuming, seal_check, services
+from dashboard.turns.seals import resume_file, seal_check, services
 from dashboard.turns.seals.models import Chain, Seal
-from dashboard.turns.seals.resuming import Notes
+from dashboard.turns.seals.resume_file import ResumeFile
 from dashboard.turns.seals.seal_check import Checked, check_all
 from tests.dashboard.driving import Play
 
@@ -166,7 +166,7 @@ def test_a_check_that_was_ended_goes_on_where_it_was(play: Play, tmp_path: Path,
     monkeypatch.setattr(seal_check, "BATCH", 1)
     turns = [play("sim-essay"), play("sim-script")]
     as_superuser(CHANGES["record 2"], turns[0].id)
-    notes = Notes(tmp_path / "notes")
+    notes = ResumeFile(tmp_path / "notes")
 
     def end(checked: Checked, last: UUID) -> None:
         notes.write(checked, last)
@@ -198,8 +198,8 @@ def test_one_turn_more_takes_few_statements_more(play: Play):
 
 
 def test_notes_of_another_version_count_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    notes = Notes(tmp_path / "notes")
+    notes = ResumeFile(tmp_path / "notes")
     notes.write(Checked(turns=7), UUID(int=7))
     assert notes.read() is not None
-    monkeypatch.setattr(resuming, "VERSION", "another")
+    monkeypatch.setattr(resume_file, "VERSION", "another")
     assert notes.read() is None

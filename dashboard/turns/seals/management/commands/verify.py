@@ -13,7 +13,7 @@ from django.utils import timezone
 from dashboard.runtime.database_setup import prepare
 from dashboard.turns.models import Turn
 from dashboard.turns.seals.audit_seals import audit_seals_make
-from dashboard.turns.seals.resuming import Notes
+from dashboard.turns.seals.resume_file import ResumeFile
 from dashboard.turns.seals.seal_check import Checked, check_all
 from dashboard.turns.seals.services import chain_some, seal_make
 
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             self._tell(self._checked(options["digest"], options["resume"], replay=not options["quick"]))
 
     def _checked(self, digest: str, resume: Path | None, *, replay: bool) -> Checked:
-        notes = Notes(resume) if resume else None
+        notes = ResumeFile(resume) if resume else None
         begun, after = (notes.read() if notes else None) or (None, None)
         if begun is not None:
             self.stdout.write(f"Continuing after {begun.turns:,} turns.")

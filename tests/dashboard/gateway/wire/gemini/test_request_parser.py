@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore.providers import PROVIDERS
-from dashboard.gateway.serving.schemas import schema_fault
+from dashboard.gateway.validation import schema_fault
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.gemini.address import ParsedAddress, parse_address, wants_array
 from dashboard.gateway.wire.gemini.request_parser import read_request, thoughts_wanted

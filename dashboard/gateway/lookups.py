@@ -1,17 +1,25 @@
-"""The list of models (`/v1/models`): agents, aliases, and the models of connections that agents use."""
+"""Answers requests that take no call: the list of models (`/v1/models`) and stored responses (`/v1/responses/…`).
+
+Listed are agents, aliases, and the models of connections that agents use.
+"""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import parse_qs
 
 from dashboard.agents.models import Agent
+from dashboard.gateway import stored_responses
 from dashboard.gateway.access.callers import Caller
+from dashboard.gateway.address_faults import GEMINI_MODELS, MODELS, RESPONSES, Scope, unknown_address, wrong_method
 from dashboard.gateway.models import Alias
 from dashboard.gateway.routing import AWAY_FAULT
-from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.serving.response_writer import ResponseWriter
+from dashboard.gateway.wire.faults import Fault, unsupported
 from dashboard.gateway.wire.gemini.address import METHODS
+from dashboard.gateway.wire.gemini.dialect import GEMINI
 from dashboard.platform.db_threads import AWAY, in_database
 
 
@@ -74,3 +82,45 @@ def _names(caller: Caller) -> Iterator[tuple[str, str, datetime, bool]]:
 
 def _may(caller: Caller, agent: str | None, connection: str, model: str) -> bool:
     return caller.allows(agent=agent, connection=connection, model=model) is None
+
+
+async def lookup(scope: Scope, path: str, outgoing: ResponseWriter, caller: Caller, posted: Iterable[str]) -> None:
+    """Answer a request that looks something up, or whose address is unknown."""
+    listed = f"{path}/".startswith((f"{MODELS}/", f"{GEMINI_MODELS}/"))
+    if listed:
+        await _models(scope, outgoing, caller, posted)
+    elif path.startswith(f"{RESPONSES}/") and path.count("/") == RESPONSES.count("/") + 1:
+        await _kept(scope, outgoing, caller)
+    else:
+        await outgoing.fault(unknown_address(scope, posted))
+
+
+async def _models(scope: Scope, outgoing: ResponseWriter, caller: Caller, posted: Iterable[str]) -> None:
+    if scope["method"] not in ("GET", "HEAD"):
+        is_unknown = scope["method"] == "POST" and ":" in scope["path"]  # `models/x:nope`: Gemini's form of a call
+        await outgoing.fault(unknown_address(scope, posted) if is_unknown else wrong_method(scope, "GET"))
+        return
+    wanted = scope["path"].removeprefix(GEMINI_MODELS).removeprefix(MODELS).strip("/")
+    answer = await models_of(caller, wanted, IN_GEMINIS_FORM if outgoing.door is GEMINI else IN_OPENAIS_FORM)
+    if isinstance(answer, Fault):
+        await outgoing.fault(answer)
+    else:
+        await outgoing.whole(200, answer)
+
+
+async def _kept(scope: Scope, outgoing: ResponseWriter, caller: Caller) -> None:
+    """An answer that was told before: read again, or forgotten."""
+    answer_id = scope["path"].rstrip("/").rpartition("/")[2]
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    if scope["method"] not in ("GET", "DELETE"):
+        answer: bytes | Fault = wrong_method(scope, "GET or DELETE")
+    elif query.get("stream", ["false"])[0].lower() == "true":
+        answer = unsupported("stream", "a stored answer is sent whole")
+    else:
+        answer = await (stored_responses.forget if scope["method"] == "DELETE" else stored_responses.read_again)(
+            caller, answer_id
+        )
+    if isinstance(answer, Fault):
+        await outgoing.fault(answer)
+    else:
+        await outgoing.whole(200, answer)

@@ -1,4 +1,4 @@
-"""What one stream has read of its turn and not yet told its client."""
+"""The messages that one stream has read of its turn and not yet sent to its client."""
 
 from collections import deque
 from typing import Self
@@ -7,7 +7,7 @@ from dashboard.live.turn_events import Message
 from dashboard.platform.kept_answers import KeptAnswer
 
 
-class Untold:
+class UnsentMessages:
     """Counted as kept for the client (`KeptAnswer`), to the end of the block. It is taken away where the client does
     not read, and all clients together have too much to read: `gone` then. Who comes back misses nothing."""
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dashboard.turns.seals.told_once import is_told_once, told_twice
+from dashboard.turns.seals.unread_json import is_fully_read, unread_faults
 from dashboard.turns.shared_values import exact_text
 from tests.dashboard.driving import Play
 from tests.peak_memory import peak_of
@@ -16,29 +16,29 @@ from .forging import as_superuser, faults, seal
     "text", [b'{"a":1,"a":2}', b'{"a": 1}', b"[1,\n2]", b'{"a":{"b":1,"b":1}}', b"1 ", b'{"a":1}\t']
 )
 def test_a_name_that_stands_twice_and_blanks_are_found(text: bytes):
-    assert not is_told_once(text)
+    assert not is_fully_read(text)
 
 
 @pytest.mark.parametrize(
     "value", [{"a": 'x "y: [ ] \n'}, {"\ud800 b": [1.5, -0.0, 1e22, None]}, "ä \\", [], {"a": {"a": 1}}]
 )
-def test_what_was_written_in_whatever_way_is_found_to_be_told_once(value: object):
-    assert is_told_once(exact_text(value))
-    assert is_told_once(json.dumps(value, separators=(",", ":")).encode())
+def test_json_with_each_name_once_and_no_blanks_is_fully_read(value: object):
+    assert is_fully_read(exact_text(value))
+    assert is_fully_read(json.dumps(value, separators=(",", ":")).encode())
 
 
 @pytest.mark.parametrize("letters", ["a", "\n"])
 def test_a_long_text_takes_little_memory(letters: str):
     """A pattern with a way back took a hundred times the text: 1.8 GB of one of 16 MB."""
     text = json.dumps({"a": letters * 1_000_000}, indent=1).encode()
-    assert not is_told_once(text)
-    assert peak_of(lambda: is_told_once(text)) < 12 * len(text)
+    assert not is_fully_read(text)
+    assert peak_of(lambda: is_fully_read(text)) < 12 * len(text)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_request_that_tells_more_than_is_read_of_it_is_named(play: Play):
     turn = play("sim-essay")
     seal()
-    assert list(told_twice([turn.id])) == []
+    assert list(unread_faults([turn.id])) == []
     as_superuser("UPDATE turns_attempt SET request = request || ' ' WHERE turn_id = %s", turn.id)
     assert faults() == {str(turn.id): "The request of attempt 1 tells more than is read of it."}

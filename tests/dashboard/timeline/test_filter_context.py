@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 from django.http import QueryDict
 
-from dashboard.timeline.presets import presets
+from dashboard.timeline.filter_context import presets
 from dashboard.turns.filters import TimelineFilters
 
 NOW = datetime(2026, 11, 21, 14, 37, 12, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from dashboard.timeline.runs.run_path import path_of
+from dashboard.timeline.runs.page_context import path_of
 from dashboard.turns.models import Turn
 
 

@@ -1,4 +1,4 @@
-"""How far `manage.py verify --all --resume FILE` has come, in a file, so that it goes on where it was ended."""
+"""The file of `manage.py verify --all --resume FILE`: how far the check has come, so that it goes on from there."""
 
 import json
 import os
@@ -15,8 +15,8 @@ _EVERY = 2.0  #: seconds between two notes
 
 
 @dataclass(slots=True)
-class Notes:
-    """The notes of one check. A file of another version of the core counts for nothing: all is judged again."""
+class ResumeFile:
+    """The file of one check. A file of another version of the core counts for nothing: all is judged again."""
 
     path: Path
     _written: float = field(default=0.0, init=False)

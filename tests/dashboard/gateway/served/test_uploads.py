@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from dashboard.gateway.models import GatewayCall
-from dashboard.gateway.serving import uploading
+from dashboard.gateway.serving import uploads
 from tests.dashboard.serving import provider_of
 from tests.together import together
 
@@ -57,7 +57,7 @@ def send(gate, watched):
     return make
 
 
-@pytest.mark.parametrize("path", sorted(uploading.UPLOADED))
+@pytest.mark.parametrize("path", sorted(uploads.UPLOADED))
 def test_a_form_goes_on_with_its_file_wherever_its_model_stands(send, heard, path):
     for parts in ((sound(), part("model", b"voices/whisper-1")), (part("model", b"voices/whisper-1"), sound())):
         answer = send(form(part("language", "fr-é".encode()), *parts), path)
@@ -128,7 +128,7 @@ def test_a_large_form_takes_little_memory_and_one_too_large_is_refused(send, hea
     send(form(sound(), part("model", b"voices/w")))
     large = form(sound(b"x" * 60_000_000), part("model", b"voices/w"))
     kept: list[int] = []
-    read_form = uploading.read_form
+    read_form = uploads.read_form
 
     async def noted(*args):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -140,24 +140,24 @@ def test_a_large_form_takes_little_memory_and_one_too_large_is_refused(send, hea
     assert send(large).status == 200
     assert len(heard[-1][1]["file"]) == 60_000_000
     assert kept[0] < 30_000  # KiB; the form has twice as many
-    monkeypatch.setattr(uploading, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(uploads, "MOST_BYTES", 1_000_000)
     assert send(large).status == 413
 
 
 def test_a_caller_has_so_many_places_and_others_find_one():
     taken: Counter[str] = Counter()
-    taken["a"] = uploading.OF_ONE
-    with uploading.place(taken, "a") as fault:
+    taken["a"] = uploads.OF_ONE
+    with uploads.place(taken, "a") as fault:
         assert fault is not None
         assert fault.status == 503
-    with uploading.place(taken, "b") as fault:
+    with uploads.place(taken, "b") as fault:
         assert fault is None
         assert taken["b"] == 1
     assert taken["b"] == 0
 
 
 def test_a_form_may_be_sent_again_from_its_beginning():
-    uploaded = uploading.Uploaded("m", "/x", b"b", io.BytesIO(b"parts"))
+    uploaded = uploads.Uploaded("m", "/x", b"b", io.BytesIO(b"parts"))
     pieces = uploaded.wire("other", "")
 
     async def read() -> bytes:

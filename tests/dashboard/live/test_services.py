@@ -5,8 +5,14 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from dashboard.agents.breakpoints import MOST
-from dashboard.live.breakpoint_service import breakpoint_add, breakpoint_drop, breakpoints_clear
-from dashboard.live.services import TurnConflict, turn_control, turn_start
+from dashboard.live.services import (
+    TurnConflict,
+    breakpoint_add,
+    breakpoint_drop,
+    breakpoints_clear,
+    turn_control,
+    turn_start,
+)
 from dashboard.turns.history import position_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, drive

@@ -1,4 +1,4 @@
-"""Whether stored JSON texts tell anything beside what is read of them: a name twice, or blanks between the values.
+"""Finds what stored JSON texts hold beside the values that are read: a name twice, or blanks between the values.
 
 The chain has the values. A reader takes the last of two values of one name, and passes over blanks, so whoever adds
 such changes no value.
@@ -22,7 +22,7 @@ _TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')  # possessive: else each le
 _BLANK = re.compile(rb"\s")
 
 
-def is_told_once(text: bytes) -> bool:
+def is_fully_read(text: bytes) -> bool:
     """Whether a JSON text has each name once and no blanks. Raises `ValueError` where it is none."""
     if exact_text(json.loads(text)) == text:  # as nearly all are written
         return True
@@ -40,17 +40,17 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def told_twice(turn_ids: Sequence[UUID]) -> Iterator[tuple[UUID, str]]:
-    """The records and requests of these turns that do, each in words. What cannot be read is left to the chain."""
+def unread_faults(turn_ids: Sequence[UUID]) -> Iterator[tuple[UUID, str]]:
+    """The records and requests of these turns that hold more than is read. What is not JSON the chain finds."""
     rows = Record.objects.filter(turn_id__in=turn_ids).exclude(packed=None).order_by("turn_id", "seq")
     for turn_id, seq, length, content in rows.values_list("turn_id", "seq", "length", "packed").iterator():
         with suppress(*UNREADABLE):
             lines = [line for each, _ in lines_of(content or b"", length) for line in each]
-            if wrong := [n for n, line in enumerate(lines) if not is_told_once(line)]:
+            if wrong := [n for n, line in enumerate(lines) if not is_fully_read(line)]:
                 yield turn_id, f"Record {seq + wrong[0] // len(PACKED)} tells more than is read of it."
     attempts = Attempt.objects.filter(turn_id__in=turn_ids).order_by("turn_id", "index")
     told = attempts.values_list("turn_id", "index", Cast("request", TextField()))
     for turn_id, index, request in told.iterator():
         with suppress(*UNREADABLE):
-            if not is_told_once(request.encode()):
+            if not is_fully_read(request.encode()):
                 yield turn_id, f"The request of attempt {index} tells more than is read of it."

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore.messages import TokenUsage
-from dashboard.gateway.serving.usage_reader import WINDOW, UsageReader
+from dashboard.gateway.serving.usage import WINDOW, UsageReader
 
 LONG = {"data": "x" * (3 * WINDOW)}
 

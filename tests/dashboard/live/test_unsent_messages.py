@@ -5,7 +5,7 @@ import tracemalloc
 
 from dashboard.api.streaming import pieces
 from dashboard.live.turn_events import Message
-from dashboard.live.untold_messages import Untold
+from dashboard.live.unsent_messages import UnsentMessages
 from dashboard.platform.kept_answers import KeptAnswer, kept_of
 from dashboard.runtime.request_guard.frame_budget import ByteBudget
 
@@ -17,7 +17,7 @@ class Stream:
 
     def __init__(self, budget: "ByteBudget[Stream]") -> None:
         self.kept = KeptAnswer(lambda: budget.hold(self, self.kept.size))
-        self.untold = Untold(self.kept)
+        self.untold = UnsentMessages(self.kept)
 
 
 def given_up(stream: Stream) -> None:
@@ -76,6 +76,6 @@ def test_a_message_of_many_streams_counts_for_the_one_that_has_had_it_longest_an
 
 
 def test_without_a_server_of_ours_nothing_is_counted_and_all_is_told():
-    untold = Untold(kept_of({}))
+    untold = UnsentMessages(kept_of({}))
     untold.add([message(1)])
     assert len(b"".join(pieces(untold))) > SIZE

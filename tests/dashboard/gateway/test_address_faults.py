@@ -2,8 +2,7 @@
 
 import pytest
 
-from dashboard.gateway.address_faults import misplaced
-from dashboard.gateway.wire.misplaced_paths import advice_for
+from dashboard.gateway.address_faults import advice_for, misplaced
 from tests.together import together
 
 V1, BARE, CHAT = "address followed by /v1", "address without a path", "OpenAI client"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dashboard.turns.body_texts import BodyTexts
 from dashboard.turns.history import body_text, compact_json
+from dashboard.turns.request_body_text import BodyTexts
 from tests.together import together
 
 #: Equal in Python, or nearly so, and different as JSON.
