@@ -3,7 +3,6 @@
 values                         what a reader finds in a file: episodes, and faults by line
 timestamps                     times as logs write them
 line_reader, json_list_reader  a file's lines, or the elements of its list, in bounded memory
-zstd_file                      a file that is packed with zstd
 dialects                       whose request or answer it is
 request_reader                 a request, as far as it can be read
 credentials                    what of a record is not kept

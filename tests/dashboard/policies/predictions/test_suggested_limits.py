@@ -19,7 +19,7 @@ from dashboard.policies.predictions.calibration_state import Used, calibration_b
 from dashboard.policies.predictions.failure_check import may_be_checked, prediction_check
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.record_text import suggested_reason_words
-from dashboard.policies.predictions.retry_judgement import was_tried_again
+from dashboard.policies.predictions.suggested_limits import was_tried_again
 from dashboard.policies.predictions.suggested_record import (
     suggested_of,
     suggested_tallies,
