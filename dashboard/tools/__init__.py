@@ -9,5 +9,6 @@ selectors  which tools there are for whom
 services   writes: MCP servers and what they offer
 
 Whatever goes wrong with a tool becomes an error result that the model can read. An asynchronous tool that is late is
-ended; the thread of a synchronous one cannot be: it is left behind, and no more than `functions.MOST_THREADS` of them exist.
+ended; the thread of a synchronous one cannot be: it is left behind, and no more than `functions.MOST_THREADS` of them
+exist.
 """

@@ -15,8 +15,8 @@ from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.suggestions.relatives import flat, settings_changed
 from dashboard.policies.suggestions.selectors import suggestions_for, tried_in_vain
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
+from dashboard.policies.suggestions.suggestion_log import told_lately
 from dashboard.policies.suggestions.suggestion_text import certainty_word, figures
-from dashboard.policies.suggestions.told_suggestions import told_lately
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 
