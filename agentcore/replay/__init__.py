@@ -5,7 +5,7 @@ verify              the same events must give the same transitions, evaluations 
 certainty           how sure a what-if is, and what it assumes
 what_if             the recording answers the commands of a machine under another policy; `work_budget` bounds it
 recorded_run        the recorded run once more, for what records do not hold; kept for the next what-if
-recorded_calls      its calls and tool results, by occurrence; `asked_requests` compares what they ask for
+recorded_calls      its calls and tool results, by occurrence; `request_comparison` compares what they ask for
 recorded_operators  what operators did in it, by occurrence
 answer_tape         its text, iteration by iteration, and what each stretch of it cost
 recorded_tapes      the tapes of all its calls

@@ -13,8 +13,8 @@ from agentcore.continuation_merge import cut
 from agentcore.machine.classify import response_error
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.asked_requests import worded
 from agentcore.replay.recorded_calls import Heard
+from agentcore.replay.request_comparison import worded
 from agentcore.usage import withheld, written_in
 from agentcore.values import quickly_made, replace
 

@@ -7,12 +7,12 @@ from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded
 from agentcore.messages import CallIssue, ChatResponse
 from agentcore.reasons import MALFORMED_CALL_WORDS
 from agentcore.replay.answer_tape import spoken_tokens
-from agentcore.replay.asked_requests import Asks, alike, asks_of
 from agentcore.replay.assumptions import LOW, NEARLY, SHARE
 from agentcore.replay.certainty import Assumed, Certainty, Why
 from agentcore.replay.failed_calls import broke_off, failing, own_timeout
 from agentcore.replay.pending_call import Answer, unknown, unsized
 from agentcore.replay.recorded_calls import Heard
+from agentcore.replay.request_comparison import Asks, alike, asks_of
 from agentcore.replay.tape_reader import TapeReading
 from agentcore.usage import shown_in
 from agentcore.values import replace

@@ -18,7 +18,7 @@ from agentcore.machine.error_context import UNRESOLVED, Unresolved
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import StopReason
-from agentcore.replay.former_bounds import as_bounded
+from agentcore.replay.legacy_bounds import as_bounded
 from agentcore.replay.recording import Record, Recording
 from agentcore.values import replace
 
@@ -98,7 +98,7 @@ def step_again(snapshot: Snapshot, recording: Recording, record: Record) -> Step
 
 def as_judged(policy: Policy, transitions: Sequence[Mapping[str, Any]], command: Mapping[str, Any] = _NONE) -> Policy:
     """The policy for the record with these transitions (as JSON), its outside criteria and resolver recalled from them.
-    `command`: what the record asked for, as JSON; an earlier release may have judged less (`former_bounds`).
+    `command`: what the record asked for, as JSON; an earlier release may have judged less (`legacy_bounds`).
 
     Raises `RecordingError` for transitions that are not a record's.
     """

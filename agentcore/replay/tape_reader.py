@@ -6,12 +6,12 @@ from agentcore.continuation_merge import cut
 from agentcore.events import ModelResponded
 from agentcore.machine.states import State
 from agentcore.replay.answer_tape import Part, Tape, spoken_tokens, tape_of
-from agentcore.replay.asked_requests import Asks, alike, asks_of
 from agentcore.replay.assumptions import HIGH, IN_ONE_GO, LOW, NEARLY, WORDING
 from agentcore.replay.certainty import Assumed, Why
 from agentcore.replay.failed_calls import broke_off, failing
 from agentcore.replay.pending_call import Answer, unknown, unsized
 from agentcore.replay.recorded_calls import Heard
+from agentcore.replay.request_comparison import Asks, alike, asks_of
 from agentcore.replay.tape_answers import Reading, Saying
 from agentcore.usage import reported
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.api.problem_schema import Problem
+from pydantic import BaseModel, Field
+
 from dashboard.api.turn_response_schemas import Draft
 from dashboard.exports.formats import FORMATS as FORMATS_OF_FILES
 from dashboard.turns.filters import CHOICES, FILTER_NAMES, NOT, NUMBERS, WORDS
@@ -59,6 +60,20 @@ FORMATS: Mapping[str, dict[str, Any]] = {
     "run": {"anyOf": [{"format": "uuid"}, {"maxLength": 0}]},  # a filter that is empty is none
     **{name: {"enum": list(known)} for name, known in CHOICES.items()},
 }
+
+
+class Problem(BaseModel):
+    """What went wrong, and what to do (RFC 9457)."""
+
+    class Fault(BaseModel):
+        field: str | None = Field(description="The invalid field in dotted form; null for the body as a whole.")
+        message: str
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[Fault]
 
 
 def _filter_parameter(name: str) -> dict[str, Any]:

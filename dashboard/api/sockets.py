@@ -32,8 +32,8 @@ from dashboard.live.turn_events import DamagedTurnError, Follower, followed
 from dashboard.live.unsent_messages import UnsentMessages
 from dashboard.platform.db_threads import COMMANDS, in_turn
 from dashboard.platform.fair_queue import FullError
-from dashboard.platform.kept_answers import kept_of
 from dashboard.platform.strict_json import read_strictly
+from dashboard.platform.unread_responses import kept_of
 
 log = structlog.get_logger(__name__)
 

@@ -19,7 +19,7 @@ from dashboard.live.turn_events import MAX_SEQ, DamagedTurnError, Follower, Mess
 from dashboard.live.unsent_messages import UnsentMessages
 from dashboard.platform.db_threads import FIRST_LOOKS, in_turn
 from dashboard.platform.fair_queue import FullError
-from dashboard.platform.kept_answers import kept_of
+from dashboard.platform.unread_responses import kept_of
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])

@@ -12,8 +12,8 @@ from dashboard.api import why_response_schemas
 from dashboard.api.list_pages import PagedArray, items_array
 from dashboard.policies.stop_explanation import derivation_of, roads_told, why_told
 from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import told as suggested
-from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])

@@ -60,7 +60,7 @@ class Ingested(models.Model):
     loop_reason = models.TextField(null=True)  #: the stop reason of that, as a whole
     policy = models.TextField(default="")  #: with which policy its history is consistent, in a sentence
     notes = ExactJSONField(default=list)  #: what is not known of it: `{code, words, attempt}`
-    #: How much its log told, where several files may tell of it (`logs.fullest`).
+    #: How much its log told, where several files may tell of it (`logs.episode_ranking`).
     extent = ExactJSONField(default=list, db_default=[])
     digest = models.BinaryField()  #: of its history and of all the above
     ingested_at = models.DateTimeField()  #: when it was made of what had come of its trace

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from dashboard.platform.kept_answers import KeptAnswer
+from dashboard.platform.unread_responses import KeptAnswer
 
 Message = Mapping[str, Any]  #: of ASGI
 Send = Callable[[Message], Awaitable[None]]

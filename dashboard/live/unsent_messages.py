@@ -4,7 +4,7 @@ from collections import deque
 from typing import Self
 
 from dashboard.live.turn_events import Message
-from dashboard.platform.kept_answers import KeptAnswer
+from dashboard.platform.unread_responses import KeptAnswer
 
 
 class UnsentMessages:

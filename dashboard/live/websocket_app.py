@@ -13,7 +13,7 @@ from django.http import QueryDict
 from dashboard.live.broadcast_hub import BroadcastHub, hub_of
 from dashboard.live.scenes import Scene
 from dashboard.live.subscriber import CLOSE, Send, Subscriber
-from dashboard.platform.kept_answers import kept_of
+from dashboard.platform.unread_responses import kept_of
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Enter = Callable[..., tuple[Scene, Hashable]]

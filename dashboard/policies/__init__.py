@@ -11,7 +11,7 @@ overview, diff                policies and versions as their pages show them
 audit_log, configuration_log  who did what: to policies, to agents and connections
 policy_creation               new policies and versions; `policy_versions` activates and attaches them, and
                               `backtest_gate` says what a backtest speaks for
-policy_forms, admin           what a person fills in, of `policy_fields`; `policy_saving` stores it
+policy_forms, admin           what a person fills in, of `policy_fields`; `saved_policy` stores it
 policy_impact                 which agents and attachments a version concerns
 policy_file, policy_import    policies as one file, out and in
 shadow_evaluation             a draft judged over live turns; `models`, `services` and `selectors` are shadows and

@@ -18,7 +18,7 @@ from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
 from dashboard.policies.policy_form_base import asked_version
 from dashboard.policies.policy_forms import POLICY_SECTIONS, PolicyForm
 from dashboard.policies.policy_impact import version_warnings
-from dashboard.policies.policy_saving import evidence_in_words, policy_save
+from dashboard.policies.saved_policy import evidence_in_words, policy_save
 
 
 class ReadOnly:

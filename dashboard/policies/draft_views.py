@@ -17,7 +17,7 @@ from dashboard.agents.selectors import agent_get, policy_by_id, project_current
 from dashboard.policies.overview import policy_status
 from dashboard.policies.policy_form_base import asked_version
 from dashboard.policies.policy_forms import PolicyForm
-from dashboard.policies.policy_saving import SavedPolicy, agent_policy_save, evidence_in_words, policy_save
+from dashboard.policies.saved_policy import SavedPolicy, agent_policy_save, evidence_in_words, policy_save
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

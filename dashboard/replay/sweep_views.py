@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard.accounts.models import User
 from dashboard.policies.draft_policy import policy_of_replay
 from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.sweep_suggestions import in_words, suggested_sweep, suggestions_of_sweep
-from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.replay.replay_query import ReplayQuery
 from dashboard.replay.sweep_chart import charts_of
 from dashboard.replay.sweep_range import RANGE, RangeForm, other_limit_chosen, range_form

@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from dashboard.accounts.access import is_machine
 from dashboard.accounts.error_responses import machine_error
 from dashboard.agents.schema_judging.busy_judges import BUSY, RETRY_SECONDS, JudgesBusy
-from dashboard.agents.schema_judging.judging import asking_as
+from dashboard.agents.schema_judging.validator import asking_as
 
 
 class BusySchemaJudgesMiddleware:

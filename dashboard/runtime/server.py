@@ -6,6 +6,7 @@ then the simulator goes, which the worker may have been talking to.
 
 import asyncio
 import contextlib
+import ctypes
 import logging
 import signal
 import socket
@@ -20,7 +21,6 @@ from dashboard.platform.embedded_database import say
 from dashboard.platform.errors import StartError
 from dashboard.platform.garbage import collect_garbage, garbage_kept
 from dashboard.platform.postgres import PostgresError, Share
-from dashboard.runtime.memory import give_back_memory
 from dashboard.runtime.readiness import wait_until_ready
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus
 from dashboard.runtime.request_guard.protocol import GuardedProtocol
@@ -38,6 +38,16 @@ _WORKER_GRACE = 5.0  #: seconds
 #: call of the gateway waits many times.
 _TURN_SECONDS = 0.0005
 _KEEPING_EVERY = 1.0  #: seconds between two looks at the database
+_LARGE = 128 * 1024  #: bytes; pieces from here on are the system's own, and go back at once. glibc begins with it too
+_TRIM, _MMAP, _ARENAS = -1, -3, -8  #: options of mallopt, in malloc.h
+
+
+def give_back_memory() -> bool:
+    """For this process, best before it has threads. False: this C library has no such options, and needs none."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    return all(mallopt(option, value) for option, value in ((_ARENAS, 2), (_TRIM, _LARGE), (_MMAP, _LARGE)))
 
 
 class _Server(uvicorn.Server):

@@ -14,10 +14,10 @@ from dashboard.accounts import sessions
 from dashboard.agents.schema_judging.busy_judges import JudgesBusy
 from dashboard.agents.selectors import project_default
 from dashboard.api.idempotency import services as idempotency
-from dashboard.board import summing
-from dashboard.board.alerts import judging, mails
+from dashboard.board import sum_updates
+from dashboard.board.alerts import evaluation, mails
+from dashboard.exports.telemetry.exporter import Exporter
 from dashboard.exports.telemetry.queue import environment_sync
-from dashboard.exports.telemetry.sending import Exporter
 from dashboard.exports.webhooks import delivery_queue as webhooks
 from dashboard.exports.webhooks.sender import Sender
 from dashboard.ingest import refusals, span_store
@@ -32,7 +32,7 @@ from dashboard.platform.statement_timeout import working_as
 from dashboard.policies import shadow_evaluation
 from dashboard.policies.backtests.tasks import backtests_requeue
 from dashboard.policies.predictions import outcome_comparison
-from dashboard.policies.suggestions import told_suggestions
+from dashboard.policies.suggestions import suggestion_log
 from dashboard.timeline import cohort_cleanup, node_cleanup, retention, rollups
 from dashboard.timeline.runs import run_links
 from dashboard.turns import partitions
@@ -107,7 +107,7 @@ def _timely() -> tuple[tuple[Any, ...], ...]:
         (APPROVAL_SECONDS, approvals_expire),
         (LOST_SECONDS, lost_turns_end),
         (PARTITION_SECONDS, partitions.ensure),
-        (judging.JUDGE_SECONDS, judging.alerts_judge),
+        (evaluation.JUDGE_SECONDS, evaluation.alerts_judge),
         (mails.SEND_SECONDS, mails.mails_send),
     )
 
@@ -117,7 +117,7 @@ def _upkeep() -> tuple[tuple[Any, ...], ...]:
     return (
         (PARTITION_SECONDS, partitions.drop_empty),
         (rollups.FOLD_SECONDS, rollups.fold_all),
-        (summing.SUM_SECONDS, summing.sum_in_time),
+        (sum_updates.SUM_SECONDS, sum_updates.sum_in_time),
         (PARTITION_SECONDS, mails.mails_sweep),
         (shadow_evaluation.SWEEP_SECONDS, shadow_evaluation.sweep),
         (outcome_comparison.SWEEP_SECONDS, outcome_comparison.sweep),
@@ -130,7 +130,7 @@ def _upkeep() -> tuple[tuple[Any, ...], ...]:
         (webhooks.SWEEP_SECONDS, webhooks.sweep),
         (idempotency.SWEEP_SECONDS, idempotency.sweep),
         (sessions.SWEEP_SECONDS, sessions.sweep),
-        (told_suggestions.SWEEP_SECONDS, told_suggestions.sweep),
+        (suggestion_log.SWEEP_SECONDS, suggestion_log.sweep),
         (run_links.SOON_SECONDS, run_links.sweep, run_links.SOON_REACH),
         (run_links.LATER_SECONDS, run_links.sweep, run_links.LATER_REACH),
     )

@@ -36,7 +36,7 @@ class Change(models.Model):
 
 
 class ChangedMinute(models.Model):
-    """A minute whose turns have changed since `dashboard.board.summing` last summed them."""
+    """A minute whose turns have changed since `dashboard.board.sum_updates` last summed them."""
 
     pk = models.CompositePrimaryKey("project_id", "minute")
     project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, db_index=False, db_constraint=False)

@@ -1,7 +1,11 @@
 """A typed Python callable as a tool. pydantic reads its annotations: for the schema, and to check the arguments."""
 
+import asyncio
 import inspect
+import queue
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -9,10 +13,54 @@ from pydantic_core import ArgsKwargs
 
 from agentcore.messages import ToolSpec
 from dashboard.tools.outputs import text_of
-from dashboard.tools.threads import threads
 from dashboard.tools.tool import Run, Tool, ToolProblem, TurnContext
 
 MOST_FAULTS = 5  #: of arguments, told at once
+MOST_THREADS = 16
+
+_Work = tuple["Future[Any]", Callable[[], Any]]
+
+
+class ToolThreads:
+    """At most `most` threads, started as they are needed; work that finds none free waits its turn."""
+
+    def __init__(self, most: int = MOST_THREADS) -> None:
+        self._most = most
+        self._queue: queue.SimpleQueue[_Work] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._unfinished = 0
+        self._started = 0
+
+    async def run(self, work: Callable[[], Any]) -> Any:
+        """What `work` returns or raises. Cancelled before it began, it never runs; after that, it is left behind."""
+        future: Future[Any] = Future()
+        with self._lock:
+            self._unfinished += 1
+            if self._started < min(self._most, self._unfinished):
+                self._started += 1
+                threading.Thread(target=self._serve, name=f"tool-{self._started}", daemon=True).start()
+        self._queue.put((future, work))
+        return await asyncio.wrap_future(future)
+
+    def _serve(self) -> None:
+        while True:
+            _perform(*self._queue.get())
+            with self._lock:
+                self._unfinished -= 1
+
+
+def _perform(future: "Future[Any]", work: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = work()
+    except BaseException as error:  # whoever awaits it judges it, SystemExit too
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+threads = ToolThreads()
 
 
 class ArgumentsProblem(ToolProblem):

@@ -27,8 +27,8 @@ from dashboard.agents.selectors import project_default
 from dashboard.bench.chaos.fleet import OURS
 from dashboard.bench.chaos.invariants import violations
 from dashboard.bench.chaos.population import KINDS, Kind, agents_made
+from dashboard.bench.chaos.run import simulator
 from dashboard.bench.chaos.scratch import Scratch, scratch
-from dashboard.bench.chaos.simulator_thread import simulator
 from dashboard.gateway.services import key_create
 from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.models import UNFINISHED, Turn

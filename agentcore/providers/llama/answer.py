@@ -6,15 +6,45 @@ from typing import Any
 
 from agentcore.messages import CallIssue, ChatResponse, Delta, ReasonSighting, ToolCall
 from agentcore.providers.llama.protocol import Reading, read
-from agentcore.providers.llama.response_variants import as_chat, is_bare
 from agentcore.providers.llama.text import ResponseText
 from agentcore.providers.openai import answer as openai_answer
 from agentcore.providers.wire.stop_reasons import normalize
+from agentcore.providers.wire.tool_arguments import write_json
+from agentcore.providers.wire.untrusted_json import string
 from agentcore.reasons import NormalizedStopReason as Reason
 
 # Under these the text can end anywhere.
 _CUTS = frozenset({Reason.MAX_TOKENS, Reason.CONTEXT_WINDOW_EXCEEDED, Reason.SAFETY_BLOCKED, Reason.CANCELLED})
 _KEY_WEIGHT = 50  # as any word for a tool call
+_NATIVE_KEYS = frozenset({"stop", "stop_type", "tokens_predicted"})
+_PROTOCOL_KEYS = frozenset({"tool_call", "response"})
+_OLD_STOPS = ("stopped_eos", "stopped_limit", "stopped_word")
+
+
+def is_bare(payload: Mapping[str, Any]) -> bool:
+    """Whether a body is the protocol's object itself, without an envelope around it."""
+    return not _PROTOCOL_KEYS.isdisjoint(payload) and "done" not in payload and "choices" not in payload
+
+
+def as_chat(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The payload as a body or a chunk of the chat API; unchanged where it is one, or nothing of ours."""
+    if is_bare(payload):
+        return {"choices": [{"message": {"content": write_json(payload)}}]}
+    content = payload.get("content")
+    if "choices" in payload or not isinstance(content, str) or _NATIVE_KEYS.isdisjoint(payload):
+        return payload
+    spoken = {"text": content, "finish_reason": _stop_of(payload)}
+    counted = {"prompt_tokens": payload.get("tokens_evaluated"), "completion_tokens": payload.get("tokens_predicted")}
+    kept = {key: payload[key] for key in ("model", "truncated") if key in payload}
+    return {**kept, "choices": [spoken], "usage": counted if payload.get("stop") else None}
+
+
+def _stop_of(payload: Mapping[str, Any]) -> str | None:
+    """llama.cpp's word for the end; `none` until then."""
+    if payload.get("stop") is False:
+        return None
+    word = string(payload.get("stop_type"))
+    return word or next((key.removeprefix("stopped_") for key in _OLD_STOPS if payload.get(key) is True), None)
 
 
 class Answer:

@@ -6,7 +6,6 @@ from typing import Any
 from agentcore.messages import CallIssue, ChatResponse, Delta, ToolCall
 from agentcore.providers.openai.content import read_content
 from agentcore.providers.openai.echo import EchoCollector
-from agentcore.providers.openai.filters import was_filtered
 from agentcore.providers.openai.usage import find_usage
 from agentcore.providers.wire.error_objects import error_inside, find_error
 from agentcore.providers.wire.response_assembly import Evidence, Parts, echoable, has_cut_call
@@ -34,6 +33,15 @@ _BELIEVED_ASIDE = frozenset(
         NormalizedStopReason.SAFETY_BLOCKED,
     }
 )
+
+
+def was_filtered(results: object) -> bool:
+    """Whether filter results (of the answer: one object; of the prompt: a list of them) say that text was blocked.
+
+    `filtered` is set only where a filter blocks; one that merely annotates says `detected`.
+    """
+    found = [mapping(results), *(mapping(mapping(entry).get("content_filter_results")) for entry in sequence(results))]
+    return any(mapping(verdict).get("filtered") is True for verdicts in found for verdict in verdicts.values())
 
 
 class Answer:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from os import environ
 from typing import Any
 
+from dashboard.agents.schema_judging.admission_queue import Places, Turns
 from dashboard.agents.schema_judging.busy_judges import JudgesBusy
 from dashboard.agents.schema_judging.judge_program import (
     ANSWER,
@@ -26,7 +27,6 @@ from dashboard.agents.schema_judging.judge_program import (
     REQUEST,
     SLOW_WALL_SECONDS,
 )
-from dashboard.agents.schema_judging.taking_turns import Places, Turns
 from dashboard.platform.environment import CHECKOUT
 
 QUICK, SLOW = 2, 1  #: judges at once

@@ -3,7 +3,6 @@
 scratch           a cluster of the run's own
 fleet             real processes, started again after their end
 process           what those processes are
-simulator_thread  the provider, which nobody kills
 population        turns of every kind
 fault_injection   the blows, and which turns they catch
 invariants        what must hold of each of them

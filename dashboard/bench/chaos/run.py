@@ -2,11 +2,15 @@
 
 import random
 import signal
+import socket
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
+import uvicorn
 from django.db import InterfaceError, OperationalError, connections
 
 from dashboard.bench.chaos.fault_injection import WAITING, Blows, Caught
@@ -14,7 +18,7 @@ from dashboard.bench.chaos.fleet import Fleet
 from dashboard.bench.chaos.invariants import violations
 from dashboard.bench.chaos.population import Population, agents_made
 from dashboard.bench.chaos.scratch import Scratch, scratch
-from dashboard.bench.chaos.simulator_thread import simulator
+from dashboard.simulator.app import Simulator
 
 KINDS = ("worker", "worker", "up")
 UNDER_WAY = 36  #: turns at once
@@ -23,6 +27,23 @@ SETTLING_SECONDS = 150.0  #: in which all turns must have ended when the blows a
 
 T = TypeVar("T")
 Say = Callable[[str], object]
+
+
+@contextmanager
+def simulator(token_ms: float, host: str = "127.0.0.1") -> Iterator[str]:
+    """The address of one with this pace at this address of the machine, for the length of the block."""
+    with socket.create_server((host, 0), backlog=512) as listener:
+        config = uvicorn.Config(Simulator(token_ms=token_ms), lifespan="off", ws="none", log_config=None)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            yield f"http://{host}:{listener.getsockname()[1]}/v1"
+        finally:
+            server.should_exit = True
+            thread.join(10)
 
 
 def chaos(*, points: int, seconds: float, seed: int, say: Say) -> bool:

@@ -2,5 +2,4 @@
 
 run            exports sent over HTTP to a process that serves, and the same rows by bare COPY
 spans          what is sent: traces of single calls, and of agents
-copy_baseline  the rows that came of them, written by COPY into tables without indexes
 """

@@ -15,7 +15,6 @@ from dashboard.agents.selectors import project_default
 from dashboard.bench.chaos.scratch import scratch
 from dashboard.bench.gateway.bench_process import Part, part
 from dashboard.bench.gateway.run import environment_of
-from dashboard.bench.ingest.copy_baseline import TABLES, copied
 from dashboard.bench.ingest.spans import exports
 from dashboard.gateway.services import key_create
 from dashboard.timeline.erase_flag import erasing
@@ -23,6 +22,26 @@ from dashboard.turns.models import Turn
 
 SPANS = 20_000  #: of each kind
 KINDS = {"call": "single calls, two spans a turn", "agent": "agents, five spans a turn of two calls"}
+TABLES = (
+    "ingest_piece", "ingest_ingested", "turns_turn", "turns_record", "turns_attempt", "turns_node",
+)  # fmt: skip
+
+
+def copied() -> tuple[float, int]:
+    """How long it takes, in seconds, and how many bytes that is."""
+    seconds, size = 0.0, 0
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"CREATE TABLE bench_{table} (LIKE {table})")
+            with cursor.copy(f"COPY (SELECT * FROM {table}) TO STDOUT") as out:  # noqa: S608
+                rows = b"".join(bytes(block) for block in out)
+            began = time.perf_counter()
+            with cursor.copy(f"COPY bench_{table} FROM STDIN") as copy:
+                copy.write(rows)
+            seconds += time.perf_counter() - began
+            size += len(rows)
+            cursor.execute(f"DROP TABLE bench_{table}")
+    return seconds, size
 
 
 def lines(spans: int = SPANS) -> Iterator[str]:

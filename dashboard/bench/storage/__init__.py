@@ -4,5 +4,4 @@ run        the suite: each kind of traffic in turn, and what the tables grew by
 kinds      the traffic, and what it contains
 upstream   a provider that says as much as it is asked for; a process
 prose      real text, another one each time
-sizes      what the tables take
 """

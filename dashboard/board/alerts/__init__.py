@@ -4,7 +4,7 @@ models       `Alert`, its `Firing`s, and `Mail` on its way
 rules        one reading of a rule, and its words
 history      when a rule would have fired on past data
 services     alerts made, changed and deleted
-judging      the worker's look at all alerts: what fires, what is resolved, who is told
+evaluation   the worker's look at all alerts: what fires, what is resolved, who is told
 mails        e-mail sent until it is accepted
 selectors    alerts and their firings
 """

@@ -17,7 +17,7 @@ from dashboard.exports.webhooks.models import Webhook
 
 PREVIEW = timedelta(days=30)
 LISTED = 20  #: firings of one alert, the newest
-#: Sums of the last minute are complete so long after it (`timeline.rollups`, `board.summing`).
+#: Sums of the last minute are complete so long after it (`timeline.rollups`, `board.sum_updates`).
 LAG = timedelta(seconds=20)
 
 

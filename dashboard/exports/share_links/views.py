@@ -1,9 +1,10 @@
 """Making links, and what a link shows."""
 
 import time
+from dataclasses import replace
 from http import HTTPStatus
 from math import ceil
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
@@ -16,15 +17,22 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST
 
+from agentcore.verdict import verdict_of
 from dashboard.accounts.access import notify_admitted
 from dashboard.accounts.models import User
 from dashboard.accounts.throttle import FailureCounter
 from dashboard.exports.share_links import selectors, services
 from dashboard.exports.share_links.models import ShareLink
-from dashboard.exports.share_links.page_context import shared_context
+from dashboard.exports.share_links.redaction import Redaction
 from dashboard.platform.proxies import customer_of
+from dashboard.policies.suggestions.remembered_suggestions import suggestion_lately
+from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.turns.damage import DAMAGED, damage_of
+from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
+from dashboard.turns.prices.selectors import price_of
+from dashboard.turns.selectors import attempts_of
+from dashboard.turns.turn_view import TurnView, turn_view
 from dashboard.turns.views import turn_or_404
 
 CHOICES = (("1h", "1 hour"), ("1d", "1 day"), ("7d", "7 days"), ("30d", "30 days"))
@@ -36,6 +44,36 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Robots-Tag": "noindex, nofollow, noarchive",
 }
+
+
+def shared_context(link: ShareLink, *, step: int | None = None) -> dict[str, Any]:
+    """What the parts of the page are rendered from; redacted before any of them is, the steps as data too.
+
+    `sealed` keeps the parts from leading to pages that a stranger may not see.
+    """
+    page = turn_view(link.turn, step=step)
+    attempts = list(attempts_of(link.turn_id))
+    if link.redacted:
+        redaction = Redaction.of(recording_of(link.turn), link.turn)
+        page = redaction.value(replace(page, verdict=_verdict_for_readers(page)))
+        attempts = [redaction.attempt(attempt) for attempt in attempts]
+    shown = {"page": page, "turn": page.turn, "attempts": attempts, "price": price_of(link.turn)}
+    return {"link": link, "sealed": True, "limit_words": _limit_words(link), **shown}
+
+
+def _verdict_for_readers(page: TurnView) -> str:
+    """The sentence of a redacted page, which has no parts, without the advice to re-run: readers cannot."""
+    told = verdict_of(page.shown.snapshot)
+    return page.verdict if told is None else f"{told.happened} {told.helps}".rstrip()
+
+
+def _limit_words(link: ShareLink) -> str:
+    """What would have let the turn finish, by this turn and its re-runs: a stranger is told nothing of others, and
+    starts no search among them. A redacted link leaves out what the re-run used."""
+    said = suggestion_lately(link.turn, alone=True)
+    if said is None or not said.known:
+        return ""
+    return sentence(said) if link.redacted else f"{sentence(said)} {because(said)}"
 
 
 @never_cache

@@ -4,9 +4,9 @@ The database queues each turn that ends for every destination that is on (migrat
 Turns that were ingested came from telemetry, and are not sent: what two installations send each other goes no further.
 
 names        the attributes, and what a dialect is called there
-reading      a turn that ended with its attempts and tool runs, as values
+turn_data    a turn that ended with its attempts and tool runs, as values
 spans        → protobuf's spans
 measures     → protobuf's metrics of a batch
 queue        what waits, whose turn it is to send, and what became of it
-sending      batches sent, and sent again
+exporter     batches sent, and sent again
 """

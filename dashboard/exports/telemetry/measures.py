@@ -23,8 +23,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 
 from dashboard.exports.telemetry.names import provider_named
-from dashboard.exports.telemetry.reading import Told
 from dashboard.exports.telemetry.spans import nanoseconds, pairs, resource, scope
+from dashboard.exports.telemetry.turn_data import Told
 
 Key = tuple[tuple[str, Any], ...]  #: attributes
 Times = tuple[int, int]  #: nanoseconds: since when, and until when

@@ -19,7 +19,7 @@ from agentcore import VERSION
 from agentcore.messages import Message, Role
 from agentcore.reasons import TurnStatus
 from dashboard.exports.telemetry.names import INSTANCE, SCOPE, SERVICE, provider_named
-from dashboard.exports.telemetry.reading import Call, Told, ToolRun
+from dashboard.exports.telemetry.turn_data import Call, Told, ToolRun
 from dashboard.platform.fields import storable_text
 
 Attributes = Mapping[str, Any]

@@ -20,7 +20,7 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.values import replace
 from dashboard.agents.observe_policy import WATCHER
 from dashboard.agents.schema_judging.busy_judges import UNJUDGED, JudgesBusy
-from dashboard.agents.schema_judging.judging import patiently
+from dashboard.agents.schema_judging.validator import patiently
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.serving.request_body import LARGE
 from dashboard.gateway.serving.turn_setup import PreparedCall

@@ -4,7 +4,6 @@ span_tree       the spans of a trace, as far as they have come
 call_dedup      a call that several spans tell of, as one
 shared_answers  a call that several traces tell of, told in one of them
 turn_grouping   the calls of a trace, put into turns
-loop_endings    whether a loop ended on purpose with its last tools
 call_links      whether a call goes on from the one before it, and how
 model_answers   a call as the answer that the machine is told
 notes           what is not known of a turn, or differs from what its provider said

@@ -3,7 +3,6 @@
 values                         what a reader finds in a file: episodes, and faults by line
 timestamps                     times as logs write them
 line_reader, json_list_reader  a file's lines, or the elements of its list, in bounded memory
-zstd_file                      a file that is packed with zstd
 dialects                       whose request or answer it is
 request_reader                 a request, as far as it can be read
 credentials                    what of a record is not kept
@@ -11,7 +10,7 @@ exchanges                      a request with its answer, as a call: decoded by 
 formats                        one module for each kind of log: its records → exchanges
 transcripts                    one module for each coding agent: its session's lines → the calls of its turns
 format_detection               which of these reads a file
-fullest                        which of two accounts of one episode is kept
+episode_ranking                which of two accounts of one episode is kept
 services                       what was read, stored by the same path as traces
 files, file_report, file_pool  files that people name: which reader reads each, what is told of it, and many at once
 """

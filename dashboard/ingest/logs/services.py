@@ -14,7 +14,7 @@ from dashboard.agents.schemas import violations
 from dashboard.gateway.recording.complete_turns import TurnStore
 from dashboard.ingest import span_store
 from dashboard.ingest.assembly.trace import TraceTurn, turns_of
-from dashboard.ingest.logs.fullest import Extent, by_trace, extent_of, fuller, rank
+from dashboard.ingest.logs.episode_ranking import Extent, by_trace, extent_of, fuller, rank
 from dashboard.ingest.logs.values import Episode, Fault, Found, Skipped
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.services import base_policy

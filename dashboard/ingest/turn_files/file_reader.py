@@ -9,8 +9,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from pydantic import ValidationError as ShapeError
 
+from dashboard.agents.json_value_count import holds_more_values
 from dashboard.ingest.turn_files.file_schema import FORMAT, VERSION, TurnFile
-from dashboard.ingest.turn_files.size_limits import check_values
 
 MAX_BYTES = 64_000_000
 MAX_DEPTH = 200  #: of objects and lists in each other; pages and judges walk them by recursion
@@ -34,6 +34,14 @@ SHAPE_WORDS: Mapping[str, str] = {
     "less_than_equal": "It must be at most {le}.",
     "literal_error": "It must be one of {expected}.",
 }
+MAX_VALUES = 1_000_000
+TOO_MANY_VALUES = f"A turn file may hold {MAX_VALUES:,} values; this one holds more."
+
+
+def check_values(content: bytes) -> None:
+    """Raises `ValidationError` where the text would become more than `MAX_VALUES` values."""
+    if holds_more_values(content, MAX_VALUES):
+        raise ValidationError(TOO_MANY_VALUES)
 
 
 def read_file(content: bytes) -> TurnFile:

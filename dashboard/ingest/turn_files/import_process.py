@@ -31,7 +31,7 @@ def main() -> None:
 
     django.setup()
     # All that is loaded belongs to what the process has before.
-    from dashboard.agents.schema_judging import judging  # noqa: F401
+    from dashboard.agents.schema_judging import validator  # noqa: F401
     from dashboard.ingest.logs import server_import  # noqa: F401
     from dashboard.ingest.turn_files import zip_import  # noqa: F401
     from dashboard.platform.statement_timeout import working_as
@@ -45,7 +45,7 @@ def main() -> None:
 
 def lines_of(given: BinaryIO) -> Iterator[bytes]:
     """What this process answers to what it is `given`."""
-    from dashboard.agents.schema_judging.judging import judging_budget
+    from dashboard.agents.schema_judging.validator import judging_budget
 
     asked = json.loads(given.readline())
     with _in_project(asked["project"]), judging_budget():

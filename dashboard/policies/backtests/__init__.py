@@ -7,6 +7,6 @@ tallies           what was found, as counts that add up; `result_text` and `pres
 draft_views       what the form of a policy says, tried before it is saved
 limit_views       the smallest limit that suffices, of `answer_lengths` and `survival`; `sweep_map` tries two limits at
                   once
-rows_of_each      what is asked of many kinds of turns at once, some of them in each statement
+batched_queries   the rows of several queries by few statements, each of a bounded size
 process_pool      the processes that judge, so that an event loop which drives live turns stays free
 """

@@ -14,8 +14,8 @@ from agentcore.replay import Certainty
 from agentcore.sufficient_max_tokens import END_AT_MOST
 from dashboard.agents.models import Project
 from dashboard.gateway.models import GatewayCall
+from dashboard.policies.backtests.batched_queries import rows_of_each
 from dashboard.policies.backtests.length_drift import newest_alike
-from dashboard.policies.backtests.rows_of_each import rows_of_each
 from dashboard.policies.backtests.survival import LEAST_ENDED, Curve, Length, estimate
 from dashboard.policies.backtests.turn_families import one_per_family
 from dashboard.turns.filters import TimelineFilters

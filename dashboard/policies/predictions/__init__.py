@@ -3,7 +3,6 @@
 endings             how a turn ends, as values that can be stored and compared
 forecast            what a what-if predicts for a re-run, stored together with the new turn
 suggested_limits    the suggested limit that a re-run tries, stored with its prediction; `suggested_record` counts them
-retry_judgement     whether a turn tried its failed call again, which is what more retries promise
 outcome_comparison  the worker compares each prediction with the turn it is about, once that has ended
 failure_check       a certain prediction that failed: the turn is run again under its recorded policy, to tell why
 selectors           the counts by model, and the predictions that did not come true; `presenters` and `record_text` say

@@ -1,23 +1,44 @@
 """The suggested limit that a re-run tries, stored with its prediction, and whether it was enough."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from agentcore.events import Event
+from agentcore.error_policy import ErrorHandlingDecision
+from agentcore.events import Event, ModelFailed, ModelResponded
+from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Certainty
+from agentcore.replay import Certainty, fold
+from agentcore.resource import no_retry_helps
 from dashboard.policies.predictions.endings import Ending
 from dashboard.policies.predictions.models import Prediction
-from dashboard.policies.predictions.retry_judgement import was_tried_again
 from dashboard.policies.suggestions.relatives import flat, settings_changed
 from dashboard.policies.suggestions.selectors import suggestions_for, tried_in_vain
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
+from dashboard.policies.suggestions.suggestion_log import told_lately
 from dashboard.policies.suggestions.suggestion_text import certainty_word, figures
-from dashboard.policies.suggestions.told_suggestions import told_lately
+from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 
 CLAIMING = (Certainty.RECORDED.value, Certainty.CERTAIN.value)  #: what must come true
+
+
+def was_tried_again(child: Turn, events: Iterable[Event], failures: int) -> bool | None:
+    """None where the turn is no test: fewer calls failed running, or the last one by an error that is not retried."""
+    running = 0
+    for event in events:
+        if isinstance(event, ModelFailed | ModelResponded) and running >= failures:
+            return True
+        running = running + 1 if isinstance(event, ModelFailed) else 0 if isinstance(event, ModelResponded) else running
+    if running < failures:
+        return None
+    return False if _is_retried(fold(recording_of(child))[-1].after) else None
+
+
+def _is_retried(last: Snapshot) -> bool:
+    failure = last.failure
+    retried = failure is not None and last.error_policy.configured(failure.type) is ErrorHandlingDecision.RETRY
+    return retried and not no_retry_helps(last)
 
 
 def suggested(parent: Turn, child: Turn, given: Suggestion | None = None) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from dashboard.policies.predictions.forecast import TOLD
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.usage_bounds import UsageBound, usage_bound
 from dashboard.policies.suggestions.selectors import suggestion_for
-from dashboard.policies.suggestions.told_suggestions import tell
+from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.replay.rerun_changes import said_at
 from dashboard.replay.selectors import began_with
 from dashboard.replay.services import what_if_under

@@ -7,8 +7,8 @@ from agentcore.errors import CoreError
 from agentcore.replay import Certainty
 from dashboard.policies.suggestions.selectors import suggestions_for
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, certainty_word, costs_in_words, sentence
-from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.replay.suggested_value import SuggestedValue
 from dashboard.replay.sweep_result import Sweep
 from dashboard.replay.sweep_service import turn_sweep

@@ -28,8 +28,8 @@ from dashboard.policies.suggestions.services import (
     policy_draft,
 )
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
+from dashboard.policies.suggestions.suggestion_log import tell, tell_all
 from dashboard.policies.suggestions.suggestion_text import because, given
-from dashboard.policies.suggestions.told_suggestions import tell, tell_all
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 

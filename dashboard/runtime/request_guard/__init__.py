@@ -4,7 +4,6 @@ On a connection, before there is a request:
 
 resource_limits    the numbers
 connection_census  who is connected, who makes room
-head_size          how large a head is
 transfer_rate      who is too slow
 unread_answer      how much an answer takes until its client has read it
 request_parser     HTTP: heads are bounded while they are parsed

@@ -12,7 +12,7 @@ from typing import Any
 from dashboard.accounts.credentials import has_credentials
 from dashboard.accounts.error_responses import STRANGER
 from dashboard.platform.client_gone import CutShortError
-from dashboard.platform.kept_answers import SCOPE_KEY, KeptAnswer
+from dashboard.platform.unread_responses import SCOPE_KEY, KeptAnswer
 from dashboard.runtime.request_guard import refusal_texts
 from dashboard.runtime.request_guard.connection_census import counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport

@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from dashboard.platform.kept_answers import SCOPE_KEY, KeptAnswer
+from dashboard.platform.unread_responses import SCOPE_KEY, KeptAnswer
 
 PIECE = 64 * 1024  #: bytes; an answer or a part of one that is no longer is written at once, and its application ends
 

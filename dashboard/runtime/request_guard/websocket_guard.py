@@ -14,8 +14,8 @@ import structlog
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from dashboard.platform.kept_answers import SCOPE_KEY, KeptAnswer
 from dashboard.platform.proxies import client_of, customer_of
+from dashboard.platform.unread_responses import SCOPE_KEY, KeptAnswer
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus, counted_address
 from dashboard.runtime.request_guard.connection_close import ClosingTransport
 from dashboard.runtime.request_guard.frame_budget import MESSAGE_SECONDS, OVERHEAD, RECEIVED_SECONDS, Frames

@@ -1,10 +1,11 @@
 """Bedrock's Converse and ConverseStream: messages of AWS's event stream, or one body."""
 
+import struct
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from dashboard.simulator.dialects.base import Dialect, encoded, finished_keys, gather
-from dashboard.simulator.dialects.event_stream import event_message
 from dashboard.simulator.dialects.request_reader import (
     budget_of,
     mapping,
@@ -39,6 +40,29 @@ _EXCEPTIONS = {
     500: "InternalServerException",
     503: "ServiceUnavailableException",
 }
+_STRING = 7
+
+
+def event_message(name: str, payload: bytes) -> bytes:
+    """An event of this name, whose payload is JSON."""
+    headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
+    return _message(headers, payload)
+
+
+def _message(headers: Mapping[str, str], payload: bytes) -> bytes:
+    head = b"".join(_header(name, value) for name, value in headers.items())
+    prelude = struct.pack(">II", 16 + len(head) + len(payload), len(head))
+    message = prelude + _crc(prelude) + head + payload
+    return message + _crc(message)
+
+
+def _header(name: str, value: str) -> bytes:
+    name_bytes, value_bytes = name.encode(), value.encode()
+    return struct.pack(f">B{len(name_bytes)}sBH", len(name_bytes), name_bytes, _STRING, len(value_bytes)) + value_bytes
+
+
+def _crc(data: bytes) -> bytes:
+    return struct.pack(">I", zlib.crc32(data))
 
 
 def _error(refused: RequestError) -> Reply:

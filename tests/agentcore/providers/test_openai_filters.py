@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agentcore.providers import get_provider
-from agentcore.providers.openai.filters import was_filtered
+from agentcore.providers.openai.answer import was_filtered
 from agentcore.reasons import NormalizedStopReason as Reason
 from tests.together import together
 

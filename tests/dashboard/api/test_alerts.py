@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from dashboard.board.alerts.judging import alerts_judge
+from dashboard.board.alerts.evaluation import alerts_judge
 from dashboard.board.alerts.models import Alert
 from tests.dashboard.api.conftest import Program, said
 from tests.dashboard.board.alerts.conftest import now, turns

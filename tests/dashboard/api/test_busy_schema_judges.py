@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from dashboard.agents.models import Agent
-from dashboard.agents.schema_judging import judging
+from dashboard.agents.schema_judging import validator
 from dashboard.agents.schema_judging.busy_judges import BUSY
 from tests.dashboard.agents.schema_judging.busy_judges import SCHEMA, BusyJudges
 from tests.dashboard.api.conftest import Program
@@ -14,8 +14,8 @@ from tests.dashboard.api.conftest import Program
 
 @pytest.fixture(autouse=True)
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    judging.forget()
-    monkeypatch.setattr(judging, "judges", BusyJudges(reads=False))
+    validator.forget()
+    monkeypatch.setattr(validator, "judges", BusyJudges(reads=False))
 
 
 def test_the_api_says_that_it_is_busy_and_changes_nothing(api: Program, talker: Agent):

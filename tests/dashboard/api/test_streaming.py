@@ -31,7 +31,7 @@ from dashboard.live.services import turn_start
 from dashboard.live.stream_limits import streams
 from dashboard.live.turn_events import Message
 from dashboard.live.unsent_messages import UnsentMessages
-from dashboard.platform.kept_answers import KeptAnswer
+from dashboard.platform.unread_responses import KeptAnswer
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.record_reader import records_of

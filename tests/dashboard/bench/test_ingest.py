@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from dashboard.agents.selectors import project_default
-from dashboard.bench.ingest.copy_baseline import copied
+from dashboard.bench.ingest.run import copied
 from dashboard.bench.ingest.spans import EXPORT_SPANS, exports
 from dashboard.ingest.services import ingest
 from dashboard.ingest.wire import protobuf

@@ -13,7 +13,7 @@ from dashboard.board.metrics import METRICS, shown
 from dashboard.board.periods import MOST_BARS, PERIODS, named, period_of
 from dashboard.board.selectors import MOST_GROUPS
 from dashboard.timeline.rollups import LEVELS
-from tests.dashboard.board.test_summing import brought_up_to_date
+from tests.dashboard.board.test_sum_updates import brought_up_to_date
 from tests.dashboard.pages import page, read
 from tests.dashboard.timeline.populations import make_turn, make_turns
 

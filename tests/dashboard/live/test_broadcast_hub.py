@@ -13,8 +13,8 @@ from dashboard.live.broadcast_hub import DONE, TRY_AGAIN, hub_of
 from dashboard.live.scenes import Scene
 from dashboard.live.subscriber import CLOSE, MOST_WAITING, Message, Subscriber
 from dashboard.live.websocket_app import _Visit
-from dashboard.platform import kept_answers
-from dashboard.platform.kept_answers import KeptAnswer
+from dashboard.platform import unread_responses
+from dashboard.platform.unread_responses import KeptAnswer
 from tests.nightly import nightly
 
 GROUP = "numbers"
@@ -201,7 +201,7 @@ async def test_nothing_is_kept_for_a_page_that_is_gone():
     assert kept.size
     gone.set()
     await staying
-    assert (kept.size, kept_answers._keepers) == (0, {})
+    assert (kept.size, unread_responses._keepers) == (0, {})
 
 
 async def test_a_look_that_fails_sends_all_pages_to_come_again_and_a_new_room_begins():

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from agentcore.replay import verify
-from dashboard.agents.schema_judging import judging
+from dashboard.agents.schema_judging import validator
 from dashboard.live.driver import Driver
 from dashboard.live.services import turn_start
 from dashboard.live.signal_inbox import SignalInbox
@@ -23,10 +23,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> BusyJudges:
-    judging.forget()
+    validator.forget()
     made = BusyJudges()
-    monkeypatch.setattr(judging, "judges", made)
-    monkeypatch.setattr(judging, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(validator, "judges", made)
+    monkeypatch.setattr(validator, "PAUSES", (0.0, 0.0))
     return made
 
 

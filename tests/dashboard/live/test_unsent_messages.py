@@ -6,7 +6,7 @@ import tracemalloc
 from dashboard.api.streaming import pieces
 from dashboard.live.turn_events import Message
 from dashboard.live.unsent_messages import UnsentMessages
-from dashboard.platform.kept_answers import KeptAnswer, kept_of
+from dashboard.platform.unread_responses import KeptAnswer, kept_of
 from dashboard.runtime.request_guard.frame_budget import ByteBudget
 
 SIZE = 4_000_000

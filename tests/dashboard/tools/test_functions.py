@@ -1,6 +1,10 @@
 """Typed callables as tools: the schema says what the annotations say, and arguments that do not fit are told apart."""
 
+import asyncio
 import enum
+import subprocess
+import sys
+import threading
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -9,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from agentcore.errors import ErrorType
 from dashboard.agents.schemas import violations
-from dashboard.tools.functions import tool_of
+from dashboard.tools.functions import ToolThreads, tool_of
 from dashboard.tools.tool import TurnContext
 from tests.dashboard.tools.calling import call
 from tests.together import together
@@ -128,3 +132,58 @@ def test_a_tool_that_asks_for_its_turn_is_given_it_and_the_model_is_not_told(is_
     assert list(tool.spec.schema["properties"]) == ["word"]
     assert call(tool, word="in").content == "in t"
     assert "turn: Unexpected keyword argument" in call(tool, word="in", turn="mine").content
+
+
+def test_no_more_than_so_many_run_at_once_and_all_run():
+    running, most = 0, 0
+    lock = threading.Lock()
+
+    def work() -> int:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        threading.Event().wait(0.01)
+        with lock:
+            running -= 1
+        return 1
+
+    async def all_of_them() -> int:
+        threads = ToolThreads(most=3)
+        return sum(await asyncio.gather(*(threads.run(work) for _ in range(20))))
+
+    assert asyncio.run(all_of_them()) == 20
+    assert 1 <= most <= 3
+
+
+def test_what_was_cancelled_before_it_began_never_runs():
+    release, ran = threading.Event(), threading.Event()
+
+    async def story() -> None:
+        threads = ToolThreads(most=1)
+        first = asyncio.create_task(threads.run(lambda: release.wait(30)))
+        await asyncio.sleep(0)
+        second = asyncio.create_task(threads.run(ran.set))
+        await asyncio.sleep(0)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        release.set()
+        assert await first
+        assert await threads.run(lambda: "after") == "after"
+
+    asyncio.run(story())
+    assert not ran.is_set()
+
+
+def test_a_thread_that_never_ends_does_not_keep_the_process():
+    script = (
+        "import asyncio, threading\n"
+        "from dashboard.tools.functions import threads\n"
+        "async def main():\n"
+        "    try: await asyncio.wait_for(threads.run(threading.Event().wait), 0.05)\n"
+        "    except TimeoutError: print('late')\n"
+        "asyncio.run(main())\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=True)
+    assert ended.stdout == b"late\n"

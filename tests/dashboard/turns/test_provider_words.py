@@ -7,7 +7,7 @@ import pytest
 from dashboard.agents.selectors import project_default
 from dashboard.board.alerts.models import Alert
 from dashboard.board.selectors import Scope, totals_of, values_of
-from dashboard.board.summing import sum_all
+from dashboard.board.sum_updates import sum_all
 from dashboard.policies.backtests.selectors import words_of_turns
 from dashboard.timeline.chips import chips_of
 from dashboard.timeline.facets import facets

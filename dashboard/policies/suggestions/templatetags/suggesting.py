@@ -16,8 +16,8 @@ from dashboard.policies.suggestions.panel import panel_of
 from dashboard.policies.suggestions.remembered_suggestions import last_suggestion
 from dashboard.policies.suggestions.selectors import suggestion_of
 from dashboard.policies.suggestions.suggestion import Suggestion
+from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, beside, sentence
-from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.unbroken_units import unbroken
 

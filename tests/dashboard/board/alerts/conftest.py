@@ -13,7 +13,7 @@ from dashboard.board.alerts.models import Alert
 from dashboard.board.alerts.services import alert_create
 from dashboard.platform.email_server import EmailServer
 from tests.dashboard.board.alerts.mail_server import MailServer, mail_server
-from tests.dashboard.board.test_summing import brought_up_to_date
+from tests.dashboard.board.test_sum_updates import brought_up_to_date
 from tests.dashboard.timeline.populations import make_turn
 
 AlertOf = Callable[..., Alert]

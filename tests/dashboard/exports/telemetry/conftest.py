@@ -10,8 +10,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from dashboard.agents.selectors import project_default
+from dashboard.exports.telemetry.exporter import Exporter
 from dashboard.exports.telemetry.models import Destination
-from dashboard.exports.telemetry.sending import Exporter
 from dashboard.live.transport import Transport
 from tests.dashboard.recording_server import Receiver, receiving
 

@@ -12,10 +12,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
-from dashboard.exports.telemetry import queue, sending
+from dashboard.exports.telemetry import exporter, queue
 from dashboard.exports.telemetry.models import Destination, Queued
-from dashboard.exports.telemetry.reading import Told, ToolRun
 from dashboard.exports.telemetry.spans import OUR_OWN, traces
+from dashboard.exports.telemetry.turn_data import Told, ToolRun
 from dashboard.gateway.services import key_create
 from dashboard.ingest.models import Ingested
 from dashboard.live.services import turn_start
@@ -117,7 +117,7 @@ def test_metrics_of_a_batch_are_deltas(play: Play, destination_of: DestinationOf
 def test_another_installation_shows_what_happened_here(
     play: Play, destination_of: DestinationOf, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(sending, "_instance", lambda _: "another installation")
+    monkeypatch.setattr(exporter, "_instance", lambda _: "another installation")
     _, secret = key_create(
         project=project_default(), by=User.objects.create_superuser("ada"), name="otlp", scope=["otlp"]
     )
@@ -202,7 +202,7 @@ def test_a_batch_that_is_too_large_is_sent_in_halves(destination_of: Destination
 def test_a_partial_success_is_told(destination_of: DestinationOf):
     answer = ExportTraceServiceResponse()
     answer.partial_success.rejected_spans, answer.partial_success.error_message = 3, "too old"
-    outcome = sending._partly(answer.SerializeToString(), ExportTraceServiceResponse(), 10)
+    outcome = exporter._partly(answer.SerializeToString(), ExportTraceServiceResponse(), 10)
     assert (outcome.refused, outcome.fault, outcome.again) == (3, "The destination says: too old", False)
 
 
@@ -239,7 +239,7 @@ def test_a_turn_that_cannot_be_told_is_counted_and_the_others_are_sent(
     send()
     destination.refresh_from_db()
     assert (destination.sent, destination.refused, Queued.objects.count()) == (2, 1, 0)
-    assert destination.fault == sending.UNTOLD
+    assert destination.fault == exporter.UNTOLD
 
 
 def test_of_too_many_the_oldest_are_dropped_and_counted(

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from agentcore import verify
-from dashboard.agents.schema_judging import judging
+from dashboard.agents.schema_judging import validator
 from dashboard.replay.services import turn_verify
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt, Turn
@@ -21,10 +21,10 @@ TOOLS = [{"type": "function", "function": {"name": "look", "parameters": SCHEMA}
 
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> BusyJudges:
-    judging.forget()
+    validator.forget()
     made = BusyJudges()
-    monkeypatch.setattr(judging, "judges", made)
-    monkeypatch.setattr(judging, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(validator, "judges", made)
+    monkeypatch.setattr(validator, "PAUSES", (0.0, 0.0))
     return made
 
 

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 
 from dashboard.accounts.models import User
-from dashboard.ingest.logs.fullest import READERS, extent_of
+from dashboard.ingest.logs.episode_ranking import READERS, extent_of
 from dashboard.ingest.logs.values import Episode
 from dashboard.ingest.models import Ingested
 from dashboard.replay.services import turn_verify

@@ -19,7 +19,7 @@ from dashboard.policies.predictions.calibration_state import Used, calibration_b
 from dashboard.policies.predictions.failure_check import may_be_checked, prediction_check
 from dashboard.policies.predictions.models import Prediction
 from dashboard.policies.predictions.record_text import suggested_reason_words
-from dashboard.policies.predictions.retry_judgement import was_tried_again
+from dashboard.policies.predictions.suggested_limits import was_tried_again
 from dashboard.policies.predictions.suggested_record import (
     suggested_of,
     suggested_tallies,
@@ -28,12 +28,12 @@ from dashboard.policies.predictions.suggested_record import (
 )
 from dashboard.policies.predictions.terminal_output import Progress, table_lines
 from dashboard.policies.predictions.trials import Values, plan_of
-from dashboard.policies.suggestions import told_suggestions
+from dashboard.policies.suggestions import suggestion_log
 from dashboard.policies.suggestions.models import ToldSuggestion
 from dashboard.policies.suggestions.selectors import LEAST, suggestion_for
 from dashboard.policies.suggestions.services import limit_find
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
-from dashboard.policies.suggestions.told_suggestions import LATELY, told_lately
+from dashboard.policies.suggestions.suggestion_log import LATELY, told_lately
 from dashboard.replay.rerun_changes import RerunChanges
 from dashboard.replay.rerun_service import turn_rerun
 from dashboard.timeline.services import turns_erase
@@ -62,7 +62,7 @@ def said_of(turn: Turn, tokens: int) -> Suggestion:
     said = suggestion_for(turn)
     assert said is not None
     assert (said.basis, said.value) == (Basis.AGENT, tokens)
-    told_suggestions.tell(turn, said)
+    suggestion_log.tell(turn, said)
     return said
 
 
@@ -175,7 +175,7 @@ def test_a_re_run_tests_the_value_that_was_told_also_after_other_answers_raised_
 def test_a_re_run_through_another_process_tests_the_value_that_was_told(short: Turn, monkeypatch: pytest.MonkeyPatch):
     said = said_of(short, LONG)
     lengths(short, [LONG + 200] * 10 * LEAST)
-    monkeypatch.setattr(told_suggestions, "_stored", {})  # it has told nothing itself
+    monkeypatch.setattr(suggestion_log, "_stored", {})  # it has told nothing itself
     turn_rerun(turn=short, overrides=said.overrides)
     stored = Prediction.objects.get().suggested
     assert (stored["value"], stored["share"], stored["tried"]) == (LONG, said.share, LONG)
@@ -183,14 +183,14 @@ def test_a_re_run_through_another_process_tests_the_value_that_was_told(short: T
 
 def test_what_was_told_is_stored_once_and_erased_after_an_hour(short: Turn, monkeypatch: pytest.MonkeyPatch):
     said = said_of(short, LONG)
-    monkeypatch.setattr(told_suggestions, "_stored", {})
-    told_suggestions.tell(short, said, suggestion_for(short))
+    monkeypatch.setattr(suggestion_log, "_stored", {})
+    suggestion_log.tell(short, said, suggestion_for(short))
     assert [one.value for one in told_lately(short.id)] == [said.value]
-    told_suggestions.sweep()
+    suggestion_log.sweep()
     row = ToldSuggestion.objects.get()
     ToldSuggestion.objects.update(told_at=row.told_at - LATELY)
     assert told_lately(short.id) == ()
-    told_suggestions.sweep()
+    suggestion_log.sweep()
     assert not ToldSuggestion.objects.exists()
 
 
@@ -199,7 +199,7 @@ def test_rows_are_stored_in_one_order_whatever_the_list_s_is(short: Turn):
     lengths(short, [LONG] * (LEAST + 10))
     said = suggestion_for(short)
     with CaptureQueriesContext(connection) as asked:
-        told_suggestions.tell_all([(other, said), (short, said)])
+        suggestion_log.tell_all([(other, said), (short, said)])
     (stored,) = [query["sql"] for query in asked if "suggesting_toldsuggestion" in query["sql"]]
     found = stored.replace("-", "")
     assert found.index(short.id.hex) < found.index(other.id.hex), "they are older: they have the smaller id"
@@ -208,7 +208,7 @@ def test_rows_are_stored_in_one_order_whatever_the_list_s_is(short: Turn):
 def test_a_turn_that_is_erased_meanwhile_keeps_no_other_from_being_told(short: Turn):
     lengths(short, [LONG] * (LEAST + 10))
     said, gone = suggestion_for(short), Turn(project=short.project, max_tokens=9)
-    told_suggestions.tell_all([(gone, said), (short, said)])
+    suggestion_log.tell_all([(gone, said), (short, said)])
     assert [one.value for one in told_lately(short.id)] == [LONG]
     assert told_lately(gone.id) == ()
 
@@ -218,7 +218,7 @@ def test_what_was_told_of_a_turn_is_erased_with_it(short: Turn):
     by = User.objects.get_or_create(username="ada")[0]
     turns_erase(project=short.project, chosen=[short.id], by=by)
     assert not ToldSuggestion.objects.exists()
-    told_suggestions.tell(short, replace(said, value=LONG + 1))
+    suggestion_log.tell(short, replace(said, value=LONG + 1))
     assert not ToldSuggestion.objects.exists(), "a page that was made meanwhile stores nothing of it"
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 import uvicorn
 
-from dashboard.platform.kept_answers import kept_of
+from dashboard.platform.unread_responses import kept_of
 from dashboard.runtime.request_guard.connection_census import ConnectionCensus
 from dashboard.runtime.request_guard.resource_limits import ResourceLimits
 from dashboard.runtime.server import config_of

@@ -18,9 +18,9 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.client.narration import lines_of
 from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.policies.suggestions.selectors import suggestion_for
+from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, sentence
 from dashboard.policies.suggestions.sweep_suggestions import suggested_sweep
-from dashboard.policies.suggestions.told_suggestions import tell
 from dashboard.replay.divergence_text import parting_words
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
 from dashboard.replay.sweep_result import Point, Sweep

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
-from dashboard.board.alerts.judging import alerts_judge
+from dashboard.board.alerts.evaluation import alerts_judge
 from dashboard.board.alerts.mails import mails_send
 from dashboard.board.alerts.models import Firing, Mail
 from dashboard.board.alerts.selectors import preview_of

@@ -5,9 +5,8 @@ import time
 import pytest
 from django.core.exceptions import ValidationError
 
-from dashboard.ingest.turn_files import size_limits
-from dashboard.ingest.turn_files.file_reader import read_file
-from dashboard.ingest.turn_files.size_limits import check_values
+from dashboard.ingest.turn_files import file_reader
+from dashboard.ingest.turn_files.file_reader import check_values, read_file
 from tests.together import together
 
 MANY = 30_000_000  #: bytes
@@ -23,7 +22,7 @@ def test_a_text_of_too_many_values_is_refused_at_once(unit: bytes):
 
 
 def test_the_bound_is_exact(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(size_limits, "MAX_VALUES", 6)
+    monkeypatch.setattr(file_reader, "MAX_VALUES", 6)
     check_values(b'{"a,": [1, 2, {"[": "{,"}]}')
     with pytest.raises(ValidationError):
         check_values(b'{"a,": [1, 2, {"[": "{,"}, 3]}')

@@ -7,7 +7,7 @@ import pytest
 
 from agentcore import ErrorPolicy, NormalizedStopReason, Policy, ToolSpec, verify
 from agentcore.replay import fold
-from agentcore.replay.former_bounds import LOOKED_AT, SUBSCHEMAS, exceeds_former
+from agentcore.replay.legacy_bounds import LOOKED_AT, SUBSCHEMAS, exceeds_former
 from agentcore.replay.recorded_run import Past
 from agentcore.schema import jsonschema_rs_validator
 from agentcore.schema_size import TooMuchWork

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dashboard.agents import selectors as agents
 from dashboard.bench.long_turn import long_turn_store
-from dashboard.board import measures, summing
+from dashboard.board import measures, sum_updates
 from dashboard.board.models import Sum
 from dashboard.board.selectors import Scope, totals_of
 from dashboard.policies.predictions.models import Prediction
@@ -36,7 +36,7 @@ EVER = (datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC))
 
 def brought_up_to_date() -> None:
     rollups.fold_all()
-    summing.sum_all()
+    sum_updates.sum_all()
 
 
 def do(deed: str, value: Any, columns: Any) -> None:
@@ -153,7 +153,7 @@ def test_a_quantile_lies_within_its_place(counts: dict[int, int], share: float, 
 
 
 def test_names_beyond_the_most_are_summed_under_other(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(summing, "MOST_NAMES", 3)
+    monkeypatch.setattr(sum_updates, "MOST_NAMES", 3)
     at = NOW - timedelta(days=2)
     for n in range(12):
         make_turn(at, model=f"invented-{n}", agent_name=f"a{n % 2}", status="completed", input_tokens=n)
@@ -167,7 +167,7 @@ def test_names_beyond_the_most_are_summed_under_other(monkeypatch: pytest.Monkey
 
 
 def test_agents_beyond_the_most_are_summed_under_other(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(summing, "MOST_NAMES", 3)
+    monkeypatch.setattr(sum_updates, "MOST_NAMES", 3)
     for n in range(20):
         make_turn(NOW - timedelta(days=2, minutes=n % 2), model=f"m{n}", agent_name=f"a{n}", status="completed")
     brought_up_to_date()

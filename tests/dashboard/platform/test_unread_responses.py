@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from dashboard.platform import kept_answers
-from dashboard.platform.kept_answers import KeptAnswer
+from dashboard.platform import unread_responses
+from dashboard.platform.unread_responses import KeptAnswer
 
 
 class Thing:
@@ -12,13 +12,13 @@ class Thing:
 
 def test_what_is_kept_after_the_client_has_gone_counts_for_nobody_and_stays_for_nobody():
     """An application hears of it a moment later."""
-    before, gone, reader, thing = dict(kept_answers._keepers), KeptAnswer(), KeptAnswer(), Thing()
+    before, gone, reader, thing = dict(unread_responses._keepers), KeptAnswer(), KeptAnswer(), Thing()
     gone.end()
     gone.keep(thing, 5)
     reader.keep(thing, 5)
     assert (gone.size, reader.size) == (0, 5)
     reader.clear()
-    assert kept_answers._keepers == before
+    assert unread_responses._keepers == before
 
 
 def test_a_thing_that_is_kept_twice_counts_once_by_its_last_size():
@@ -38,4 +38,4 @@ def test_who_lets_go_may_thereby_make_another_let_go_of_the_same():
     does.append(second.clear)
     first.let_go(thing)
     assert (first.size, second.size) == (0, 0)
-    assert id(thing) not in kept_answers._keepers
+    assert id(thing) not in unread_responses._keepers

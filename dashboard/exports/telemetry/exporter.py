@@ -25,8 +25,8 @@ from dashboard.exports.telemetry import queue
 from dashboard.exports.telemetry.measures import metrics
 from dashboard.exports.telemetry.models import Destination, Queued
 from dashboard.exports.telemetry.queue import Outcome
-from dashboard.exports.telemetry.reading import Told, told_of
 from dashboard.exports.telemetry.spans import traces
+from dashboard.exports.telemetry.turn_data import Told, told_of
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.platform.db_threads import in_database
 from dashboard.platform.egress.keys import key_for

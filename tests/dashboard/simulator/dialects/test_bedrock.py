@@ -3,7 +3,7 @@
 import struct
 import zlib
 
-from dashboard.simulator.dialects.event_stream import event_message
+from dashboard.simulator.dialects.bedrock import event_message
 
 
 def test_a_message_is_prelude_headers_payload_each_with_its_checksum() -> None:

@@ -19,11 +19,18 @@ import pytest
 from agentcore.argument_validation import CoreError
 from agentcore.schema import jsonschema_rs_validator
 from agentcore.schema_size import TooMuchWork
-from dashboard.agents.schema_judging import judge_processes, judging, taking_turns
+from dashboard.agents.schema_judging import admission_queue, judge_processes, validator
 from dashboard.agents.schema_judging.busy_judges import JudgesBusy, JudgingSpent
 from dashboard.agents.schema_judging.judge_processes import Question, SpentError, judges
 from dashboard.agents.schema_judging.judge_program import SLOW_POLITE, VIOLATIONS
-from dashboard.agents.schema_judging.judging import asking_as, fault_in, judging_budget, off_loop, patiently, violations
+from dashboard.agents.schema_judging.validator import (
+    asking_as,
+    fault_in,
+    judging_budget,
+    off_loop,
+    patiently,
+    violations,
+)
 from dashboard.platform.fair_queue import QueueSize
 from tests.dashboard.agents.schema_judging.hostile_schemas import HOSTILE, chain, twice
 
@@ -38,7 +45,7 @@ _KILLED = """
 import json, os, sys
 from dashboard.agents.schema_judging import judge_processes
 judge_processes._RUN = judge_processes._RUN.replace("from ", sys.argv[2] + "from ", 1)
-from dashboard.agents.schema_judging.judging import violations
+from dashboard.agents.schema_judging.validator import violations
 from dashboard.agents.schema_judging.judge_processes import judges, Question
 violations({"anyOf": [{}]}, 1)
 print("ready", flush=True)
@@ -48,7 +55,7 @@ violations(json.loads(sys.argv[1]), 1)
 
 @pytest.fixture(autouse=True)
 def nothing_found_before() -> None:
-    judging.forget()
+    validator.forget()
 
 
 @pytest.fixture
@@ -228,8 +235,8 @@ async def test_long_work_is_never_done_at_once_so_that_the_event_loop_goes_on():
 
 
 async def test_long_work_is_done_beside_the_loop_where_too_many_wait(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(judging, "_LINE", QueueSize(places=0, of_one=0, waiting=0, waiting_of_one=0, seconds=0.1))
-    monkeypatch.setattr(judging, "_lines", {})
+    monkeypatch.setattr(validator, "_LINE", QueueSize(places=0, of_one=0, waiting=0, waiting_of_one=0, seconds=0.1))
+    monkeypatch.setattr(validator, "_lines", {})
     assert await off_loop("key", threading.get_ident, long=True) != threading.get_ident()
     with pytest.raises(JudgesBusy, match="Try again"):
         await off_loop("key", partial(violations, {**NOT_CHEAP, "title": "asked nowhere else"}, "a"), long=True)
@@ -237,8 +244,8 @@ async def test_long_work_is_done_beside_the_loop_where_too_many_wait(monkeypatch
 
 async def test_where_too_many_wait_the_last_is_told(monkeypatch: pytest.MonkeyPatch):
     full = QueueSize(places=0, of_one=0, waiting=0, waiting_of_one=0, seconds=0.1)
-    monkeypatch.setattr(judging, "_LINE", full)
-    monkeypatch.setattr(judging, "_lines", {})
+    monkeypatch.setattr(validator, "_LINE", full)
+    monkeypatch.setattr(validator, "_lines", {})
     with pytest.raises(JudgesBusy, match="Try again"):
         await off_loop("key", partial(violations, NOT_CHEAP, "a"))
 
@@ -317,10 +324,10 @@ class BusyAtFirst:
 
 
 async def test_work_that_can_wait_asks_again(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(judging, "PAUSES", (0.0, 0.0))
-    monkeypatch.setattr(judging, "judges", BusyAtFirst(2))
+    monkeypatch.setattr(validator, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(validator, "judges", BusyAtFirst(2))
     assert await patiently("key", partial(violations, NOT_CHEAP, "a")) == []
-    monkeypatch.setattr(judging, "judges", BusyAtFirst(3))
+    monkeypatch.setattr(validator, "judges", BusyAtFirst(3))
     with pytest.raises(JudgesBusy):
         await patiently("key", partial(violations, NOT_CHEAP, "b"))
 
@@ -358,7 +365,7 @@ def test_a_budget_is_not_spent_by_what_takes_a_millisecond():
 def test_one_user_leaves_others_a_place_at_the_judges(monkeypatch: pytest.MonkeyPatch):
     """Six schemas of one user take the slow judge six seconds of processor time; another user's waits for those that
     have a place by then, and not for all."""
-    monkeypatch.setattr(taking_turns, "WAITING_SECONDS", 120.0)  # on a busy machine six seconds take a minute
+    monkeypatch.setattr(admission_queue, "WAITING_SECONDS", 120.0)  # on a busy machine six seconds take a minute
     judged = list[str]()
 
     def ask(who: str, number: int) -> None:

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from dashboard.agents.schema_judging import taking_turns
+from dashboard.agents.schema_judging import admission_queue
+from dashboard.agents.schema_judging.admission_queue import Places
 from dashboard.agents.schema_judging.busy_judges import JudgesBusy
-from dashboard.agents.schema_judging.taking_turns import Places
 
 
 def waiting(places: Places, name: str, order: list[str]) -> threading.Thread:
@@ -37,7 +37,7 @@ def test_the_next_place_is_given_to_who_waits_longest_and_not_to_who_comes_by():
 
 
 def test_who_waits_too_long_is_told_so_and_leaves_the_line(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(taking_turns, "WAITING_SECONDS", 0.01)
+    monkeypatch.setattr(admission_queue, "WAITING_SECONDS", 0.01)
     places = Places(1)
     with places.place(), pytest.raises(JudgesBusy), places.place():
         pass

@@ -29,7 +29,7 @@ from dashboard.agents.schema_judging.judge_program import (
     VIOLATIONS,
 )
 from dashboard.agents.schema_judging.schema_faults import fault_of
-from dashboard.agents.schema_judging.verdict_memory import SPENT, VerdictMemory, key_of
+from dashboard.agents.schema_judging.verdict_cache import SPENT, VerdictMemory, key_of
 from dashboard.platform.fair_queue import FairQueue, FullError, QueueSize
 
 TOO_MUCH = (

@@ -5,8 +5,8 @@ from django.db import DataError, connection
 from django.db.models import F, FloatField, Func, QuerySet, Value
 from django.test.utils import CaptureQueriesContext
 
-from dashboard.policies.backtests import rows_of_each as module
-from dashboard.policies.backtests.rows_of_each import AT_ONCE, rows_of_each
+from dashboard.policies.backtests import batched_queries as module
+from dashboard.policies.backtests.batched_queries import AT_ONCE, rows_of_each
 from dashboard.turns.models import Turn
 from tests.dashboard.timeline.populations import make_turn
 

@@ -15,7 +15,7 @@ from dashboard.platform import garbage
 #: between two that stay. Prints how much is held beside what stays, in bytes.
 HELD = """
 import resource, sys
-from dashboard.runtime.memory import give_back_memory
+from dashboard.runtime.server import give_back_memory
 def held():
     return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
 if sys.argv[1] == "given":
