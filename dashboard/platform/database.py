@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg_pool import PoolTimeout
 
 from dashboard.platform.errors import StartError
 from dashboard.platform.process_identity import PLACE
@@ -117,6 +118,13 @@ def reason_away(url: str) -> StartError | None:
     except StartError as error:
         return error
     return None
+
+
+def is_away(error: psycopg.Error) -> bool:
+    """Whether nobody let us in, or nobody answers any more: the server itself gives a reason for all that it refuses."""
+    return error.sqlstate is None and isinstance(
+        error, PoolTimeout | psycopg.OperationalError | psycopg.InterfaceError
+    )
 
 
 class ServerAwayError(StartError):
