@@ -7,7 +7,6 @@ from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import PoolTimeout
 
 from dashboard.platform.errors import StartError
 from dashboard.platform.process_identity import PLACE
@@ -121,10 +120,8 @@ def reason_away(url: str) -> StartError | None:
 
 
 def is_away(error: psycopg.Error) -> bool:
-    """Whether nobody let us in, or nobody answers any more: the server itself gives a reason for all that it refuses."""
-    return error.sqlstate is None and isinstance(
-        error, PoolTimeout | psycopg.OperationalError | psycopg.InterfaceError
-    )
+    """Whether the database does not answer, or no longer. An error with a SQLSTATE is an answer."""
+    return error.sqlstate is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
 
 class ServerAwayError(StartError):

@@ -136,6 +136,25 @@ def test_a_redis_that_does_not_answer_is_an_error(closed_port: int, monkeypatch:
     assert "hidden" not in repr(finding)
 
 
+@pytest.mark.parametrize(
+    ("rules", "unknown"),
+    [
+        ("nonsense.invalid, public", "nonsense.invalid"),
+        ("localhost.invalid:8080,127.0.0.1,loopback", "localhost.invalid"),
+        ("public,loopback,10.0.0.0/8,localhost:8080,*.invalid,!denied.invalid", ""),
+    ],
+)
+def test_a_host_of_the_egress_rules_that_is_not_known_is_named(
+    monkeypatch: pytest.MonkeyPatch, rules: str, unknown: str
+):
+    read = Rules.read(rules)
+    monkeypatch.setattr(settings, "EGRESS", read)
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, egress=read))
+    finding = found(machine_checks.egress, "egress")
+    assert finding.state is (State.WARNING if unknown else State.OK)
+    assert finding.words.endswith(f": {unknown}" if unknown else "WHYSTOP_EGRESS")
+
+
 @pytest.mark.parametrize(("days", "state"), [(1, State.OK), (8, State.WARNING)])
 def test_a_backup_that_is_too_old_is_a_warning(data_dir: Path, days: int, state: State):
     (data_dir / LAST_BACKUP).write_text((datetime.now(UTC) - timedelta(days=days)).isoformat())
