@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -112,6 +113,29 @@ def test_a_migration_that_is_not_applied_and_one_of_a_newer_version_are_named():
     applied.record_applied("keeping", "9003_later")
     finding = found(database_checks.migrations, "migrations")
     assert (finding.state, "keeping.9003_later" in finding.words) == (State.ERROR, True)
+
+
+def test_a_migration_that_is_missing_below_applied_ones_is_an_error():
+    MigrationRecorder(database).record_unapplied("keeping", "0001_initial")
+    finding = found(database_checks.migrations, "migrations")
+    assert (finding.state, "keeping.0001_initial" in finding.words) == (State.ERROR, True)
+
+
+@pytest.mark.parametrize("ahead", [1, -1])
+@pytest.mark.parametrize(("seconds", "state"), [(0, State.OK), (10, State.WARNING), (60, State.ERROR)])
+def test_a_clock_that_differs_from_the_databases_is_named(
+    monkeypatch: pytest.MonkeyPatch, seconds: int, state: State, ahead: int
+):
+    told = datetime.now(UTC) + ahead * timedelta(seconds=seconds)
+    monkeypatch.setattr(database_checks, "_row", lambda query: (told,))
+    assert found(database_checks.clock, "clock").state is state
+
+
+@pytest.mark.parametrize(("free", "state"), [(50, State.OK), (3, State.WARNING), (0.5, State.ERROR)])
+def test_a_disk_that_is_nearly_full_is_named(monkeypatch: pytest.MonkeyPatch, free: float, state: State):
+    usage = SimpleNamespace(free=free * (1 << 30), total=100 * (1 << 30))
+    monkeypatch.setattr("dashboard.runtime.operations.machine_checks.shutil.disk_usage", lambda folder: usage)
+    assert found(machine_checks.disk, "disk").state is state
 
 
 def test_jobs_that_wait_without_a_worker_are_an_error(empty_queue: None):
