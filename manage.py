@@ -19,12 +19,14 @@ def main() -> None:
     from dashboard.platform.errors import StartError
     from dashboard.platform.postgres import PostgresError
     from dashboard.runtime.database_version import look_before
-    from dashboard.runtime.terminal_output import guard_terminal
+    from dashboard.runtime.terminal_output import guard_terminal, quiet_pool
 
     guard_terminal()
     os.umask(os.umask(0o022) | 0o022)  # nobody else may change what is written, such as the static files
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
+    quiet_pool(command)
     try:
-        look_before(sys.argv[1] if len(sys.argv) > 1 else "")
+        look_before(command)
         execute_from_command_line(sys.argv)
         sys.stdout.flush()
     except (PostgresError, StartError) as error:

@@ -119,6 +119,11 @@ def reason_away(url: str) -> StartError | None:
     return None
 
 
+def is_away(error: psycopg.Error) -> bool:
+    """Whether the database does not answer, or no longer. An error with a SQLSTATE is an answer."""
+    return error.sqlstate is None and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+
+
 class ServerAwayError(StartError):
     """The server may answer in a moment, with nothing corrected."""
 

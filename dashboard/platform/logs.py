@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 import structlog
@@ -24,6 +24,15 @@ _SECRET_TEXTS = (
 MOST_LETTERS = 2_000  #: of a value: callers and providers choose many, and may send megabytes
 MOST_OF_TRACEBACK = 20_000  #: of which the end is kept, where the error is
 MARGIN = 10_000  #: letters beyond a cut, by which a secret is known that the cut would divide
+
+
+def of_turn(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """A structlog processor: the turn of a job, in the lines that the queue writes about it."""
+    job = event.get("job")
+    asked = job.get("task_kwargs") if isinstance(job, Mapping) else None
+    if isinstance(asked, Mapping) and "turn_id" in asked:
+        event.setdefault("turn", asked["turn_id"])
+    return event
 
 
 def in_words(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -91,6 +100,7 @@ _SHARED = (
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.StackInfoRenderer(),
     structlog.processors.format_exc_info,
+    of_turn,
     in_words,
     shortened,
     without_secrets,

@@ -14,11 +14,10 @@ from typing import NamedTuple
 import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
-from psycopg_pool import PoolTimeout
 
 from agentcore.errors import CoreError
 from dashboard.agents.schema_judging.busy_judges import BUSY, SPENT_BY_REQUEST, BusyError, JudgesBusy, JudgingSpent
-from dashboard.platform.database import ServerAwayError, reason_away
+from dashboard.platform.database import ServerAwayError, is_away, reason_away
 
 FAILED, TRY_AGAIN = 1, 75  #: 75 is what `sysexits.h` calls a temporary failure
 HAS_NULLS = (
@@ -131,9 +130,9 @@ def _of_database(error: Exception) -> CommandFault | None:
     cause = error if isinstance(error, psycopg.Error) else error.__cause__
     if not isinstance(cause, psycopg.Error):
         return None
-    state = cause.sqlstate or ""
-    if not state and isinstance(cause, PoolTimeout | psycopg.OperationalError | psycopg.InterfaceError):
+    if is_away(cause):
         return _away()
+    state = cause.sqlstate or ""
     found = _BY_STATE.get(state) or _BY_STATE.get(state[:2])
     return found and found._replace(sentence=found.sentence.format(said=_first_line(cause)))
 

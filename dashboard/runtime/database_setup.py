@@ -13,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 from psycopg import errors
 
 from dashboard.accounts import services as accounts
+from dashboard.platform.database import is_away
 from dashboard.platform.environment import Environment
 from dashboard.platform.errors import StartError
 from dashboard.runtime.seed import seed
@@ -25,7 +26,8 @@ _AGAIN_SECONDS = 0.2
 
 
 def prepare(environment: Environment, *, simulator_url: str | None) -> None:
-    """Migrates, seeds and admits; does nothing where that is done. Raises StartError."""
+    """Migrates, seeds and admits; does nothing where that is done. Raises StartError; the driver's error, or Django's
+    of it, where the database does not answer: `command_faults` says why."""
     with _told_in_a_sentence():
         with _one_at_a_time():
             _migrate()
@@ -76,6 +78,8 @@ def _told_in_a_sentence() -> Iterator[None]:
         # Django wraps the driver's error, and its migrations wrap that once more.
         wrapped = error.__context__ if isinstance(error, MigrationSchemaMissing) else error
         cause = wrapped.__cause__ if wrapped else None
+        if isinstance(cause, psycopg.Error) and is_away(cause):
+            raise
         said = next((sentence for kind, sentence in _SENTENCES.items() if isinstance(cause, kind)), _any_other)
         raise StartError(said(str(error).strip().partition("\n")[0].rstrip("."))) from error
 

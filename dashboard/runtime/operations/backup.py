@@ -17,6 +17,7 @@ from django.db import connection
 from psycopg import sql
 
 from agentcore.version import VERSION
+from dashboard.platform.database import is_away
 from dashboard.platform.errors import StartError
 from dashboard.runtime.operations.archive import DATABASE, FILES, PIECE, SECRETS, Writer
 from dashboard.runtime.operations.programs import connected, last_words, program, schema
@@ -38,7 +39,8 @@ class BackupResult:
 
 
 def back_up(path: Path, *, with_keys: bool = True) -> BackupResult:
-    """Write a backup to `path`, which must not exist. Raises StartError, and leaves no file then."""
+    """Write a backup to `path`, which must not exist. Raises StartError, or the driver's error where the database does
+    not answer, and leaves no file then."""
     # The note of the last seal is read first: a seal that is made meanwhile may be in the snapshot, never the reverse.
     files = {name: text for name, text in _files().items() if with_keys or name not in SECRETS}
     with Writer(path) as writer, _snapshot() as (asked, snapshot):
@@ -83,6 +85,8 @@ def _snapshot() -> Iterator[tuple[psycopg.Connection[Any], str]]:
             assert row is not None
             yield asked, row[0]
     except psycopg.Error as error:
+        if is_away(error):
+            raise
         raise StartError(f"The database cannot be backed up: {str(error).strip()}") from error
 
 

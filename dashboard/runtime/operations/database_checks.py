@@ -95,12 +95,17 @@ def migrations() -> Iterator[Finding]:
     """Whether the tables are those of this version."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    planned = {(migration.app_label, migration.name) for migration, _ in plan}
     known, applied = set(executor.loader.disk_migrations), executor.loader.applied_migrations
     ours = {app for app, _ in known}
     newer = [f"{app}.{name}" for app, name in applied if app in ours and (app, name) not in known]
     if newer:
         fix = "Run the version that made them, or a later one."
         yield Finding("migrations", State.ERROR, f"Created by a newer version: {', '.join(sorted(newer)[:3])}", fix)
+    elif lost := sorted({*executor.loader.graph.nodes} - {*applied} - planned):
+        names = ", ".join(f"{app}.{name}" for app, name in lost[:3])
+        fix = "The table django_migrations was changed outside Whystop: restore a backup."
+        yield Finding("migrations", State.ERROR, f"Not applied, although later ones are: {names}", fix)
     elif plan:
         fix = "Back up, then run “manage.py migrate”, or start Whystop, which does the same."
         yield Finding("migrations", State.WARNING, f"{len(plan)} to apply, from {plan[0][0]} on", fix)

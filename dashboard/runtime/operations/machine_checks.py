@@ -1,15 +1,17 @@
 """Checks of this machine and of the environment: disk, secrets, egress, live updates, the last backup."""
 
 import shutil
+import socket
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import redis
 from django.conf import settings
 
-from dashboard.platform.egress.rules import APART, ON_ONE_MACHINE
+from dashboard.platform.egress.rules import APART, ON_ONE_MACHINE, Rules
 from dashboard.platform.environment import Environment
 from dashboard.platform.errors import StartError
 from dashboard.platform.secret_key import SECRET_KEY_FILE
@@ -20,6 +22,7 @@ from dashboard.turns.seals import keys
 _GIB = 1 << 30
 _LITTLE, _TOO_LITTLE = 5 * _GIB, _GIB  #: bytes of the disk that are free
 _BACKUP_LATE = timedelta(days=7)
+_ASKED_AT_ONCE = 8  #: names, of which each may wait for a name server
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -60,13 +63,30 @@ def _debug(environment: Environment) -> Finding:
 
 
 def egress() -> Iterator[Finding]:
-    """Where calls may go."""
-    rules = settings.EGRESS
-    if _environment().egress is not None:
-        yield Finding("egress", State.OK, "Calls may go to the addresses in WHYSTOP_EGRESS")
-    elif rules in (APART, ON_ONE_MACHINE):
-        words = "Calls may go to public addresses, and under “manage.py up” to this machine (WHYSTOP_EGRESS is not set)"
-        yield Finding("egress", State.OK, words)
+    """Where calls may go, and whether the hosts that `WHYSTOP_EGRESS` allows by name are known."""
+    rules: Rules = settings.EGRESS
+    if _environment().egress is None:
+        if rules in (APART, ON_ONE_MACHINE):
+            words = (
+                "Calls may go to public addresses, and under “manage.py up” to this machine (WHYSTOP_EGRESS is not set)"
+            )
+            yield Finding("egress", State.OK, words)
+        return
+    hosts = [entry.host for entry in rules.entries if entry.host and not entry.denies and "*" not in entry.host]
+    with ThreadPoolExecutor(max_workers=_ASKED_AT_ONCE) as asked:
+        unknown = [host for host, known in zip(hosts, asked.map(_is_known_host, hosts), strict=True) if not known]
+    fix = "Correct the names, unless only a proxy can resolve them."
+    words = "Calls may go to the addresses in WHYSTOP_EGRESS"
+    if unknown:
+        words = f"WHYSTOP_EGRESS allows hosts that cannot be resolved here: {', '.join(unknown)}"
+    yield graded("egress", words, (bool(unknown), State.WARNING, fix))
+
+
+def _is_known_host(host: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(host, None))
+    except (OSError, UnicodeError):
+        return False
 
 
 def live_updates() -> Iterator[Finding]:

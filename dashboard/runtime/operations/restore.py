@@ -20,6 +20,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
+from dashboard.platform.database import is_away
 from dashboard.platform.errors import StartError
 from dashboard.runtime.database_setup import prepare
 from dashboard.runtime.operations.archive import PIECE, Archive
@@ -86,7 +87,8 @@ class Restored:
 
 
 def restore(path: Path, *, replace: bool = False) -> Restored:
-    """Restore the backup of `path`, then migrate it to this version. Raises StartError; nothing has changed then."""
+    """Restore the backup of `path`, then migrate it to this version. Raises StartError, or the driver's error
+    where the database does not answer; nothing has changed then."""
     archive = Archive(path)
     archive.verify()
     _check_version(archive)
@@ -140,6 +142,8 @@ def check_target(parameters: Mapping[str, Any], place: str, *, replace: bool) ->
                 raise StartError(_IN_USE.format(others=f"{others} connections"))
             return asked.info.server_version // 10000
     except psycopg.Error as error:
+        if is_away(error):
+            raise
         raise StartError(f"The database cannot be restored: {str(error).strip()}") from error
 
 

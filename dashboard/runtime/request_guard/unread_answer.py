@@ -6,6 +6,7 @@ part in memory until the last piece is written; of an answer whose length is kno
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -16,6 +17,7 @@ PIECE = 64 * 1024  #: bytes; an answer or a part of one that is no longer is wri
 
 Application = Callable[..., Awaitable[Any]]  #: ASGI
 Message = Mapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
@@ -46,16 +48,9 @@ class UnreadAnswer:
         """The application, its answer counted and written in pieces."""
         handed = self._handed = _Handed()  # the application of the request before may still have to return
 
-        async def counted(scope: Any, receive: Any, send: Callable[[Message], Awaitable[None]]) -> Any:
-            async def hand_on(message: Message) -> None:
-                whole = handed.whole or _length(message)
-                self._has(handed, whole, len(message.get("body", b"")))
-                for piece in _pieces(message):
-                    await send(piece)
-                self._has(handed, whole, 0)
-
+        async def counted(scope: Any, receive: Any, send: Send) -> Any:
             try:
-                return await application(scope, receive, hand_on)
+                return await application(scope, receive, _CountedSend(send, partial(self._has, handed)).send)
             finally:
                 self._has(handed, 0, 0)
 
@@ -84,6 +79,26 @@ class UnreadAnswer:
         """The connection has ended: nothing is kept for it."""
         if cycle is not None:
             _kept(cycle).end()
+
+
+class _CountedSend:
+    """`send` of one request. `has` is told how many bytes the whole answer has, and the part that is being written."""
+
+    def __init__(self, send: Send, has: Callable[[int, int], None]) -> None:
+        self._send, self._has, self._whole = send, has, 0
+
+    @property
+    def transport(self) -> Any:
+        """The connection, as uvicorn's own `send` shows it to an application that closes it in mid-answer."""
+        return getattr(getattr(self._send, "__self__", None), "transport", None)
+
+    async def send(self, message: Message) -> None:
+        """Write a part of the answer, in pieces."""
+        self._whole = self._whole or _length(message)
+        self._has(self._whole, len(message.get("body", b"")))
+        for piece in _pieces(message):
+            await self._send(piece)
+        self._has(self._whole, 0)
 
 
 def _length(message: Message) -> int:

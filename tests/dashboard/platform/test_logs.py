@@ -84,6 +84,16 @@ def test_nothing_that_is_logged_begins_a_line_or_steers_a_terminal(logged: Calla
     assert set(UNSEEN) & set(lines) == {"\n"}
 
 
+@pytest.mark.parametrize("logged", ["json"], indirect=True)
+def test_a_line_about_the_job_of_a_turn_has_the_turn(logged: Callable[..., str]):
+    def turn_of(job: object) -> str | None:
+        return json.loads(logged("Starting job", extra={"job": job}).splitlines()[-1]).get("turn")
+
+    assert turn_of({"id": 1, "task_name": "drive_turn", "task_kwargs": {"turn_id": "0190"}}) == "0190"
+    assert turn_of({"task_kwargs": {"backtest_id": "0191"}}) is None
+    assert turn_of("none") is None
+
+
 def test_a_traceback_stays_on_its_line_with_what_its_error_says(logged: Callable[..., str]):
     try:
         raise ValueError("\x1b[31mred\r\ntimestamp=2026-01-01 level=info event=forged")

@@ -169,3 +169,28 @@ def test_a_data_folder_that_is_none_is_told_by_every_command(command: str, tmp_p
     assert ran.returncode != 0
     assert "Traceback" not in ran.stderr, ran.stderr[-2000:]
     assert ran.stderr.strip().endswith("."), ran.stderr[-500:]
+
+
+#: One of each way to the database: it is prepared, asked through Django, or by a connection of the command's own.
+AWAY = ("doctor", "verify", "prune", "migrate", "backup")
+
+
+@pytest.mark.parametrize("command", AWAY)
+def test_a_database_that_is_away_is_told_without_a_line_for_each_attempt(command: str, tmp_path: Path):
+    given = {"prune": ["--keep-days", "1"], "backup": [str(tmp_path / "file")]} | GIVEN
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        away = f"127.0.0.1:{taken.getsockname()[1]}"
+        environment = {
+            **os.environ, "WHYSTOP_DATA_DIR": str(tmp_path), "DATABASE_URL": f"postgresql://me@{away}/x"
+        }  # fmt: skip
+        ran = subprocess.run(
+            [sys.executable, "manage.py", command, *given.get(command, [])],
+            cwd=CHECKOUT, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+        )  # fmt: skip
+    sentence = f"The server of DATABASE_URL does not answer at {away}: start it or correct DATABASE_URL."
+    if command == "doctor":
+        assert (ran.returncode, ran.stderr) == (FAILED, "")
+        assert f"Not checked: {sentence}" in ran.stdout
+    else:
+        assert (ran.returncode, ran.stderr) == (TRY_AGAIN, f"{sentence}\n")

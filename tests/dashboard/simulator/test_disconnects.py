@@ -17,6 +17,7 @@ import uvicorn
 
 from agentcore.messages import ChatResponse
 from agentcore.providers import PROVIDERS
+from dashboard.runtime.server import config_of
 from dashboard.simulator.app import Simulator
 
 from .client import Client, user
@@ -124,6 +125,36 @@ async def test_a_server_that_goes_down_drops_its_answers_and_is_gone_at_once(cap
                 await response.read()
         await asyncio.wait_for(serving, 20)  # the answer would take forty
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_a_connection_that_whystops_own_server_drops_leaves_no_word_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(config_of(Simulator(token_ms=0)))
+        serving = asyncio.ensure_future(server.serve([listener]))
+        client = Client(listener.getsockname()[1])
+        assert not (await asyncio.to_thread(client.ask, "sim-hangup", stream=True)).ended
+        assert not (await asyncio.to_thread(client.ask, "sim-hangup")).ended
+        server.should_exit = True
+        await asyncio.wait_for(serving, 60)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_a_connection_that_was_promised_ends_at_its_next_request_in_whystops_own_server_too() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(config_of(Simulator(token_ms=0)))
+        serving = asyncio.ensure_future(server.serve([listener]))
+        reader, writer = await asyncio.open_connection(*listener.getsockname(), limit=2**20)
+        body = b'{"model": "sim-closing", "messages": [{"role": "user", "content": "a"}], "stream": true}'
+        head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body)
+        writer.write(head + body)
+        assert (await asyncio.wait_for(reader.readuntil(b"\r\n0\r\n\r\n"), 60)).startswith(b"HTTP/1.1 200")
+        writer.write(head + body)
+        assert await asyncio.wait_for(reader.read(), 60) == b""
+        writer.close()
+        server.should_exit = True
+        await asyncio.wait_for(serving, 60)
 
 
 def test_a_caller_who_leaves_a_silent_model_leaves_no_word_in_the_log() -> None:

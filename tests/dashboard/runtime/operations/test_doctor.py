@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -114,6 +115,29 @@ def test_a_migration_that_is_not_applied_and_one_of_a_newer_version_are_named():
     assert (finding.state, "keeping.9003_later" in finding.words) == (State.ERROR, True)
 
 
+def test_a_migration_that_is_missing_below_applied_ones_is_an_error():
+    MigrationRecorder(database).record_unapplied("keeping", "0001_initial")
+    finding = found(database_checks.migrations, "migrations")
+    assert (finding.state, "keeping.0001_initial" in finding.words) == (State.ERROR, True)
+
+
+@pytest.mark.parametrize("ahead", [1, -1])
+@pytest.mark.parametrize(("seconds", "state"), [(0, State.OK), (10, State.WARNING), (60, State.ERROR)])
+def test_a_clock_that_differs_from_the_databases_is_named(
+    monkeypatch: pytest.MonkeyPatch, seconds: int, state: State, ahead: int
+):
+    told = datetime.now(UTC) + ahead * timedelta(seconds=seconds)
+    monkeypatch.setattr(database_checks, "_row", lambda query: (told,))
+    assert found(database_checks.clock, "clock").state is state
+
+
+@pytest.mark.parametrize(("free", "state"), [(50, State.OK), (3, State.WARNING), (0.5, State.ERROR)])
+def test_a_disk_that_is_nearly_full_is_named(monkeypatch: pytest.MonkeyPatch, free: float, state: State):
+    usage = SimpleNamespace(free=free * (1 << 30), total=100 * (1 << 30))
+    monkeypatch.setattr("dashboard.runtime.operations.machine_checks.shutil.disk_usage", lambda folder: usage)
+    assert found(machine_checks.disk, "disk").state is state
+
+
 def test_jobs_that_wait_without_a_worker_are_an_error(empty_queue: None):
     assert found(database_checks.queue, "queue").state is State.WARNING
     with database.cursor() as cursor:
@@ -134,6 +158,25 @@ def test_a_redis_that_does_not_answer_is_an_error(closed_port: int, monkeypatch:
     finding = found(machine_checks.live_updates, "live updates")
     assert finding.state is State.ERROR
     assert "hidden" not in repr(finding)
+
+
+@pytest.mark.parametrize(
+    ("rules", "unknown"),
+    [
+        ("nonsense.invalid, public", "nonsense.invalid"),
+        ("localhost.invalid:8080,127.0.0.1,loopback", "localhost.invalid"),
+        ("public,loopback,10.0.0.0/8,localhost:8080,*.invalid,!denied.invalid", ""),
+    ],
+)
+def test_a_host_of_the_egress_rules_that_is_not_known_is_named(
+    monkeypatch: pytest.MonkeyPatch, rules: str, unknown: str
+):
+    read = Rules.read(rules)
+    monkeypatch.setattr(settings, "EGRESS", read)
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, egress=read))
+    finding = found(machine_checks.egress, "egress")
+    assert finding.state is (State.WARNING if unknown else State.OK)
+    assert finding.words.endswith(f": {unknown}" if unknown else "WHYSTOP_EGRESS")
 
 
 @pytest.mark.parametrize(("days", "state"), [(1, State.OK), (8, State.WARNING)])
