@@ -11,6 +11,7 @@ import time
 import pytest
 
 from dashboard.simulator.texts import ESSAY
+from tests import forked_start
 
 from .conftest import CHECKOUT, PATIENCE
 
@@ -33,8 +34,7 @@ def asking(environment: dict[str, str]):
     environment = {**environment, "WHYSTOP_SIM_TOKEN_MS": "0"}
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "manage.py", "ask", *words]
-        return subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+        return forked_start.run(["ask", *words], env=environment, timeout=PATIENCE, **forked_start.BOTH)
 
     return run
 
@@ -70,7 +70,7 @@ def test_tools_are_told_as_act_and_observe(ask):
 def test_programs_get_one_json_object_a_line(ask):
     lines = [json.loads(line) for line in ask("Why?", "--agent", "sim-refuse", "--json").stdout.splitlines()]
     assert [list(line) for line in lines] == [["record"], ["record"], ["why"], ["turn"]]
-    assert lines[2]["why"]["tree"]["because"][0]["words"] == "evaluate_stop → abort, by safety_blocked"
+    assert lines[2]["why"]["tree"]["because"][0]["words"] == "evaluate_stop → abort, trigger safety_blocked"
     assert lines[-1]["turn"]["terminal_reason"] == "safety_blocked"
     times = [*(line["record"]["at"] for line in lines[:2]), lines[-1]["turn"]["finished_at"]]
     assert all(re.fullmatch(r"[0-9-]{10}T[0-9:.]{12}Z", time) for time in times), "as the API writes them"
@@ -93,7 +93,7 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(ask, words, sentence):
 
 def test_ctrl_c_cancels_the_turn_and_keeps_what_was_said(environment, started_before):
     command = [sys.executable, "manage.py", "ask", "Go on.", "--agent", "sim-endless"]
-    with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with forked_start.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("[THINK]")
         time.sleep(0.5)
