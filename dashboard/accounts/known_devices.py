@@ -11,7 +11,7 @@ from django.utils.crypto import constant_time_compare
 COOKIE = "whystop_device"
 PATH = "/sign-in/"
 _SECONDS = 400 * 86_400  #: the longest that browsers keep a cookie
-_signer = Signer(salt="dashboard.accounts.known_devices")
+_SALT = "dashboard.accounts.known_devices"
 
 
 def device_remember(response: HttpResponse, account: str) -> None:
@@ -33,4 +33,4 @@ def is_known(cookie: str, account: str) -> bool:
 
 
 def _signature(account: str) -> str:
-    return _signer.signature(account.strip().casefold())
+    return Signer(salt=_SALT).signature(account.strip().casefold())

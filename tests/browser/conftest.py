@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from dashboard.platform.postgres.processes import end_all
-from tests import first_start
+from tests import first_start, forked_start
 from tests.browser.journeys import played
 from tests.browser.places import other_turn  # noqa: F401 - a fixture for all of them
 from tests.first_start import CHECKOUT
@@ -49,10 +49,12 @@ def surroundings(started_once: Callable[[Path], None]) -> Iterator[dict[str, str
 
 
 @contextmanager
-def installation(environment: dict[str, str]) -> Iterator[str]:
-    """The sign-in link of an installation of its own."""
+def installation(
+    environment: dict[str, str], popen: type[subprocess.Popen] = forked_start.Popen
+) -> Iterator[str]:  # fmt: skip
+    """The sign-in link of an installation of its own. `popen`: how it is started."""
     command = [sys.executable, "manage.py", "up"]
-    with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as up:
+    with popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as up:
         assert up.stdout is not None
         found = re.search(r"http://\S+/sign-in/\?code=\S+", up.stdout.readline())
         assert found, "`manage.py up` printed no link"

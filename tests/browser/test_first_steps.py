@@ -28,7 +28,7 @@ PROMPT = "Why do agents stop?"
 def new_link(request: pytest.FixtureRequest, started_once: Callable[[Path], None]) -> Iterator[str]:
     """The link that `manage.py up` prints where nobody has been before."""
     begin = Path.mkdir if request.param == "an empty folder" else started_once
-    with surroundings(begin) as environment, installation(environment) as link:
+    with surroundings(begin) as environment, installation(environment, subprocess.Popen) as link:
         yield link
 
 

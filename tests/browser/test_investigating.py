@@ -1,8 +1,6 @@
 """An investigation, from what was cut off yesterday to a colleague's installation: the story of issue 4."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,7 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import CHECKOUT, DESK, cookies_of, installation, surroundings
+from tests import forked_start
+from tests.browser.conftest import DESK, cookies_of, installation, surroundings
 from tests.browser.journeys import LONG, drop, exported
 from tests.browser.test_claims_of_scripts import scripted
 from tests.browser.test_operating import agent
@@ -24,7 +23,7 @@ def essayist(page: Page, environment: dict[str, str]) -> str:
     """The model of yesterday's turns, which no other test asks: what a limit is said to do rests on all its turns."""
     model = scripted(page, {"behaviour": "sim-essay"})
     fill = FILL.format(agent(page, model, max_tokens=400))
-    subprocess.run([sys.executable, "manage.py", "shell", "-c", fill], cwd=CHECKOUT, env=environment, check=True)
+    forked_start.run(["shell", "-c", fill], env=environment, check=True)
     return model
 
 

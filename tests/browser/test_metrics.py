@@ -1,13 +1,11 @@
 """From a bar of the metrics board to its turns, and from a preview to an alert in the inbox."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import CHECKOUT
+from tests import forked_start
 from tests.browser.journeys import until
 
 AGENT = "board-writer"
@@ -24,7 +22,7 @@ for reason in ("max_tokens", "max_tokens", "end_turn"):
 @pytest.fixture(scope="module")
 def three_days_ago(link: str, environment: dict[str, str]) -> None:
     """Two turns that were cut off, and one that ended."""
-    subprocess.run([sys.executable, "manage.py", "shell", "-c", FILL], cwd=CHECKOUT, env=environment, check=True)
+    forked_start.run(["shell", "-c", FILL], env=environment, check=True)
 
 
 def shown(page: Page) -> bool:

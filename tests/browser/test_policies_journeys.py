@@ -1,13 +1,12 @@
 """Which number, and who set it: the journeys of issue 6 through the admin, the ledger, the versions and the shadow."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.browser.conftest import CHECKOUT, DESK
+from tests import forked_start
+from tests.browser.conftest import DESK
 from tests.browser.journeys import LONG, played, until
 from tests.browser.lowered_limit import AGENT, MODEL, POLICY
 
@@ -32,7 +31,7 @@ REFUSED = [
 
 
 def told(environment: dict[str, str], script: str) -> None:
-    subprocess.run([sys.executable, "manage.py", "shell", "-c", script], cwd=CHECKOUT, env=environment, check=True)
+    forked_start.run(["shell", "-c", script], env=environment, check=True)
 
 
 @pytest.fixture(scope="module")

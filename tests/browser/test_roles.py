@@ -1,8 +1,6 @@
 """What each role is shown on the pages: nothing that would answer “Read-only access”, and no way to an admin it cannot
 enter."""
 
-import subprocess
-import sys
 from collections.abc import Collection, Iterator
 
 import pytest
@@ -10,9 +8,9 @@ from django.urls import resolve
 from playwright.sync_api import Browser, Page, expect
 
 from dashboard.accounts.roles import ELSEWHERE, MAKE_ALERT, MAKE_KEY, OPERATING, WATCHING, Role, needed
+from tests import forked_start
 from tests.browser.conftest import DESK, base_of
 from tests.browser.places import PAGES, addressed
-from tests.first_start import CHECKOUT
 from tests.nightly import nightly
 
 MAY = {Role.WATCHER: {*WATCHING}, Role.OPERATOR: {*OPERATING, MAKE_KEY, MAKE_ALERT}}
@@ -47,7 +45,7 @@ LEADING = """() => {
 
 @pytest.fixture(scope="module")
 def users(link: str, environment: dict[str, str]) -> None:
-    subprocess.run([sys.executable, "manage.py", "shell", "-c", MADE], cwd=CHECKOUT, env=environment, check=True)
+    forked_start.run(["shell", "-c", MADE], env=environment, check=True)
 
 
 @pytest.fixture

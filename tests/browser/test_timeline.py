@@ -1,15 +1,14 @@
 """The timeline as people use it: found by filters, kept under a name, tagged, held still."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import CHECKOUT, DESK, PHONE, NewPage
+from tests import forked_start
+from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.journeys import LONG, ask, ended, resting, scrolls_sideways, until
 
 #: Turns of two models in yesterday's hours, every third one cut off; and one of another agent for a test to erase, for
@@ -43,7 +42,7 @@ user.groups.add(Group.objects.get(name="watcher"))
 
 @pytest.fixture(scope="module")
 def yesterday(link: str, environment: dict[str, str]) -> None:
-    subprocess.run([sys.executable, "manage.py", "shell", "-c", MADE], cwd=CHECKOUT, env=environment, check=True)
+    forked_start.run(["shell", "-c", MADE], env=environment, check=True)
 
 
 def counted(page: Page, text: str) -> None:
@@ -372,7 +371,7 @@ def test_without_scripts_the_filters_are_a_plain_form(new_page: NewPage, yesterd
 def test_who_watches_takes_chosen_turns_away_and_is_offered_nothing_that_acts(
     chrome: Browser, link: str, environment: dict[str, str], cut_turn: str
 ):
-    subprocess.run([sys.executable, "manage.py", "shell", "-c", WATCHER], cwd=CHECKOUT, env=environment, check=True)
+    forked_start.run(["shell", "-c", WATCHER], env=environment, check=True)
     page = chrome.new_context(base_url=link.split("/sign-in", maxsplit=1)[0], accept_downloads=True).new_page()
     page.goto("/sign-in/")
     page.locator("#id_username").fill("wilma")

@@ -26,6 +26,7 @@ from dashboard.live.models import OwnedTurn
 from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import UNFINISHED, Turn
+from tests import forked_start
 from tests.dashboard.live.test_slots_of_processes import address_of_the_test_database
 from tests.dashboard.serving import provider_of
 
@@ -124,7 +125,7 @@ def start(tmp_path) -> Iterator[Callable[[str], subprocess.Popen]]:
     def begin(command: str, **more: str) -> subprocess.Popen:
         whole = [sys.executable, *command.split()]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        started.append(subprocess.Popen(whole, cwd=CHECKOUT, env={**environment, **more}, **pipes))
+        started.append(forked_start.Popen(whole, cwd=CHECKOUT, env={**environment, **more}, **pipes))
         return started[-1]
 
     yield begin

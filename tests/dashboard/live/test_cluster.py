@@ -24,6 +24,7 @@ from dashboard.agents.models import Connection
 from dashboard.live.broadcast_hub import TRY_AGAIN
 from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.models import UNFINISHED, Turn
+from tests import forked_start
 from tests.dashboard.driving import AgentOf
 from tests.dashboard.pushed_page import Shown, by_id, fresh
 from tests.redis_server import Redis
@@ -52,7 +53,7 @@ def cluster(redis: Redis, folder: Path) -> Iterator[list[str]]:
         "WHYSTOP_EGRESS": "loopback",
     }
     started = [
-        subprocess.Popen(
+        forked_start.Popen(
             [sys.executable, "manage.py", command],
             cwd=CHECKOUT,
             env={**kept, **more},

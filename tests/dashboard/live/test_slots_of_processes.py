@@ -19,6 +19,7 @@ from dashboard.live.models import CallSlot
 from dashboard.live.services import turn_start
 from dashboard.platform.environment import CHECKOUT
 from dashboard.turns.models import UNFINISHED, Turn
+from tests import forked_start
 from tests.dashboard.serving import provider_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("empty_queue")]
@@ -59,7 +60,7 @@ def start_worker(tmp_path) -> Iterator[Callable[[], subprocess.Popen]]:
     started: list[subprocess.Popen] = []
 
     def start() -> subprocess.Popen:
-        started.append(subprocess.Popen([sys.executable, "manage.py", "worker"], cwd=CHECKOUT, env=environment))
+        started.append(forked_start.Popen([sys.executable, "manage.py", "worker"], cwd=CHECKOUT, env=environment))
         return started[-1]
 
     yield start

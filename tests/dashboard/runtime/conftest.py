@@ -15,17 +15,20 @@ from pathlib import Path
 import pytest
 
 from dashboard.platform.postgres.processes import end_all
-from tests import first_start
+from tests import first_start, forked_start
 from tests.first_start import CHECKOUT
 
+Started = type[subprocess.Popen]
 PATIENCE = 120  #: seconds; a machine that is busy is not at fault
 
 
 class Up:
-    """A running `manage.py up`, or `web` or `worker`."""
+    """A running `manage.py up`, or `web` or `worker`. `popen`: how it is started."""
 
-    def __init__(self, environment: dict[str, str], command: str = "up", *options: str) -> None:
-        self.process = subprocess.Popen(
+    def __init__(
+        self, environment: dict[str, str], command: str = "up", *options: str, popen: Started = forked_start.Popen
+    ) -> None:
+        self.process = popen(
             [sys.executable, "manage.py", command, *options],
             cwd=CHECKOUT,
             env=environment,
@@ -98,12 +101,18 @@ def environment(data_dir: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def up(environment: dict[str, str]) -> Iterator[Callable[..., Up]]:
+def popen() -> Started:
+    """How commands are started. A module whose tests are about the start itself has `subprocess.Popen` here."""
+    return forked_start.Popen
+
+
+@pytest.fixture
+def up(environment: dict[str, str], popen: Started) -> Iterator[Callable[..., Up]]:
     """Starts `manage.py up`, or another command, with more variables if given."""
     started: list[Up] = []
 
     def start(command: str = "up", **more: str) -> Up:
-        started.append(Up({**environment, **more}, command))
+        started.append(Up({**environment, **more}, command, popen=popen))
         return started[-1]
 
     yield start

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from dashboard.simulator.texts import ESSAY
+from tests import forked_start
 
 from .conftest import CHECKOUT, PATIENCE
 
@@ -33,8 +34,7 @@ def asking(environment: dict[str, str]):
     environment = {**environment, "WHYSTOP_SIM_TOKEN_MS": "0"}
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "manage.py", "ask", *words]
-        return subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+        return forked_start.run(["ask", *words], env=environment, timeout=PATIENCE, **forked_start.BOTH)
 
     return run
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(ask, words, sentence):
 
 def test_ctrl_c_cancels_the_turn_and_keeps_what_was_said(environment, started_before):
     command = [sys.executable, "manage.py", "ask", "Go on.", "--agent", "sim-endless"]
-    with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with forked_start.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("[THINK]")
         time.sleep(0.5)

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests import forked_start
+
 from .conftest import CHECKOUT, PATIENCE
 
 #: Of this process alone, and none that the system gives to others.
@@ -22,8 +24,7 @@ def environment(environment: dict[str, str], started_before: None) -> dict[str, 
 
 
 def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "manage.py", *words]
-    return subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    return forked_start.run(words, env=environment, timeout=PATIENCE, **forked_start.BOTH)
 
 
 @pytest.mark.nightly

@@ -20,6 +20,7 @@ from psycopg_pool import PoolTimeout
 import manage
 from dashboard.agents.schema_judging.busy_judges import BusyError, JudgesBusy, JudgingSpent
 from dashboard.runtime.command_faults import FAILED, TRY_AGAIN, fault_of
+from tests import forked_start
 from tests.first_start import CHECKOUT
 from tests.together import together
 
@@ -162,10 +163,8 @@ def test_a_data_folder_that_is_none_is_told_by_every_command(command: str, tmp_p
     blocked.write_text("")
     environment = {**os.environ, "WHYSTOP_DATA_DIR": str(blocked / "data")}
     environment.pop("DATABASE_URL", None)
-    ran = subprocess.run(
-        [sys.executable, "manage.py", command, *GIVEN.get(command, [])],
-        cwd=CHECKOUT, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
-    )  # fmt: skip
+    asked = [command, *GIVEN.get(command, [])]
+    ran = forked_start.run(asked, env=environment, stdin=subprocess.DEVNULL, timeout=120, **forked_start.BOTH)
     assert ran.returncode != 0
     assert "Traceback" not in ran.stderr, ran.stderr[-2000:]
     assert ran.stderr.strip().endswith("."), ran.stderr[-500:]

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,7 @@ from dashboard.platform.postgres.processes import serves, wait_until
 from dashboard.runtime.health import KEPT_SECONDS
 from tests.nightly import nightly
 
-from .conftest import PATIENCE, Up, get
+from .conftest import PATIENCE, Started, Up, get
 
 Start = Callable[..., Up]
 TOKEN = "a-token-of-sixteen-or-more"
@@ -28,6 +29,12 @@ STOPPING = 60  #: seconds, of a machine that is busy; a stop that waits for some
 
 
 pytestmark = pytest.mark.usefixtures("started_before")
+
+
+@pytest.fixture
+def popen() -> Started:
+    """Here it is the start that is tested, with all that is imported."""
+    return subprocess.Popen
 
 
 def health(address: str) -> tuple[int, dict[str, str]]:

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
@@ -23,8 +21,8 @@ from dashboard.platform.errors import StartError
 from dashboard.runtime.operations.archive import DATABASE, MANIFEST, Archive, Writer
 from dashboard.runtime.operations.restore import _put_files, check_target, restore
 from dashboard.turns.seals.keys import AUDIT_HEAD_FILE, HEAD_FILE, KEY_FILE
+from tests import forked_start
 from tests.dashboard.runtime.conftest import PATIENCE, Up
-from tests.first_start import CHECKOUT
 from tests.nightly import nightly
 
 TOKEN = "a-token-of-twenty-four-or-more"
@@ -32,10 +30,7 @@ TOKEN = "a-token-of-twenty-four-or-more"
 
 def manage(environment: Mapping[str, str], *words: str) -> tuple[int, str]:
     """The exit code of a command of manage.py, and all that it said."""
-    command = [sys.executable, "manage.py", *words]
-    done = subprocess.run(
-        command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    done = forked_start.run(words, env=environment, timeout=PATIENCE, **forked_start.BOTH)
     return done.returncode, done.stdout + done.stderr
 
 
