@@ -14,10 +14,11 @@ from urllib.parse import unquote
 from urllib.request import Request, urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.browser.conftest import DESK, PATIENCE, base_of, installation, surroundings
 from tests.browser.journeys import LONG, Clicks, scrolls_sideways
+from tests.browser.paint import painted
 from tests.nightly import nightly
 
 FIVE_MINUTES = 300  #: seconds, from the link on
@@ -71,6 +72,16 @@ def exported(endpoint: str, headers: str) -> int:
     except HTTPError as refused:
         with refused:
             return refused.code
+
+
+@pytest.mark.parametrize("size", [DESK, {"width": 1920, "height": 1080}], ids=["1280", "1920"])
+def test_a_timeline_without_turns_shows_what_to_do_first_and_does_not_move(beginner: Page, size: ViewportSize):
+    page = beginner.context.new_page()
+    page.set_viewport_size(size)
+    assert painted(page, "/").moved == ()
+    for name in ("First steps", "Talk to an agent", "Import turns"):
+        expect(page.locator(".empty").get_by_role("link", name=name)).to_be_in_viewport(ratio=1)
+    page.close()
 
 
 def sees_a_lesson_and_its_limit(page: Page, clicks: Clicks) -> None:

@@ -8,7 +8,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.number_format import number
 from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import TurnStatus
-from agentcore.replay import fold
+from agentcore.replay import Certainty, fold
 from dashboard.agents.models import Connection
 from dashboard.live.turn_loader import connection_of, may_be_rerun
 from dashboard.policies.backtests.models import Backtest
@@ -18,7 +18,7 @@ from dashboard.policies.suggestions.cap_refusals import refusal_of
 from dashboard.policies.suggestions.exhausted_limits import ExhaustedLimit
 from dashboard.policies.suggestions.relatives import is_reworded
 from dashboard.policies.suggestions.reruns import LimitTrial
-from dashboard.policies.suggestions.selectors import suggestion_and_less
+from dashboard.policies.suggestions.selectors import LIKELY_END, suggestion_and_less
 from dashboard.policies.suggestions.services import backtest_found, standing_value
 from dashboard.policies.suggestions.suggestion import Basis, Suggestion
 from dashboard.policies.suggestions.suggestion_text import (
@@ -77,7 +77,7 @@ class Panel:
         first = f"with {given(self.suggestion)}"
         if not self.of_agent:
             return f"One live re-run {first}"
-        return f"Up to two live re-runs: {first}, then with a smaller value based on what the first one used"
+        return f"Up to two live re-runs: {first}, then, if the first one shows that less is likely enough, with less"
 
     @property
     def costs(self) -> str:
@@ -94,6 +94,14 @@ class Panel:
     def may_be_less(self) -> bool:
         """Whether a live re-run under the smaller value may be made."""
         return self.less is not None and self.running is None and may_be_rerun(self.turn)
+
+    @property
+    def shows_no_less(self) -> bool:
+        """Whether a re-run in one call used less than it was given, and does not tell whether less is enough."""
+        said = self.suggestion
+        spare = said.calls == 1 and said.used is not None and said.used + LIKELY_END < said.value
+        proven = self.of_agent and self.by_rerun and said.certainty is Certainty.CERTAIN
+        return proven and spare and self.less is None and self.running is None and self.in_vain is None
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from dashboard.agents.models import Agent, Policy, PolicyVersion
 from dashboard.agents.selectors import policy_version_active
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.policy_versions import version_keep
-from dashboard.policies.suggestions import panel
+from dashboard.policies.suggestions import panel, selectors
 from dashboard.policies.suggestions.selectors import suggestion_and_less
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.replay.rerun_changes import RerunChanges
@@ -97,6 +97,19 @@ def test_one_click_tries_the_larger_and_the_smaller_value_as_it_said_before(brow
     assert Backtest.objects.get().max_tokens == again.max_tokens
     assert f"With max_tokens {again.max_tokens} the turn finished." in text_of(found)
     assert sum(child.output_tokens for child in cut.children.all()) <= 2 * value
+
+
+def test_a_re_run_that_does_not_show_whether_less_is_enough_says_so_as_the_plan_allows(
+    browser: Client, cut: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(selectors, "_reported", lambda case, trial: None)  # few calls of the model are recorded
+    before = text_of(browser.get(f"/turns/{cut.id}/limit", headers=HTMX).content.decode())
+    assert ", then, if the first one shows that less is likely enough, with less." in before
+    find(browser, cut)
+    drive(cut.children.get())
+    found = browser.get(f"/turns/{cut.id}/limit?found=first", headers=HTMX).content.decode()
+    assert " live</button>" not in found
+    assert "It does not show whether less is enough." in text_of(found)
 
 
 def test_a_smaller_value_whose_re_run_failed_is_not_tried_again_by_itself(browser: Client, cut: Turn):
