@@ -291,7 +291,7 @@ def test_the_calls_of_a_fork_are_told_apart_from_those_it_inherited(browser: Cli
     child = drive(turn_rerun(turn=parent, overrides={}, from_record=3))
     html = page(browser, f"/turns/{child.id}")
     assert "in 2 calls" in html
-    assert "1 attempt + 1 inherited" in text_of(html)
+    assert "1 attempt + 1 inherited" in " ".join(text_of(html).split())
     assert "<b>1</b> attempt of its own" in page(browser, f"/turns/{parent.id}/replay")
     assert "<dd>1 + 1 inherited</dd>" in page(browser, f"/turns/{parent.id}/replay?rerun={child.id}")
 
@@ -302,6 +302,7 @@ def test_a_turn_whose_row_counts_the_calls_before_it_as_its_own_says_so(browser:
     child = drive(turn_rerun(turn=parent, overrides={}, from_record=3))
     del child.base_snapshot["inherited"]
     Turn.objects.filter(id=child.id).update(base_snapshot=child.base_snapshot, attempts=2)
-    assert "2 attempts, including 1 of the original turn" in text_of(page(browser, f"/turns/{child.id}"))
+    shown = " ".join(text_of(page(browser, f"/turns/{child.id}")).split())
+    assert "2 attempts, including 1 of the original turn" in shown
     beside = page(browser, f"/turns/{parent.id}/replay?rerun={child.id}")
     assert "<dd>2, including 1 of the original turn</dd>" in beside
