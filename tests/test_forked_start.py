@@ -73,7 +73,7 @@ def test_a_signal_ends_it_alone_and_whoever_started_it_is_told(environment: dict
 def test_ctrl_c_ends_it_as_it_ends_a_fresh_one(environment: dict[str, str]):
     with waiting(environment) as process:
         process.send_signal(signal.SIGINT)
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # pytest runs in the background of a shell, and so does it
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(1)
             process.kill()
