@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 CLIENTS = ("openai", "responses", "agents", "anthropic", "gemini", "langchain", "litellm")
 SHARED = {"responses": "openai"}  #: checks of a client that has an environment already
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 SECONDS = 150  #: for one client's checks
 
 sys.path[:0] = [str(CHECKOUT)]

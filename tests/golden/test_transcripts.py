@@ -14,7 +14,7 @@ from tests.dashboard.gateway.served.gate import gateway_served
 from tests.golden.conversations import CONVERSATIONS
 from tests.golden.gateway import held, prepare
 
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 
 

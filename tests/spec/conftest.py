@@ -11,7 +11,7 @@ from tests.dashboard.conftest import agent_of, connection, play, simulator_url
 
 __all__ = ["agent_of", "connection", "play", "simulator_url"]
 
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 
 
 @pytest.fixture

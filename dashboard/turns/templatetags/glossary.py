@@ -5,10 +5,10 @@
 """
 
 import re
-from typing import Any
 
 from django import template
 from django.template import Context
+from django.template.loader import render_to_string
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -21,13 +21,14 @@ register = template.Library()
 _KEYS = re.compile(rf"\b({'|'.join(SETTING_NAMES)})\b")
 
 
-@register.inclusion_tag("turns/_term.html", takes_context=True)
-def term(context: Context, key: str, text: str = "") -> dict[str, Any]:
+@register.simple_tag(takes_context=True)
+def term(context: Context, key: str, text: str = "") -> SafeString:
     """The word as the glossary names it, or in another wording. It stands alone without an entry, and on a shared page,
     whose readers cannot open the glossary."""
     found = term_of(key)
     text = text or (found.name if found else "")
-    return {"term": None if context.get("sealed") else found, "text": text}
+    shown = {"term": None if context.get("sealed") else found, "text": text}
+    return mark_safe(render_to_string("turns/_term.html", shown).strip())  # noqa: S308 - its template escapes; the last line break would be a space
 
 
 @register.filter

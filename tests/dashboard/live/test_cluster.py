@@ -31,7 +31,7 @@ from tests.redis_server import Redis
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 TURNS = 200
 ASKED_AT_ONCE = 40  #: as many as two web processes have connections for; the turns run on side by side

@@ -11,7 +11,7 @@ from dashboard.metrics.labels import MOST_LETTERS
 from tests.dashboard.driving import Play
 
 pytestmark = pytest.mark.django_db(transaction=True)
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 
 
 def counted(name: str, **labels: str) -> float:

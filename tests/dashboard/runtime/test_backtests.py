@@ -11,7 +11,7 @@ from dashboard.platform.postgres.processes import wait_until
 
 from .conftest import PATIENCE, Up
 
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from dashboard.simulator.texts import ESSAY
 from .conftest import CHECKOUT, PATIENCE, Up
 
 Start = Callable[..., Up]
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 DOCS = CHECKOUT / "docs" / "how-to" / "client-api.md"
 
 

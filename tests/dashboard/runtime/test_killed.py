@@ -21,7 +21,7 @@ from tests.nightly import nightly
 from .conftest import PATIENCE, Up
 
 Start = Callable[..., Up]
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 ENDED = ("completed", "partial", "failed", "aborted", "cancelled", "interrupted")
 
 

@@ -24,7 +24,7 @@ from tests.nightly import nightly
 from .conftest import PATIENCE, Started, Up, get
 
 Start = Callable[..., Up]
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 STOPPING = 60  #: seconds, of a machine that is busy; a stop that waits for somebody takes for ever
 
 

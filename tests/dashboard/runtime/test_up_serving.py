@@ -14,7 +14,7 @@ from tests import first_start
 
 from .conftest import PATIENCE, Up, data_folder, get
 
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 _PATIENCE = 60  #: seconds
 _UNDER_WAY = {"queued", "running"}
 

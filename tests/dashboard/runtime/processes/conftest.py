@@ -15,7 +15,7 @@ from tests.dashboard.runtime.test_killed import wait_for
 
 from .seen import children_of, command_of, serves
 
-TOKEN = "a-token-of-sixteen-or-more"
+TOKEN = "a-token-of-24-characters-or-more"
 
 
 class Caller:
