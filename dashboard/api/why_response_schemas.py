@@ -60,7 +60,7 @@ class Suggestion(BaseModel):
     certainty: str = Field(description=", ".join(Certainty))
     certainty_word: str = Field(
         description="The word on the pages: `proven` (by a live re-run with the same answer), `certain`, `likely` or "
-        "`not known`."
+        "`not known`, which a value has that only lets a failed call be tried again."
     )
     basis: str = Field(
         description="What the value rests on: the turn's `recording`, a live `rerun` that completed, the turns of its "

@@ -16,7 +16,7 @@ from dashboard.policies.suggestions.relatives import flat, settings_changed
 from dashboard.policies.suggestions.selectors import suggestions_for, tried_in_vain
 from dashboard.policies.suggestions.suggestion import Goal, Suggestion
 from dashboard.policies.suggestions.suggestion_log import told_lately
-from dashboard.policies.suggestions.suggestion_text import certainty_word, figures
+from dashboard.policies.suggestions.suggestion_text import figures, promise_word
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 
@@ -64,7 +64,7 @@ def _told_before(parent: Turn) -> Iterator[Suggestion]:
 
 
 def _as_json(said: Suggestion, tried: Any) -> dict[str, Any]:
-    return {**figures(said), "of": said.of, "word": certainty_word(said), "tried": tried}
+    return {**figures(said), "of": said.of, "word": promise_word(said), "tried": tried}
 
 
 def _tries(changed: Mapping[str, Any], said: Suggestion) -> bool:

@@ -14,7 +14,7 @@ from dashboard.policies.predictions.record_text import share
 from dashboard.policies.predictions.selectors import WAITING, predictions_of
 from dashboard.policies.predictions.suggested_limits import CLAIMING
 from dashboard.policies.suggestions.suggestion import Basis, Goal, Suggestion
-from dashboard.policies.suggestions.suggestion_text import certainty_word
+from dashboard.policies.suggestions.suggestion_text import promise_word
 
 COUNTS: Mapping[str, Count] = {
     "predictions": Count("id"),
@@ -124,7 +124,7 @@ def suggested_of_calibration(calibration: Calibration) -> tuple[SuggestedTally, 
 
 def tally_of_suggestion(said: Suggestion, *, project: Project, provider: str, model: str) -> SuggestedTally:
     """Of limits like this one for the same model; without counts where none was tried."""
-    word, basis, retried = certainty_word(said), said.basis.value, said.goal is Goal.RETRY
+    word, basis, retried = promise_word(said), said.basis.value, said.goal is Goal.RETRY
     found = suggested_tallies(suggested_of(project=project, provider=provider, model=model))
     alike = (tally for tally in found if (tally.basis, tally.word, tally.retried) == (basis, word, retried))
     return next(alike, SuggestedTally(provider, model, basis, word, said.certainty.value, retried))
@@ -132,7 +132,7 @@ def tally_of_suggestion(said: Suggestion, *, project: Project, provider: str, mo
 
 def tally_words(tally: SuggestedTally) -> str:
     """`Likely limits from the agent’s answers were enough in 37 of 41 re-runs (90 %, expected 95 %).`"""
-    subject = f"{tally.word} limits {tally.source}"
+    subject = "suggested retries" if tally.retried else f"{tally.word} limits {tally.source}"
     if not tally.compared:
         return f"{subject[0].upper()}{subject[1:]} have not been tested on this model yet."
     came = "had the call tried again" if tally.retried else "were enough"

@@ -105,6 +105,11 @@ class Suggestion:
         return self.known and not self.only_tries_again
 
     @property
+    def finish_certainty(self) -> Certainty:
+        """How certain it is that the turn finishes under the value; `certainty` may be that of a retry alone."""
+        return self.certainty if self.sufficient else Certainty.UNDECIDABLE
+
+    @property
     def overrides(self) -> dict[str, Any]:
         """The change, as a re-run and the API take it."""
         beside = dict(self.together or {})

@@ -39,14 +39,24 @@ def name_of(limit: str) -> str:
 
 
 #: How sure a value is, in one word; what a live re-run has shown is proven, not merely certain.
-_BY_CERTAINTY = {Certainty.CERTAIN: "certain", Certainty.RECORDED: "certain", Certainty.ESTIMATED: "likely"}
+_BY_CERTAINTY = {
+    Certainty.RECORDED: "certain",
+    Certainty.CERTAIN: "certain",
+    Certainty.ESTIMATED: "likely",
+    Certainty.UNDECIDABLE: "not known",
+}
 
 
 def certainty_word(said: Suggestion) -> str:
-    """`proven`, `certain`, `likely` or `not known`: the word on the badge, and in the API."""
+    """`proven`, `certain`, `likely` or `not known`, of the turn's end: the word on the badge, and in the API."""
     if said.basis is Basis.RERUN and said.certainty is Certainty.CERTAIN:
         return "proven"
-    return "not known" if said.basis is Basis.NONE else _BY_CERTAINTY[said.certainty]
+    return _BY_CERTAINTY[said.finish_certainty]
+
+
+def promise_word(said: Suggestion) -> str:
+    """The same of what is promised: of a retry, that the call is tried again. The track record counts by it."""
+    return _BY_CERTAINTY[said.certainty] if said.only_tries_again else certainty_word(said)
 
 
 def given(said: Suggestion) -> str:
@@ -269,6 +279,7 @@ def told(said: Suggestion) -> dict[str, Any]:
     """The suggestion as the API returns it."""
     more = {name: getattr(said, name) for name in ("calls", "used", "rerun", "overrides")}
     words = {"certainty_word": certainty_word(said), "words": f"{sentence(said)} {because(said)}"}
+    words["certainty"] = said.finish_certainty.value
     return {**figures(said), **more, **words, "costs": _costs_told(said.costs), "name": name_of(said.limit)}
 
 

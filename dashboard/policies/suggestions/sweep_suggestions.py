@@ -76,6 +76,6 @@ def in_words(said: Suggestion) -> dict[str, str]:
     """The badge and the sentences of a suggestion, where another limit is swept than the one it names."""
     return {
         "word": certainty_word(said),
-        "certainty": said.certainty.value,
+        "certainty": said.finish_certainty.value,
         "words": f"{sentence(said)} {because(said)}",
     }

@@ -262,7 +262,7 @@ def test_a_retry_promises_another_try_and_not_that_it_is_answered(browser: Clien
     assert (prediction.suggested["goal"], prediction.suggested["word"]) == ("retry", "likely")
     assert (prediction.child.status, prediction.suggested_came_true) == (status, True)
     (tally,) = suggested_tallies(suggested_of(project=turn.project))
-    told = "Likely limits from the provider’s error had the call tried again in 1 of 1 re-run of this model."
+    told = "Suggested retries had the call tried again in 1 of 1 re-run of this model."
     assert tally_words(tally) == told
     assert "tried again after an error" in bare(page(browser, "/backtests/track-record"))
     (summary,) = browser.get("/api/v1/predictions/summary").json()

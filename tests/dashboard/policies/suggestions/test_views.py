@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 
 from dashboard.agents.models import Agent, Policy, PolicyVersion
@@ -11,6 +12,7 @@ from dashboard.agents.selectors import policy_version_active
 from dashboard.policies.backtests.models import Backtest
 from dashboard.policies.policy_versions import version_keep
 from dashboard.policies.suggestions import panel, selectors
+from dashboard.policies.suggestions.panel import last_of
 from dashboard.policies.suggestions.selectors import suggestion_and_less
 from dashboard.policies.suggestions.suggestion import Suggestion
 from dashboard.replay.rerun_changes import RerunChanges
@@ -364,11 +366,15 @@ def test_a_rate_limit_that_stays_says_that_the_re_run_failed_too(browser: Client
     assert told["certainty_word"] == "not known"
 
 
-def test_api_and_page_are_equally_sure_of_a_retry(browser: Client, play: Play):
+def test_row_panel_and_api_do_not_know_whether_a_retry_is_answered(browser: Client, play: Play):
     turn = play("sim-flaky")
     told = browser.get(f"/api/v1/turns/{turn.id}/verdict").json()["suggestion"]
-    assert (told["certainty"], told["certainty_word"]) == ("estimated", "likely")
-    assert 'data-certainty="estimated"' in browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    assert (told["certainty"], told["certainty_word"]) == ("undecidable", "not known")
+    panel = browser.get(f"/turns/{turn.id}/limit", headers=HTMX).content.decode()
+    row = render_to_string("suggesting/_cell.html", {"said": suggestion_and_less(turn, last_of(turn))[0]})
+    for shown in (panel, row):
+        assert "not known" in text_of(shown)
+        assert re.findall('data-certainty="([a-z]+)"', shown) == ["undecidable"]
 
 
 def test_only_a_re_run_under_a_raised_limit_is_said_to_be_not_enough(browser: Client, cut: Turn):
