@@ -76,3 +76,12 @@ def test_a_sentence_has_the_keys_of_limits_in_code_and_stays_text_otherwise():
     assert retried == 'With <code title="On rate limit error">on_rate_limit_error</code> retry'
     assert field_named("limits.max_seconds") == "Time limit <code>max_seconds</code>"
     assert field_named("system_prompt") == "<code>system_prompt</code>"
+
+
+def test_no_sentence_ends_behind_a_template_whose_last_line_break_would_be_a_space_before_the_full_stop():
+    found = re.compile(r"\{% include [^%]*%\}[.,;:!?)]")
+    assert not [
+        f"{template.name}: {place[0]}"
+        for template in (CHECKOUT / "templates").rglob("*.html")
+        for place in found.finditer(template.read_text())
+    ]
