@@ -1,10 +1,9 @@
 """What-if: the recording answers the machine's commands under another policy. No provider is called.
 
-As long as the commands are the recorded ones, the recorded events are used unchanged. From the first different command
-on, each call is answered from the recorded call of the same occurrence, as far as that is possible
-(`recorded_answers`). If a step needs an assumption, the rest is evaluated twice, with each end of the assumed range:
-equal endings are an estimate, different ones are undecidable. The work is bounded (`work`): beyond the bound the rest
-is undecidable.
+As long as the commands are the recorded ones, the recorded events are used unchanged. From the first other command on,
+each call is answered from the recorded call of the same occurrence, as far as possible (`recorded_answers`). If a step
+needs an assumption, the rest is evaluated twice, with each end of the assumed range: equal endings are an estimate,
+different ones undecidable. The work is bounded (`work_budget`): beyond the bound the rest is undecidable.
 """
 
 import math

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-import json_repair
-
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
 from agentcore.policy import REVISION, CriterionSpec, EnvelopeRules, Limits, OnTruncation, Policy, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
 from agentcore.serial import policy_from_json
 from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults, criterion_of
+from dashboard.agents.json_repairer import repaired
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policy_validation import error_policy_warning
 from dashboard.agents.schemas import violations
@@ -19,38 +18,6 @@ from dashboard.agents.schemas import violations
 POLICY_FIELDS = (
     "limits", "error_policy", "envelope", "tool_calls_on_truncation", "finish_reasons", "criteria", "retention",
 )  # fmt: skip
-MAX_REPAIRED = 100_000  #: characters
-#: Times that the repairer looks at a character of the text. It looks at each some ten times, but for texts such as
-#: `{"{"{"…`, whose time grows with the square of their length. Unlike a time, this is the same at every replay.
-MOST_LOOKS = 1_000_000
-
-
-def repaired(text: str) -> str:
-    """The text as JSON; empty where there is nothing to repair, or too much."""
-    if len(text) > MAX_REPAIRED:
-        return ""
-    try:
-        # The core reads the result strictly; no second reading here.
-        return str(json_repair.repair_json(_Counted(text), skip_json_loads=True, ensure_ascii=False))
-    except Exception:
-        # Whatever it stumbles over in what a model said: nothing was repaired, and the answer is judged as it is.
-        return ""
-
-
-class _TooOften(Exception):
-    """The repairer has looked at enough."""
-
-
-class _Counted(str):
-    """A text that can be looked at so often."""
-
-    _left = MOST_LOOKS
-
-    def __getitem__(self, place: Any) -> str:
-        self._left -= 1
-        if self._left < 0:
-            raise _TooOften
-        return super().__getitem__(place)
 
 
 def policy_for(version: PolicyVersion | None, overrides: Mapping[str, Any]) -> Policy:

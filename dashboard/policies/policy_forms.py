@@ -50,6 +50,8 @@ POLICY_SECTIONS = {
     "Criteria": ("finish_reasons", "criteria"),
     "Retention": tuple(RETENTION_FIELDS),
 }
+#: What a version says, by its columns.
+SAID = ("limits", "error_policy", "tool_calls_on_truncation", "envelope", "finish_reasons", "criteria", "retention")
 
 
 class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -290,12 +292,4 @@ def initial_of(version: PolicyVersion) -> dict[str, Any]:
 
 def said_by(version: PolicyVersion) -> dict[str, Any]:
     """What a version says, in the terms of `PolicyForm.said`."""
-    return {
-        "limits": version.limits,
-        "error_policy": version.error_policy,
-        "tool_calls_on_truncation": version.tool_calls_on_truncation,
-        "envelope": version.envelope,
-        "finish_reasons": version.finish_reasons,
-        "criteria": version.criteria,
-        "retention": version.retention,
-    }
+    return {name: getattr(version, name) for name in SAID}
