@@ -91,7 +91,7 @@ def test_no_key_of_a_limit_is_broken_within_a_word_where_a_turn_is_changed(new_p
 
 
 @pytest.mark.parametrize("width", [1200, 1280, 1400])
-def test_the_map_of_two_limits_is_whole_beside_the_answer_lengths_or_below_them(new_page: NewPage, width: int):
+def test_the_map_of_two_limits_is_whole_below_the_answer_lengths(new_page: NewPage, width: int):
     page = new_page(viewport={"width": width, "height": 900})
     played(page, "sim-essay", "Map this.", max_tokens=60)
     page.goto("/backtests/limits")
