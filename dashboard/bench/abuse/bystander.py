@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 
 import aiohttp
 
+from dashboard.bench.errors import BenchError
 from dashboard.bench.gateway.bench_process import run
 
 PER_SECOND = 20
@@ -48,7 +49,7 @@ def bystander(port: int, token: str, model: str) -> Iterator[Heard]:
         assert process.stdout is not None
         assert process.stdin is not None
         if process.stdout.readline() != "ready\n":
-            raise RuntimeError("The other key's calls did not begin.")
+            raise BenchError("The other key's calls did not begin.")
         try:
             yield heard
         finally:

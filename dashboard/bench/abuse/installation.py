@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.bench.chaos.fleet import OURS
+from dashboard.bench.errors import BenchError
 from dashboard.platform.environment import CHECKOUT
 from dashboard.platform.postgres.paths import find_cluster_paths
 from dashboard.platform.postgres.postmaster import find_postmaster
@@ -57,7 +58,7 @@ class Installation:
             answer = connection.getresponse()
             said = answer.read().decode()
         if answer.status not in (200, 201):
-            raise RuntimeError(f"{path} was answered {answer.status}: {said[:300]}")
+            raise BenchError(f"{path} was answered {answer.status}: {said[:300]}")
         return json.loads(said)
 
     def standing(self) -> frozenset[tuple[int, str]]:
@@ -135,7 +136,7 @@ def _port(process: "subprocess.Popen[bytes]", folder: Path) -> int:
         if found := re.search(r"http://[\w.]+:(\d+)", (folder / "said").read_text()):
             return int(found[1])
         time.sleep(0.1)
-    raise RuntimeError(f"The server did not start: {(folder / 'errors').read_text()[-2000:]}")
+    raise BenchError(f"The server did not start: {(folder / 'errors').read_text()[-2000:]}")
 
 
 def _end(process: "subprocess.Popen[bytes]", folder: Path) -> None:

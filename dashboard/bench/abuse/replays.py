@@ -8,6 +8,7 @@ from itertools import cycle
 
 from dashboard.bench.abuse.attack_requests import Request, Target, send_all, together
 from dashboard.bench.abuse.installation import Installation
+from dashboard.bench.errors import BenchError
 
 CALLS = 80  #: of the long turn: each answer was cut
 AT_ONCE = 8
@@ -29,7 +30,7 @@ def long_turn(installation: Installation) -> str:
     until = time.monotonic() + _PATIENCE
     while installation.get(f"turns/{turn}")["status"] in ("queued", "running"):
         if time.monotonic() > until:
-            raise RuntimeError("The long turn did not end in time.")
+            raise BenchError("The long turn did not end in time.")
         time.sleep(0.1)
     return turn
 

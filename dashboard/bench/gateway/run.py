@@ -17,6 +17,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.bench.chaos.fleet import OURS
 from dashboard.bench.chaos.scratch import Scratch, scratch
+from dashboard.bench.errors import BenchError
 from dashboard.bench.gateway import recording_proxy
 from dashboard.bench.gateway.bench_process import Part, part
 from dashboard.bench.gateway.callers import CHAT, GEMINI, RESPONSES
@@ -26,6 +27,7 @@ from dashboard.turns.models import Turn
 CALLERS = (1, 16, 64)
 RUNS = 3
 SECONDS = 2.0  #: of one run
+_NONE_ANSWERED = f"No call was answered within {SECONDS:g} s: end what else runs on this machine, and repeat."
 PATIENCE = 120  #: seconds for it
 FLUSHES, PAGE = 100, 8192  #: of so many bytes
 HOW = {
@@ -142,7 +144,7 @@ def _run(how: str, callers: int, asked: Part, token: str, door: str) -> Run:
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=PATIENCE)  # noqa: S603 - ours
     busy, heard = asked.busy() - before, json.loads(told.stdout)
     if heard["failed"] or not heard["whole"]:
-        raise RuntimeError(f"A call failed: {heard['failed'] or 'none was answered'}")
+        raise BenchError(_NONE_ANSWERED if not heard["failed"] else f"A call failed: {heard['failed']}")
     calls = len(heard["whole"])
     # Busy is of the whole run, its warming up too, which is a known part of it.
     share = SECONDS / (SECONDS + 0.3)

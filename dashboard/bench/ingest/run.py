@@ -13,6 +13,7 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, one_time_code_create
 from dashboard.agents.selectors import project_default
 from dashboard.bench.chaos.scratch import scratch
+from dashboard.bench.errors import BenchError
 from dashboard.bench.gateway.bench_process import Part, part
 from dashboard.bench.gateway.run import environment_of
 from dashboard.bench.ingest.spans import exports
@@ -88,7 +89,7 @@ def _send(port: int, secret: str, bodies: list[tuple[bytes, int]]) -> tuple[floa
         answer = client.getresponse()
         told = answer.read()
         if answer.status != 200 or told:
-            raise RuntimeError(f"An export was answered {answer.status}: {told[:200]!r}")
+            raise BenchError(f"An export was answered {answer.status}: {told[:200]!r}")
         sent += spans
     seconds = time.perf_counter() - began
     client.close()

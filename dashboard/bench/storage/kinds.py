@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from typing import Any
 
+from dashboard.bench.errors import BenchError
 from dashboard.bench.storage.prose import prose
 
 FIRST_CALLS, SINGLE_CALLS, SINGLE_CHARS = 40, 200, 2_000
@@ -45,7 +46,7 @@ class Gateway:
         said = answer.read().decode()
         connection.close()
         if answer.status != 200:
-            raise RuntimeError(f"A call was answered {answer.status}: {said[:300]}")
+            raise BenchError(f"A call was answered {answer.status}: {said[:300]}")
         return _streamed(said) if body.get("stream") else json.loads(said)["choices"][0]["message"]["content"]
 
 

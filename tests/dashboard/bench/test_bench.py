@@ -1,10 +1,13 @@
 """The benchmarks run and print what they measured; how fast they are is nobody's test."""
 
 import io
+import json
 import re
+import subprocess
+from types import SimpleNamespace
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
@@ -118,6 +121,19 @@ def test_deliveries_are_measured_beside_a_bare_broadcast_and_channels(monkeypatc
     for what in live.WAYS.values():
         assert re.search(rf"{what} +5 viewers +[\d,]+ deliveries/s, +[\d,]+ of processor time +p50 +[\d.]+ p99", told)
     assert re.search(r"Whystop's room.* [\d.]+ × bare, [\d.]+ × channels", told)
+
+
+@pytest.mark.parametrize(
+    ("failed", "sentence"), [(None, "end what else runs on this machine"), ("503", "A call failed: 503")]
+)
+def test_a_measurement_of_the_gateway_that_cannot_go_on_ends_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, failed: str | None, sentence: str
+):
+    told = json.dumps({"failed": failed, "whole": [], "chunks": 0, "first": []})
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, told))
+    proxy = SimpleNamespace(port=1, busy=lambda: 0.0)
+    with pytest.raises(CommandError, match=sentence):
+        gateway._run("whole", 1, proxy, "token", gateway.CHAT)  # type: ignore[arg-type]
 
 
 @pytest.mark.nightly
