@@ -17,6 +17,7 @@ from dashboard.ingest.conventions.attributes import (
 )
 from dashboard.ingest.conventions.content import (
     event_messages,
+    haystack,
     indexed_attributes,
     parts,
     provider_json,
@@ -31,6 +32,7 @@ from dashboard.ingest.conventions.spans import Attributes, LogEvent, Span, SpanE
 from dashboard.ingest.conventions.tables import (
     CONVENTIONS,
     GENAI,
+    HAYSTACK,
     INVENTED,
     MLFLOW,
     NOT_TURNS,
@@ -46,6 +48,7 @@ from dashboard.ingest.conventions.tables import (
 
 #: A span that Logfire sends while another is under way; the other follows with its own id.
 _PENDING = "pending_span"
+_COMPONENT = "haystack.component.run"
 _TOLD_BY = tuple((name, convention) for convention in CONVENTIONS for name in convention.told_by)
 _LLAMA_INDEX_DEFAULT = 256
 _CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict")
@@ -63,6 +66,8 @@ def seen(span: Span, logs: Sequence[LogEvent] = ()) -> Seen | None:
         return None
     convention, kind = found
     span = _with_logs(span, logs)
+    if convention is HAYSTACK:
+        span = replace(span, attributes={**span.attributes, **haystack.facts(span.attributes)})
     match kind:
         case Kind.CALL:
             return _call(convention, span)
@@ -87,6 +92,9 @@ def kind_of(span: Span) -> tuple[Convention, Kind] | None:
             kind = convention.kinds.get(str(attributes[name] or "").strip('"').casefold())  # MLflow writes JSON
             if kind is not None:
                 return convention, kind
+    if (kind := HAYSTACK.kinds.get(span.name)) is not None:
+        is_told = span.name != _COMPONENT or haystack.is_generator(span)
+        return (HAYSTACK, kind) if is_told else None
     operation = str(attributes.get("gen_ai.operation.name") or "").casefold()
     if operation in NOT_TURNS or first(attributes, OLDER_MODEL) is None:
         return None
@@ -177,6 +185,8 @@ def _content(convention: Convention, span: Span) -> Content:
     accounts: tuple[Content, ...] = (stream_pieces.read(span.events),) if convention is MLFLOW else ()
     if convention is VERCEL:
         accounts = (vercel.read(attributes),)
+    elif convention is HAYSTACK:
+        accounts = (haystack.read(attributes),)
     elif convention is OPENINFERENCE:
         are_objects = any(word in span.scope for word in REBUILDING)
         own = indexed_attributes.openinference(attributes, are_objects=are_objects)
@@ -198,7 +208,10 @@ def _is_of_strands(span: Span) -> bool:
 def _loop(convention: Convention, span: Span, *, is_agent: bool) -> Loop:
     name = text_of(convention, span.attributes, "agent") or span.name
     word = next((word.raw for word in words_of(convention, span.attributes)), None)
-    return Loop(span, name, is_agent, word, loop_failure_of(span), last_words_of(span))
+    failure, said = loop_failure_of(span), last_words_of(span)
+    if convention is HAYSTACK:
+        failure, said = failure or haystack.loop_failure(span.attributes), haystack.last_words(span.attributes)
+    return Loop(span, name, is_agent, word, failure, said)
 
 
 def _tool(convention: Convention, span: Span) -> ToolRun:

@@ -21,7 +21,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """`kinds`: by the value of one of the attributes `told_by`, in lower case. `facts`: by fact."""
+    """`kinds`: by the value of one of the attributes `told_by`, in lower case; where there is none of these, by the
+    span's name. `facts`: by fact."""
 
     name: str
     told_by: Names
@@ -186,6 +187,30 @@ MLFLOW = Convention(
         "words": (),
         "usage": ("mlflow.chat.tokenUsage",),
         "result": ("mlflow.spanOutputs",),
+    },
+)
+
+#: Its facts stand in JSON, from which `content.haystack` takes them under these names.
+HAYSTACK = Convention(
+    "Haystack",
+    (),
+    {
+        "haystack.component.run": Kind.CALL,  # if it is a generator
+        "haystack.chat_generator.run": Kind.CALL,
+        "haystack.agent.step.llm": Kind.CALL,
+        "haystack.agent.step.tool": Kind.TOOL,
+        "haystack.agent.run": Kind.AGENT,
+        "haystack.pipeline.run": Kind.CHAIN,
+    },
+    {
+        "provider": ("haystack.provider",),
+        "model": ("haystack.model",),
+        "parameters": ("haystack.generation_kwargs",),
+        "stream": ("haystack.stream",),
+        "words": ("haystack.exit_reason",),
+        "usage": ("haystack.usage",),
+        "tool": ("haystack.tool.name",),
+        "result": ("haystack.agent.step.tool.output",),
     },
 )
 
