@@ -41,6 +41,7 @@ ENVIRONMENTS = {
     "openllmetry-langchain": "langchain",
     "logfire-pydantic_ai": "pydantic",
     "openinference-litellm": "litellm",
+    "own-haystack": "haystack",
 }
 
 
@@ -152,6 +153,8 @@ def traced(name: str, python: Path, exported: str, simulator: str, secret: str) 
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
         "TRACELOOP_TRACE_CONTENT": "true",
         "TRACELOOP_TELEMETRY": "false",
+        "HAYSTACK_CONTENT_TRACING_ENABLED": "true",
+        "HAYSTACK_TELEMETRY_ENABLED": "false",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # nothing is fetched
         "LANGSMITH_TRACING": "false",
     }

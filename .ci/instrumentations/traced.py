@@ -176,12 +176,34 @@ def asked_of_litellm(model: str, options: dict[str, Any], stream: bool) -> None:
         messages += [{"role": "tool", "tool_call_id": call.id, "content": "42"} for call in calls]
 
 
+def asked_of_haystack(model: str, options: dict[str, Any], stream: bool) -> None:
+    from haystack import Pipeline
+    from haystack.components.agents import Agent
+    from haystack.components.generators.chat import OpenAIChatGenerator
+    from haystack.dataclasses import ChatMessage
+    from haystack.tools import create_tool_from_function
+
+    kit = [create_tool_from_function(calculator)] if options.pop("tools", False) else None
+    listen = (lambda _piece: None) if stream else None
+    chat = OpenAIChatGenerator(
+        model=model, generation_kwargs=options, max_retries=0, timeout=30, streaming_callback=listen
+    )
+    asked = [ChatMessage.from_user(QUESTION)]
+    if kit and not stream:
+        Agent(chat_generator=chat, tools=kit).run(messages=asked)
+        return
+    pipeline = Pipeline()
+    pipeline.add_component("chat", chat)
+    pipeline.run({"chat": {"messages": asked, "tools": kit}})
+
+
 ASKED: Mapping[str, Callable[[str, dict[str, Any], bool], None]] = {
     "openai": asked_of_openai,
     "responses": asked_of_responses,
     "anthropic": asked_of_anthropic,
     "langchain": asked_of_langchain,
     "agents": asked_of_agents,
+    "haystack": asked_of_haystack,
     "litellm": asked_of_litellm,
     "pydantic_ai": asked_of_pydantic_ai,
 }
@@ -207,6 +229,12 @@ def instrumented(name: str) -> Any:
         from agents import set_trace_processors
 
         set_trace_processors([])  # its own exporter sends to the provider
+    if name == "own-haystack":
+        from haystack import tracing
+        from haystack_integrations.tracing.opentelemetry import OpenTelemetryTracer
+
+        tracing.enable_tracing(OpenTelemetryTracer(trace.get_tracer("haystack")))
+        return provider
     module, class_ = INSTRUMENTORS[name]
     getattr(importlib.import_module(module), class_)().instrument(tracer_provider=provider)
     return provider
