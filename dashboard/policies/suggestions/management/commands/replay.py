@@ -16,7 +16,6 @@ from agentcore.replay import Divergence, Provenance
 from agentcore.serial import event_to_json
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.client.narration import lines_of
-from dashboard.ingest.turn_files.selectors import vouched_of
 from dashboard.policies.suggestions.selectors import suggestion_for
 from dashboard.policies.suggestions.suggestion_log import tell
 from dashboard.policies.suggestions.suggestion_text import because, sentence
@@ -28,6 +27,7 @@ from dashboard.runtime.database_setup import prepare
 from dashboard.turns import api_serializers, selectors
 from dashboard.turns.certainty_text import MEANINGS, assumption_and_share
 from dashboard.turns.models import Turn
+from dashboard.turns.origins import vouched_of
 from dashboard.turns.prices.templatetags.prices import money
 
 NUMBERS = (

@@ -1,4 +1,8 @@
-"""Reads: where a turn came from."""
+"""Reads: where a turn came from that was not recorded here, and who vouches for its recording.
+
+`turn.origin` is the row of a turn that came as a file, `turn.ingested` that of one made of a trace or a log: `ingest`
+has their tables, each row with the id of its turn.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -6,10 +10,22 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from dashboard.ingest.turn_files.models import Origin, Signature
+from django.db.models import TextChoices
+
 from dashboard.turns.models import Turn
 
 KEY_SHOWN = 12  #: characters of a public key
+
+
+class Signature(TextChoices):
+    """What the weakest signature on a turn's way here proves; the further down, the weaker."""
+
+    OWN = "own", "signed by this installation"
+    KNOWN = "known", "signed by a known installation"
+    SENDER = "sender", "as reported by the sender of a trace"
+    UNKNOWN = "unknown", "signed by an unknown key"
+    UNSIGNED = "unsigned", "not signed"
+    BROKEN = "broken", "signature invalid: the file was changed after it was signed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +83,7 @@ GONE = Provenance("unsigned", "It continues a turn that no longer exists, so its
 
 def vouched_of(turn: Turn) -> Provenance:
     """Who vouches for a turn's recording."""
-    origin: Origin | None = getattr(turn, "origin", None)
+    origin = getattr(turn, "origin", None)
     if origin is not None:
         return VOUCHED[origin.signature]
     if (ingested := getattr(turn, "ingested", None)) is not None:
@@ -86,7 +102,7 @@ def _beginning_vouched(fork: Turn) -> Provenance:
 
 def origin_of(turn: Turn) -> OriginView | None:
     """Where an imported turn came from; None where it was recorded here."""
-    origin: Origin | None = getattr(turn, "origin", None)
+    origin = getattr(turn, "origin", None)
     if origin is None:
         return None
     by = origin.imported_by.get_username() if origin.imported_by else ""
@@ -110,3 +126,47 @@ def origin_in_file(turn: Turn) -> dict[str, Any] | None:
         return told
     at = turn.created_at
     return asdict(OriginView(at, "", at, turn.id, vouched.by, "", "", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class IngestView:
+    """Of one turn. `notes`: what is not known of it, or differs from what its provider said."""
+
+    ingested_at: datetime
+    log: str  #: the file's name, where it is from one; empty: from a trace
+    instrumentations: list[str]
+    service: str
+    provider: str
+    trace_id: str
+    span_ids: list[str]
+    loop: str
+    loop_reason: str | None
+    consistent_with: str
+    notes: list[dict[str, Any]]
+
+    @property
+    def by(self) -> str:
+        """Which instrumentations told of it."""
+        return ", ".join(self.instrumentations) or "an unnamed instrumentation"
+
+    @property
+    def said(self) -> str:
+        """In a word: how it came here."""
+        return "imported" if self.log else "ingested"
+
+
+def ingested_of(turn: Turn) -> IngestView | None:
+    """Where an ingested turn came from; None where it is another."""
+    row = getattr(turn, "ingested", None)
+    if row is None:
+        return None
+    return IngestView(
+        row.ingested_at, row.log, row.instrumentations, row.service, row.provider, row.trace.hex, row.spans, row.loop,
+        row.loop_reason, row.policy, row.notes,
+    )  # fmt: skip
+
+
+def ingested_told(turn: Turn) -> dict[str, Any] | None:
+    """The ingest data of a turn as the API returns it."""
+    shown = ingested_of(turn)
+    return None if shown is None else asdict(shown)
