@@ -4,6 +4,7 @@ startup        ports, then the database (`database_setup`, `seed`), then what is
 server         web server, worker, simulator and the database's keeper in one loop; `application_parts` loads them,
                `warm_up` what their first requests would load
 worker         runs the durable jobs of turns and the upkeep, in `up` or by itself
+asgi_application  what answers a request: guard, ingest, gateway, static files, pages (`dashboard.asgi` names it)
 routing        which consumer a websocket goes to
 processes      several processes behind one port
 request_guard  what stands before every request

@@ -7,8 +7,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.live.operator_view import operator_view
-from dashboard.live.selectors import refused_of
 from dashboard.turns import history, selectors
 from dashboard.turns.attempts_page import attempts_page
 from dashboard.turns.comments.selectors import remarks_of
@@ -17,6 +15,7 @@ from dashboard.turns.damage import DAMAGED, damage_of
 from dashboard.turns.damaged_pages import damaged_context
 from dashboard.turns.glossary import CERTAINTIES, LIMITS, TERMS
 from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.operation import operation
 from dashboard.turns.payload_view import readable_of
 from dashboard.turns.turn_view import turn_view
 
@@ -56,8 +55,8 @@ def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = 
         "children": list(turn.children.order_by("id")),
         "runs_on": selectors.is_gone_on_from(turn.id),
         "remarks": remarks_of(turn),
-        "operating": operator_view(turn, page.shown.snapshot) if page.unfinished else None,
-        "refused": refused_of(turn),
+        "operating": operation.value.operator_view(turn, page.shown.snapshot) if page.unfinished else None,
+        "refused": operation.value.refused_of(turn),
     }
 
 
