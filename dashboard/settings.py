@@ -49,6 +49,7 @@ INSTALLED_APPS = [
     "dashboard.timeline",
     "dashboard.live",
     "dashboard.inbox",
+    "dashboard.configuration",
     "dashboard.turns.prices",
     "dashboard.replay",
     "dashboard.policies.backtests",

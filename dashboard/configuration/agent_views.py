@@ -22,9 +22,9 @@ from dashboard.agents.models import Agent, Connection
 from dashboard.agents.named_models import Named
 from dashboard.agents.probes import Finding
 from dashboard.agents.services import valid_save
+from dashboard.configuration import agent_summaries
 from dashboard.live.probe_service import connection_probe
 from dashboard.platform.egress.keys import state_in_words
-from dashboard.timeline import agent_summaries
 
 Form = AgentForm | ConnectionForm
 Row = TypeVar("Row", bound=Named)

@@ -16,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.accounts import project_services
 from dashboard.accounts.access import HOME, next_url
 from dashboard.accounts.models import Membership
-from dashboard.accounts.project_contents import contents_of
 from dashboard.accounts.project_forms import MemberForm, ProjectForm
 from dashboard.accounts.projects import (
     SESSION_KEY,
@@ -33,8 +32,9 @@ from dashboard.agents.change_tracking import on_behalf
 from dashboard.agents.current_project import DEFAULT_PROJECT
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_current
+from dashboard.configuration.project_contents import contents_of
+from dashboard.configuration.signals import project_created
 from dashboard.gateway.selectors import key_counts, keys_left
-from dashboard.tour.sample_agents import samples_copy
 
 
 @never_cache
@@ -50,7 +50,7 @@ def index(request: HttpRequest) -> HttpResponse:
         with transaction.atomic():
             project = project_services.project_create(by=by, **form.cleaned_data)
             with on_behalf(by):
-                samples_copy(project)
+                project_created.send(sender=Project, project=project)
         _enter(request, project)
 
     if not _done(form, create):
@@ -58,7 +58,7 @@ def index(request: HttpRequest) -> HttpResponse:
     messages.success(
         request, f"The project “{form.cleaned_data['name']}” was created and opened. Add its members here."
     )
-    return redirect("accounts:members")
+    return redirect("projects:members")
 
 
 @require_POST
@@ -80,7 +80,7 @@ def rename(request: HttpRequest) -> HttpResponse:
     ):
         return _members(request, rename_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     messages.success(request, f"The project is now called “{form.cleaned_data['name']}”.")
-    return redirect("accounts:members")
+    return redirect("projects:members")
 
 
 @never_cache
@@ -103,7 +103,7 @@ def member_add(request: HttpRequest) -> HttpResponse:
     if not _done(form, add):
         return _members(request, member_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     messages.success(request, f"{form.cleaned_data['username']} is now a member of “{project}”.")
-    return redirect("accounts:members")
+    return redirect("projects:members")
 
 
 @require_POST
@@ -112,7 +112,7 @@ def member_change(request: HttpRequest, member_id: int) -> HttpResponse:
     member, role = _member(member_id), request.POST.get("role", "")
     if role not in list(Role):
         messages.error(request, "Choose one of the roles.")
-        return redirect("accounts:members")
+        return redirect("projects:members")
     return _told(
         request,
         lambda: project_services.member_change(member=member, role=Role(role), by=user_of(request)),
@@ -141,7 +141,7 @@ def _told(request: HttpRequest, act: Callable[[], object], done: str) -> HttpRes
         messages.error(request, " ".join(error.messages))
     else:
         messages.success(request, done)
-    return redirect("accounts:members")
+    return redirect("projects:members")
 
 
 def _enter(request: HttpRequest, project: Project) -> None:
