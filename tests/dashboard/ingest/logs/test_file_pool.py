@@ -23,7 +23,7 @@ from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.ingest.logs.samples import FILES
 from tests.dashboard.ingest.logs.writing import chat_answer, chat_request, lines
 
-STOPPED = import_module("dashboard.ingest.logs.management.commands.import").STOPPED
+STOPPED = import_module("dashboard.runtime.management.commands.import").STOPPED
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
