@@ -10,6 +10,6 @@ management     the commands that prepare the database before they work, and thos
 processes      several processes behind one port
 request_guard  what stands before every request
 operations     backup, restore and doctor
-replay_process, replay_processes  replays, each in a process of its own
+replay_process, replay_processes  replays (`replay_addresses`), each in a process of its own
 terminal_turn, calibration_loop   turns that commands run
 """

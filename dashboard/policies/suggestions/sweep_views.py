@@ -20,7 +20,7 @@ from dashboard.replay.replay_query import ReplayQuery
 from dashboard.replay.sweep_chart import charts_of
 from dashboard.replay.sweep_range import RANGE, RangeForm, other_limit_chosen, range_form
 from dashboard.replay.sweep_result import Sweep
-from dashboard.turns.views import turn_or_404
+from dashboard.turns.page_lookup import turn_or_404
 
 
 @require_safe

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.core.management.base import OutputWrapper
 
-from dashboard.ingest.logs.files import Options, file_import
+from dashboard.ingest.local_files.files import Options, file_import
 from dashboard.ingest.logs.services import ImportProgress
 
 EVERY_SECONDS = 2.0  #: between two lines of progress

@@ -9,9 +9,10 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from dashboard.accounts.models import User
+from dashboard.ingest.logs import session_databases
 from dashboard.ingest.logs.format_detection import is_turn_file, read
 from dashboard.ingest.logs.services import ImportProgress, log_import
-from dashboard.ingest.logs.transcripts import bounded_sqlite, session_databases
+from dashboard.ingest.logs.transcripts import bounded_sqlite
 from dashboard.ingest.logs.values import Fault
 from dashboard.ingest.turn_files.file_reader import MAX_BYTES, TOO_LARGE
 from dashboard.ingest.turn_files.import_queue import ImportBusyError

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dashboard.ingest.logs.file_report import FileCounts, FileReport
-    from dashboard.ingest.logs.files import Options
+    from dashboard.ingest.local_files.file_report import FileCounts, FileReport
+    from dashboard.ingest.local_files.files import Options
 
 WORTH = 16 * 2**20  #: bytes of files; with fewer, to start processes takes longer than they save,
 WORTH_FILES = 64  #: unless there are so many: a short transcript takes a twentieth of what a process takes to start
@@ -103,8 +103,8 @@ def _report() -> "FileReport":
 
     from dashboard.agents.current_project import current
     from dashboard.agents.models import Project
-    from dashboard.ingest.logs.file_report import FileReport
-    from dashboard.ingest.logs.files import Options
+    from dashboard.ingest.local_files.file_report import FileReport
+    from dashboard.ingest.local_files.files import Options
     from dashboard.platform.garbage import garbage_kept
 
     garbage_kept()  # to look for garbage as often as by default takes an eighth of an import

@@ -13,8 +13,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from dashboard.ingest.logs import file_pool
-from dashboard.ingest.logs.file_report import LOST, FileReport
+from dashboard.ingest.local_files import file_pool
+from dashboard.ingest.local_files.file_report import LOST, FileReport
 from dashboard.ingest.models import Ingested
 from dashboard.ingest.turn_files.file_export import file_text, turn_file
 from dashboard.platform.database import address_of
@@ -34,7 +34,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 import django
 django.setup()
 from django.core.management import call_command
-from dashboard.ingest.logs import file_pool
+from dashboard.ingest.local_files import file_pool
 file_pool.size_for = lambda paths: 2
 if __name__ == "__main__":
     call_command("import", sys.argv[1])
@@ -53,7 +53,7 @@ GUARDED = COMMAND.replace(
 KILLED = COMMAND.replace(
     "if __name__",
     """
-from dashboard.ingest.logs import files
+from dashboard.ingest.local_files import files
 whole = files.log_import
 def log_import(found, *, name, **more):
     if name == "deadly.jsonl":
